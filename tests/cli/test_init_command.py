@@ -81,6 +81,11 @@ def test_the_second_time_nothing_changes(capsys: pytest.CaptureFixture[str]) -> 
     assert files() == before
     assert "Nothing to write." in said
     assert "written" not in said
+    assert "\n  edit the cases" in said
+    assert "\n  pytest skills/gate --collect-only" in said
+    cases = Path("skills/gate/skill_meta.json")
+    cases.write_text(cases.read_text().replace('"edit-me"', '"mine"'))
+    assert "edit the cases" not in init(capsys)
 
 
 def test_a_dry_run_shows_all_and_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:

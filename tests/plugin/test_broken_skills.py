@@ -5,10 +5,11 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.models.providers import HOSTED
 from pytest_upskill.results.run_file import read_run
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
-from support.runs import run_skills
+from support.runs import ending, run_skills
 from support.usage import usage_error
 
 DOOR = "skills/door/skill_meta.json"
@@ -165,8 +166,9 @@ def test_a_skill_without_cases_is_told_and_the_others_are_tested(
     ],
 )
 def test_if_no_skill_has_cases_that_is_a_usage_error(
-    pytester: pytest.Pytester, args: Sequence[str], message: str
+    pytester: pytest.Pytester, args: Sequence[str], message: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     shown = usage_error(pytester, *args, "--model", "haiku")
     assert message in shown
     assert 'Write {"cases": [{"input": ' in shown
@@ -178,6 +180,42 @@ def test_if_no_skill_has_cases_that_is_a_usage_error(
     assert "a file elsewhere: --skill-tests evals/evals.json" in shown
 
 
+@pytest.mark.usefixtures("_no_cases")
+@pytest.mark.parametrize(
+    ("key", "args", "command"),
+    [
+        ("", [], "init skills/door"),
+        ("", ["--model", "haiku"], "init skills/door"),
+        ("", ["--model", "ollama:m"], "cases skills/door --model ollama:m"),
+        (
+            "",
+            ["--model", "m", "--skill-base-url", "http://127.0.0.1:9/v1"],
+            "cases skills/door --model m --base-url http://127.0.0.1:9/v1",
+        ),
+        ("ANTHROPIC_API_KEY", ["--model", "local"], "cases skills/door"),
+        ("OPENAI_API_KEY", [], f"cases skills/door --model {HOSTED['openai'].example}"),
+    ],
+)
+def test_the_offered_command_needs_no_key_that_is_not_there(
+    pytester: pytest.Pytester,
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    args: Sequence[str],
+    command: str,
+) -> None:
+    if key:
+        monkeypatch.setenv(key, "k")
+    shown = usage_error(pytester, "--skill", "skills/door", *args)
+    assert f": pytest-upskill {command}\n" in shown
+
+
+@pytest.mark.usefixtures("_no_cases")
+def test_a_run_of_skills_without_cases_ends_with_how_to_start(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
+    result = pytester.runpytest_inprocess()
+    assert ending(result)[-1] == "next: pytest-upskill init SKILL"
+
+
 @pytest.mark.parametrize("text", ["{}", '{"cases": []}'])
 def test_a_file_of_cases_without_any_is_a_usage_error(pytester: pytest.Pytester, text: str) -> None:
     (write_skill(pytester.path / "skills/gate") / "skill_meta.json").write_text(text)
@@ -185,7 +223,10 @@ def test_a_file_of_cases_without_any_is_a_usage_error(pytester: pytest.Pytester,
     assert "skills/gate: this skill has no cases" in message
 
 
-def test_the_skill_that_an_error_names_is_no_copy_for_an_agent(pytester: pytest.Pytester) -> None:
+def test_the_skill_that_an_error_names_is_no_copy_for_an_agent(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     for folder in (".claude/skills/a", "skills/b"):
         (write_skill(pytester.path / folder) / "skill_meta.json").unlink()
     message = usage_error(pytester, "--skill", ".", "--model", "haiku")

@@ -2,11 +2,13 @@
 
 import json
 import shutil
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
 from support.kit import case, write_script, write_skill
+from support.runs import ending
 
 GATE = "skills/gate/skill_meta.json::open-gate"
 
@@ -179,6 +181,33 @@ def test_collect_only_shows_how_many_calls_a_run_would_make(pytester: pytest.Pyt
     result.stdout.fnmatch_lines(["*up to 12 calls, *$*: 2 tests × 2 arms × 3 runs"])
     result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
     result.stdout.fnmatch_lines(["*up to 6 calls, *: 2 tests × 1 arm × *"])
+
+
+@pytest.mark.parametrize(
+    ("skips", "words"),
+    [
+        ((True, True), ["no calls: all of these tests are skipped", "2 tests from examples"]),
+        ((True, False), ["up to 2 calls", "1 of 2 tests would be skipped", "2 tests from"]),
+    ],
+)
+def test_collect_only_tells_of_examples_and_skipped_tests(
+    pytester: pytest.Pytester, skips: Sequence[bool], words: Sequence[str]
+) -> None:
+    cases = [
+        case(f"{number}?", "x", id=f"example-{number}", tags=["edit-me"], skip=skip)
+        for number, skip in enumerate(skips)
+    ]
+    write_skill(pytester.path / "skills/gate", cases)
+    result = pytester.runpytest_inprocess("--skill", "skills", "--collect-only")
+    lines = [line for line in result.outlines if line.startswith("upskill: ")][1:]
+    assert [word in line for word, line in zip(words, lines, strict=True)] == [True] * len(words)
+
+
+def test_a_run_of_examples_alone_asks_to_edit_them(pytester: pytest.Pytester, model: str) -> None:
+    example = case("?", "x", id="example", tags=["edit-me"], skip=True)
+    write_skill(pytester.path / "skills/gate", [example])
+    result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
+    assert ending(result)[-1] == "next: edit the cases, then the same command asks them"
 
 
 def test_setup_plan_asks_nothing(pytester: pytest.Pytester) -> None:

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from support.kit import case, write_script, write_skill
+from support.runs import ending
 
 META = "skills/gate/skill_meta.json"
 CASES = [case("Open?", "gate up", id="open"), case("Lift?", "gate up", id="lift")]
@@ -115,6 +116,25 @@ def test_a_case_that_is_not_for_the_model_says_so(pytester: pytest.Pytester, gat
     result = pytester.runpytest_inprocess(f"{META}::open[ollama:x]", "--collect-only")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines([f"upskill: {META}:* not for ollama:x"])
+
+
+@pytest.mark.parametrize(
+    ("written", "problem"),
+    [
+        ("opne", "no case 'opne' (did you mean \"open\"?)"),
+        ("zebra", "no case 'zebra'; the cases here: open, lift"),
+    ],
+)
+def test_a_case_that_is_not_there_is_answered_with_those_that_are(
+    pytester: pytest.Pytester, written: str, problem: str, workers: str
+) -> None:
+    model = write_script(pytester.path / "answers.json")
+    result = pytester.runpytest("--model", model, f"{META}::{written}", "-n", workers)
+    shown = result.stdout.str()
+    assert f"{META}: {problem}" in shown
+    last_line = ending(result)[-1]
+    assert last_line.startswith(f"next: pytest --model {model} {META} -n {workers} ")
+    assert last_line.endswith(" --collect-only -q")
 
 
 def test_a_conftest_in_the_skills_folder_is_not_run(pytester: pytest.Pytester, gate: Path) -> None:

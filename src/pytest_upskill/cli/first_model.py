@@ -10,7 +10,7 @@ from typing import Any, Final
 from urllib.request import ProxyHandler, build_opener
 
 from ..models import local
-from ..models.providers import HOSTED
+from ..models.providers import model_with_key
 
 SERVERS: Final = {  # on this machine, by the ports that they have unless told otherwise
     "Ollama": 11434,
@@ -51,12 +51,10 @@ def named_model(name: str) -> FirstModel:
 
 
 def model_of_key(env: Mapping[str, str]) -> FirstModel | None:
-    for name, provider in HOSTED.items():
-        keys = [key for key in provider.key_envs if env.get(key, "").strip()]
-        if keys and provider.needs_key:  # of clouds, nobody knows which models you may use
-            model = "haiku" if name == "anthropic" else provider.example
-            return FirstModel(model, f"since {keys[0]} is set")
-    return None
+    if not (keyed := model_with_key(env)):
+        return None
+    model, variable = keyed
+    return FirstModel(model, f"since {variable} is set")
 
 
 def embedded_model() -> FirstModel:

@@ -33,7 +33,7 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     if cases_file:
         findings += _lint_cases(cases_file, folder, judge=judge, lift=lift)
     else:
-        hint = f"Write {CASES_NAME} next to it, or run pytest-upskill cases {shown(folder)}."
+        hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
     triggers = load_triggers(folder)
     for loaded in triggers:

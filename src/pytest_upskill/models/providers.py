@@ -143,6 +143,18 @@ HOSTED: Final[Mapping[str, Hosted]] = {
 }
 
 
+def model_with_key(env: Mapping[str, str]) -> tuple[str, str] | None:
+    """A model that can be asked with a key of the environment, and the variable that has it.
+
+    None of a cloud: nobody knows which models you may use.
+    """
+    for name, provider in HOSTED.items():
+        variable, key = provider.key_in(env) or ("", "")
+        if key and provider.needs_key:
+            return "haiku" if name == "anthropic" else provider.example, variable
+    return None
+
+
 def resolve(
     model: ModelName, env: Mapping[str, str], providers: Providers = PROVIDERS
 ) -> ModelSpec:

@@ -58,6 +58,7 @@ from .next_command import (
     with_more_time,
     with_page,
 )
+from .paths import NO_CASES, command_for_cases
 from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
 from .spending import Spending, batches_of
@@ -301,6 +302,8 @@ class Conclusion:
             kept = "" if self._engine.not_kept else _KEPT
             hint = _IN_BATCH if self._engine.waiting else kept if stored else _NOT_KEPT
             return "" if settings.replay_file else hint, same_command(config)
+        if ledger.only_missing:
+            return "", listing(config)
         withheld = results and results.withheld
         if (ledger.has_errors or withheld) and not session.shouldfail:
             if self._engine.budget.refused:
@@ -322,6 +325,8 @@ class Conclusion:
             return "", only_failures(config) if cached else same_command(config, "-vv")
         if results and (command := self._accept_command(results)):
             return "", command
+        if results and results.untested and not results.records:
+            return _write_cases(results), []
         if not results or not results.records:
             return "", listing(config)
         if settings.html_file and settings.html_file in self._written:
@@ -330,6 +335,13 @@ class Conclusion:
         if not failed and not _small_model_notes(specs) and _worth_accepting(results, settings):
             return _HELPS, accepting(config)
         return "", with_page(config)
+
+
+def _write_cases(results: RunResults) -> str:
+    """What to do if nothing can be tested, which a note explains."""
+    if any(reason == NO_CASES for reason, _ in results.untested_by_reason):
+        return f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
+    return "next: edit the cases, then the same command asks them"
 
 
 def _raise_budget(settings: Settings, *, stored: bool) -> str:

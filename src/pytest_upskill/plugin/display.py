@@ -1,5 +1,6 @@
 """The terminal of a run, and what its header says."""
 
+import os
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
@@ -19,7 +20,7 @@ from ..settings import Score, Settings
 from ..skills.case_loading import are_evals
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT
-from .paths import COMMAND_FOR_CASES, Selected, SkillSource
+from .paths import Selected, SkillSource, command_for_cases
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
@@ -105,7 +106,7 @@ def header_lines(
         names = _first_names(without, verbose=verbose)
         total = len(selected.all)
         lines.append(f"upskill: {total:,} found, {len(without):,} without cases: {names}")
-        lines.append(f"upskill: to write some: {COMMAND_FOR_CASES} SKILL")
+        lines.append(f"upskill: to write some: {' '.join(command_for_cases('SKILL', os.environ))}")
     return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
 
 

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 REGRESSION_PROPERTY: Final = "upskill_regression"  # why a test failed, compared with all others
+MISSING_PROPERTY: Final = "upskill_missing"  # an argument names a case that is not there
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 
 
@@ -110,6 +111,8 @@ class Unrunnable(ItemOfFile):
 
     def setup(self) -> None:
         self.user_properties.append((BROKEN_PROPERTY, self.message))
+        if self.nodeid != self.parent.nodeid:
+            self.user_properties.append((MISSING_PROPERTY, True))
         raise NotAnswered(self.message, pytrace=False)
 
     def shorten(self, longrepr: Any) -> None:

@@ -30,7 +30,7 @@ from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import RECORDS_PROPERTY, Record, agents_in, errored_record, load_records
 from ..trials.trial import Trial
-from .items import ASKED_PROPERTY, BROKEN_PROPERTY, REGRESSION_PROPERTY
+from .items import ASKED_PROPERTY, BROKEN_PROPERTY, MISSING_PROPERTY, REGRESSION_PROPERTY
 from .paths import relative
 
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
@@ -65,6 +65,7 @@ class Ledger:
         self._to_fail: dict[str, pytest.TestReport] = {}  # tests that have not failed yet
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
+        self._missing: set[str] = set()  # node ids of cases that are not there
         self.broken_at: dict[str, tuple[str, int]] = {}  # by node id, the file and the line
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
@@ -105,6 +106,9 @@ class Ledger:
             file, line, _ = report.location
             self.broken_at[report.nodeid] = (file, (line or 0) + 1)
             report.user_properties.remove(pair)  # JUnit has the message already
+        if (MISSING_PROPERTY, True) in report.user_properties:
+            self._missing.add(report.nodeid)
+            report.user_properties.remove((MISSING_PROPERTY, True))
         if report.when in ("setup", "call"):
             for name, value in report.user_properties:
                 if name == RECORDS_PROPERTY:
@@ -142,10 +146,18 @@ class Ledger:
     @property
     def has_errors(self) -> bool:
         """Whether an answer is missing, or a test was not run."""
-        errored = (
-            record.outcome == "errored" for records in self._records.values() for record in records
-        )
-        return bool(self._broken or self.lost) or any(errored)
+        return bool(self._broken or self.lost) or self._any_errored
+
+    @property
+    def only_missing(self) -> bool:
+        """Whether the only errors are names of cases that are not there."""
+        others = self._broken.keys() - self._missing or self.lost or self._any_errored
+        return bool(self._missing) and not others
+
+    @property
+    def _any_errored(self) -> bool:
+        records = (record for of_test in self._records.values() for record in of_test)
+        return any(record.outcome == "errored" for record in records)
 
     @property
     def concerns_skills(self) -> bool:

@@ -53,8 +53,10 @@ def with_page(config: pytest.Config) -> list[str]:
 
 
 def listing(config: pytest.Config) -> list[str]:
-    """List what can be selected, if nothing was."""
-    return [*_without(same_command(config), {"-k", "-m"}), "--collect-only", "-q"]
+    """List what can be selected, if nothing was; of a file, if a case of it was named."""
+    words = _without(same_command(config), {"-k", "-m"})
+    files = dict.fromkeys(word.partition("::")[0] for word in words)
+    return [*files, "--collect-only", "-q"]
 
 
 def accepting(config: pytest.Config, *, fresh: bool = False) -> list[str]:

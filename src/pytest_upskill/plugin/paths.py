@@ -12,6 +12,7 @@ import pytest
 
 from .._util.keys import shown_command
 from ..errors import CasesError, SettingsError, SkillError, shown
+from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
@@ -24,7 +25,8 @@ from .skill_code import SkillArg, code_kept_out, path_of, split_args
 
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
-COMMAND_FOR_CASES: Final = "pytest-upskill cases"
+NO_CASES: Final = "no cases"  # why a skill is not tested
+_BY_MODEL: Final = ("pytest-upskill", "cases")
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
@@ -179,22 +181,39 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     return Selected(with_cases, without, tuple(left_out) if shows_left_out else (), tuple(picked))
 
 
+def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
+    """The command that writes cases for a skill: examples, if there is no key for a model."""
+    model, _ = model_with_key(env) or ("", "")
+    if not model:
+        return ["pytest-upskill", "init", skill]
+    # Its default is a model of Anthropic.
+    return [*_BY_MODEL, skill, *([] if model in ALIASES else ["--model", model])]
+
+
 def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
     visible = [
         source for source in sources if not any(part[:1] == "." for part in source.folder.parts)
     ]
     folder = (visible or sources)[0].folder  # not one of .claude/skills, if there are others
-    words = [*COMMAND_FOR_CASES.split(), shown(folder)]
-    words += ["--model", settings.models[0]] if settings.models else []
-    words += ["--base-url", settings.base_url] if settings.base_url else []
+    words = command_for_cases(shown(folder), os.environ)
+    models = [name for name in settings.models if name.partition(":")[0] != "local"]
+    if settings.base_url or (models and (words[1] == _BY_MODEL[1] or _needs_no_key(models[0]))):
+        words = [*_BY_MODEL, shown(folder), *(["--model", models[0]] if models else [])]
+        words += ["--base-url", settings.base_url] if settings.base_url else []
+    how = "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
     by_hand = how_to_add_cases(folder / CASES_NAME)
-    hint = f"Let a model write some: {shown_command(words)}\n  Or by hand: {by_hand}"
+    hint = f"{how}: {shown_command(words)}\n  Or by hand: {by_hand}"
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))
     return CasesError(place, f"none of its {len(sources):,} skills has cases", hint)
+
+
+def _needs_no_key(model: str) -> bool:
+    provider = HOSTED.get(model.partition(":")[0])
+    return provider is not None and not provider.needs_key
 
 
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:

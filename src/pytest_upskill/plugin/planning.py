@@ -309,6 +309,24 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
     ]
 
 
+def skipped_lines(items: Iterable[pytest.Item], plan: Plan) -> list[str]:
+    """Before a run: how many tests would ask nothing, and how many are examples."""
+    cases = [item for item in items if isinstance(item, CaseItem)]
+    skipped = sum(map(is_skipped, cases))
+    examples = sum(item.get_closest_marker(EDIT_ME) is not None for item in cases)
+    lines = list[str]()
+    if skipped and not plan.tests:
+        lines.append("upskill: a run would make no calls: all of these tests are skipped")
+    elif skipped:
+        lines.append(f"upskill: {skipped:,} of {counted(len(cases), 'test')} would be skipped")
+    if examples:
+        lines.append(
+            f"upskill: {counted(examples, 'test')} from examples: edit them, then remove skip and "
+            f"the tag {EDIT_ME}"
+        )
+    return lines
+
+
 def _queries(tests: Sequence[PlannedCase]) -> list[str]:
     """What the queries of triggers ask for: calls of models, or trials of agents."""
     trials = [trial for test in tests for trial in test.trials]

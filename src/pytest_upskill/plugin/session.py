@@ -47,13 +47,14 @@ from .item_lines import BriefSections, ItemLines, only_dots, paint_failures
 from .items import BrokenCaseItem, NotAnswered, Unrunnable
 from .ledger import Ledger
 from .next_command import recording
-from .paths import Selected, SkillSource, ini_folder, select_skills
+from .paths import NO_CASES, Selected, SkillSource, ini_folder, select_skills
 from .planning import (
     Announcement,
     idle_gates,
     lacking_lines,
     plan_of,
     selected_by_outcome,
+    skipped_lines,
     untested,
 )
 from .pytest_options import FLAGS, cli_agent_flags, cli_value, message_of, spell
@@ -272,7 +273,7 @@ class SkillSession:
         self._unmatched = unmatched_of(
             items, self._files, self._selected.without_cases, self.subjects.by_label
         )
-        without = {source.label: "no cases" for source in self._selected.without_cases}
+        without = {source.label: NO_CASES for source in self._selected.without_cases}
         self._untested = untested(collected, items, self._files, without, self.subjects.model_ids)
         self._idle_gates = idle_gates(collected, items, config)
 
@@ -282,6 +283,7 @@ class SkillSession:
         plan = plan_of(items)
         lines = self._announcement.lines(plan) if self._announcement else []
         chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
+        lines += [] if self.asks else skipped_lines(items, plan)
         return [*lines, *lacking_lines(items, self._files if chat else ())]
 
     @pytest.hookimpl(optionalhook=True)

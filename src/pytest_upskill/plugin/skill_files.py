@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pytest
 
 from .._util.json_forms import Location, cases_error
-from .._util.texts import guess, harmless, one_line
+from .._util.texts import first_few, guess, harmless, one_line
 from ..checks import (
     KINDS,
     AnyCheck,
@@ -42,6 +42,7 @@ from .pytest_options import message_of, spell
 if TYPE_CHECKING:
     from .session import SkillSession
 
+_MOST_CASES: Final = 10  # in a message
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 _NO_AGENT: Final = "add --skill-agent loop"
 _NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
@@ -244,7 +245,7 @@ class SkillFile(pytest.File):
             if name in names or case in broken:
                 continue
             place = shown(self._cases_file)
-            problem = f"no case {case!r}{guess(case, [*lines, *broken])}"
+            problem = f"no case {case!r}{_known_cases(case, [*lines, *broken])}"
             if case in lines:
                 labels = [label] if label else self.run.subjects.usual
                 place, problem = (
@@ -252,6 +253,14 @@ class SkillFile(pytest.File):
                     f"this case is not for {', '.join(labels)}",
                 )
             yield Unrunnable.make(self, harmless(f"{place}: {problem}"), name)
+
+
+def _known_cases(case: str, names: Sequence[str]) -> str:
+    """The case that is meant, else all cases of a file, unless they are many."""
+    if meant := guess(case, names):
+        return meant
+    few = first_few([one_line(name, 60) for name in names], _MOST_CASES)
+    return f"; the cases here: {few}" if few else ""
 
 
 def require_judge(sources: Sequence[SkillSource]) -> None:

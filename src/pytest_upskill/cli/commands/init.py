@@ -29,6 +29,7 @@ from ..project import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
 
 _PLUGIN: Final = ".claude-plugin/plugin.json"
 _MOST_LISTED: Final = 5  # skills whose files get a line each
+_KEPT: Final = "kept as it is"
 _NEW_SKILL: Final = """\
 ---
 name: {name}
@@ -215,12 +216,20 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
 def _plan_cases(plan: _Plan, file: Path) -> None:
     usual = file.parent / CASES_NAME
     if files := [*cases_files(file.parent), *([usual] if os.path.lexists(usual) else [])]:
-        plan.entries.append(_PlannedFile(files[0], "kept as it is", has_cases=True))
+        about = f"{_KEPT}, with examples to edit" if _has_examples(files[0]) else _KEPT
+        plan.entries.append(_PlannedFile(files[0], about, has_cases=True))
         return
     try:
         _plan_examples(plan, load_skill(file))
     except SkillError as error:
         plan.problems.append(one_line(f"{error.where}: {error.problem}. {error.hint}", 500))
+
+
+def _has_examples(file: Path) -> bool:
+    try:
+        return f'"{EDIT_ME}"'.encode() in read_file(file, MAX_BYTES)
+    except OSError:
+        return False
 
 
 def _plan_examples(plan: _Plan, skill: Skill) -> None:
@@ -233,7 +242,7 @@ def _plan_examples(plan: _Plan, skill: Skill) -> None:
 def _plan_schema(plan: _Plan) -> None:
     file = plan.root / SCHEMA_NAME
     if os.path.lexists(file):
-        plan.entries.append(_PlannedFile(file, "kept as it is"))
+        plan.entries.append(_PlannedFile(file, _KEPT))
     else:
         plan.entries.append(
             _PlannedFile(file, "the JSON schema of cases, for editors", schema_text())
@@ -258,7 +267,7 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
         plan.notes.append(reason)
     keys = {key: value for key, value in values.items() if key not in settings}
     if not keys:
-        plan.entries.append(_PlannedFile(file, "kept as it is"))
+        plan.entries.append(_PlannedFile(file, _KEPT))
         return
     try:
         old = read_file(file, MAX_BYTES).decode("utf-8") if os.path.lexists(file) else ""
@@ -338,10 +347,12 @@ def _next(plan: _Plan) -> Iterator[str]:
     """What to do now, a line each."""
     new = [one_line(shown(file), 200) for file, _ in plan.writes if file.name in SKILL_NAMES]
     yield from (f"  write {name}" for name in new)
-    if plan.new_cases:
+    cases = [entry.file for entry in plan.entries if entry.has_cases]
+    if plan.new_cases or any(map(_has_examples, cases)):
         yield f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
-    if len(plan.new_cases) == 1:
-        folder = shown(plan.new_cases[0].parent)
+    one_skill = plan.new_cases or cases
+    if len(one_skill) == 1 and one_skill[0].name == CASES_NAME:
+        folder = shown(one_skill[0].parent)
         words = ["pytest", *([] if folder == "." else [folder])]
     else:  # without the project's own tests
         words = ["pytest", *(["--skill", shown(plan.folder)] if plan.folder else [])]
