@@ -345,7 +345,7 @@ def test_unexpected_error_of_one_question_leaves_others_alone() -> None:
     assert texts(replies) == ["A", f"m: {TOO_LARGE}", "C"]
 
 
-@pytest.mark.parametrize("method", ["refusal", "hold", "settle"])
+@pytest.mark.parametrize("method", ["refusal_of_case", "hold", "settle"])
 def test_unexpected_error_between_questions_ends_the_run(method: str) -> None:
     replies = replies_of(engine_with(budget=Broken(method)), "a", "b", "c")
     assert replies == [NoAnswer(TOO_LARGE)] * 3

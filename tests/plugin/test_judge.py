@@ -177,9 +177,11 @@ def test_votes_are_calls_and_count_against_the_budget(
     write_skill(pytester.path / "skills/gate", [{"input": "How?", "expected": expected}])
     assert run(pytester, server).outcomes == {"passed": 1}
     assert sum(map(is_judge, server.asked)) == 6
+    asked = len(server.asked)
     small = run(pytester, server, "--skill-fresh", "--skill-max-tokens", "2600")
     assert small.outcomes == {"errors": 1}
-    assert "judge: this call could exceed the budget" in small.record(arm="skill")["error"]
+    assert "this call could exceed the budget" in small.record(arm="skill")["error"]
+    assert len(server.asked) == asked  # no answer is bought that no judge could be asked about
 
 
 def test_a_judge_may_be_anywhere_among_the_checks(

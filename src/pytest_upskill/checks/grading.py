@@ -8,7 +8,14 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import SILENT, Answer, NoAnswer, Reply
-from ..trials.records import Grade, Record, errored_record, graded_record, with_judge
+from ..trials.records import (
+    Grade,
+    Record,
+    errored_record,
+    graded_record,
+    unanswered_record,
+    with_judge,
+)
 from ..trials.transcript import UNTOLD, Activity
 from ..trials.trial import Hidden, Rubric, Task, Trial
 from .check import (
@@ -119,7 +126,7 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
 
 def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
     if isinstance(reply, NoAnswer):
-        return errored_record(item.trial, reply.reason, retries=reply.retries)
+        return unanswered_record(item.trial, reply)
     record = _graded(item, reply, ruled, sandbox)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 

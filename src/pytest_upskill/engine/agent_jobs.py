@@ -18,7 +18,7 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.answer_times import dated
 from ..trials.trial import Question
 from .budget import Budget
-from .lane import STOPPED, Job, Lane, unexpected
+from .lane import STOPPED, Job, Lane, over_budget, unexpected
 from .store import KnownAnswers
 
 _SHARE: Final = 0.8  # of the memory that is available, for agents
@@ -153,10 +153,21 @@ class AgentJobs:
                 job.settle(NoAnswer(reason))
             elif len(self._running) >= self._places or not (trial := self._placed(job)):
                 waiting.append(job)
+            elif refusal := self._budget.refusal_of_case(job.question):
+                job.settle(over_budget(refusal, self._spell))
+            elif not self._is_affordable(job):
+                waiting.append(job)
             elif self._lease(job):
                 self._running.append(trial)
                 trial.task = start(self._run(trial))
         self._waiting = waiting
+
+    def _is_affordable(self, job: Job) -> bool:
+        """Whether the budget has room for a trial beside others; a cluster sees to that itself."""
+        if self._trials and self._trials.places is not None:
+            return True
+        running = [(trial.job.question, trial.spent) for trial in self._running]
+        return self._budget.fits_trial(job.question, running)
 
     @property
     def _places(self) -> int:
@@ -213,6 +224,7 @@ class AgentJobs:
             reply = dated(reply.without_keys())
             if reply.stop != "time":  # it may be faster next time
                 self._answers.put(trial.job.question, reply)
+            self._budget.end_trial(trial.job.question, trial.spent)
         else:
             self._budget.lose(trial.job.question, trial.spent)
         trial.job.settle(reply)

@@ -16,7 +16,7 @@ from typing import Final, NamedTuple, cast
 
 from .._util.texts import counted
 from ..checks.judging import is_worth_keeping
-from ..errors import ModelError, Setting, Spell, Text, shown, spelled
+from ..errors import ModelError, Setting, Spell, Text, shown
 from ..models import Model
 from ..models.batching import (
     Batching,
@@ -30,7 +30,7 @@ from ..trials.trial import Question
 from .agent_jobs import Begin
 from .batch_files import BatchFiles, SavedBatch
 from .budget import Budget
-from .lane import GOES_ON, STOPPED, Job, Lane, adapter_error
+from .lane import GOES_ON, STOPPED, Job, Lane, adapter_error, over_budget
 from .pace import PATIENCE, pause
 from .prefixes import with_shared
 from .store import KnownAnswers
@@ -205,12 +205,12 @@ class Batches:
     async def _submit(self, lane: Lane, jobs: dict[str, Job], started: list[_Submitted]) -> None:
         port, affordable = _port(lane), dict[str, Job]()
         for key, job in jobs.items():
-            if self.budget.hold_worst(job.question):
+            if refusal := self.budget.refusal_in_batch(job.question):
+                self._settle(job, over_budget(refusal, self.spell))
+            elif self.budget.hold_worst(job.question):
                 affordable[key] = job
-            elif self.budget.is_held:
-                self.deferred.append((lane, job))
             else:
-                self._settle(job, NoAnswer(spelled(self.budget.reached(job.question), self.spell)))
+                self.deferred.append((lane, job))
         questions = [job.question for job in affordable.values()]
         questions = with_shared(questions, lane.prefixes.min_tokens)
         requests = [port.request(*pair) for pair in zip(affordable, questions, strict=True)]

@@ -11,10 +11,15 @@ calls then reserve what was counted, and twice that beside others. To catch it e
 first call goes alone, and then no more calls are in flight than have been counted so far, unless
 ten times the worst case would fit. Only a server that counts as expected at first and far more
 later can overrun by more: by the calls in flight at that moment.
+
+Money goes to whole cases. A question reserves what a judge takes for its answer, and a trial of an
+agent is begun only if there is room for twice the largest so far. Once a case is refused in one arm
+or run, it is refused in all others. So what is left out is decided before it is asked, and does not
+depend on how it would have ended.
 """
 
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
@@ -23,19 +28,26 @@ from ..errors import Text
 from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, Usage
 from ..trials.transcript import ToolCall
-from ..trials.trial import Question
+from ..trials.trial import Question, Rubric
 
 _TOKENS_A_BYTE: Final = 0.25  # of English prose; hex and other scripts take more
 _LEAST_A_BYTE: Final = 0.2  # of any text; a server that counts less is not believed
 _MOST_ADDED: Final = 256  # tokens that a server's template adds to a question
 _AMPLE: Final = 10  # times the worst
 _FEW: Final = 3  # answers, after which the longest tells what others take
+_JUDGE_PROMPT: Final = 600  # tokens of a judge's prompt besides question, answer and rubric
 
 
 class _Amount(NamedTuple):
     model: str
     tokens: int
     usd: float
+
+    def plus(self, other: "_Amount") -> "_Amount":
+        return _Amount(self.model, self.tokens + other.tokens, self.usd + other.usd)
+
+    def times(self, factor: int) -> "_Amount":
+        return _Amount(self.model, factor * self.tokens, factor * self.usd)
 
 
 class Allowance(NamedTuple):
@@ -62,24 +74,26 @@ class _Counts:
     added: int = 0
     share: float = 1.0  # of the output limit
     longest: int = 0  # tokens of an answer
+    longest_prompt: int = 0
     calls: int = 0  # counted so far
     margin: int = 1  # 2 once the server has counted more than the worst case
 
     def likely(self, question: Question) -> tuple[int, int]:
         """Tokens of a question, and of a long answer to it."""
-        output = self._most_output(question)
-        return self._prompt(question), min(
-            output, 2 * self.longest if self.calls >= _FEW else output
-        )
+        return self._prompt(question), self.likely_output(question.max_output)
+
+    def likely_output(self, max_output: int) -> int:
+        output = self._most_output(max_output)
+        return min(output, 2 * self.longest if self.calls >= _FEW else output)
 
     def _prompt(self, question: Question) -> int:
         return round(_size(question) * self.tokens_a_byte) + self.added
 
-    def _most_output(self, question: Question) -> int:
-        return round(question.max_output * self.share)
+    def _most_output(self, max_output: int) -> int:
+        return round(max_output * self.share)
 
     def worst(self, question: Question) -> tuple[int, int]:
-        prompt, output = self._prompt(question), self._most_output(question)
+        prompt, output = self._prompt(question), self._most_output(question.max_output)
         return max(_size(question) + _MOST_ADDED, prompt * self.margin), output * self.margin
 
     def learn(self, question: Question, prompt: int, output: int) -> None:
@@ -93,6 +107,7 @@ class _Counts:
         if prompt > self._prompt(question):
             self.tokens_a_byte = (prompt - self.added) / max(size, 1)
         self.longest = max(self.longest, output)
+        self.longest_prompt = max(self.longest_prompt, prompt)
         self.share = max(self.share, output / max(question.max_output, 1))
 
 
@@ -120,20 +135,73 @@ class Budget:
         # could wait forever.
         self._held: dict[str, list[_Amount]] = defaultdict(list)  # two agents may ask the same
         self._at_risk: dict[str, str] = {}  # by model: the call that may cost more than reserved
-        self._largest: dict[tuple[str, str], _Amount] = {}  # trial so far, by agent and model
+        self._largest: dict[_TrialKind, _Amount] = {}  # trial so far
+        self._rubrics: dict[str, Rubric] = {}  # by the key of the question
+        self._refused_cases: dict[Hashable, Text] = {}  # and why
         self.unanswered: list[UnansweredCall] = []
         self.refused = False  # whether any question was refused
 
     def refusal(self, question: Question) -> Text | None:
         """Why a question exceeds the budget even with nothing in flight; None if it does not."""
-        if not self._is_limited:
-            return None
-        likely = self._at_most(question, *self._counts[question.model].likely(question))
-        if self._most_tokens is not None and self._tokens + likely.tokens > self._most_tokens:
+        return self._refusal(question, self._likely(question)) if self._is_limited else None
+
+    def _refusal(self, question: Question, amount: _Amount) -> Text | None:
+        if self._most_tokens is not None and self._tokens + amount.tokens > self._most_tokens:
             return self._tokens_reached(question)
-        if self._most_cost is not None and self._cost + likely.usd > self._most_cost:
+        if self._most_cost is not None and self._cost + amount.usd > self._most_cost:
             return self._cost_reached(question)
         return None
+
+    def refusal_of_case(self, question: Question) -> Text | None:
+        """The same for a trial, which is refused in all arms and runs of its case or in none.
+
+        What was begun before can't be taken back.
+        """
+        if not self._is_limited:
+            return None
+        refusal = self._refused_cases.get(question.of_case) or self.refusal(question)
+        if not refusal and (whole_trial := self._likely_trial(question)):
+            refusal = self._refusal(question, whole_trial)
+        if refusal:
+            self._refused_cases[question.of_case] = refusal
+        return refusal
+
+    def refusal_in_batch(self, question: Question) -> Text | None:
+        """The same for a question of a batch: if it does not fit though nothing is in flight."""
+        if not self._is_limited:
+            return None
+        refusal = self._refused_cases.get(question.of_case)
+        if not refusal and not self._held and not self._fits(self._worst_in_batch(question)):
+            refusal = self._refused_cases[question.of_case] = self.reached(question)
+        return refusal
+
+    def expect_ruling(self, question: Question, rubric: Rubric) -> None:
+        """A judge will be asked about the answer to a question."""
+        self._rubrics[question.key] = rubric
+
+    def _likely(self, question: Question) -> _Amount:
+        likely = self._at_most(question.model, *self._counts[question.model].likely(question))
+        return self._with_ruling(question, likely)
+
+    def _with_ruling(self, question: Question, amount: _Amount) -> _Amount:
+        """An amount with what the judge of the answer is likely to take, if there is one.
+
+        At first that is the whole output limit. It is not added then, or a small budget would allow
+        no call at all: it is enough that the judge can be asked once after a short answer.
+        """
+        if not (rubric := self._rubrics.get(question.key)):
+            return amount
+        asked, judge = self._counts[question.model], self._counts[rubric.judge]
+        prompt, output = asked.likely(question)[0], asked.longest
+        about = _bytes([*rubric.texts, *(text for _, text in question.messages)])
+        about_answer = round(about * _TOKENS_A_BYTE) + output + _JUDGE_PROMPT
+        judge_prompt = judge.longest_prompt or about_answer
+        ruling = self._at_most(rubric.judge, judge_prompt, judge.likely_output(rubric.max_output))
+        if judge.calls >= _FEW:
+            return amount.plus(ruling.times(rubric.votes))
+        short = self._at_most(question.model, prompt, output).plus(ruling)
+        tokens, usd = max(amount.tokens, short.tokens), max(amount.usd, short.usd)
+        return _Amount(amount.model, tokens, usd)
 
     def hold(self, question: Question) -> bool:
         """Reserve what a question could spend; False if it must wait for others."""
@@ -141,8 +209,8 @@ class Budget:
             return True
         model = question.model
         counts = self._counts[model]
-        worst = self._at_most(question, *counts.worst(question))
-        likely = self._at_most(question, *counts.likely(question))
+        worst = self._with_ruling(question, self._at_most(model, *counts.worst(question)))
+        likely = self._likely(question)
         in_flight = sum(held.model == model for held in self._all_held())
         times = 1 if in_flight < counts.calls else _AMPLE
         if counts.calls and self._fits(worst, times):
@@ -174,12 +242,8 @@ class Budget:
 
     def _worst_in_batch(self, question: Question) -> _Amount:
         worst = self._counts[question.model].worst(question)
-        return self._at_most(question, *worst, batch=True)
-
-    @property
-    def is_held(self) -> bool:
-        """Whether calls are in flight, which may cost less than they reserve."""
-        return bool(self._held)
+        amount = self._at_most(question.model, *worst, batch=True)
+        return self._with_ruling(question, amount)
 
     def reached(self, question: Question) -> Text:
         """Why a question of a batch, or a trial that has spent all that was left, is refused."""
@@ -207,9 +271,10 @@ class Budget:
             paid,
             input=_credible(paid.input, _size(question)),
             output=_credible(paid.output, received),
+            cached=min(paid.cached or 0, paid.input or 0),  # or more of it would cost less
         )
         counts.learn(question, worth.input or 0, worth.output or 0)
-        spent = self._amount(question, worth)
+        spent = self._amount(question.model, worth)
         self._tokens += spent.tokens
         self._cost += spent.usd
         if answer is None:
@@ -220,7 +285,46 @@ class Budget:
         for usage in spent:
             self.unanswered.append(UnansweredCall(question.model, usage, _is_counted(usage)))
 
-    # Trials that are carried out on other machines.
+    # Trials of agents, and those of them that are carried out on other machines.
+
+    def fits_trial(
+        self, question: Question, running: Sequence[tuple[Question, Sequence[Usage]]]
+    ) -> bool:
+        """Whether there is room for a trial beside those that are running, with their usage so far.
+
+        What a trial takes is not known before one of its kind has ended: until then, only the
+        trials of one case run.
+        """
+        if not self._is_limited:
+            return True
+        if (needed := self._likely_trial(question)) is None:
+            kind, case = _kind(question), question.of_case
+            return all(other.of_case == case for other, _ in running if _kind(other) == kind)
+        for other, usages in running:
+            likely = self._likely_trial(other) or _Amount(other.model, 0, 0.0)
+            spent = self._sum(other, usages)
+            tokens, usd = likely.tokens - spent.tokens, likely.usd - spent.usd
+            needed = needed.plus(_Amount(other.model, max(0, tokens), max(0.0, usd)))
+        return self._has_room(needed)
+
+    def end_trial(self, question: Question, spent: Sequence[Usage]) -> None:
+        """A trial has its answer: others may take as much."""
+        self._note_trial(question, self._sum(question, spent))
+
+    def _likely_trial(self, question: Question) -> _Amount | None:
+        """What a large trial takes, with its ruling; None if none of its kind has ended."""
+        largest = self._largest.get(_kind(question))
+        return largest and self._with_ruling(question, largest.times(2))
+
+    def _note_trial(self, question: Question, amount: _Amount) -> None:
+        before = self._largest.get(_kind(question), amount)
+        tokens, usd = max(before.tokens, amount.tokens), max(before.usd, amount.usd)
+        self._largest[_kind(question)] = _Amount(question.model, tokens, usd)
+
+    def _sum(self, question: Question, usages: Sequence[Usage]) -> _Amount:
+        amounts = [self._amount(question.model, usage) for usage in usages]
+        tokens = sum(amount.tokens for amount in amounts)
+        return _Amount(question.model, tokens, sum(amount.usd for amount in amounts))
 
     def allot(self, question: Question) -> Allowance | None:
         """Reserve what a trial may spend; None if it must wait for others.
@@ -231,10 +335,8 @@ class Budget:
         if not self._is_limited:
             return Allowance()
         amount = None
-        if largest := self._largest.get(_kind(question)):
-            call = self._at_most(question, *self._counts[question.model].likely(question))
-            tokens, usd = 2 * largest.tokens + call.tokens, 2 * largest.usd + call.usd
-            amount = _Amount(question.model, tokens, usd)
+        if likely := self._likely_trial(question):
+            amount = likely.plus(self._likely(question))
         is_all = amount is None or not self._fits(amount)
         if is_all:
             if self._all_held():
@@ -270,18 +372,16 @@ class Budget:
         self._release(question)
         self.unanswered += unanswered
         for call in unanswered:
-            amount = self._amount(question, call.usage)
+            amount = self._amount(question.model, call.usage)
             tokens, usd = tokens + amount.tokens, usd + amount.usd
         self._tokens += tokens
         self._cost += usd
         tokens, usd = max(tokens, allotted.tokens), max(usd, allotted.usd)
-        before = self._largest.get(_kind(question), _Amount(question.model, 0, 0.0))
-        largest = _Amount(question.model, max(before.tokens, tokens), max(before.usd, usd))
-        self._largest[_kind(question)] = largest
+        self._note_trial(question, _Amount(question.model, tokens, usd))
 
     def price(self, question: Question, usages: Sequence[Usage]) -> float:
         """What calls cost in USD, if there is a limit in USD."""
-        return sum(self._amount(question, usage).usd for usage in usages)
+        return self._sum(question, usages).usd
 
     @property
     def spent(self) -> tuple[int, float]:
@@ -306,25 +406,26 @@ class Budget:
     def _fits(self, amount: _Amount, times: int = 1) -> bool:
         """Whether there is budget for a call beside those in flight, or for so many of each."""
         held = [amount, *self._all_held()]
-        tokens = self._tokens + times * sum(amount.tokens for amount in held)
-        usd = self._cost + times * sum(amount.usd for amount in held)
-        return (self._most_tokens is None or tokens <= self._most_tokens) and (
-            self._most_cost is None or usd <= self._most_cost
-        )
+        tokens, usd = sum(amount.tokens for amount in held), sum(amount.usd for amount in held)
+        return self._has_room(_Amount(amount.model, tokens, usd).times(times))
 
-    def _at_most(
-        self, question: Question, prompt: int, output: int, *, batch: bool = False
-    ) -> _Amount:
+    def _has_room(self, amount: _Amount) -> bool:
+        """Whether so much is left."""
+        return (
+            self._most_tokens is None or self._tokens + amount.tokens <= self._most_tokens
+        ) and (self._most_cost is None or self._cost + amount.usd <= self._most_cost)
+
+    def _at_most(self, model: str, prompt: int, output: int, *, batch: bool = False) -> _Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
         kinds = ((0, 0), (prompt, 0), (0, prompt))
         usages = (Usage(prompt, output, *kind, batch=batch) for kind in kinds)
-        return max(self._amount(question, usage) for usage in usages)
+        return max(self._amount(model, usage) for usage in usages)
 
-    def _amount(self, question: Question, usage: Usage) -> _Amount:
+    def _amount(self, model: str, usage: Usage) -> _Amount:
         usd = 0.0
         if self._most_cost is not None:  # looking up prices is slow
-            usd = cost(self._price_of(question.model), usage) or 0.0
-        return _Amount(question.model, usage.tokens, usd)
+            usd = cost(self._price_of(model), usage) or 0.0
+        return _Amount(model, usage.tokens, usd)
 
     @property
     def _is_mostly_unspent(self) -> bool:
@@ -345,7 +446,8 @@ class Budget:
         hint = (self._hint,) if isinstance(self._hint, str) else self._hint
         problem = f"budget reached ({spent} of {limit})"
         if self._is_mostly_unspent:
-            problem = f"this call could exceed the budget ({spent} of {limit} spent)"
+            what = "trial" if question.task else "call"
+            problem = f"this {what} could exceed the budget ({spent} of {limit} spent)"
         return (f"{question.model}: {problem}: ", *hint)
 
 
@@ -359,8 +461,13 @@ def _credible(tokens: int | None, size: int) -> int:
     return counted if counted >= size * _LEAST_A_BYTE else round(size * _TOKENS_A_BYTE)
 
 
-def _kind(question: Question) -> tuple[str, str]:
-    return question.task.agent if question.task else "", question.model
+_TrialKind = tuple[str, str, bool]
+
+
+def _kind(question: Question) -> _TrialKind:
+    """An agent, its model, and whether it ends once it has opened a skill."""
+    task = question.task
+    return task.agent if task else "", question.model, bool(task and task.until_opened)
 
 
 def _size(question: Question) -> int:

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Final, NamedTuple
 
 from ..checks.judging import first_questions
-from ..errors import ModelError, Spell, UpskillError, spelled
+from ..errors import ModelError, Spell, UpskillError
 from ..models import Model
 from ..models.choosing import Chooser
 from ..options import FOREVER
@@ -27,7 +27,7 @@ from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
 from .batches import Batches, BatchOptions, Waiting
 from .budget import Budget
-from .lane import STOPPED, Job, Lane, adapter_error, unexpected
+from .lane import STOPPED, Job, Lane, adapter_error, over_budget, unexpected
 from .model_calls import ModelCalls
 from .pace import Limit, is_near
 from .prefixes import Prefixes
@@ -97,7 +97,7 @@ class Engine:
             open_trials,
             agents_at_once,
             self._lane,
-            self._pump,
+            self._pump_soon,
             self._lease,
             self._answers,
             self.budget,
@@ -117,6 +117,9 @@ class Engine:
     def start(self, plan: Plan) -> None:
         """Start asking everything in a plan, and the judge about each answer as it arrives."""
         trials = list(plan.trials())
+        for trial in trials:
+            if trial.rubric:
+                self.budget.expect_ruling(trial.question, trial.rubric)
         if self._batches:
             self._batches.planned |= plan.known_keys
         replies = self._submit(self._renewed([trial.question for trial in trials]))
@@ -293,7 +296,9 @@ class Engine:
                 job = self._jobs.get(question.key)
                 if job is None or (question.renew and job.used_stored):
                     self._groups.setdefault(question.compared, []).append(question)
-                    job = self._jobs[question.key] = Job(question, len(self._jobs))
+                    # A judge comes first: an answer without a ruling is worth nothing.
+                    number = len(self._jobs) if question.verdicts is None else 0
+                    job = self._jobs[question.key] = Job(question, number)
                     job.reply.add_done_callback(partial(self._note_settled, job))
                     if self._stopped:
                         job.settle(NoAnswer(self._reason))
@@ -454,10 +459,14 @@ class Engine:
             if not self._lease(lane.next):
                 lane.drop()
                 continue
-            if refusal := self.budget.refusal(lane.next.question):
-                lane.drop().settle(NoAnswer(spelled(refusal, self._spell)))
+            job = lane.next
+            refusal_of = self.budget.refusal if job.of_trial else self.budget.refusal_of_case
+            if refusal := refusal_of(job.question):
+                lane.drop().settle(over_budget(refusal, self._spell))
                 continue
-            if not self.budget.hold(lane.next.question):
+            if not self.budget.hold(job.question):
+                if job.question.verdicts is not None:
+                    break  # or other questions would take what it waits for
                 waiting.add(lane)
                 continue
             self._in_flight += 1
@@ -467,6 +476,10 @@ class Engine:
         busy = self._agents.is_busy or any(lane.is_busy for lane in self._lanes.values())
         if self._batches and not busy and not self._stopped:
             self._batches.begin(self._lanes.values(), self._begin)
+
+    def _pump_soon(self) -> None:
+        """After the questions to a judge that follow from an answer are queued."""
+        asyncio.get_running_loop().call_soon(self._safely, self._pump)
 
     def _set_timer(self, now: float) -> None:
         """Come back when the first lane that waits may go on."""
@@ -524,7 +537,7 @@ class Engine:
         if reply is not None:
             lane.tried = True
             job.settle(reply)
-        self._pump()
+        self._pump_soon()
 
     def _retry(self, lane: Lane, job: Job, wait: float) -> bool:
         """Whether a question will be asked again."""

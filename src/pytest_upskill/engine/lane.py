@@ -11,7 +11,7 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..agents.agent import Send
-from ..errors import ModelError
+from ..errors import ModelError, Spell, Text, spelled
 from ..models import Model
 from ..models.choosing import Chooser
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
@@ -39,6 +39,11 @@ def unexpected(bug: BaseException) -> str:
 def adapter_error(model: str, bug: BaseException) -> str:
     """Why there is no answer if an adapter raised something other than ModelError."""
     return f"{model}: the adapter raised {_shown_error(bug)}"
+
+
+def over_budget(refusal: Text, spell: Spell) -> NoAnswer:
+    """No answer to what was not asked."""
+    return NoAnswer(spelled(refusal, spell), over_budget=True)
 
 
 def _shown_error(bug: BaseException) -> str:

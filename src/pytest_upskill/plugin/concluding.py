@@ -307,7 +307,7 @@ class Conclusion:
         withheld = results and results.withheld
         if (ledger.has_errors or withheld) and not session.shouldfail:
             if self._engine.budget.refused:
-                return _raise_budget(settings, stored=stored), []
+                return self._within_budget(stored=stored)
             if withheld and settings.replay_file:
                 return _RECORD_AGAIN, recording(config, settings.replay_file)
             missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
@@ -336,20 +336,23 @@ class Conclusion:
             return _HELPS, accepting(config)
         return "", with_page(config)
 
+    def _within_budget(self, *, stored: bool) -> tuple[str, list[str]]:
+        """How to go on after a budget, which counts new calls only."""
+        settings, spent = self._settings, self._spending.total()
+        limits = {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens}
+        flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
+        if stored and spent and spent.calls and not self._engine.not_kept:
+            hint = f"asks only what is missing, with the same budget again; or raise {flags}:"
+            return f"the same command {hint}", same_command(self._config)
+        outcome = "asks only what is missing" if stored else "starts over"
+        return f"next: raise {flags}; then the same command {outcome}", []
+
 
 def _write_cases(results: RunResults) -> str:
     """What to do if nothing can be tested, which a note explains."""
     if any(reason == NO_CASES for reason, _ in results.untested_by_reason):
         return f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
     return "next: edit the cases, then the same command asks them"
-
-
-def _raise_budget(settings: Settings, *, stored: bool) -> str:
-    """How to go on when the budget is used up: the same command would stop again."""
-    limits = {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens}
-    flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
-    outcome = "asks only what is missing" if stored else "starts over"
-    return f"next: raise {flags}; then the same command {outcome}"
 
 
 def _worth_accepting(results: RunResults, settings: Settings) -> bool:

@@ -36,6 +36,7 @@ from ..trials.records import (
     dump_records,
     errored_record,
     graded_record,
+    unanswered_record,
 )
 from ..trials.subject import CHAT, Subject
 from ..trials.transcript import Activity, Transcript
@@ -93,6 +94,10 @@ class AnswerText(str):
 
 class AskFailed(BaseException):
     """No answer. Not an Exception, so that no ``except`` of a test catches it."""
+
+    def __init__(self, reason: str, *, over_budget: bool = False) -> None:
+        super().__init__(reason)
+        self.over_budget = over_budget
 
 
 class Asker:
@@ -152,7 +157,7 @@ class Asker:
         new_question = self._question(case, agent or trial.agent)
         (reply,) = self._run.ask([new_question])
         if isinstance(reply, NoAnswer):
-            raise AskFailed(reply.reason)
+            raise AskFailed(reply.reason, over_budget=reply.over_budget)
         self.asked.append((trial, new_question, reply))
         if reply.why_not_gradable and not allow_empty:
             self._failure = pytest.fail.Exception(f"{reply.why_not_gradable} ({_EXPECTED_EMPTY})")
@@ -212,9 +217,10 @@ class Asker:
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""
-        if isinstance(failure, AskFailed):
-            return errored_record(trial, str(failure))
         answers = [answer for asked_in, _, answer in self.asked if asked_in is trial]
+        if isinstance(failure, AskFailed):
+            over_budget = failure.over_budget and not answers  # else the test has begun
+            return unanswered_record(trial, NoAnswer(str(failure), over_budget=over_budget))
         if not answers:
             return errored_record(trial, _NOTHING_ASKED)
         reason = "all asserts passed" if failure is None else one_line(_reason(failure), 300)

@@ -16,7 +16,9 @@ _LONGEST: Final = 500  # characters that are shown
 _COMPARED: Final = 2000
 
 # What differs from call to call while the cause is the same.
-_BUDGET: Final = re.compile(r"(?:budget reached|this call could exceed the budget) \([^)]*\)")
+_BUDGET: Final = re.compile(
+    r"(?:budget reached|this (?:call|trial) could exceed the budget) \([^)]*\)"
+)
 _ATTEMPTS: Final = re.compile(r" \(\d+ attempts?\)")
 _REQUEST: Final = re.compile(
     r"\brequest[ _-]?id\W{1,4}[\w-]+"

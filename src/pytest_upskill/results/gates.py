@@ -33,7 +33,7 @@ def trigger_reasons(
 
 def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
     row, lift, skill = verdict.summary, verdict.lift, verdict.summary.arm("skill")
-    if verdict.word == "incomplete":
+    if verdict.word == "incomplete" or row.budget_words:
         yield f"can't pass: {missing_words(row)}"
         return
     if gates.min_lift is not None:
@@ -60,7 +60,7 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
 
 
 def _of_triggers(row: TriggerSummary, gates: Gates) -> Iterator[str]:
-    if row.incomplete:
+    if row.incomplete or row.over_budget:
         yield f"can't pass: {row.missing_words}"
         return
     if gates.min_recall is not None:

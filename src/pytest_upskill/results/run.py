@@ -55,7 +55,7 @@ from .regressions import (
     compared,
     unmatched_reasons,
 )
-from .summary import CaseSummary, Summary, summarize
+from .summary import BUDGET_ENDED, CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
 from .verdict import Verdict, first_names, verdicts_of
@@ -356,6 +356,9 @@ class RunResults:
         """Whether no test was planned, as for commands that compare ways to install skills."""
         return not self.tests and bool(self.studies)
 
+    def _is_over_budget(self, test: PlannedCase) -> bool:
+        return any(record.over_budget for record in self.records_of(test))
+
     # What it lacks.
 
     @cached_property
@@ -412,6 +415,9 @@ class RunResults:
             lines.append(f"interrupted: {one_line(self.interrupted, 200)}{not_run}")
         elif self.lost:
             lines.append(f"{lost} collected but never reported, as if their process had died")
+        if not_asked := sum(map(self._is_over_budget, self.tests)):
+            share = f"{not_asked:,} of {counted(len(self.tests), 'test')}"
+            lines.append(f"{BUDGET_ENDED}: {share} not finished")
         return lines + [
             f"{group.pair}: {counted(number, group.noun)} missing from all files"
             for group, number in self.missing.items()

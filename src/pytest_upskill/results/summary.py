@@ -1,6 +1,6 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
@@ -23,6 +23,7 @@ from .activation import Activation, activation_of
 
 _NO_RUNS: Final = Count(0, 0)
 SELECTED_BY_OUTCOME: Final = "only cases that failed the last time"
+BUDGET_ENDED: Final = "the budget ended the run"
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +103,10 @@ class Summary(WithPair):
     runs: int  # the most that a case has
     arms: Mapping[str, ArmSummary]  # those with records
     not_run: int = 0  # cases without records
+    # Cases that a budget kept from being asked. That does not depend on how they would have ended,
+    # so they are left out as if they were not selected; but no gate passes.
+    over_budget: int = 0
+    not_asked: int = 0  # trials that a budget kept from being asked
     by_case: tuple[CaseSummary, ...] = ()
     against: str | None = None  # the git ref of the arm ``previous``
     most_runs: int | None = None  # the upper limit of frugal runs
@@ -127,6 +132,11 @@ class Summary(WithPair):
     def incomplete(self) -> bool:
         """Whether answers are missing, or can't be compared: the others don't tell."""
         return bool(self.errored or self.not_run or not self.by_case or self.why_withheld)
+
+    @property
+    def budget_words(self) -> str:
+        """``the budget ended the run after 6 of 10 cases``; empty if it did not."""
+        return budget_words(self.cases, self.over_budget) if self.not_asked else ""
 
     @property
     def unfinished(self) -> bool:
@@ -249,9 +259,18 @@ class Summary(WithPair):
         return fmean(sums) if sums and self.score == "checks" else None
 
 
+def budget_words(done: int, over_budget: int, noun: str = "case") -> str:
+    """``the budget ended the run after 6 of 10 cases``."""
+    after = f" after {done:,} of {counted(done + over_budget, noun)}" if over_budget else ""
+    return f"{BUDGET_ENDED}{after}"
+
+
 def case_words(rows: Sequence[Summary]) -> str:
     """How many cases a skill has, and how many groups if a lift counts some of them as one."""
-    cases, most = counted(max(row.cases for row in rows), "case"), max(rows, key=_repeated)
+    largest, most = max(rows, key=lambda row: row.cases), max(rows, key=_repeated)
+    cases = counted(largest.cases + largest.over_budget, "case")
+    if largest.over_budget:
+        cases = f"{largest.cases:,} of {cases}"
     return f"{cases} ({counted(most.samples, 'group')})" if _repeated(most) else cases
 
 
@@ -334,6 +353,10 @@ def summarize(
     records = [record for record in records if record.pair == pair]
     planned = {test.case: test for test in tests}
     own_runs = {case for case, test in planned.items() if test.own_runs}
+    not_asked = sum(record.over_budget for record in records)
+    records = without_cut_runs(records, looks, own_runs)
+    left_out = cases_over_budget(records)
+    records = [record for record in records if record.case not in left_out]
     by_case = grouped(records, lambda record: record.case)
     arms: set[str] = {"skill", *(record.arm for record in records)}
     later_runs = rest_after(looks) if looks else None
@@ -372,6 +395,8 @@ def summarize(
         runs=max((record.run for record in records), default=0),
         arms=_arms(records, by_sample),
         not_run=not_run,
+        over_budget=len(left_out),
+        not_asked=not_asked,
         by_case=tuple(cases),
         against=against,
         most_runs=looks[-1] if looks else None,
@@ -389,6 +414,27 @@ def summarize(
         if by_outcome
         else _possible_lift(records, not_run, again, max_age, started),
     )
+
+
+def cases_over_budget(records: Iterable[Record]) -> set[str]:
+    """Cases that a budget kept from being asked, in any arm or run."""
+    return {record.case for record in records if record.over_budget}
+
+
+def without_cut_runs(
+    records: list[Record], looks: tuple[int, ...], own_runs: Collection[str]
+) -> list[Record]:
+    """Frugal runs up to the last look before the budget ended.
+
+    Which cases get later runs depends on how the first ones ended, so none may be left out for
+    want of them; but the run may stop at any look.
+    """
+    frugal = [record for record in records if looks and record.case not in own_runs]
+    refused = [record.run for record in frugal if record.over_budget and record.run > looks[0]]
+    if not refused:
+        return records
+    last = max(look for look in looks if look < min(refused))
+    return [record for record in records if record.case in own_runs or record.run <= last]
 
 
 def _possible_lift(

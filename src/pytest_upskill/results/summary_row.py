@@ -49,6 +49,7 @@ class SummaryRow(WithPair):
     checks_passed: Whole = 0  # with the skill
     checks_total: Whole = 0
     errored: Whole = 0
+    over_budget: Whole = 0  # cases that the budget kept from being asked; ``cases`` has the others
     baseline_asked: Whole = 0  # trials, those without an answer too
     skill_asked: Whole = 0
     baseline_errored: Whole = 0
@@ -185,7 +186,7 @@ def row_of_triggers(summary: TriggerSummary, model_id: str = "") -> SummaryRow:
         model=summary.model,
         model_id=model_id,
         runs=summary.runs,
-        errored=summary.errored,
+        errored=summary.errored + summary.not_asked,
         verdict="incomplete" if summary.incomplete else None,
         agent=summary.agent,
         agent_version=summary.agent_version or None,
@@ -213,7 +214,8 @@ def row_of(verdict: Verdict) -> SummaryRow:
         detectable_lift=verdict.detectable_lift,
         checks_passed=skill.checks_passed,
         checks_total=skill.checks_total,
-        errored=summary.errored,
+        errored=summary.errored + summary.not_asked,
+        over_budget=summary.over_budget,
         verdict=verdict.word,
         agent=summary.agent,
         agent_version=summary.agent_version or None,

@@ -17,6 +17,7 @@ from ..stats import Interval, wilson
 from ..trials.plan import Group, PlannedCase
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT, WithPair
+from .summary import budget_words
 
 THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
 MODELS_CHOICE: Final = "the choice of the model, without an agent"  # what numbers of chat are of
@@ -95,6 +96,8 @@ class TriggerSummary(WithPair):
     queries: tuple[QueryRate, ...]  # in the order of the run
     errored: int  # trials
     not_run: int = 0  # queries without a trial
+    over_budget: int = 0  # queries that a budget kept from being asked: as if not selected
+    not_asked: Annotated[int, Field(exclude=True)] = 0  # their trials without an answer
     trials: int = 0  # errored ones, too
     runs: int = 0  # the most that a query has
     agent: str = CHAT
@@ -114,6 +117,8 @@ class TriggerSummary(WithPair):
         parts = [f"{counted(self.errored, 'trial')} without a result"] if self.errored else []
         parts += [f"{counted(self.not_run, 'query')} not run"] if self.not_run else []
         parts += ["only queries that failed the last time"] if self.by_outcome else []
+        if self.over_budget:
+            parts.append(budget_words(len(self.queries), self.over_budget, "query"))
         return " and ".join(parts) or ("" if self.trials else NO_QUERY)
 
     def wrong(self, should_open: bool) -> list[QueryRate]:
@@ -145,7 +150,7 @@ class TriggerSummary(WithPair):
     @property
     def sentence(self) -> str:
         """The verdict: ``opened in 14 of 20 that need it (…), in 1 of 20 that don't (…)``."""
-        missing = [self.missing_words] if self.incomplete and self.trials else []
+        missing = [self.missing_words] if self.missing_words and self.trials else []
         choice = [MODELS_CHOICE] if self.agent == CHAT else []
         return "; ".join([self._shares, *missing, *choice])
 
@@ -240,6 +245,12 @@ def trigger_summaries(
     summaries = []
     for group, queries_of in groups.items():
         skill, (agent, model) = group.pair
+        not_asked = {
+            test.case: asked
+            for test in queries_of
+            if (asked := sum(record.over_budget for record in records_of(test)))
+        }
+        queries_of = [test for test in queries_of if test.case not in not_asked]
         by_query = [records_of(test) for test in queries_of]
         queries = tuple(
             query_rate(test, questions.get((skill, test.case), ""), records)
@@ -255,6 +266,8 @@ def trigger_summaries(
                 queries,
                 errored=sum(record.outcome == "errored" for record in records),
                 not_run=missing.get(group, 0) + sum(not of_query for of_query in by_query),
+                over_budget=len(not_asked),
+                not_asked=sum(not_asked.values()),
                 trials=len(records),
                 runs=max((record.run for record in records), default=0),
                 agent=agent,

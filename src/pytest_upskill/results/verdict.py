@@ -197,6 +197,7 @@ def _sentence(
         parts.append(token_words(over.tokens))
     if row.most_runs and row.runs < row.most_runs:
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
+    budget = row.budget_words if word != "incomplete" else ""
     used = row.activation
     opened = activation_words(used, word, over.lift if over else None, effect) if used else ""
     untold = used and used.untold == used.trials
@@ -205,7 +206,7 @@ def _sentence(
         outlook = ""
     if used and not used.count:
         outlook = ""  # no number of such cases would tell
-    return "; ".join(filter(None, [", ".join(parts), opened, outlook]))
+    return "; ".join(filter(None, [", ".join(parts), budget, opened, outlook]))
 
 
 def _unfinished(row: Summary) -> str:
@@ -255,7 +256,7 @@ def missing_words(row: Summary) -> str:
     parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
     parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
     parts += [row.why_withheld] if row.why_withheld else []
-    return " and ".join(parts) or "no answers"
+    return " and ".join(parts) or row.budget_words or "no answers"
 
 
 def _outlook(row: Summary, lift: Lift | None, smallest: float | None, models: int) -> str:
@@ -358,14 +359,14 @@ def _changes(
 
 
 def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
-    """Both arms of each model, but not with a skill that hurts, nor where answers are missing.
+    """Both arms of each model, but not with a skill that hurts, nor where cases are missing.
 
     None unless several models of several prices have cases in common, and pass anything.
     """
     choices = []
     for verdict in verdicts:
         row = verdict.summary
-        for arm in (SKILL, BASELINE) if verdict.word != "incomplete" else ():
+        for arm in (SKILL, BASELINE) if not _why_left_out(verdict) else ():
             score, cost = row.scored(arm), row.arm(arm).cost
             harmful = arm == SKILL and verdict.word == "hurts"
             if score is not None and cost is not None and not harmful:
@@ -381,18 +382,22 @@ def _common_cases(choices: Sequence[PricedChoice]) -> set[str]:
 
 
 def _left_out(verdicts: Sequence[Verdict]) -> str:
-    reasons = {
-        "incomplete": [v for v in verdicts if v.word == "incomplete"],
-        "no price": [
-            v for v in verdicts if v.word != "incomplete" and v.summary.arm(SKILL).cost is None
-        ],
-    }
+    reasons = [(verdict, _why_left_out(verdict)) for verdict in verdicts]
     named = [
         f"{one_line(verdict.summary.label, 60)} ({reason})"
-        for reason, left_out in reasons.items()
-        for verdict in left_out
+        for wanted in ("incomplete", "over budget", "no price")
+        for verdict, reason in reasons
+        if reason == wanted
     ]
     return f"; left out: {first_few(named, _MOST_NAMES)}" if named else ""
+
+
+def _why_left_out(verdict: Verdict) -> str:
+    if verdict.word == "incomplete":
+        return "incomplete"
+    if verdict.summary.budget_words:
+        return "over budget"
+    return "" if verdict.summary.arm(SKILL).cost is not None else "no price"
 
 
 def _best(choices: Sequence[PricedChoice]) -> PricedChoice:

@@ -226,6 +226,7 @@ class NoAnswer:
     reason: str
     retries: int = 0
     timed_out: bool = False  # more time may help
+    over_budget: bool = False  # it was not asked, since it could have exceeded the budget
 
     def without_keys(self) -> "NoAnswer":
         return replace(self, reason=without_keys(self.reason))

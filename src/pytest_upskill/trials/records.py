@@ -18,7 +18,7 @@ from .._util.json_forms import (
     form_of,
     json_values,
 )
-from .answer import STOPPED, Answer, AnswerFile, Usage
+from .answer import STOPPED, Answer, AnswerFile, NoAnswer, Usage
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -82,6 +82,7 @@ class Record(WithPair):
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
     retries: Whole = 0  # how often it was asked again after errors
     asked_at: Time | None = None  # seconds since the epoch
+    over_budget: Flag = False  # it was not begun, since it could have exceeded the budget
 
     @property
     def usage(self) -> Usage:
@@ -159,13 +160,17 @@ def _score(grades: tuple[Grade, ...]) -> float:
     return passed / sum(grade.weight / most for grade in grades)
 
 
-def errored_record(
-    trial: Trial, reason: str, answer: Answer | None = None, retries: int = 0
-) -> Record:
+def unanswered_record(trial: Trial, reply: NoAnswer) -> Record:
+    return replace(
+        errored_record(trial, reply.reason), retries=reply.retries, over_budget=reply.over_budget
+    )
+
+
+def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
     """The record of a trial without an answer, or with one that could not be graded."""
-    place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
     if answer is None:
-        return Record(*place, "errored", error=reason, agent=trial.agent, retries=retries)
+        place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
+        return Record(*place, "errored", error=reason, agent=trial.agent)
     graded = graded_record(trial, answer, ())
     return replace(graded, outcome="errored", error=reason, score=None)
 

@@ -127,10 +127,14 @@ class Question:
         return Subject(self.login, self.model).label if self.login else self.model
 
     @property
+    def of_case(self) -> Hashable:
+        """The same in all arms and runs of a case."""
+        return self.model, self.task.agent if self.task else CHAT, self.messages
+
+    @property
     def compared(self) -> Hashable:
         """The same in all arms, whose answers are compared."""
-        agent, run = self.task.agent if self.task else CHAT, self.run % MOST_RUNS  # see trials_of
-        return self.model, agent, self.messages, run
+        return self.of_case, self.run % MOST_RUNS  # see trials_of
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ import signal
 import warnings
 from collections.abc import Coroutine, Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import replace
 from multiprocessing.resource_tracker import ensure_running
 from typing import TYPE_CHECKING, Any, Final
 
@@ -16,6 +17,7 @@ from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls, default_at_once
 from ..budget import Allowance, Budget
+from ..lane import over_budget
 from .brief import PACKAGE, Brief, Outcome
 from .dispatch import Dispatch, DispatchedTrial
 from .unpickling import read_all, read_data_only
@@ -155,10 +157,13 @@ class ClusterTrials:
     async def run(self, question: Question, call: TrialCalls) -> Reply:
         assert question.task
         agent = question.task.agent
+        begun = False
         while True:
-            if refusal := self._budget.refusal(question):
-                return NoAnswer(spelled(refusal, self._spell))
-            allowance = await self._allotted(question)
+            allowance = await self._allotted(question, begun=begun)
+            if not isinstance(allowance, Allowance):
+                refused = over_budget(allowance, self._spell)
+                return replace(refused, over_budget=not begun)
+            begun = True
             trial, outcome = DispatchedTrial(call), Outcome(None)
             try:
                 result = await self._cluster.hand_out(question, allowance, trial)
@@ -178,12 +183,17 @@ class ClusterTrials:
     async def close(self) -> None:
         pass  # whoever opened the cluster closes it
 
-    async def _allotted(self, question: Question) -> Allowance:
-        while (allowance := self._budget.allot(question)) is None:
+    async def _allotted(self, question: Question, *, begun: bool) -> Allowance | Text:
+        """What a trial may spend, or why it is refused."""
+        refusal_of = self._budget.refusal if begun else self._budget.refusal_of_case
+        while True:
+            if refusal := refusal_of(question):
+                return refusal
+            if allowance := self._budget.allot(question):
+                return allowance
             self._settled.clear()
             with suppress(TimeoutError):  # a judge's call may end as well, without notice
                 await asyncio.wait_for(self._settled.wait(), 1.0)
-        return allowance
 
     def _count(self, question: Question, outcome: Outcome, trial: DispatchedTrial) -> None:
         """Count all that was paid, also by a lost worker."""

@@ -16,6 +16,7 @@ from ...results.gates import gate_reasons, trigger_reasons
 from ...results.outcomes import count_outcomes, count_words
 from ...results.run import RunResults
 from ...results.self_comparison import rules_out_relevant
+from ...results.summary import Summary
 from ...results.trigger_summary import TriggerSummary
 from ...results.verdict import Verdict, Word, missing_words
 from ...stats import Lift
@@ -220,9 +221,10 @@ def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
     parts += dict.fromkeys(f"only {of}" for group, of in subsets if group.pair.skill == name)
     worst = min((phrase.badness for phrase in phrases), default=_PLAIN)
     bad = failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
+    cut = any(verdict.summary.over_budget for verdict in verdicts)
     if bad and ending.failed:
         standing = "bad"
-    elif bad or worst < _OPEN:
+    elif bad or worst < _OPEN or cut:
         standing = "warn"
     else:
         standing = "good" if _is_good(verdicts, triggers) else "open"
@@ -275,14 +277,21 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     elif row.activation and not row.activation.count:
         yield _Phrase(_CLOSED, "never opened by", model)
     elif word == "not needed":
-        without = f"({percent(row.scored('baseline') or 0.0)}{unit} pass without it)"
+        rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
+        without = f"({rate} pass without it){_over(row)}"
         yield _Phrase(_BADNESS[word], f"{word} on", model, "", without)
     elif word:
         verb = word if word in ("helps", "hurts") else f"{word} on"
-        yield _Phrase(_BADNESS[word], verb, model, number, bounds)
+        yield _Phrase(_BADNESS[word], verb, model, number, f"{bounds}{_over(row)}")
     else:
         passed = percent(row.scored("skill") or 0.0)
-        yield _Phrase(_PLAIN, f"passes {passed}{unit} on", model)
+        yield _Phrase(_PLAIN, f"passes {passed}{unit} on", model, "", _over(row).strip())
+
+
+def _over(row: Summary) -> str:
+    """`` over 6 of 10 cases``, if a budget left out others."""
+    all_cases = counted(row.cases + row.over_budget, "case")
+    return f" over {row.cases:,} of {all_cases}" if row.over_budget else ""
 
 
 def _lift(lift: Lift, unit: str) -> tuple[str, str]:
