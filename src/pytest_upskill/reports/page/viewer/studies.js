@@ -18,14 +18,14 @@ function StudyView({ study, number, about, address }) {
   const idOf = (row) => `${number}.${row.index}`;
   const chosen = rows.find((row) => idOf(row) === address.get("contrast"));
   const [last, ...others] = [...study.conclusions].reverse();
-  return html`<section class="study" aria-label=${study.title}>
+  return html`<section class="study" aria-label=${`${study.title}: ${labelOf(study)}`}>
     <h2>${study.title}</h2>
     <p class="facts"><span>${about.facts}</span></p>
     ${study.failure ? html`<p class="problem">${study.failure}</p>` : null}
     ${study.error ? html`<p class="problem">${counted(study.errored, "trial")} without an answer: ${study.error}</p>` : null}
     ${last ? html`<div class="selected"><p><b>${last}.</b></p>
       ${others.length ? html`<ul>${others.reverse().map((line) => html`<li key=${line}>${line}.</li>`)}</ul>` : null}</div>` : null}
-    <${Table} label=${`Contrasts: ${study.title}`} rows=${shown} columns=${contrastColumns(rows, idOf)}
+    <${Table} label=${`Contrasts: ${study.title}, ${labelOf(study)}`} rows=${shown} columns=${contrastColumns(rows, idOf)}
       keyOf=${idOf} hrefOf=${(row) => href({ contrast: chosen === row ? null : idOf(row) })}
       current=${chosen ? idOf(chosen) : null} />
     ${shown.length < rows.length ? html`<p class="folded"><button type="button" class="plain"
@@ -33,7 +33,7 @@ function StudyView({ study, number, about, address }) {
       ${" "}${wordCounts(rows.filter((row) => !shown.includes(row)))}</p>` : null}
     ${chosen ? html`<${ArmsOf} contrast=${chosen} about=${about} />` : null}
     <p class="note">${about.legend}.</p>
-    <${Fold} title="Numbers of each arm"><${TextTable} contents=${about.arms} label=${`Arms: ${study.title}`} /><//>
+    <${Fold} title="Numbers of each arm"><${TextTable} contents=${about.arms} label=${`Arms: ${study.title}, ${labelOf(study)}`} /><//>
   </section>`;
 }
 

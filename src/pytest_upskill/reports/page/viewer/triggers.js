@@ -99,6 +99,6 @@ function QueryCell({ row, query, test }) {
   const outcome = test?.outcome ?? "not run";
   const words = query.errored ? `${counted(query.errored, "run")} without a result: ${query.errors[0]}` : outcome;
   return html`<a class="cell ${kindOf(outcome)}" href=${test ? href({ case: test.id }) : null} title=${words}
-      aria-label=${`${row.case} on ${query.label}: opened in ${query.opened} of ${query.runs} runs, ${outcome}`}>
+      aria-label=${`${query.opened}/${query.runs} runs of ${row.case} on ${query.label} opened it: ${outcome}`}>
     <${Mark} outcome=${outcome} /> <span class="passes">${query.opened}/${query.runs}</span></a>`;
 }
