@@ -68,7 +68,7 @@ def test_an_installed_agent_that_does_not_work_is_a_failure(
     shown = capsys.readouterr().out
     assert rows_of(shown)["claude"] == [VERSION, "NO", *["-"] * (len(STEPS) - 1)]
     assert "config" in shown
-    assert shown.splitlines()[-1].startswith("No agent works. Not ready: claude. ")
+    assert "\n\nNo agent works. Not ready: claude. " in shown
     assert "\033" not in shown
 
 
@@ -108,6 +108,29 @@ def test_doctor_prints_json(capsys: pytest.CaptureFixture[str]) -> None:
     assert told["keys"]["ollama"] == "not needed"
 
 
+@needs_bwrap
+@pytest.mark.parametrize("key", ["", "OPENAI_API_KEY"])
+@pytest.mark.parametrize("has_local", [True, False])
+def test_the_conclusion_names_only_what_works(
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    key: str,
+    has_local: bool,
+) -> None:
+    """The embedded model takes no tools, so it is none for an agent."""
+    monkeypatch.setattr("pytest_upskill.models.local.installed", lambda: has_local)
+    if key:
+        monkeypatch.setenv(key, "k")
+    assert main(["doctor", "--json", "--agent", "loop"]) == 0
+    conclusion = json.loads(capsys.readouterr().out)["conclusion"]
+    if key:
+        assert conclusion == "Ready: loop in bwrap. Keys: openai."
+    else:
+        assert conclusion.startswith("Ready but for a key: loop in bwrap. ")
+        assert conclusion.endswith("pytest-upskill try SKILL")
+        assert ("pip install" in conclusion) is not has_local
+
+
 def test_doctor_says_why_no_agent_works(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -120,5 +143,5 @@ def test_doctor_says_why_no_agent_works(
     shown = capsys.readouterr().out
     for name in kinds.NAMES:
         assert (f"{name} was not found" in shown) is (name not in ("auto", "none"))
-    assert shown.splitlines()[-1] == "No agent can run: no sandbox works. No key: try --model local"
+    assert "\n\nNo agent can run: no sandbox works. " in shown
     assert max(map(len, shown.splitlines())) <= 80

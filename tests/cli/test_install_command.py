@@ -229,6 +229,35 @@ def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[s
     ]
 
 
+@pytest.mark.usefixtures("skill")
+@pytest.mark.parametrize(
+    ("folders", "agents"),
+    [
+        ([".claude"], ["claude"]),
+        ([".cursor/rules", ".agents", ".github/workflows"], ["codex", "cursor"]),
+        ([".github/skills"], ["copilot"]),
+    ],
+)
+def test_without_an_agent_those_with_a_folder_are_meant(
+    capsys: pytest.CaptureFixture[str], folders: list[str], agents: list[str]
+) -> None:
+    for folder in folders:
+        Path(folder).mkdir(parents=True)
+    assert [line.split()[0] for line in install(capsys, "gate")] == agents
+
+
+@pytest.mark.usefixtures("skill")
+def test_without_any_folder_an_agent_that_is_installed_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Path(".claude").mkdir()  # of the project, not of the user
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin/opencode").touch(mode=0o755)
+    monkeypatch.setenv("PATH", str(tmp_path / "bin"))
+    assert main(["install", "gate", "--user"]) == 2
+    assert "Name one: --agent opencode" in capsys.readouterr().err
+
+
 def test_copies_among_the_skills_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     write_skill(Path("skills/a"))
     Path("skills/a/.gitignore").write_text("hidden files are not copied")

