@@ -61,10 +61,10 @@ _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 class CommonSettings:
     """Settings of runs, of studies and of the commands that teach."""
 
-    judge: str | None = setting(  # a model
+    judge: str | None = setting(  # a model, or an agent on one
         TEXT,
         "grading",
-        "the model that grades rubrics",
+        "the model that grades rubrics; claude/haiku is an agent on one",
         "--skill-judge",
         at(f"{_TAUGHT} {_STUDIES} lint", "--judge"),
         at("judge", "--model", required=True),
@@ -304,10 +304,11 @@ class Settings(CommonSettings):
         "ask models of claude and codex on your own login to them (claude setup-token, codex "
         "login) in place of a key",
         "--skill-login",
-        at(_STUDIES, "--login"),
+        at(f"{_STUDIES} judge", "--login"),
         at(_AS_UPSKILL, "--skill-login"),
     )
     logins: tuple[str, ...] = ()  # labels of the subjects that are asked on a login
+    judge_agent: str = ""  # the agent that the judge is, if it is one
     image: str | None = setting(
         TEXT,
         "agents",

@@ -39,6 +39,7 @@ class AgentJob:
     max_turns: int
     max_output: int  # tokens
     login: bool = False  # whether the gateway asks on the vendor's login, not with a key
+    judges: bool = False  # it only has to reply: tools are of no use
 
 
 @dataclass(frozen=True)
@@ -126,6 +127,7 @@ class CommandAgent(Agent):
             question.task.max_turns if question.task else 1,
             question.max_output,
             isinstance(spec.provider, LoginProvider),
+            question.verdicts is not None,
         )
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:

@@ -83,11 +83,14 @@ class ToGrade:
 
 
 def rubric_for(
-    checks: Sequence[AnyCheck], judge_name: str | None, skill: Skill | None = None
+    checks: Sequence[AnyCheck],
+    judge_name: str | None,
+    skill: Skill | None = None,
+    task: Task | None = None,
 ) -> Rubric | None:
     """What a judge is asked about the answers to a case; None if no judge is needed or set.
 
-    The ``skill`` is hidden from it.
+    The ``skill`` is hidden from it. ``task`` is that of a judge that is an agent.
     """
     texts, votes, files, context = rubric_of(checks)
     if not texts or not judge_name:
@@ -98,7 +101,8 @@ def rubric_for(
         names = dict.fromkeys([skill.name, skill.file.parent.name])
         skill_texts = (skill.description, skill.body, skill.previous)
         hidden = Hidden(tuple(filter(None, names)), tuple(filter(None, skill_texts)))
-    return Rubric(judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals, files, hidden, context)
+    asked = (judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals)
+    return Rubric(*asked, files, hidden, context, task)
 
 
 def records_of(to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto") -> list[Record]:

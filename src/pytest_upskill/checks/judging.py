@@ -134,6 +134,7 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
             rubric.max_output,
             vote,
             *form,
+            task=rubric.task,
             judged_at=answer.asked_at,
         )
         for vote in range(1, rubric.votes + 1)

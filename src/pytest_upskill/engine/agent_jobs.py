@@ -13,6 +13,7 @@ from typing import Final, Protocol
 
 from .._util.files import read_file
 from ..agents.agent import Call, Send
+from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.answer_times import dated
@@ -222,7 +223,8 @@ class AgentJobs:
         reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
             reply = dated(reply.without_keys())
-            if reply.stop != "time":  # it may be faster next time
+            # It may be faster next time.
+            if reply.stop != "time" and is_worth_keeping(trial.job.question, reply):
                 self._answers.put(trial.job.question, reply)
             self._budget.end_trial(trial.job.question, trial.spent)
         else:

@@ -114,9 +114,10 @@ class Assembly:
             value = settings.sandbox if setting == "sandbox" else ""
             hint = "Drop one of them: a login stays here, out of reach of agents."
             raise SettingsError("login", (*problem, f" {value}".rstrip()), hint)
-        labels = list[str]()
-        for subject in subjects:
-            spec = self.specs[subject.model]
+        judge, labels = self._judge(settings), list[str]()
+        for subject in (*subjects, *([judge] if judge else [])):
+            spec = self._judge_spec(subject, settings) if subject is judge else None
+            spec = spec or self.specs[subject.model]
             if login := self.roster.login_for(subject, spec):
                 require_own_server(spec)
                 self.specs[subject.label] = login.spec(spec)
@@ -125,7 +126,7 @@ class Assembly:
             usable = (f"{login.agent} on {login.models}" for login in self.roster.logins)
             hint = f"These can: {'; '.join(usable)}."
             raise SettingsError("login", "no agent of this run can use one", hint)
-        return replace(settings, logins=tuple(labels))
+        return replace(settings, logins=tuple(dict.fromkeys(labels)))
 
     def login_note(self, label: str) -> str:
         """A subject that is asked on a login, and where that was found."""
@@ -138,15 +139,33 @@ class Assembly:
         return f"{label} ({tokens.source})" if tokens else label
 
     def add_judge(self, settings: Settings) -> Specs:
-        """The judge, if there is one."""
+        """The judge, if there is one; it may be an agent, whose model then has the name of both."""
+        if judge := self._judge(settings):
+            if settings.cluster:
+                problem = ("an agent can't judge with ", Setting("cluster"))
+                hint = f"Name its model alone: {judge.model}."
+                raise SettingsError("judge", problem, hint, value=judge.label)
+            spec = self._judge_spec(judge, settings)
+            self.roster.require_fit(judge.label, judge, spec)
+            return {judge.label: self.specs.setdefault(judge.label, spec)}
         names = (settings.judge,) if settings.judge else ()
         return self._add_all(names, settings, NamedBy("judge"))
+
+    def _judge(self, settings: Settings) -> Subject | None:
+        """The judge, if it is an agent. Models at a base URL may have any name, like gemini/x."""
+        judge = self.roster.subject_of(settings.judge or "")
+        return judge if judge.agent != CHAT and not settings.base_url else None
+
+    def _judge_spec(self, judge: Subject, settings: Settings) -> ModelSpec:
+        name = ModelName(judge.model, None, settings.models_folder, NamedBy("judge"))
+        return resolve(name, os.environ, self._providers)
 
     def with_limits(self, settings: Settings) -> Settings:
         """Settings with the output limits of the models that have been added."""
         limits = {name: spec.provider.limits(spec).output for name, spec in self.specs.items()}
         outputs = tuple((name, output) for name, output in limits.items() if output)
-        return replace(settings, model_outputs=outputs)
+        judge = self._judge(settings)
+        return replace(settings, model_outputs=outputs, judge_agent=judge.agent if judge else "")
 
     def seconds_for(self, name: str, settings: Settings) -> float:
         """How long an answer of a model may take."""
@@ -191,7 +210,8 @@ class Assembly:
         elsewhere = self.asked_elsewhere(settings, subjects)
         self.require(announced(tell), subjects, elsewhere=elsewhere)
         self.require_prices(settings.max_cost)
-        if agents := {subject.agent for subject in subjects} - {CHAT}:
+        judge = {settings.judge_agent} if settings.judge_agent else set()
+        if agents := judge | {subject.agent for subject in subjects} - {CHAT}:
             from ..agents.sandboxes.kinds import kind_of
 
             self.roster.look_up_versions(agents)
@@ -276,7 +296,11 @@ class Assembly:
     def batched(self, settings: Settings) -> list[str]:
         """The models that are asked by batch, by the names that questions go to."""
         return [
-            name for name, spec in self.specs.items() if settings.batch and spec.provider.batches
+            name
+            for name, spec in self.specs.items()
+            if settings.batch
+            and spec.provider.batches
+            and not (settings.judge_agent and name == settings.judge)
         ]
 
     def require_batches(self, settings: Settings, names: Iterable[str]) -> None:

@@ -122,6 +122,7 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
     calls = [calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)]
     if rubric:
         prompt = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
+        prompt += _agent_prompt(rubric.task.agent) if rubric.task else 0
         calls.append(Calls(rubric.judge, rubric.votes, Usage(prompt, ANSWER, 0)))
     return calls
 
@@ -229,6 +230,7 @@ def _longest_judging(
 ) -> Calls:
     texts = estimated_tokens("".join((*rubric.texts, rubric.context)))
     prompt = _TOKENIZERS * (texts + _prompt(question) + _JUDGE_PROMPT) + question.max_output
+    prompt += _TOKENIZERS * _agent_prompt(rubric.task.agent) if rubric.task else 0
     batch = rubric.judge in batched
     return Calls(rubric.judge, votes, Usage(prompt, rubric.max_output, 0, batch=batch))
 

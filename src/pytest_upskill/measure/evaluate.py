@@ -18,7 +18,7 @@ from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import trials_of, user_text
+from ..trials.trial import judge_task, trials_of, user_text
 
 
 @dataclass(frozen=True)
@@ -40,10 +40,11 @@ class Evaluator:
     ) -> list[ToGrade]:
         """What is to be asked; ``skill`` is the tested one, which a judge must not see."""
         settings, version = self.settings, self.version_of(subject.agent)
+        judging = judge_task(settings, self.version_of)
         return [
             ToGrade(trial, case, checks)
             for case, checks in cases
-            for rubric in [rubric_for(checks, settings.judge, skill)]
+            for rubric in [rubric_for(checks, settings.judge, skill, judging)]
             for trial in trials_of(
                 skill.name, case, subject, arms, settings, rubric, version=version, runs=runs
             )

@@ -83,6 +83,11 @@ class RunSubjects:
         agents = dict.fromkeys(subject.agent for subject in self.by_label.values())
         return [agent for agent in agents if agent != CHAT]
 
+    @property
+    def has_agents(self) -> bool:
+        """Whether agents are started at all, and be it as the judge."""
+        return bool(self.agents or self.settings.judge_agent)
+
     def send_versions(self, node: object) -> None:
         """Send the versions of agents to a worker that is about to start."""
         node.workerinput[_VERSIONS] = self.models.roster.versions  # type: ignore[attr-defined]
@@ -108,8 +113,9 @@ class RunSubjects:
                 tell(f"upskill: looking at the workers of {settings.cluster}")
                 self._config.add_cleanup(models.leave_cluster)
                 models.join_cluster(settings, subjects)
-            models.roster.look_up_versions(self.agents)
-            if self.agents:
+            judge = [settings.judge_agent] if settings.judge_agent else []
+            models.roster.look_up_versions(dict.fromkeys([*self.agents, *judge]))
+            if self.has_agents:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
 
@@ -159,11 +165,11 @@ class RunSubjects:
         if self.agents:
             names = list(dict.fromkeys(subject.agent for subject in self.by_label.values()))
             lines += agent_lines(names, self.models.roster, self.sandbox)
-            lines += login_lines(self.models, self.settings.logins)
             if cluster := self.models.cluster:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
             lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
+        lines += login_lines(self.models, self.settings.logins)
         if self._has_other_skills:
             lines += other_skill_lines(self.arm_maker.others, self.settings.noise)
         return lines

@@ -33,7 +33,7 @@ from ..skills.skill import Skill
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Trial, start_files, trials_of
+from ..trials.trial import Trial, judge_task, start_files, trials_of
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative
@@ -156,9 +156,10 @@ class SkillFile(pytest.File):
         self._warn(loaded.file, loaded.warnings)
         subjects, settings, label = self.run.subjects, self.run.settings, self.source.label
         prompt = prompts(self.ihook, self.config, skill)
+        judging = judge_task(settings, subjects.version_of)
 
         def trials(case: Case, checks: Sequence[AnyCheck], subject: Subject) -> list[Trial]:
-            rubric = rubric_for(checks, settings.judge, skill)
+            rubric = rubric_for(checks, settings.judge, skill, judging)
             version = subjects.version_of(subject.agent)
             return trials_of(
                 label, case, subject, self.arms, settings, rubric, prompt, version=version

@@ -24,6 +24,7 @@ Shared = Literal["system", "messages", "steps"]
 
 # Where skill-creator keeps the files of its cases; most ask for "data.csv", not for this path.
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
+_JUDGE_TURNS: Final = 3  # an agent may look around, though there is nothing to see
 # The order was measured on small models: the skill first, then the instruction, and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
@@ -157,6 +158,7 @@ class Rubric:
     files: tuple[str, ...] = ()  # paths and patterns of an agent's files that it sees whole
     hidden: Hidden = Hidden()
     context: str = ""  # what it is told about the wanted result, beside the texts
+    task: Task | None = None  # of a judge that is an agent
 
 
 @dataclass(frozen=True)
@@ -335,6 +337,19 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         settings.image or "",
         settings.sandbox != "none",
         until_opened=case.is_trigger,
+    )
+
+
+def judge_task(settings: Settings, version_of: Callable[[str], str]) -> Task | None:
+    """The task of a judge that is an agent: an empty workspace, and no skills."""
+    if not (agent := settings.judge_agent):
+        return None
+    return Task(
+        agent,
+        version_of(agent),
+        max_turns=_JUDGE_TURNS,
+        image=settings.image or "",
+        confined=settings.sandbox != "none",
     )
 
 

@@ -11,6 +11,7 @@ from ..sandboxes.sandbox import HOME
 _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}
 # Background tasks never finish within a trial.
 _NEVER: Final = "ScheduleWakeup,CronCreate,CronDelete,CronList"
+_JUDGE: Final = ("--tools", "", "--system-prompt", "You grade answers, and do nothing else.")
 _LEAST_THINKING: Final = 1024  # tokens that the API takes
 
 
@@ -49,6 +50,7 @@ class ClaudeCode(CommandAgent):
             *("--permission-mode", "bypassPermissions", "--model", job.model),
             *("--strict-mcp-config", "--disallowedTools", _NEVER),
         ]
+        arguments += _JUDGE if job.judges else ()
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
         # A slash at the very start would make a command of it.
         prompt = f" {job.prompt}" if job.prompt.startswith("/") else job.prompt

@@ -15,7 +15,7 @@ from ..._util.json_forms import FormError, Strict, form_of, read_form
 from ..._util.texts import counted, one_line, percent
 from ...checks.judging import JUDGE, JUDGE_MAX_OUTPUT, Rulings, judge
 from ...errors import InputError, shown
-from ...measure.assembly import Assembly, announced
+from ...measure.assembly import Assembly
 from ...options import whole
 from ...reports.terminal.tables import text_table
 from ...results.run_file import read_run
@@ -23,7 +23,7 @@ from ...settings import Settings
 from ...stats import Interval, Ruled, corrected_rate, kappa_of, wilson
 from ...trials.answer import Answer
 from ...trials.records import Record
-from ...trials.trial import Question, Rubric
+from ...trials.trial import Question, Rubric, judge_task
 from ..command_table import add_options
 from ..output import tell
 
@@ -178,14 +178,16 @@ def _ask_judge(
     examples: Sequence[Labelled], args: argparse.Namespace, trouble: list[str]
 ) -> tuple[list[Rulings], bool]:
     """The rulings, and whether their answers were stored."""
-    settings = Settings(judge=args.judge, base_url=args.base_url)
     models = Assembly()
+    settings = Settings(judge=args.judge, base_url=args.base_url, login=args.login)
+    settings = models.with_limits(models.use_logins(settings, ()))
     models.add_judge(settings)
-    models.require(announced(lambda line: tell(sys.stderr, f"{line}\n")))
+    models.require_all(settings, (), lambda line: tell(sys.stderr, f"{line}\n"))
+    task = judge_task(settings, models.roster.version)
     engine = models.engine(settings, Path.cwd(), trouble.append, spell=args.spell)
     to_judge = [
         (
-            Rubric(args.judge, example.texts, args.votes, JUDGE_MAX_OUTPUT),
+            Rubric(args.judge, example.texts, args.votes, JUDGE_MAX_OUTPUT, task=task),
             Question("", "", (("user", example.question),), 0, 1),
             Answer(example.answer),
         )
