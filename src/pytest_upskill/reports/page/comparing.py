@@ -19,7 +19,8 @@ from ..history_rows import short_commit
 from ..numbers import LIFT, Number, metrics, shown_numbers
 from ..study_tables import arm_table, contrast_table, facts_of, legend_of
 
-_MOST_CHARACTERS: Final = 2_000_000  # of the earlier answers
+_MOST_CHARACTERS: Final = 3_000_000  # of the earlier answers
+_RECORD_SIZE: Final = 1_000  # of a record beside its texts
 
 
 def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
@@ -91,8 +92,9 @@ def _earlier_records(changed: Changes, later: RunResults) -> Iterator[tuple[Plac
             _earlier_record(record, now.get((record.arm, record.run))) for record in change.records
         ]
         characters_left -= sum(map(_size, records))
-        if characters_left >= 0:
-            yield place, records
+        if characters_left < 0:
+            return
+        yield place, records
 
 
 def _earlier_record(record: Record, now: Record | None) -> dict[str, Any]:
@@ -104,7 +106,8 @@ def _earlier_record(record: Record, now: Record | None) -> dict[str, Any]:
 
 
 def _size(record: dict[str, Any]) -> int:
-    return len(record["output"] or "") + sum(len(file["text"] or "") for file in record["files"])
+    texts = [record["output"], *(file["text"] for file in record["files"])]
+    return _RECORD_SIZE + sum(len(text) for text in texts if text)
 
 
 def _notes(changed: Changes) -> Iterator[str]:
