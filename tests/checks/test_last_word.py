@@ -120,6 +120,16 @@ def test_pytest_must_have_run_the_tests(
     assert result.exit == status, result.output
 
 
+@pytest.mark.parametrize(("sums", "status"), [PYTEST["good"], PYTEST["wrong"]])
+def test_pytest_can_do_without_the_guard(
+    monkeypatch: pytest.MonkeyPatch, sums: str, status: int
+) -> None:
+    monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
+    run = "python -I -m pytest -q -p no:cacheprovider test_sums.py"
+    result = ran(run, {"sums.py": sums}, {"test_sums.py": FUNCTION}, sandbox="none")
+    assert result.exit == status, result.output
+
+
 SHADOWS = {
     "json.py": "import os; os._exit(0)",
     "json/__init__.py": "import os; os._exit(0)",

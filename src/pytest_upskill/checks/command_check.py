@@ -211,7 +211,7 @@ def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[st
         **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
         "GIT_CONFIG_COUNT": "1",
     }
-    return {**env, "PYTEST_ADDOPTS": "-o addopts= -p upskill_pytest"} if hidden else env
+    return {**env, "PYTEST_ADDOPTS": "-o addopts="} if hidden else env
 
 
 def _with_hidden(

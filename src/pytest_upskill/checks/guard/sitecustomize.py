@@ -25,6 +25,7 @@ _NATIVE_ENDS = (
     *("_exit", "_Exit", "exit", "quick_exit", "execv", "execve", "execvp", "syscall"),
     *("Py_Exit", "Py_Finalize", "Py_FinalizeEx"),
 )
+_PLUGIN = "upskill_pytest"
 _WORKSPACE = os.path.realpath(os.environ["UPSKILL_WORKSPACE"])
 _HIDDEN = frozenset(
     os.path.join(_WORKSPACE, path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
@@ -148,7 +149,16 @@ def _watch(folder: str) -> None:
     sys.modules[__name__] = ModuleType(__name__)  # who imports this finds no ``_end_now``
 
 
+def _add_plugin() -> None:
+    """Add one to pytest; not by its options, which a Python without this file would read, too."""
+    plugins = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name]
+    if _PLUGIN not in plugins:
+        os.environ["PYTEST_PLUGINS"] = ",".join([*plugins, _PLUGIN])
+
+
 def _start() -> None:
+    if os.environ["UPSKILL_HIDDEN"]:
+        _add_plugin()
     program = sys.argv[0] if getattr(sys, "argv", None) else ""
     folder = _realpath(os.getcwd())
     if program == "-m":
