@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Final
 
 from .._util.keys import know, password_of
+from .._util.texts import harmless
 from ..agents.logins import LoginProvider
 from ..agents.roster import Roster, fitting_models, subjects_of
 from ..engine.agent_jobs import Trials
@@ -178,6 +179,29 @@ class Assembly:
         specs = {model: self.specs[model] for agent, model in subjects if agent == CHAT}
         limits = {name: spec.provider.limits(spec).context for name, spec in specs.items()}
         return {name: context for name, context in limits.items() if context}
+
+    def require_room(
+        self,
+        settings: Settings,
+        subjects: Collection[Subject],
+        sizes: Mapping[str, int],
+        tell: Callable[[str], None],
+    ) -> None:
+        """SettingsError if skills fit the context of no model; else tell which don't fit.
+
+        ``sizes`` are the tokens of skills by their names.
+        """
+        problems = [
+            (self.specs[name], f"{label} is too long: about {tokens:,} tokens of {most:,}")
+            for label, tokens in sizes.items()
+            for name, most in self.limited(subjects).items()
+            if tokens + settings.answer_output(name) > most
+        ]
+        for spec, problem in problems:
+            hint = f"Use another model{spec.provider.longer_prompts}."
+            if len(problems) == len(sizes) * len(subjects):
+                raise spec.error(problem, hint)
+            tell(f"{spec.name}: {harmless(problem)}. {hint}")
 
     def _add_all(self, names: Iterable[str], settings: Settings, by: NamedBy) -> Specs:
         url, folder = settings.base_url, settings.models_folder

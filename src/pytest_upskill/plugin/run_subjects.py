@@ -8,7 +8,6 @@ from typing import Final
 
 import pytest
 
-from .._util.texts import harmless
 from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError, SettingsError
 from ..measure.arm_maker import ArmMaker
@@ -121,25 +120,16 @@ class RunSubjects:
 
     def _require_room(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
         """SettingsError if skills fit the context of no model; else tell which don't fit."""
-        settings, subjects = self.settings, self.by_label.values()
-        if not (contexts := self.models.limited(subjects)):
+        subjects, sizes = self.by_label.values(), dict[str, int]()
+        if not self.models.limited(subjects):
             return
-        sizes = dict[str, int]()
         for source in sources:
             with suppress(InputError):  # which collection reports
                 if source.has_cases:
-                    sizes[source.label] = load_for_run(source.skill_file, settings).tokens
-        problems = [
-            (name, f"{label} is too long: about {tokens:,} tokens of {most:,}")
-            for label, tokens in sizes.items()
-            for name, most in contexts.items()
-            if tokens + settings.answer_output(name) > most
-        ]
-        for name, problem in problems:
-            hint = f"Use another model{self.specs[name].provider.longer_prompts}."
-            if len(problems) == len(sizes) * len(subjects):
-                raise self.specs[name].error(problem, hint)
-            tell(f"upskill: {name}: {harmless(problem)}. {hint}")
+                    sizes[source.label] = load_for_run(source.skill_file, self.settings).tokens
+        self.models.require_room(
+            self.settings, subjects, sizes, lambda line: tell(f"upskill: {line}")
+        )
 
     def subject_of(self, agent: str, model: str) -> Subject:
         """For a test in Python that names its agent; InputError if that can't ask the model."""

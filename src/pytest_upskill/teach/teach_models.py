@@ -68,6 +68,10 @@ class TeachModels:
             self.settings, root, self.notes.append, spell=spell, budget_hint=hint
         )
 
+    def require_room(self, skill: str, tokens: int, tell: Callable[[str], None]) -> None:
+        """SettingsError if a skill fits the context of no student."""
+        self._models.require_room(self.settings, self.students, {skill: tokens}, tell)
+
     @property
     def with_agents(self) -> bool:
         """Whether a student is an agent."""

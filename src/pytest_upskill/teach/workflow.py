@@ -77,6 +77,8 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         if start and start.base_folder:
             old = read_case_file(start.base_folder, agents=settings.only_agents)
         require_growable(old)
+        if start:
+            models.require_room(start.name, start.tokens, context.screen.text)
         if models.students:
             require_judge(old.cases, settings.judge)
         require_unfinished(settings, context, material)
@@ -167,6 +169,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
+        models.require_room(start.name, start.tokens, context.screen.text)
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(settings, context, models, material, estimate, start.folder_name)
@@ -208,6 +211,7 @@ def add_cases(
         raise SettingsError("cases", problem, hint, value=settings.cases)
     require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
+        models.require_room(start.name, start.tokens, context.screen.text)
         material = gather(settings, models.provider)
         sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
         material = replace(material, sent=sent)

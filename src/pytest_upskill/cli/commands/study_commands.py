@@ -122,6 +122,8 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
     models.add_judge(settings)
     settings = models.with_limits(models.use_logins(settings, subjects))
+    sizes = {source.label: source.skill.tokens for source in sources}
+    models.require_room(settings, subjects, sizes, screen.text)
     models.require_all(settings, subjects, screen.text)
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())
