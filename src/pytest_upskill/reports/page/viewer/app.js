@@ -5,23 +5,25 @@ const KEY_HELP = [
   ["/", "search"], ["?", "these keys"],
 ];
 
-// The tabs of this page, each if there is something in it.
+// The tabs of this page, each if there is something in it, what it shows, and its tests in order.
 const views = run ? [
   ["summary", "Summary", null, tests.length > 0 || !run.studies.length, ({ address }) => html`
     <${Overview} address=${address} />${tests.length ? html`<${Cases} address=${address} />` : null}`],
-  ["changes", "Changes", data.changes?.cases.length, Boolean(data.changes),
-    ({ address }) => html`<${Since} changes=${data.changes} address=${address} />`],
+  ["changes", "Changes", allChanges.length, Boolean(data.changes),
+    ({ address }) => html`<${Since} changes=${data.changes} address=${address} />`, changedTests],
   ["triggers", "Triggers", null, run.trigger_summaries.length > 0,
-    ({ address }) => html`<${Triggers} address=${address} />`],
+    ({ address }) => html`<${Triggers} address=${address} />`, queryTests],
   ["studies", "Studies", null, run.studies.length > 0, ({ address }) => html`<${Studies} address=${address} />`],
 ].filter(([, , , isThere]) => isThere) : [];
+
+const viewOf = (address) => views.find(([id]) => id === (address.get("view") ?? data.view)) ?? views[0];
 
 function App() {
   const address = useAddress();
   const [help, showHelp] = useState(false);
   useKeys({ "?": () => showHelp(!help) });
   const test = testById.get(address.get("case"));
-  const view = views.find(([id]) => id === address.get("view")) ?? views[0];
+  const view = viewOf(address);
   return html`
     <${Header} selected=${view?.[0]} />
     ${help ? html`<dl class="keys" role="status">${KEY_HELP.map(([key, words]) => html`
@@ -36,10 +38,18 @@ function App() {
     <${Footer} />`;
 }
 
+// Its neighbours in the view that it was opened from.
+function aroundOf(test, address) {
+  const order = viewOf(address)[5]?.(address, test) ?? [];
+  const at = order.indexOf(test);
+  if (at < 0) return neighboursOf(test, address);
+  return { previous: order[at - 1]?.id ?? null, next: order[at + 1]?.id ?? null, at, of: order.length };
+}
+
 // A case takes the place of the tables, so that a link lands on it at any width.
 function OpenCase({ test, address }) {
-  const around = useMemo(() => neighboursOf(test, address), [test, String(address)]);
-  const close = () => go({ case: null, run: null, arm: null });
+  const around = useMemo(() => aroundOf(test, address), [test, String(address)]);
+  const close = () => go({ case: null, run: null, arm: null, show: null });
   const show = (id) => () => id && go({ case: id, run: null }, { replace: true });
   useKeys({ j: show(around.next), k: show(around.previous), Escape: close });
   useLayoutEffect(() => {
@@ -47,7 +57,7 @@ function OpenCase({ test, address }) {
     scrollTo(0, 0);
   }, []);
   return html`<nav class="around" aria-label="Cases">
-      <a href=${href({ case: null, run: null, arm: null })}>← All cases</a>
+      <a href=${href({ case: null, run: null, arm: null, show: null })}>← ${viewOf(address)[0] === "summary" ? "All cases" : viewOf(address)[1]}</a>
       ${around.at < 0 ? null : html`<span>${around.at + 1} of ${format.whole(around.of)}</span>`}
       <a href=${around.previous ? href({ case: around.previous, run: null }) : null}
         aria-disabled=${around.previous ? null : "true"}>Previous <kbd>k</kbd></a>

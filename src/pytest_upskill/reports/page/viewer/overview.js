@@ -63,6 +63,7 @@ function Outcome() {
       ${lines.length > shown.length ? html`<li key="more"><button type="button" class="plain"
         onClick=${() => showAll(true)}>and ${format.whole(lines.length - shown.length)} more</button>
       </li>` : null}</ul>` : null}
+    <${SinceLine} />
   </section>`;
 }
 

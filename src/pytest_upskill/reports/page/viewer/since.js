@@ -73,14 +73,31 @@ function Scale({ low, title, high }) {
   return html`<span class="scale"><span>${low}</span><span>${title}</span><span>${high}</span></span>`;
 }
 
-function ChangedCases({ changes, address }) {
-  const gone = changes.gone.map(([skill, model, name]) => ({ skill, model, case: name, kind: "gone" }));
-  const all = [...changes.cases, ...gone];
-  const counts = new Map([...groupBy(all, (change) => change.kind)].map(([kind, of]) => [kind, of.length]));
+// All changes, the worst first; those of the kinds that the address names; and their tests.
+const allChanges = data.changes ? [
+  ...data.changes.cases,
+  ...data.changes.gone.map(([skill, model, name]) => ({ skill, model, case: name, kind: "gone" })),
+].sort((a, b) => CHANGE_KINDS.indexOf(a.kind) - CHANGE_KINDS.indexOf(b.kind)
+  || (b.shown ? 1 : 0) - (a.shown ? 1 : 0) || sizeOfChange(b) - sizeOfChange(a)) : [];
+const changeCounts = new Map([...groupBy(allChanges, ({ kind }) => kind)].map(([kind, of]) => [kind, of.length]));
+function shownChanges(address) {
   const chosen = address.getAll("change");
-  const rows = all.filter((change) => !chosen.length || chosen.includes(change.kind)).sort((a, b) => (
-    CHANGE_KINDS.indexOf(a.kind) - CHANGE_KINDS.indexOf(b.kind)
-    || (b.shown ? 1 : 0) - (a.shown ? 1 : 0) || sizeOfChange(b) - sizeOfChange(a)));
+  return allChanges.filter(({ kind }) => !chosen.length || chosen.includes(kind));
+}
+const changedTests = (address) => shownChanges(address).map(testOfChange).filter(Boolean);
+
+// SinceLine(): what changed, in one line for the first screen.
+function SinceLine() {
+  if (!data.changes?.compared) return null;
+  const kinds = CHANGE_KINDS.filter((kind) => changeCounts.has(kind) && kind !== "answer");
+  return html`<p class="since-line">since <a href=${href({ view: "changes", change: null })}>${format.day(data.changes.started)}</a>:
+    ${" "}${kinds.length ? kinds.map((kind, index) => html`${index ? ", " : ""}<a key=${kind} class=${kindOf(kind)}
+      href=${href({ view: "changes", change: kind })}>${format.whole(changeCounts.get(kind))} ${kind}</a>`) : "no result changed"}</p>`;
+}
+
+function ChangedCases({ changes, address }) {
+  const chosen = address.getAll("change");
+  const [all, counts, rows] = [allChanges, changeCounts, shownChanges(address)];
   if (!all.length) {
     return changes.compared ? html`<p class="nothing">Nothing changed:
       ${" "}${counted(changes.compared, "test")} with the same results and the same answers.</p>` : null;

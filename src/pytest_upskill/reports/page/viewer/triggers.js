@@ -36,8 +36,13 @@ const QUERY_FILTERS = [
   ["spared", "should not", (row) => !row.should],
 ];
 
+const queryFilter = (address) => QUERY_FILTERS.find(([id]) => id === address.get("queries")) ?? QUERY_FILTERS[0];
+// The tests of the queries that are shown, on the model of one of them.
+const queryTests = (address, { label }) => queryRows.filter(queryFilter(address)[2])
+  .map((row) => row.tests.find((test) => test.label === label)).filter(Boolean);
+
 function Triggers({ address }) {
-  const chosen = QUERY_FILTERS.find(([id]) => id === address.get("queries")) ?? QUERY_FILTERS[0];
+  const chosen = queryFilter(address);
   const rows = queryRows.filter(chosen[2]);
   const shownLabels = [...new Set(triggerRows.map((row) => row.label))];
   const several = new Set(triggerRows.map((row) => row.skill)).size > 1;
