@@ -320,11 +320,11 @@ def test_compare_writes_a_page_with_both_runs(
     assert f"both.html: {after.id} compared with {before.id}" in text
     assert "fell: case-" in text  # the text is printed too
     data = data_of((project / "both.html").read_text("utf-8"))
-    assert data["before"]["id"] == before.id
-    assert {test["change"] for test in data["tests"]} == {"broke", None}
+    assert data["changes"]["id"] == before.id
+    assert {case["kind"] for case in data["changes"]["cases"]} == {"broke"}
     (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
     shown(capsys, "--html", "again.html", "compare", "a.json", after.id[-6:], "--json")
-    assert data_of((project / "again.html").read_text("utf-8"))["before"]["id"] == "a.json"
+    assert data_of((project / "again.html").read_text("utf-8"))["changes"]["id"] == "a.json"
 
 
 def test_compare_overwrites_no_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -6,7 +6,7 @@ import shlex
 
 import pytest
 
-from pytest_upskill.reports.html.case_data import anchor
+from pytest_upskill.reports.page.payload import case_anchor
 from support.kit import BODY, case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
@@ -37,7 +37,7 @@ def test_failed_tests_run_again_by_the_next_command(pytester: pytest.Pytester, m
     more = ["-n0", "--skill-fresh", "-q", "--skill-html", "r.html", "--skill-min-lift=0.1"]
     run = run_skills(pytester, model, *more, skill=FOLDER)
     assert run.status == 1
-    page = f"r.html#case-{anchor('gate', 'c0', model)}"
+    page = f"r.html#{case_anchor('gate', 'c0', model)}"
     assert f"page: {page}" in run.ending
     assert f"\nIn the page: {page}" in run.screen
     assert "\nRerun: pytest" in run.screen

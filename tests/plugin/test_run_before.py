@@ -40,18 +40,19 @@ def test_the_run_before_is_named_and_its_answers_are_kept(
 ) -> None:
     commit_all(pytester.path)
     assert run(pytester, *PAGE, "-n", workers).outcomes == {"passed": 2}
-    assert data(pytester)["before"] is None
+    assert data(pytester)["changes"] is None
     before = kept_run(pytester)
     run(pytester, *PAGE, "-o", "skill_history=false")
-    assert data(pytester)["before"] is None
+    assert data(pytester)["changes"] is None
     assert run(pytester, *PAGE, "-n", workers, knows="Stop.").outcomes == {"failed": 2}
     found = data(pytester)
     assert before.head.commit
-    assert found["before"]["id"] == before.id
-    assert found["before"]["commit"] == before.head.commit.id
-    assert [test["change"] for test in found["tests"]] == ["broke", "broke"]
-    answers = {trial["arm"]: trial["answer"] for trial in found["tests"][0]["was"]["trials"]}
-    assert answers["skill"] == ["Type gate up."]
+    assert found["changes"]["id"] == before.id
+    assert found["changes"]["commit"]["id"] == before.head.commit.id
+    cases = found["changes"]["cases"]
+    assert [case["kind"] for case in cases] == ["broke", "broke"]
+    answers = {record["arm"]: record["output"] for record in cases[0]["records"]}
+    assert answers["skill"] == "Type gate up."
 
 
 def test_a_damaged_run_is_said_and_not_fatal(pytester: pytest.Pytester) -> None:
@@ -61,7 +62,7 @@ def test_a_damaged_run_is_said_and_not_fatal(pytester: pytest.Pytester) -> None:
     finished = run(pytester, *PAGE)
     assert finished.outcomes == {"passed": 2}
     assert f"{kept.id}.json.gz" in finished.screen
-    assert data(pytester)["before"] is None
+    assert data(pytester)["changes"] is None
 
 
 def test_nothing_is_read_from_the_history_without_a_page(pytester: pytest.Pytester) -> None:

@@ -56,10 +56,11 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
     assert "report last --transcripts DIR" in junit
     assert main(["report", "one.json", "--json", "three.json"]) == 0
     assert records(pytester.path / "three.json") == records(pytester.path / "one.json")
-    (test,) = data_of((pytester.path / "r.html").read_text())["tests"]
-    for trial in test["trials"]:
-        assert [file[:4] for file in trial["files"]] == [
-            ["out/gate.txt", 9, ["You are a"], "made"],
-            ["logo.png", 5, None, "made"],
+    for record in data_of((pytester.path / "r.html").read_text())["results"]["records"]:
+        assert [(file["path"], file["text"], file["change"]) for file in record["files"]] == [
+            ("out/gate.txt", "You are a", "made"),
+            ("logo.png", None, "made"),
         ]
-        assert trial["transcript"][1][:4] == ["result", "bash", True, ["<b>no</b>"]]
+        turn = record["transcript"][1]
+        assert (turn["kind"], turn["tool"], turn["failed"]) == ("result", "bash", True)
+        assert turn["text"] == "<b>no</b>"

@@ -8,10 +8,9 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.reports import numbers
 from pytest_upskill.reports.history_rows import history_csv
-from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, RATE, TOKENS, Number, growth_words, metrics
 from pytest_upskill.reports.terminal.layout import TerminalLook
@@ -22,6 +21,7 @@ from pytest_upskill.results.summary_row import row_of
 from pytest_upskill.trials.records import Record
 from support.agent_runs import agent_run
 from support.made import STARTED, kept_rows, made_run
+from support.pages import data_of, page_words
 
 WIDE = TerminalLook(200)
 
@@ -35,7 +35,7 @@ def comment(results: RunResults, _: Path) -> str:
 
 
 def page(results: RunResults, _: Path) -> str:
-    return html_report(results)
+    return page_words(run_page(results))
 
 
 def history(results: RunResults, folder: Path) -> str:
@@ -43,7 +43,7 @@ def history(results: RunResults, folder: Path) -> str:
 
 
 def trend(results: RunResults, folder: Path) -> str:
-    return trend_page(kept_rows(results, folder), LIFT)
+    return page_words(trend_page(kept_rows(results, folder), LIFT))
 
 
 Report = Callable[[RunResults, Path], str]
@@ -186,8 +186,8 @@ def test_changes_of_tokens_cost_and_seconds_have_paired_intervals() -> None:
         f"{name} {number.growth_text(row)}" for name, number in metrics().items() if number.growth
     ]
     assert words.startswith(f"with the skill: {', '.join(changes)}, seconds +49% (")
-    page, markdown = html_report(results), markdown_summary(results)
-    assert f"<small>{TOKENS.growth_text(row)}</small>" in page
+    markdown = markdown_summary(results)
+    assert data_of(run_page(results))["rows"][0]["texts"]["tokens"][2] == TOKENS.growth_text(row)
     assert f"- {growth_words(row, details=False)}\n" in markdown
     default, verbose = (
         "\n".join(summary_lines(results.skills, results.verdicts, TerminalLook(200, verbosity=v)))

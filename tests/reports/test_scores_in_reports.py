@@ -6,13 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.cli.commands.list import LastResult
 from pytest_upskill.reports.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_rows import row_data
-from pytest_upskill.reports.html import html_report
-from pytest_upskill.reports.html.case_data import TextLimits, page_data
-from pytest_upskill.reports.html.case_rows import rows_of
-from pytest_upskill.reports.html.trend_page import trend_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
 from pytest_upskill.reports.terminal.failure import failure_text
@@ -26,6 +23,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from support.made import NOW, STARTED, checked_run, kept_rows, made_entry, made_row
 from support.words import HELPS
+from support.pages import data_of, page_words
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
 OF_CHECKS = SCORE_WORDS["checks"]
@@ -101,33 +99,20 @@ def test_markdown_has_both_lifts() -> None:
     assert "Without the skill: passed 0 of 1 run, 0 of 7 checks." in text
 
 
-def test_the_page_has_both_lifts_and_plots_the_score() -> None:
-    page = html_report(CHECKS)
-    assert "<figcaption>Share of checks passed</figcaption>" in page
-    assert "Share of checks passed against" in page
-    assert 'data-name="passed">0% → 0% <small>+0 (-46 to +46)</small>' in page
-    page = html_report(PASS)
-    assert "<figcaption>Pass rate</figcaption>" in page
-    assert 'data-name="checks">0.7/7 → 5.8/7 <small>+74 (+40 to +86)</small>' in page
+def test_the_page_has_both_lifts() -> None:
+    (by_checks,), (by_passes,) = (data_of(run_page(run))["rows"] for run in (CHECKS, PASS))
+    assert by_checks["texts"]["pass-rate"][::2] == ["0% → 0%", "+0 (-46 to +46)"]
+    assert by_passes["texts"]["checks"][::2] == ["0.7/7 → 5.8/7", "+74 (+40 to +86)"]
 
 
 def test_cases_of_the_page_are_worse_or_without_signal_by_the_score() -> None:
     counts = [(5, 3), (7, 7), (0, 0), (1, 6)]
-    found = {row.test.case: row.states for row in rows_of(checked_run(counts))}
-    assert found == {
-        "case-0": ["failed", "worse"],
-        "case-1": ["no signal"],
-        "case-2": ["failed", "no signal"],
-        "case-3": ["failed"],
-    }
-    by_passes = checked_run(counts, score="pass")
-    assert rows_of(by_passes)[0].states == ["failed", "no signal"]
-    lifts = [
-        [test["lift"] for test in page_data(run, rows_of(run), TextLimits(9, 9))["tests"]]
-        for run in (checked_run(counts), by_passes)
-    ]
-    assert lifts[0] == pytest.approx([-2 / 7, 0, 0, 5 / 7])
-    assert lifts[1] == [0, 0, 0, 0]
+    by_checks, by_passes = (
+        [test["signals"] for test in data_of(run_page(run))["tests"]]
+        for run in (checked_run(counts), checked_run(counts, score="pass"))
+    )
+    assert by_checks == [["worse with the skill"], ["no signal"], ["no signal"], []]
+    assert by_passes == [["no signal"]] * 4
 
 
 def test_a_failure_shows_the_checks_of_both_arms() -> None:
@@ -187,7 +172,7 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
     assert lines[-1].startswith(f"c of the {OF_CHECKS}, ")
     (bar,) = [line for line in plot_lines(both, LIFT, TerminalLook(120), NOW) if "+74" in line]
     assert bar.endswith("(+40 to +86) of checks")
-    page = trend_page(both, LIFT)
+    page = page_words(trend_page(both, LIFT))
     assert "+74 of checks (+40 to +86)" in page
     assert "+50 (+40 to +60)" in page
 

@@ -9,9 +9,9 @@ from html.parser import HTMLParser
 import pytest
 from _pytest._io import TerminalWriter
 
+from pytest_upskill.reports.page import run_page
 from pytest_upskill._util.texts import harmless
 from pytest_upskill.cli.output import _coloured
-from pytest_upskill.reports.html import html_report
 from pytest_upskill.reports.markdown import LIMIT, markdown_summary
 from pytest_upskill.reports.study_tables import arm_table, contrast_table
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
@@ -19,7 +19,7 @@ from pytest_upskill.reports.terminal.summary_text import study_lines
 from pytest_upskill.results.contrasts import Study, StudyArm
 from support.made import made_run
 from support.made_studies import EVERY_WORD, HURTS, LONG, UNCHANGED, made_contrast, made_study
-from support.pages import PAYLOADS
+from support.pages import PAYLOADS, page_words
 
 BAD_NAMES = [
     "\x1b[2J::error::gone",
@@ -125,7 +125,7 @@ def test_all_reports_say_the_same() -> None:
     study = made_study()
     run = made_run(cases=0, studies=(study,))
     shown = "\n".join(study_lines([study], TerminalLook(120)))
-    for text in (shown, markdown_summary(run), html_report(run)):
+    for text in (shown, markdown_summary(run), page_words(run_page(run))):
         plain = " ".join(re.sub(r"<[^>]+>|[\\*]", " ", text).split())
         for contrast in study.contrasts:
             assert contrast.name in plain
@@ -167,33 +167,3 @@ def test_markdown_of_many_and_hostile_names_stays_a_comment() -> None:
     assert "@octocat" not in text
     rows = [line for line in text.splitlines() if line.startswith("| ")]
     assert {len(re.findall(r"(?<!\\)\|", line)) for line in rows} == {5}
-
-
-class Tags(HTMLParser):
-    """All tags of a page, and all text."""
-
-    def __init__(self, page: str) -> None:
-        super().__init__()
-        self.tags = list[str]()
-        self.words = ""
-        self.feed(page)
-
-    def handle_starttag(self, tag: str, _attrs: object) -> None:
-        self.tags.append(tag)
-
-    def handle_data(self, data: str) -> None:
-        self.words += data
-
-
-def test_names_are_no_markup_on_the_page() -> None:
-    page = Tags(html_report(made_run(cases=0, studies=(hostile(),))))
-    assert not {"script", "img", "iframe", "svg"} & set(page.tags)
-    assert harmless(page.words) == page.words
-
-
-def test_the_head_of_the_page_leads_to_the_studies() -> None:
-    page = html_report(made_run(studies=(made_study(),)), [])
-    for name in ("Overview", "Studies", "Cases"):
-        assert f'<a href="#{name.lower()}">{name}</a>' in page
-        assert f'id="{name.lower()}"' in page
-    assert 'href="#studies"' not in html_report(made_run(), [])

@@ -4,7 +4,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_upskill.reports.html.report_page import html_report
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
@@ -24,6 +24,7 @@ from pytest_upskill.results.run_file import read_run
 from pytest_upskill.results.run_notes import agent_lines, run_notes
 from support.agent_runs import agent_run
 from support.made import accepted_count, kept_rows
+from support.pages import data_of
 
 LOOK = TerminalLook(80, UNICODE_MARKS)
 RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
@@ -55,9 +56,8 @@ def test_every_report_names_them() -> None:
     run = run_of("2.1.325")
     assert "carried out by claude 2.1.325" in "\n".join(run_lines("x", run, LOOK))
     assert "- Carried out by claude 2.1.325." in markdown_summary(run)
-    page = html_report(run)
-    assert "carried out by claude 2.1.325" in page
-    assert "claude has skills of its own in all arms: init" in page
+    assert data_of(run_page(run))["facts"] == agent_lines(run)
+    assert "claude has skills of its own in all arms: init" in agent_lines(run)
     assert not agent_lines(agent_run())
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
-from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.results import history
@@ -91,7 +91,7 @@ def test_odd_results_are_an_error_or_can_be_reported(
         return
     history.packed(run)
     csv_text(run)
-    html_report(run, [])
+    run_page(run, [])
     assert "nan" not in markdown_summary(run, [], 0).split()
 
 

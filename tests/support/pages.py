@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, get_args
 
 from pytest_upskill._util.git import Commit
-from pytest_upskill.reports.html import html_report
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import AnswerFile
@@ -62,7 +62,7 @@ Migration: write `--color=always` where you had `--color`."""
 
 def write_page(results: RunResults, folder: Path, notes: Sequence[str] = ()) -> Path:
     file = folder / "report.html"
-    file.write_bytes(html_report(results, notes).encode())
+    file.write_bytes(run_page(results, notes).encode())
     return file
 
 
@@ -72,6 +72,11 @@ def data_of(page: str) -> dict[str, Any]:
     assert found
     data: dict[str, Any] = json.loads(zlib.decompress(base64.b64decode(found[1])))
     return data
+
+
+def page_words(page: str) -> str:
+    """All texts that a page has for its script, as JSON."""
+    return json.dumps(data_of(page), ensure_ascii=False)
 
 
 def dice(*seed: object) -> float:

@@ -330,7 +330,7 @@ def link_to(test: PlannedCase, settings: Settings) -> str:
     if not settings.html_file:
         return ""
     file = shown(settings.html_file)
-    from ..reports.html.case_data import case_anchor
+    from ..reports.page.payload import case_anchor
 
     return f"{file}#{case_anchor(test.skill, test.case, test.label)}"
 

@@ -99,9 +99,9 @@ class Finished:
 
 
 def _page(run: Finished) -> str:
-    from .html import html_report  # loaded only if needed
+    from .page import run_page  # loaded only if needed
 
-    return html_report(run.results, run.notes, run.earlier)
+    return run_page(run.results, run.notes, run.earlier)
 
 
 # How to write each kind, by the setting that says where; returns the paths that were written.

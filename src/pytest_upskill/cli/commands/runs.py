@@ -20,9 +20,8 @@ from ..._util.texts import counted, first_few, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
 from ...reports.history_rows import history_csv, row_data
-from ...reports.html import html_report
-from ...reports.html.trend_page import trend_page
 from ...reports.numbers import metrics
+from ...reports.page import run_page, trend_page
 from ...reports.terminal.layout import TerminalLook, wrapped
 from ...reports.terminal.run_lines import comparison_lines, run_lines
 from ...reports.terminal.summary_text import results_lines
@@ -265,7 +264,7 @@ def _compare(
     written = []
     if args.html:
         require_apart({"html": args.html}, [("an input", run.path) for run in both])
-        save_file(args.html, html_report(after, run_notes(after), Earlier(names[0], before)))
+        save_file(args.html, run_page(after, run_notes(after), Earlier(names[0], before)))
         written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
     if args.json:
         return _comparison_json(names, comparison), 1 if reasons else 0

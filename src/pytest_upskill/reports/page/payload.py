@@ -16,6 +16,7 @@ from ...results.run_file import results_values
 from ...results.run_notes import agent_lines, subset_notes, untested_notes
 from ...results.summary_row import SummaryRow
 from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...stats import ROUNDING
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ..numbers import Number, cache_words, shown_numbers
@@ -63,7 +64,7 @@ class RunPayload:
             ],
             **_numbers(results),
             "sweet_spots": _sweet_spots(results),
-            "tests": [_test(results, test) for test in results.tests],
+            "tests": _tests(results),
             "studies": [study_values(study) for study in results.studies],
             "triggers": [trigger_values(summary) for summary in results.trigger_summaries],
             "changes": changed and changes_values(changed, results),
@@ -189,11 +190,31 @@ def _sweet_spots(results: RunResults) -> dict[str, str]:
     return {skill: words for skill, words in by_skill.items() if words}
 
 
-def _test(results: RunResults, test: PlannedCase) -> dict[str, Any]:
+def _tests(results: RunResults) -> list[dict[str, Any]]:
+    scores = {
+        (row.pair, case.case): [case.arm(arm).scored(row.score) for arm in ("baseline", "skill")]
+        for row in results.summaries
+        for case in row.by_case
+    }
+    unknown = [None, None]
+    return [
+        _test(results, test, *scores.get((test.pair, test.case), unknown)) for test in results.tests
+    ]
+
+
+def _test(
+    results: RunResults, test: PlannedCase, without: float | None, with_skill: float | None
+) -> dict[str, Any]:
     records = results.records_of(test)
     ended = results.outcome_of(test)
     now = _count(records, "skill")
     command = results.rerun.command(test.nodeid)
+    worse = without is not None and with_skill is not None and with_skill < without - ROUNDING
+    signals = {
+        "worse with the skill": worse,
+        "flaky": now is not None and could_flip(now, test.threshold),
+        "no signal": without == with_skill and without in (0, 1),
+    }
     return {
         "id": case_anchor(test.skill, test.case, test.label).removeprefix("case="),
         # Whole or not at all: half a command would run something else.
@@ -201,7 +222,7 @@ def _test(results: RunResults, test: PlannedCase) -> dict[str, Any]:
         "outcome": "regressed" if ended.regressed else ended.outcome,
         "reason": ended.reason,
         "passes": {arm: _count(records, arm) for arm in dict.fromkeys(r.arm for r in records)},
-        "flaky": now is not None and could_flip(now, test.threshold),
+        "signals": [word for word, holds in signals.items() if holds],
     }
 
 

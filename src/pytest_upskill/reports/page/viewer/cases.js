@@ -8,7 +8,7 @@ const FILTERS = {
   model: (test) => [test.label],
   tag: (test) => test.tags,
   check: (test) => failedChecks(test),
-  signal: (test) => signalsOf(test),
+  signal: (test) => test.signals,
   change: (test) => (test.change ? [test.change.kind] : []),
   verdict: (test) => [verdictOf.get(JSON.stringify([test.skill, test.label])) ?? ""].filter(Boolean),
 };
@@ -21,17 +21,6 @@ function failedChecks(test) {
   const failed = test.records.filter((record) => record.arm === "skill")
     .flatMap((record) => record.checks.filter((check) => !check.passed && check.required));
   return [...new Set(failed.map((check) => check.check))];
-}
-
-function signalsOf(test) {
-  const share = (count) => (count ? count[0] / count[1] : null);
-  const [without, withSkill] = [share(test.passes.baseline), share(test.passes.skill)];
-  const known = without != null && withSkill != null;
-  return [
-    ["worse with the skill", known && withSkill < without],
-    ["flaky", test.flaky],
-    ["no signal", known && without === withSkill && (without === 0 || without === 1)],
-  ].filter(([, holds]) => holds).map(([name]) => name);
 }
 
 // What a search looks at, made when it is first needed.
