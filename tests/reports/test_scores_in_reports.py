@@ -6,12 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.cli.commands.list import LastResult
 from pytest_upskill.reports.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_rows import row_data
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
+from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.reports.terminal.failure import failure_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.live import item_numbers
@@ -22,8 +22,8 @@ from pytest_upskill.results.arm_comparison import SCORE_WORDS
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from support.made import NOW, STARTED, checked_run, kept_rows, made_entry, made_row
+from support.pages import data_of
 from support.words import HELPS
-from support.pages import data_of, page_words
 
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
 OF_CHECKS = SCORE_WORDS["checks"]
@@ -172,9 +172,9 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
     assert lines[-1].startswith(f"c of the {OF_CHECKS}, ")
     (bar,) = [line for line in plot_lines(both, LIFT, TerminalLook(120), NOW) if "+74" in line]
     assert bar.endswith("(+40 to +86) of checks")
-    page = page_words(trend_page(both, LIFT))
-    assert "+74 of checks (+40 to +86)" in page
-    assert "+50 (+40 to +60)" in page
+    rows = data_of(trend_page(both, LIFT))["trend"]["rows"]
+    lifts = [row["texts"]["lift"] for row in rows]
+    assert lifts == [["+74 of checks", "+40 to +86"], ["+50", "+40 to +60"]]
 
 
 def test_a_kept_run_is_shown_with_its_score() -> None:

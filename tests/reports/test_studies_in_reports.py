@@ -4,15 +4,14 @@ import io
 import re
 from collections.abc import Callable
 from dataclasses import replace
-from html.parser import HTMLParser
 
 import pytest
 from _pytest._io import TerminalWriter
 
-from pytest_upskill.reports.page import run_page
 from pytest_upskill._util.texts import harmless
 from pytest_upskill.cli.output import _coloured
 from pytest_upskill.reports.markdown import LIMIT, markdown_summary
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.study_tables import arm_table, contrast_table
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import study_lines

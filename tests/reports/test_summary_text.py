@@ -3,16 +3,16 @@
 import re
 from dataclasses import replace
 
-from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
 from support.made import GATE, MODELS, lines, made_run, made_summary, many_rows, ten_cases
-from support.words import HELPS, HURTS
 from support.pages import data_of
+from support.words import HELPS, HURTS
 
 
 def verdicts_in(shown: list[str]) -> list[str]:

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines

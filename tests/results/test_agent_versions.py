@@ -4,8 +4,8 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
 
-from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.trend import history_lines

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
-from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.markdown import markdown_summary
+from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.results import history
 from pytest_upskill.results.accepted import read_results

@@ -61,9 +61,11 @@ _TEMPLATE: Final = """<!doctype html>
 def run_page(results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None) -> str:
     """The page of a run; ``earlier`` is a run to compare it with."""
     payload = RunPayload(results, notes, earlier)
-    data = next(
-        data for values in payload.shorter_and_shorter() if len(data := packed(values)) <= _MOST
-    )
+    data = ""
+    for values in payload.shorter_and_shorter():
+        data = packed(values)
+        if len(data) <= _MOST:
+            break
     return _page(payload.title, data)
 
 

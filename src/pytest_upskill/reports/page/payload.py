@@ -86,6 +86,9 @@ class RunPayload:
             size = sum(_size(r, limit) for r, limit in zip(records, limits, strict=True))
             if size <= _MOST_CHARACTERS:
                 yield self._cut(limits)
+        if changed := self._values["changes"]:
+            bare = [{**case, "records": [], "left_out": True} for case in changed["cases"]]
+            self._values["changes"] = {**changed, "cases": bare}
         yield self._cut([0] * len(records))
 
     @property
