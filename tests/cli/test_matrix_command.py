@@ -11,6 +11,7 @@ from pytest_upskill.cli import main
 from pytest_upskill.measure.evaluate import Evaluator
 from support.kit import case, write_skill
 from support.made_studies import MODEL, write_neighbours
+from support.pages import page_words
 from support.sandboxes import needs_bwrap
 
 # The agent's model uses no tool that needs a sandbox.
@@ -38,15 +39,16 @@ def test_a_neighbour_that_hurts_is_status_1_and_in_all_reports(
     files = ["--html", "out.html", "--markdown", "out.md"]
     assert main([*PAIR, "--model", MODEL, *QUICK, *files]) == 1
     assert verdicts() == {"pdf with docs-writer": "hurts"}
-    assert "What skills do to each other" in Path("out.html").read_text(encoding="utf-8")
+    page = page_words(Path("out.html").read_text(encoding="utf-8"))
+    assert "What skills do to each other" in page
     assert "What skills do to each other" in Path("out.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["report", "out.json"]) == 1
     assert capsys.readouterr().out.endswith(
         "upskill: loop/scripted:model.py:answer: 1 pair shown to hurt\n"
     )
-    for file in ("out.html", "out.md"):
-        assert "1 pair shown to hurt" in Path(file).read_text(encoding="utf-8")
+    for text in (page, Path("out.md").read_text(encoding="utf-8")):
+        assert "1 pair shown to hurt" in text
 
 
 def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_once(

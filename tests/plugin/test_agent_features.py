@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from support.kit import case, commit_all, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
+from support.pages import page_words
 from support.runs import SkillRun, run_skills
 from support.sandboxes import needs_bwrap
 from support.usage import usage_error
@@ -76,7 +77,8 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     assert tried == [("loop", "m", arm, number, end) for number in (1, 2) for arm, end in arms]
     summary = first.summary
     assert (summary["agent"], summary["model"], summary["lift"]) == ("loop", "m", 1.0)
-    for name in ("r.html", "r.md", "r.xml"):
+    assert '"agent": "loop"' in page_words((pytester.path / "r.html").read_text("utf-8"))
+    for name in ("r.md", "r.xml"):
         assert "loop" in (pytester.path / name).read_text()
     assert len(list((pytester.path / ".upskill/runs").iterdir())) == 1
     asked = len(server.asked)

@@ -10,6 +10,7 @@ import pytest
 from pytest_upskill.cli import main
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
+from support.pages import page_words
 from support.usage import usage_error
 
 PASSWORD = "hunter-22-secret"
@@ -46,8 +47,13 @@ def left_by(project: Path, result: pytest.RunResult) -> dict[str, bytes]:
         for name in names
         if name != "tox.ini"
     }
+    pages = {
+        f"{name}, unpacked": page_words(data.decode()).encode()
+        for name, data in files.items()
+        if name.endswith(".html")
+    }
     screen = f"{result.stdout.str()}\n{result.stderr.str()}"
-    return {**files, "screen": screen.encode()}
+    return {**files, **pages, "screen": screen.encode()}
 
 
 def assert_nothing_in(left: dict[str, bytes]) -> None:

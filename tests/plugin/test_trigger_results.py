@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_file import read_run
+from support.pages import page_words
 from support.runs import SkillRun, run_skills
 
 QUERIES = {
@@ -95,7 +96,7 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     assert {query["query"] for query in summary["queries"]} == set(QUERIES)
     assert finished.gate["passed"] is None
     assert "nothing was tested" not in finished.screen
-    assert '<section id="triggers">' in Path("r.html").read_text()
+    assert "opened in 3 of 3 that need it" in page_words(Path("r.html").read_text("utf-8"))
     assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
     junit = Path("r.xml").read_text()
     assert "trigger-sign-the-contract" in junit

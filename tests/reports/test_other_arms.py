@@ -29,7 +29,7 @@ def test_every_report_can_be_written(tmp_path: Path, run: RunResults) -> None:
     finished = Finished(run, lambda: markdown_summary(run), ())
     for setting in REPORTS.keys() - {"transcripts_folder"}:  # only runs of agents have them
         REPORTS[setting](tmp_path / setting, finished)
-    page = (tmp_path / "html_file").read_text()
+    page = (tmp_path / "html_file").read_text("utf-8")
     assert "<b>others</b>" not in page
     comment = (tmp_path / "markdown_file").read_text()
     assert "Answer in the arm all " in comment
