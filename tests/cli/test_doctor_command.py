@@ -13,6 +13,7 @@ from pytest_upskill.agents.sandboxes.cgroup import limited_by
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from support.fake_cli import VERSION, fake_cli
+from support.logins import SETUP_TOKEN
 from support.sandboxes import needs_bwrap
 
 SECRET = "sk-ant-very-secret-value"
@@ -44,6 +45,22 @@ def test_doctor_tries_sandboxes_and_agents(
     assert SECRET not in shown
     assert shown.splitlines()[-1] == "Ready: loop in bwrap. Keys: anthropic."
     assert max(map(len, shown.splitlines())) <= 80
+
+
+@needs_bwrap
+def test_doctor_names_logins_but_never_a_token(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:{os.defpath}")
+    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", SETUP_TOKEN)
+    assert main(["doctor", "--agent", "claude"]) == 0
+    shown = capsys.readouterr().out
+    assert "claude: logged in (CLAUDE_CODE_OAUTH_TOKEN)" in shown
+    assert "Add --skill-login for claude without a key." in " ".join(shown.split())
+    assert SETUP_TOKEN not in shown
+    main(["doctor", "--agent", "claude", "--json"])
+    report = json.loads(capsys.readouterr().out)
+    assert report["logins"] == {"claude": "CLAUDE_CODE_OAUTH_TOKEN"}
 
 
 @needs_bwrap

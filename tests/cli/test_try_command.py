@@ -11,15 +11,21 @@ from pytest_upskill.cli.commands import try_out
 from pytest_upskill.cli.commands.try_out import ShownCase, cases_in_time, shown_lines
 from pytest_upskill.cli.first_model import first_model
 from pytest_upskill.trials.records import Record
+from support.fake_cli import fake_cli
 from support.kit import BODY, write_skill
+from support.logins import SETUP_TOKEN
 from support.loopback import LoopbackServer, Reply
+from support.sandboxes import needs_bwrap
 from support.shell import Shell
 from support.wick_models import answer as wick_answer
+
+LOGGED_IN = first.logged_in
 
 
 @pytest.fixture(autouse=True)
 def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(first, "SERVERS", {})
+    monkeypatch.setattr(first, "logged_in", lambda _env: {})
 
 
 def listen(monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> None:
@@ -51,6 +57,20 @@ def test_a_key_comes_before_a_server_and_that_before_the_embedded_model(
     embedded = first_model({})
     assert (embedded.name, embedded.is_embedded) == ("local", True)
     assert [model.free for model in (keyed, served, embedded)] == [False, True, True]
+
+
+@needs_bwrap
+def test_a_cli_that_is_logged_in_comes_first(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(first, "logged_in", LOGGED_IN)
+    monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:/usr/bin:/bin")
+    env = {"CLAUDE_CODE_OAUTH_TOKEN": SETUP_TOKEN, "ANTHROPIC_API_KEY": "sk-key-made-up-1"}
+    model = first_model(env)
+    assert (model.name, model.agent, model.free) == ("haiku", "claude", False)
+    assert model.reason == "by claude, on your login (CLAUDE_CODE_OAUTH_TOKEN)"
+    assert first_model(env, writes_cases=True).agent == ""
+    assert first_model({**env, "ANTHROPIC_BASE_URL": "http://127.0.0.1:9"}).agent == ""
 
 
 def test_a_file_of_a_model_is_found_from_another_folder(

@@ -75,6 +75,7 @@ class Login(ABC):
     vendor: ClassVar[str]  # the name of the provider
     protocol: ClassVar[ProtocolName]
     models: ClassVar[str]  # that it is for, in words
+    first_model: ClassVar[str]  # cheap, and part of every plan
     command: ClassVar[str]  # that logs in
     user_agent: ClassVar[str]  # the start of the header of the CLI's own requests
     # Headers of the CLI that are passed on besides the usual ones; values if only some are.
@@ -181,6 +182,7 @@ class ClaudeLogin(Login):
     vendor = "anthropic"
     protocol = "messages"
     models = "haiku, sonnet, opus or anthropic:ID"
+    first_model = "haiku"
     command = "claude setup-token, then set CLAUDE_CODE_OAUTH_TOKEN; or claude /login"
     user_agent = "claude-cli/"
     headers: ClassVar[Mapping[str, frozenset[str] | None]] = {
@@ -231,6 +233,7 @@ class CodexLogin(Login):
     vendor = "openai"
     protocol = "responses"
     models = "openai:ID"
+    first_model = "openai:gpt-5.6-luna"
     command = "codex login"
     user_agent = "codex_"
     headers = dict.fromkeys(("originator", "session-id", "thread-id", "x-codex-beta-features"))

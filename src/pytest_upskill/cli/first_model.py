@@ -1,4 +1,4 @@
-"""The model that a first run can use: of a key, of a server on this machine, or embedded."""
+"""The model that a first run can use: of a login, a key, a server on this machine, or embedded."""
 
 import json
 import re
@@ -9,8 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 from urllib.request import ProxyHandler, build_opener
 
+from ..agents.probe import is_installed
+from ..agents.roster import Roster
+from ..agents.sandboxes.kinds import kind_of
+from ..errors import InputError, SettingsError
 from ..models import local
-from ..models.providers import model_with_key
+from ..models.providers import HOSTED, model_with_key
 
 SERVERS: Final = {  # on this machine, by the ports that they have unless told otherwise
     "Ollama": 11434,
@@ -30,15 +34,17 @@ class FirstModel:
     reason: str
     base_url: str | None = None  # of a server on this machine
     is_embedded: bool = False
+    agent: str = ""  # that asks it on the user's login
 
     @property
     def free(self) -> bool:
         return self.is_embedded or self.base_url is not None
 
 
-def first_model(env: Mapping[str, str]) -> FirstModel:
-    """What is there, the best first."""
-    return model_of_key(env) or _model_of_server() or embedded_model()
+def first_model(env: Mapping[str, str], *, writes_cases: bool = False) -> FirstModel:
+    """What is there, the best first. A login is for the vendor's CLI, which writes no cases."""
+    model = None if writes_cases else _model_of_login(env)
+    return model or model_of_key(env) or _model_of_server() or embedded_model()
 
 
 def named_model(name: str) -> FirstModel:
@@ -62,6 +68,29 @@ def embedded_model() -> FirstModel:
     if not local.installed():
         reason += f"; it needs: {local.INSTALL}"
     return FirstModel("local", reason, is_embedded=True)
+
+
+def _model_of_login(env: Mapping[str, str]) -> FirstModel | None:
+    """That of the first CLI that is installed and logged in, if it has a sandbox."""
+    for agent, source in logged_in(env).items():
+        login = Roster().agent(agent).login
+        with suppress(SettingsError):
+            kind_of("auto", may_fetch=False)
+            assert login
+            reason = f"by {agent}, on your login ({source})"
+            return FirstModel(login.first_model, reason, agent=agent)
+    return None
+
+
+def logged_in(env: Mapping[str, str]) -> dict[str, str]:
+    """The CLIs that are installed and logged in, and where their logins were found."""
+    roster, sources = Roster(), dict[str, str]()
+    for login in roster.logins:
+        if is_installed(roster.agent(login.agent)) and not HOSTED[login.vendor].set_in(env)[0]:
+            with suppress(InputError):
+                tokens = login.find(env)
+                sources |= {login.agent: tokens.source} if tokens else {}
+    return sources
 
 
 def _model_of_server() -> FirstModel | None:

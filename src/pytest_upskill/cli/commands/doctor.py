@@ -21,6 +21,7 @@ from ...models import local
 from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
 from ...trials.subject import CHAT
+from ..first_model import logged_in
 from ..output import stdout_look
 from .models import providers_of
 
@@ -62,6 +63,7 @@ class _Findings:
     missing: Mapping[str, str]  # agents that are not installed: how to install them
     keys: Mapping[str, str]
     logins: Sequence[str]  # providers that can be asked
+    own_logins: Mapping[str, str]  # of CLIs, and where they were found
 
     @property
     def conclusion(self) -> str:
@@ -76,6 +78,9 @@ class _Findings:
         broken = ", ".join(name for name, probe in self.tried.items() if not probe.works)
         broken = f" Not ready: {broken}." if broken and self.limits else ""
         keys = f"Keys: {', '.join(self.logins)}." if self.logins else _without_key()
+        if self.own_logins:
+            keys = f"Keys: {', '.join(self.logins)}. " if self.logins else ""
+            keys += f"Add --skill-login for {' or '.join(self.own_logins)} without a key."
         return f"{agents}{broken} {keys}"
 
     @property
@@ -91,6 +96,7 @@ class _Findings:
         if self.missing:
             parts.append(text_table(("not installed", "how to install it"), self.missing.items()))
         parts.append(text_table(("provider", "key"), self.keys.items()))
+        parts += [f"{agent}: logged in ({source})" for agent, source in self.own_logins.items()]
         parts.append(_folded(self.conclusion, 78))
         return "\n\n".join(parts)
 
@@ -112,6 +118,7 @@ class _Findings:
             "limits": self.limits,
             "agents": agents,
             "keys": self.keys,
+            "logins": self.own_logins,
             "conclusion": self.conclusion,
         }
         return json.dumps(data, indent=2)
@@ -151,6 +158,7 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
         },
         dict(providers_of(os.environ)),
         [name for name, provider in HOSTED.items() if any(provider.login_in(os.environ))],
+        logged_in(os.environ),
     )
     works = bool(usable) and all(probe.works for probe in tried.values())
     works = works and not (args.agents and findings.missing)

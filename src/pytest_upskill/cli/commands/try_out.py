@@ -59,7 +59,8 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
     file = find_one_skill(args.skill, os.environ, "try")
     cases = find_cases(file.parent)
     is_ready = bool(cases and has_cases(cases))
-    model = first_model(os.environ) if args.model is None else named_model(args.model)
+    model = named_model(args.model) if args.model else None
+    model = model or first_model(os.environ, writes_cases=not is_ready)
     if not is_ready and model.is_embedded:
         raise InputError(
             shown(file.parent),
@@ -113,7 +114,8 @@ def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) ->
     words += ["--skill-base-url", model.base_url] if model.base_url else []
     words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
     if not model.is_embedded and _are_judged(file.parent, any):
-        words += ["--skill-judge", model.name]
+        words += ["--skill-judge", f"{model.agent}/{model.name}" if model.agent else model.name]
+    words += ["--skill-agent", model.agent, "--skill-login"] if model.agent else []
     quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rfE", "-s", "-p", "no:cacheprovider"]
     asks = not (args.yes or model.free) and _on_terminal()
     most = None
