@@ -1,5 +1,6 @@
 """pytest-upskill try: what it picks, what it says, and that it writes nothing."""
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -10,6 +11,7 @@ from pytest_upskill.cli import first_model as first
 from pytest_upskill.cli.commands import try_out
 from pytest_upskill.cli.commands.try_out import ShownCase, cases_in_time, shown_lines
 from pytest_upskill.cli.first_model import first_model
+from pytest_upskill.cli.shared_steps import Consent
 from pytest_upskill.trials.records import Record
 from support.fake_cli import fake_cli
 from support.kit import BODY, write_skill
@@ -23,9 +25,11 @@ LOGGED_IN = first.logged_in
 
 
 @pytest.fixture(autouse=True)
-def _no_servers(monkeypatch: pytest.MonkeyPatch) -> None:
+def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+    """No server, and nothing in the user's cache."""
     monkeypatch.setattr(first, "SERVERS", {})
     monkeypatch.setattr(first, "logged_in", lambda _env: {})
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path_factory.mktemp("cache")))
 
 
 def listen(monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> None:
@@ -104,7 +108,7 @@ def test_what_was_not_tested_is_nothing_to_keep(
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
     assert (done.status, gate_server.asked) == (0, []), done
     assert "1 skipped" in done.out
-    assert "To keep this" not in done.out
+    assert "pytest-upskill init" not in done.out
 
 
 def test_both_arms_are_shown_then_the_verdict_and_nothing_is_written(
@@ -128,8 +132,28 @@ def test_both_arms_are_shown_then_the_verdict_and_nothing_is_written(
         "Type gate up.",
     ]
     assert "next:" not in done.out
-    assert lines[-2:] == ["To keep this: pytest-upskill init skills/gate", "then run:     pytest"]
+    assert lines[-2:] == ["pytest-upskill init skills/gate", "pytest"]
     assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("here", [".", "skills", "skills/gate"])
+def test_paths_are_those_of_the_project(
+    here: str, shell: Shell, tmp_path: Path, gate_server: LoopbackServer
+) -> None:
+    del gate_server  # it answers
+    skill = write_skill(tmp_path / "skills/gate")
+    done = shell.run(["pytest-upskill", "try", str(skill)], tmp_path / here)
+    file = {".": "skills/gate/", "skills": "gate/", "skills/gate": "gate/"}[here]
+    assert f"\n{file}skill_meta.json ." in done.out, done
+
+
+def test_a_second_time_only_what_changed_is_asked(
+    shell: Shell, tmp_path: Path, gate_server: LoopbackServer
+) -> None:
+    for expected, body in ((2, BODY), (2, BODY), (3, f"{BODY} At once.")):
+        write_skill(tmp_path / "gate", body=body)
+        done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
+        assert (done.status, len(gate_server.asked)) == (0, expected), done
 
 
 def test_without_cases_a_model_writes_three_beside_the_project(
@@ -145,7 +169,35 @@ def test_without_cases_a_model_writes_three_beside_the_project(
     assert done.status == 0, done
     assert "No cases yet: loopback writes 3 for this run." in done.out
     assert "3 tests × 2 arms × 1 run" in done.out
+    assert (
+        f"\n  pytest-upskill cases wick --model loopback --base-url {server.url}/v1\n" in done.out
+    )
     assert files_below(tmp_path) == before
+
+
+@pytest.mark.parametrize("agrees", [True, False])
+def test_cases_and_their_run_are_one_question(
+    agrees: bool, shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wick = Path(__file__).parents[2] / "skills/wick/SKILL.md"
+    (tmp_path / "wick").mkdir()
+    (tmp_path / "wick/SKILL.md").write_bytes(wick.read_bytes())
+    asked = list[str]()
+
+    def answer(_: object, question: str) -> bool:
+        asked.append(question)
+        return agrees
+
+    monkeypatch.setattr(try_out, "_on_terminal", lambda: True)
+    monkeypatch.setattr(try_out, "ask", answer)
+    monkeypatch.setattr(Consent, "_ask", lambda self, _: answer(self, "Continue?"))
+    with LoopbackServer(wick_answer) as server:
+        key = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url}
+        done = shell.run(["pytest-upskill", "try", "wick"], tmp_path, key)
+        assert (len(asked), bool(server.asked)) == (1, agrees), done
+    calls = re.search(r"This takes up to about (\d+) calls", done.out)
+    assert calls
+    assert int(calls[1]) >= 1 + 2 * 3
 
 
 def test_without_cases_and_key_it_says_what_to_do(shell: Shell, tmp_path: Path) -> None:
@@ -186,7 +238,7 @@ def test_it_asks_on_a_terminal_before_it_spends(
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path, key)
     assert (asked, len(gate_server.asked)) == ([0], 2 if agrees else 0)
     assert done.status == (0 if agrees else 1)
-    assert ("To keep this" in done.out) == agrees
+    assert ("pytest-upskill init" in done.out) == agrees
     assert "at most $" in done.out
     shell.run(["pytest-upskill", "try", "gate", "--yes"], tmp_path, key)
     assert len(asked) == 1

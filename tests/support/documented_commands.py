@@ -129,9 +129,10 @@ def run_eval(place: Place, words: list[str]) -> None:
 
 
 def run_try(place: Place, words: list[str]) -> None:
+    place.shell.monkeypatch.setenv("XDG_CACHE_HOME", str(place.empty))
     shown = run_with_servers(place.shell, place.project, words)
     assert shown.startswith("Model: haiku, since ANTHROPIC_API_KEY is set.\n")
-    assert shown.endswith("then run:     pytest\n")
+    assert shown.endswith("\n  pytest\n")
 
 
 def run_init(place: Place, words: list[str]) -> None:

@@ -25,6 +25,15 @@ _WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
 _HOUR: Final = 3600.0
 
 
+def user_cache() -> Path:
+    """The folder for what may be deleted at any time."""
+    if sys.platform == "darwin":
+        top = Path.home() / "Library" / "Caches"
+    else:
+        top = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
+    return top / "pytest-upskill"
+
+
 def open_file(file: Path) -> BinaryIO:
     """A file to read. OSError if it is a folder, pipe, socket or device, which might never end."""
     require_regular(file)  # opening a device may have side effects

@@ -20,7 +20,7 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Final
 
-from .._util.files import read_file, replace_file
+from .._util.files import read_file, replace_file, user_cache
 from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..skills.case import SandboxNeeds
@@ -261,8 +261,4 @@ def _platform() -> str:
 
 
 def _cache() -> Path:
-    if sys.platform == "darwin":
-        top = Path.home() / "Library" / "Caches"
-    else:
-        top = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
-    return top / "pytest-upskill" / "packages"
+    return user_cache() / "packages"

@@ -57,6 +57,17 @@ class Estimate:
     stored: int = 0  # answers that need no call
     outdated: int = 0  # stored answers that are too old to be compared, and asked again
 
+    def __add__(self, later: "Estimate") -> "Estimate":
+        """Both, without what is stored."""
+        known = self.cost is not None and later.cost is not None
+        return Estimate(
+            self.calls + later.calls,
+            self.tokens + later.tokens,
+            (self.cost or 0.0) + (later.cost or 0.0) if known else None,
+            self.free and later.free,
+            self.warning or later.warning,
+        )
+
     @property
     def price(self) -> str:
         if self.free:

@@ -1,6 +1,7 @@
-"""``pytest-upskill try``: test a skill once with what is at hand, and write nothing.
+"""``pytest-upskill try``: test a skill once with what is at hand, and write nothing to the project.
 
-It is a run of pytest in a temporary folder: with no ini file, no history, and a store of its own.
+It is a run of pytest in a temporary folder: with no ini file, no history, and a store of its own in
+the user's cache.
 """
 
 import argparse
@@ -10,23 +11,28 @@ import sys
 import tempfile
 import textwrap
 from collections.abc import Callable, Generator, Iterable, Sequence
-from contextlib import chdir
+from contextlib import chdir, suppress
 from pathlib import Path
 from typing import Final
 
 import pytest
 
+from ..._util.files import user_cache
 from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless, one_line
 from ...checks import load_checked_cases, rubric_of
+from ...engine.store import FILE_NAME, FOLDER
 from ...errors import InputError, shown
-from ...models.prices import FREE
+from ...measure.estimate import ANSWER, QUESTION, Calls, Estimate, estimate_of
+from ...models.prices import FREE, PriceOf
 from ...skills.case_loading import find_cases, has_cases
-from ...skills.folder import TOOL_FOLDERS
+from ...skills.folder import TOOL_FOLDERS, skill_file
 from ...skills.skill import load_skill
+from ...teach.teach_models import TeachModels
 from ...teach.teach_run import Declined, TeachContext
-from ...teach.teach_settings import TeachSettings
+from ...teach.teach_settings import TeachSettings, command_words
 from ...teach.workflow import add_cases
+from ...trials.answer import Usage
 from ...trials.records import RECORDS_PROPERTY, Record, load_records
 from ..first_model import FirstModel, first_model, named_model
 from ..output import ask, terminal_width, write
@@ -72,55 +78,107 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
         problem = "its cases need a judge, and the embedded model is none"
         raise InputError(shown(file.parent), problem, _SET_KEY)
     write(f"Model: {model.name}{' (free)' if model.free else ''}, {model.reason}.")
+    settings = _teacher(model)
     with tempfile.TemporaryDirectory(prefix="upskill-try-") as name:
         root = Path(name)
+        _keep_answers(root)
         try:
-            if not is_ready:
+            if is_ready:
+                folder = _linked(file.parent, root)
+            else:
                 write(f"No cases yet: {model.name} writes {_NEW_CASES} for this run.")
-                file = _with_cases(args, file, model, root)
-            status, tested = _run(args, file, model, root)
+                folder = _with_cases(args, file, settings, model, root)
+            status, tested = _run(args, folder, model, root, may_ask=is_ready)
         except Declined:
             return "", 1
     if not tested:
         return "", status
-    command = shown_command(["pytest-upskill", "init", args.skill])
-    return f"\nTo keep this: {command}\nthen run:     pytest", status
+    commands = [["pytest-upskill", "init", args.skill], ["pytest"]]
+    title = "To run it with pytest:"
+    if not is_ready:
+        commands.insert(0, command_words("cases", args.skill, settings))
+        title = "These cases were for one run. To write some that stay, and run them:"
+    return "\n".join(["", title, *(f"  {shown_command(words)}" for words in commands)]), status
 
 
-def _with_cases(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> Path:
+def _teacher(model: FirstModel) -> TeachSettings:
+    return TeachSettings(
+        "", teacher=model.name, teacher_url=model.base_url, students=(), cases=_NEW_CASES
+    )
+
+
+def _keep_answers(root: Path) -> None:
+    """Let a store in the user's cache be that of the run: the same questions are free again."""
+    kept, stored = user_cache() / "try.sqlite", root / FOLDER / FILE_NAME
+    with suppress(OSError):  # then they are not kept
+        kept.parent.mkdir(parents=True, exist_ok=True)
+        stored.parent.mkdir()
+        stored.symlink_to(kept)
+
+
+def _linked(folder: Path, root: Path) -> Path:
+    """The skill at the same place below ``root`` as below the current folder, for node ids."""
+    here = Path(os.path.realpath(Path.cwd()))
+    below = folder.relative_to(here) if folder.is_relative_to(here) else Path()
+    link = root / (below if below.parts else folder.name)
+    try:
+        link.parent.mkdir(parents=True, exist_ok=True)
+        link.symlink_to(folder)
+    except OSError:  # Windows may not allow it
+        return folder
+    return link
+
+
+def _with_cases(
+    args: argparse.Namespace, file: Path, settings: TeachSettings, model: FirstModel, root: Path
+) -> Path:
     """A copy of the skill with cases by the model; Declined if the user does not agree."""
     copy = root / "skills" / file.parent.name
     shutil.copytree(file.parent, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
     screen = progress_screen(sys.stdout)
-    yes = args.yes or model.free or not _on_terminal()
+    consent = Consent(args.yes or model.free or not _on_terminal(), screen, sys.stdout)
+    opened = list[TeachModels]()
+
+    def agree(estimate: Estimate) -> bool:
+        """To all that is spent: the run that follows asks no more."""
+        return consent(estimate + _estimate_of_run(file, model, opened[0].price_of))
+
     context = TeachContext(
         root=root,
         screen=screen,
-        agree=Consent(yes, screen, sys.stdout),
+        agree=agree,
+        opened=opened.append,
         prices={model.name: FREE} if model.free else prices_here(args),
         spell=args.spell,
     )
-    settings = TeachSettings(
-        "", teacher=model.name, teacher_url=model.base_url, students=(), cases=_NEW_CASES
-    )
     add_cases(copy / file.name, settings, context, fewest=1)
-    return copy / file.name
+    return copy
 
 
-def _run(args: argparse.Namespace, file: Path, model: FirstModel, root: Path) -> tuple[int, bool]:
+def _estimate_of_run(file: Path, model: FirstModel, price_of: PriceOf) -> Estimate:
+    """Of both arms of the new cases, in each of which a judge may be asked, too."""
+    tokens = load_skill(file).tokens
+    usages = [Usage(QUESTION + prompt, ANSWER, 0) for prompt in (0, tokens, ANSWER, ANSWER)]
+    calls = [Calls(model.name, _NEW_CASES, usage) for usage in usages]
+    return estimate_of(calls, price_of, free=model.free)
+
+
+def _run(
+    args: argparse.Namespace, folder: Path, model: FirstModel, root: Path, *, may_ask: bool
+) -> tuple[int, bool]:
     """The exit status, and whether a case has answers of both arms."""
     (root / "pytest.ini").write_text("[pytest]\nskill_history = false\n")
-    words = [f"--skill={file.parent}", "--model", model.name, "-m", "not trigger"]
+    words = [f"--skill={folder}", "--model", model.name, "-m", "not trigger"]
     words += ["--skill-base-url", model.base_url] if model.base_url else []
     words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
-    if not model.is_embedded and _are_judged(file.parent, any):
+    if not model.is_embedded and _are_judged(folder, any):
         words += ["--skill-judge", f"{model.agent}/{model.name}" if model.agent else model.name]
     words += ["--skill-agent", model.agent, "--skill-login"] if model.agent else []
     quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rfE", "-s", "-p", "no:cacheprovider"]
-    asks = not (args.yes or model.free) and _on_terminal()
+    asks = may_ask and not (args.yes or model.free) and _on_terminal()
     most = None
     if model.is_embedded:
-        most, each = cases_in_time(load_skill(file).tokens)
+        most, each = cases_in_time(load_skill(skill_file(folder)).tokens)
         count = f"up to {counted(most, 'case')}"
         write(f"It is for trying out: {count}, about {duration(each)} each on two cores.")
     shows = ShownCase(asks=asks, most=most)
