@@ -1,6 +1,5 @@
 """--junitxml: what JUnit files say about skills."""
 
-import json
 from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
@@ -8,6 +7,7 @@ from xml.etree import ElementTree
 import pytest
 from junitparser import xunit2
 
+from pytest_upskill.results.history import runs
 from support.kit import case, write_script, write_skill
 from support.words import INCOMPLETE
 
@@ -78,8 +78,7 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
         "expected": ["Skipped"],
     }
     right = properties(cases["right"])
-    records = json.loads(right.pop("upskill"))
-    assert [record["skill"] for record in records] == ["gate", "gate"]
+    assert right["upskill"] == "gate::right[scripted:fake.py:answer]"
     tokens = [float(right[f"upskill_{arm}_tokens"]) for arm in ("baseline", "skill")]
     assert (
         right.items()
@@ -96,7 +95,6 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
             "upskill_skill_score": "1",
         }.items()
     )
-    assert [record["cost"] for record in records] == tokens
     assert properties(cases["wrong"])["upskill_skill_rate"] == "0"
     lost = properties(cases["lost"])
     assert lost["upskill_model"] == "scripted:fake.py:answer"
@@ -113,6 +111,17 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     assert float(suite["upskill:gate:scripted:fake.py:answer:cost"]) > 100
     assert suite["upskill_gate"] == "not passed"
     assert "can't pass" in suite["upskill_gate_reason_1"]
+
+
+def test_properties_say_where_records_are_and_have_no_answers(pytester: pytest.Pytester) -> None:
+    file = run(pytester, "--skill-json", "r.json", "--skill-html", "r.html")
+    cases, suite = read(file)
+    (kept,) = runs(pytester.path / ".upskill/runs")
+    assert suite.items() >= {"upskill_json": "r.json", "upskill_page": "r.html"}.items()
+    assert suite["upskill_run"] == kept.id
+    for test in cases.values():
+        assert properties(test)["upskill_page"].startswith("r.html#")
+        assert max(map(len, properties(test).values())) < 100
 
 
 def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.plugin.item_lines import ItemLines
-from pytest_upskill.trials.records import RECORDS_PROPERTY, dump_records
+from pytest_upskill.plugin.ledger import REFERENCE
 from support.kit import case, commit_all, write_skill
 from support.made import made_records
 from support.runs import run_skills
@@ -112,9 +112,9 @@ def test_numbers_that_do_not_fit_get_a_line_on_a_terminal(
     isatty: bool, columns: int, word: str
 ) -> None:
     config: Any = FakeConfig(isatty=isatty, columns=columns)
-    records = dump_records(made_records({"baseline": "F", "skill": "P"}))
-    report = SimpleNamespace(when="call", user_properties=[(RECORDS_PROPERTY, records)])
-    status = ItemLines(config, None).pytest_report_teststatus(report)
+    records = made_records({"baseline": "F", "skill": "P"})
+    report = SimpleNamespace(when="call", nodeid="", user_properties=[(REFERENCE, "")])
+    status = ItemLines(config, None, {"": records}.__getitem__).pytest_report_teststatus(report)
     next(status)
     with pytest.raises(StopIteration) as stopped:
         status.send(("passed", ".", "PASSED"))

@@ -17,21 +17,17 @@ from ..engine.store import FILE_NAME, FOLDER
 from ..errors import ResultsError, Setting, SettingsError, shown
 from ..reports import writers
 from ..reports.annotations import annotations
-from ..reports.junit_properties import (
-    case_properties,
-    suite_properties,
-)
+from ..reports.junit_properties import case_properties, suite_properties
 from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
-from ..settings import Score, Settings
+from ..settings import Settings
 from ..skills.trigger_loading import trigger_files
-from ..trials.records import RECORDS_PROPERTY, dump_records
-from .ledger import Ledger
+from .items import link_to
+from .ledger import REFERENCE, Ledger
 from .paths import SkillSource, relative
-from .pytest_options import FLAGS
 
 # Files that pytest and its plugins write or read, by the name that argparse has for the option.
 _OTHERS: Final = {
@@ -43,11 +39,6 @@ _OTHERS: Final = {
     "json_report_file": "--json-report-file",
     "cov_report": "--cov-report",
 }
-_LEFT_OUT: Final = "upskill_left_out"
-_WHERE: Final = (
-    "transcripts and the contents of files: pytest-upskill report last --transcripts DIR writes "
-    f"transcripts, {FLAGS['json_file']} FILE the beginnings of files"
-)
 
 
 def require_own_paths(
@@ -100,17 +91,18 @@ def recording_writer(
         yield "record_file", write
 
 
-def keep_in_history(settings: Settings, results: RunResults, root: Path) -> str | None:
-    """Keep the run in the history; the error if that fails."""
+def keep_in_history(
+    settings: Settings, results: RunResults, root: Path
+) -> tuple[Path | None, list[str]]:
+    """Keep the run in the history: its file, or the error if that fails."""
     if not settings.history or settings.aa or not history.worth_keeping(results):
-        return None
+        return None, []
     folder = settings.runs_folder or history.default_folder(root)
     try:
-        history.keep(results, folder, settings.history_mb * 1_000_000)
+        return history.keep(results, folder, settings.history_mb * 1_000_000), []
     except (OSError, ValueError) as error:
         problem = reason_of(error) if isinstance(error, OSError) else str(error)
-        return f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"
-    return None
+        return None, [f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"]
 
 
 def run_before(
@@ -133,34 +125,40 @@ def run_before(
         ]
 
 
-def add_to_test(
-    report: pytest.TestReport, ledger: Ledger, config: pytest.Config, max_age: float
+def refer_to_records(
+    report: pytest.TestReport, ledger: Ledger, config: pytest.Config, settings: Settings
 ) -> None:
-    """Shorten the records, which the ledger has read by now; for JUnit, add prices and numbers.
-
-    What agents said and wrote would make files of hundreds of megabytes, of other plugins too.
-    """
-    names = [name for name, _ in report.user_properties]
-    if RECORDS_PROPERTY not in names:
+    """Name the records, which the ledger took off the report; for JUnit, add numbers."""
+    if not (records := ledger.records_of(report.nodeid)):
         return
-    priced = ledger.priced_records_of(report.nodeid) if xml_key in config.stash else []
-    records = priced or ledger.records_of(report.nodeid)
-    brief = [record.brief() for record in records]
-    if not priced and brief == records:
+    first = records[0]
+    report.user_properties.append((REFERENCE, f"{first.skill}::{first.case}[{first.label}]"))
+    if xml_key not in config.stash:
         return
-    other_properties = [pair for pair in report.user_properties if pair[0] != RECORDS_PROPERTY]
-    added = [(_LEFT_OUT, _WHERE)] if brief != records else []
-    if priced:
-        scores: list[Score] = [s.score for s in ledger.skills if s.name == priced[0].skill]
-        tags = ledger.tags_of(report.nodeid)
-        added += case_properties(priced, scores[0] if scores else "pass", tags, max_age)
-    report.user_properties[:] = [(RECORDS_PROPERTY, dump_records(brief)), *other_properties, *added]
+    test = ledger.test(report.nodeid)
+    if test and (link := link_to(test, settings)):
+        report.user_properties.append(("upskill_page", link))
+    report.user_properties += case_properties(
+        ledger.priced_records_of(report.nodeid),
+        next((skill.score for skill in ledger.skills if skill.name == first.skill), "pass"),
+        test.tags if test else (),
+        settings.max_age,
+    )
 
 
-def add_to_suite(results: RunResults, config: pytest.Config) -> None:
+def add_to_suite(
+    results: RunResults, settings: Settings, kept: Path | None, config: pytest.Config
+) -> None:
+    """The numbers of the run, and where its records are."""
     if xml := config.stash.get(xml_key, None):
-        for name, value in suite_properties(results):
-            xml.add_global_property(name, value)
+        files = {
+            "upskill_json": settings.json_file and shown(settings.json_file),
+            "upskill_page": settings.html_file and shown(settings.html_file),
+            "upskill_run": kept and kept.name.partition(".")[0],
+        }
+        for name, value in (*suite_properties(results), *files.items()):
+            if value:
+                xml.add_global_property(name, value)
 
 
 def write_job_summary(text: Callable[[], str]) -> list[str]:

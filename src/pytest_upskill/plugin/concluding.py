@@ -109,7 +109,6 @@ class Conclusion:
         self._stopped = stopped
         try:
             self.results = results = self._final_results(session)
-            add_to_suite(results, self._config)
         except InputError as error:
             self._problems.append(message_of(error, self._config))
             return False
@@ -130,8 +129,9 @@ class Conclusion:
         self._problems += [message_of(problem, self._config) for problem in problems]
         if results.verdicts or results.triggers:
             self._problems += write_job_summary(text)
-        if problem := keep_in_history(settings, results, root):
-            self._problems.append(problem)
+        kept, not_kept = keep_in_history(settings, results, root)
+        self._problems += not_kept
+        add_to_suite(results, settings, kept, self._config)
         good = not (problems or results.gate.reasons or results.lost or self._engine.not_kept)
         if not ledger.has_plan:
             return good

@@ -11,9 +11,10 @@ from ..reports.terminal.failure import painted_failure
 from ..reports.terminal.layout import Marks, text_width
 from ..reports.terminal.live import item_numbers
 from ..results.causes import Cause, causes_of
-from ..trials.records import RECORDS_PROPERTY, Record, load_records
+from ..trials.records import Record
 from .display import screen_of
 from .items import ItemOfFile
+from .ledger import REFERENCE
 
 _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
@@ -29,9 +30,15 @@ Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 class ItemLines:
     """With -v, adds the numbers of a test to its line."""
 
-    def __init__(self, config: pytest.Config, against: str | None) -> None:
+    def __init__(
+        self,
+        config: pytest.Config,
+        against: str | None,
+        records_of: Callable[[str], Sequence[Record]],
+    ) -> None:
         self._config = config
         self._against = against
+        self._records_of = records_of
         self._shown = config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES) > 0
 
     @pytest.hookimpl(wrapper=True)
@@ -51,13 +58,10 @@ class ItemLines:
         self._shown = False
 
     def _numbers(self, report: Any) -> str | None:
-        if getattr(report, "when", None) != "call":
+        if getattr(report, "when", None) != "call" or not _is_of_skill(report):
             return None
-        dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
-        if dumped is None:
-            return None
-        records, marks = load_records(dumped), screen_of(self._config).marks
-        return item_numbers(records, marks, self._against)
+        records = self._records_of(report.nodeid)
+        return item_numbers(records, screen_of(self._config).marks, self._against)
 
     def _joined(self, word: str, numbers: str, report: Any) -> str:
         """On a narrow terminal, the numbers get a line of their own.
@@ -194,7 +198,7 @@ def _cut(reports: dict[str, list[Any]], most: int) -> int:
 
 
 def _is_of_skill(report: Any) -> bool:
-    return RECORDS_PROPERTY in dict(getattr(report, "user_properties", ()))
+    return REFERENCE in dict(getattr(report, "user_properties", ()))
 
 
 class _Between:

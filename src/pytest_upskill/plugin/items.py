@@ -39,6 +39,10 @@ BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be test
 REGRESSION_PROPERTY: Final = "upskill_regression"  # why a test failed, compared with all others
 MISSING_PROPERTY: Final = "upskill_missing"  # an argument names a case that is not there
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
+_PROPERTIES: Final = (
+    *(RECORDS_PROPERTY, BROKEN_PROPERTY, REGRESSION_PROPERTY),
+    *(MISSING_PROPERTY, ASKED_PROPERTY),
+)
 
 
 class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
@@ -336,6 +340,14 @@ def link_to(test: PlannedCase, settings: Settings) -> str:
 
 
 # How tests end.
+
+
+def taken_properties(report: pytest.TestReport) -> dict[str, str]:
+    """Take our properties off a report: JUnit and other plugins would write every answer."""
+    properties = report.user_properties
+    own = {name: str(value) for name, value in properties if name in _PROPERTIES}
+    properties[:] = [pair for pair in properties if pair[0] not in own]
+    return own
 
 
 def judge_present(

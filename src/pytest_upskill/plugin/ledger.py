@@ -30,9 +30,16 @@ from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import RECORDS_PROPERTY, Record, agents_in, errored_record, load_records
 from ..trials.trial import Trial
-from .items import ASKED_PROPERTY, BROKEN_PROPERTY, MISSING_PROPERTY, REGRESSION_PROPERTY
+from .items import (
+    ASKED_PROPERTY,
+    BROKEN_PROPERTY,
+    MISSING_PROPERTY,
+    REGRESSION_PROPERTY,
+    taken_properties,
+)
 from .paths import relative
 
+REFERENCE: Final = "upskill"  # the property of reports that the ledger has records of
 CRASHED: Final = "the xdist worker of this test crashed. Run again, or without -n"
 
 
@@ -94,27 +101,25 @@ class Ledger:
         self._add_word(report)
         if report.skipped and report.when in ("setup", "call"):
             self._skipped.add(report.nodeid)
-        for pair in [entry for entry in report.user_properties if entry[0] == REGRESSION_PROPERTY]:
-            self._regressions[report.nodeid] = str(pair[1])
-            report.user_properties.remove(pair)
+        own = taken_properties(report)
+        if REGRESSION_PROPERTY in own:
+            self._regressions[report.nodeid] = own[REGRESSION_PROPERTY]
         if report.failed:
             self._to_fail.pop(report.nodeid, None)
         elif report.when == "call":
             self._to_fail[report.nodeid] = report
-        for pair in [entry for entry in report.user_properties if entry[0] == BROKEN_PROPERTY]:
-            self._broken[report.nodeid] = str(pair[1])
+        if BROKEN_PROPERTY in own:
+            self._broken[report.nodeid] = own[BROKEN_PROPERTY]
             file, line, _ = report.location
             self.broken_at[report.nodeid] = (file, (line or 0) + 1)
-            report.user_properties.remove(pair)  # JUnit has the message already
-        if (MISSING_PROPERTY, True) in report.user_properties:
+        if MISSING_PROPERTY in own:
             self._missing.add(report.nodeid)
-            report.user_properties.remove((MISSING_PROPERTY, True))
         if report.when in ("setup", "call"):
-            for name, value in report.user_properties:
-                if name == RECORDS_PROPERTY:
-                    self._records[report.nodeid] = load_records(value)
-                elif name == ASKED_PROPERTY:
-                    self._asked[report.nodeid] = [tuple(entry) for entry in json.loads(str(value))]
+            if RECORDS_PROPERTY in own:
+                self._records[report.nodeid] = load_records(own[RECORDS_PROPERTY])
+            if ASKED_PROPERTY in own:
+                asked = json.loads(own[ASKED_PROPERTY])
+                self._asked[report.nodeid] = [tuple(entry) for entry in asked]
             graded = report.nodeid in self._records or report.nodeid not in self._planned
             if report.failed and not graded:
                 # For example, a fixture failed before anything was graded.
@@ -172,9 +177,8 @@ class Ledger:
     def planned(self) -> list[PlannedCase]:
         return list(self._planned.values())
 
-    def tags_of(self, nodeid: str) -> tuple[str, ...]:
-        test = self._planned.get(nodeid)
-        return test.tags if test else ()
+    def test(self, nodeid: str) -> PlannedCase | None:
+        return self._planned.get(nodeid)
 
     @property
     def unmatched(self) -> tuple[Unmatched, ...]:

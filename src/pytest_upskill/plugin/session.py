@@ -26,8 +26,8 @@ from ..trials.subject import CHAT
 from ..trials.trial import Question
 from .accepting import fail_late, unmatched_of
 from .artifacts import (
-    add_to_test,
     annotation_lines,
+    refer_to_records,
     require_outputs,
     require_own_paths,
 )
@@ -44,7 +44,7 @@ from .display import (
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .item_lines import BriefSections, ItemLines, only_dots, paint_failures
-from .items import BrokenCaseItem, NotAnswered, Unrunnable
+from .items import BrokenCaseItem, NotAnswered, Unrunnable, taken_properties
 from .ledger import Ledger
 from .next_command import recording
 from .paths import NO_CASES, Selected, SkillSource, ini_folder, select_skills
@@ -155,7 +155,7 @@ class SkillSession:
         self._spending = Spending(engine, price_of, settings, subjects.models.opening)
         self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
         self._conclusion = Conclusion(config, subjects, ledger, engine, self._spending)
-        lines = ItemLines(config, settings.against)
+        lines = ItemLines(config, settings.against, ledger.records_of)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
         BriefSections(config, ledger.records_of).register(config.pluginmanager)
@@ -364,13 +364,15 @@ class SkillSession:
         if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
             report.outcome = "failed"
             del report.wasxfail
+        if call.when == "teardown":
+            taken_properties(report)  # earlier reports of the test had them
         return report
 
     @pytest.hookimpl(tryfirst=True)  # before JUnit sees the report
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if self._ledger:
             self._ledger.add_report(report)
-            add_to_test(report, self._ledger, self._config, self.settings.max_age)
+            refer_to_records(report, self._ledger, self._config, self.settings)
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 

@@ -27,7 +27,7 @@ from .trial import Trial
 
 Span = tuple[Whole, Whole]
 Outcome = Literal["passed", "failed", "errored"]
-RECORDS_PROPERTY: Final = "upskill"  # of a test's report
+RECORDS_PROPERTY: Final = "upskill_records"  # of a test's report
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +101,6 @@ class Record(WithPair):
         stopped = any(grade.reason.startswith(STOPPED) for grade in self.checks)
         silent = self.output is not None and Answer(self.output).is_empty
         return self.outcome == "failed" and (stopped or silent)
-
-    def brief(self) -> "Record":
-        """Without the transcript and the contents of files, which can be megabytes."""
-        if not self.files and not self.transcript:
-            return self
-        files = tuple(replace(file, text=None, data="") for file in self.files)
-        return replace(self, files=files, transcript=())
 
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:

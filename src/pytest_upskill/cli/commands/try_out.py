@@ -237,8 +237,8 @@ class ShownCase:
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:
-        yield
         dumped = dict(report.user_properties).get(RECORDS_PROPERTY)
+        yield
         question = self._questions.get(report.nodeid)
         if dumped and question and not self.has_shown:
             lines = shown_lines(question, load_records(dumped))
