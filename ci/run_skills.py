@@ -93,14 +93,15 @@ def run(words: list[str], where: Path, comment: Path) -> int:
     ended = f"pytest exited with {status}" + (f", {MEANINGS[status]}" if status in MEANINGS else "")
     text = comment.read_text(encoding="utf-8") if comment.is_file() else ""
     title, _, rest = text.partition("\n\n")
+    passed = title.startswith(f"{MARKER}\n## ✅")
     if not title:
-        text = f"{MARKER}\n## ❌ Skills\n\n**No results:** {ended}.\n"
+        text = f"{MARKER}\n## ❌ No results: {ended}\n"
         comment.write_text(text + fenced(said), encoding="utf-8")
-    elif status and "✅" in title:
-        rest = rest.removeprefix("**Passed.**").lstrip()
-        text = f"{title.replace('✅', '❌')}\n\n**Failed:** {ended}; the log says why.\n\n{rest}"
+    elif status and passed:
+        before = re.sub(r"\A\*\*Passed:\*\*", "Before that:", rest)
+        text = f"{MARKER}\n## ❌ {ended}\n\n**Failed:** the log says why.\n\n{before}"
         comment.write_text(text, encoding="utf-8")
-    if status == 0 and (not title or "❌" in title):
+    if status == 0 and (not title or title.startswith(f"{MARKER}\n## ❌")):
         print(f"::error title=pytest-upskill::{ended}", flush=True)
         return 1
     return status if status >= 0 else 128 - status  # ended by a signal
@@ -115,7 +116,7 @@ def replay_note(why: str, file: str) -> str:
 
 def no_recording(why: str, file: str) -> str:
     return (
-        f"{MARKER}\n## ❌ Skills\n\n**Nothing was tested.** {why}, so it has no secrets, and there "
+        f"{MARKER}\n## ❌ Nothing was tested\n\n{why}, so it has no secrets, and there "
         f"is no file `{plain(file)}` with answers to replay.\n\nA maintainer can test it from a "
         "branch of this repository, or record answers for such pull requests with "
         f"`pytest --skill-record {plain(file)}`, and commit that file.\n"

@@ -90,7 +90,7 @@ def test_an_interrupted_study_is_so_in_its_file(
     monkeypatch.setattr(Evaluator, "records", interrupted)
     assert main([*PAIR, "--model", MODEL, *QUICK, "--markdown", "out.md"]) == 130
     assert json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"] == "Ctrl-C"
-    assert "## ❌ Skills\n\n**Interrupted:**" in Path("out.md").read_text(encoding="utf-8")
+    assert "## ❌ interrupted: " in Path("out.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["report", "out.json"]) == 1
     assert "upskill: interrupted: Ctrl-C\n" in capsys.readouterr().out

@@ -84,20 +84,80 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
     return replace(made, records=tuple(records), questions=dict.fromkeys(made.questions, text))
 
 
-def test_the_outcome_comes_first_then_tables_then_regressions() -> None:
+def head(results: RunResults, failed: int | None = None) -> str:
+    """The first line that is shown."""
+    marker, title, *_ = markdown_summary(results, (), failed).splitlines()
+    assert marker == MARKER
+    return title.removeprefix("## ")
+
+
+def test_what_changed_comes_first_then_the_table_then_regressions() -> None:
     text = markdown_summary(regressed(), ["a note"])
-    assert text.startswith(f"{MARKER}\n## ❌ Skills\n\n**Failed:**\n\n- 2 failed")
+    title = "❌ gate fell on haiku: 100→84"
+    assert text.startswith(f"{MARKER}\n## {title}\n\n**Failed:** 2 failed, 4 passed.\n\n| skill ")
     page = Page(text)
-    assert page.texts["h3"] == ["gate", "Regressions", "Failed cases"]
+    assert page.texts["h3"] == ["Regressions", "Failed cases"]
     assert page.texts["summary"] == [
+        "Verdicts in full",
         "case-0 on haiku: 1 of 5 passed (accepted: 5 of 5, 2026-01-01)",
         "case-1 on haiku: passed 1 of 5",
     ]
-    worse = page.texts["details"][0]
+    worse = page.texts["details"][1]
     assert "How do I open case-0?" in worse
     assert "Answer with the skill, run 2:\nNo idea." in worse
     assert 'contains: "gate up" is not in the answer' in worse
-    assert text.index("| haiku |") < text.index("a note") < text.index("<details>")
+    assert text.index("| gate | haiku |") < text.index("a note") < text.index("<details>")
+
+
+def test_the_head_names_the_skill_that_fell_most_and_on_which_models() -> None:
+    passing = {"haiku": 7, "sonnet": 2, "opus": 12}
+    fallen = made_run(
+        models=list(passing),
+        cases=12,
+        runs=5,
+        passes=lambda number, model, arm, _: arm == "skill" and number < passing[model],
+        accepted={n: accepted_count(5, 5) for n in range(12)},
+    )
+    assert head(fallen) == "❌ gate fell on 2 of 3 models: 100→17, 100→58"
+    several = made_run(
+        skills=("gate", "door"),
+        cases=12,
+        runs=5,
+        passes=lambda *_: False,
+        accepted={n: accepted_count(5, 5) for n in range(12)},
+    )
+    assert head(several) == "❌ gate fell on haiku: 100→0; 1 more skill fell"
+
+
+def test_without_a_change_the_head_says_why_the_run_fails_or_what_it_shows() -> None:
+    two = made_run(skills=("gate", "door"), passes=lambda n, *_: n > 1)
+    assert head(two) == "❌ gate: 2 failed of 6 tests; door: 2 failed of 6 tests"
+    passing = made_run(cases=12, passes=lambda _n, _m, arm, _r: arm == "skill")
+    assert head(passing).startswith("✅ gate on haiku: helps, +100 (")
+    assert head(passing, failed=1) == "❌ 1 other test failed"
+    models = made_run(cases=12, models=("a", "b"), passes=lambda _n, _m, arm, _r: arm == "skill")
+    assert head(models) == "✅ 24 passed; helps 2"
+    accepted = {n: accepted_count(5, 5) for n in range(12)}
+    same = made_run(cases=12, runs=5, passes=lambda *_: True, accepted=accepted)
+    assert head(same) == "✅ No skill fell: 12 passed"
+    assert head(made_run(cases=0)) == "❌ Nothing was tested"
+
+
+def test_the_worst_rows_come_first_and_many_are_folded() -> None:
+    def passes(_number: int, model: str, arm: str, _run: int) -> bool:
+        return (arm == "skill") == (model != "model-29")
+
+    names = [f"model-{number}" for number in range(30)]
+    page = Page(markdown_summary(made_run(models=names, cases=12, passes=passes)))
+    assert page.texts["td"][:2] == ["gate", "model-29"]
+    assert page.texts["summary"][:2] == ["10 more rows", "Verdicts in full"]
+    assert page.tags["tr"] == 32
+
+
+def test_of_agents_the_table_has_only_how_often_they_opened_the_skill() -> None:
+    headers = Page(markdown_summary(agent_run(cases=4))).texts["th"]
+    assert "opened" in headers
+    assert not {"turns", "tool calls", "checks"} & set(headers)
 
 
 def test_notable_cases_are_listed_below_the_verdict() -> None:
@@ -109,14 +169,14 @@ def test_notable_cases_are_listed_below_the_verdict() -> None:
     tests = tuple(replace(test, case=f"{test.case}*") for test in made.tests)
     text = markdown_summary(replace(made, records=records, tests=tests))
     assert re.search(r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text)
-    assert Page(text.partition("### Failed")[0]).tags["ul"] == 3
-    details = Page(markdown_summary(made)).texts["details"]
+    assert Page(text.partition("### Failed")[0]).tags["ul"] == 2
+    details = Page(markdown_summary(made)).texts["details"][1:]
     assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
 
 
 def test_without_a_baseline_there_are_no_baseline_numbers() -> None:
     text = markdown_summary(made_run(cases=1, passes=lambda *_: False, arms=("skill",)))
-    assert "<details>" in text
+    assert "Failed cases" in text
     assert "ithout the skill" not in text
 
 
@@ -131,16 +191,15 @@ def test_the_cost_column_is_shown_only_if_something_costs_money(
     assert page.tags["td"] == 2 * page.tags["th"]
 
 
-def test_a_run_that_passes_has_nothing_folded() -> None:
+def test_of_a_run_that_passes_only_sentences_are_folded() -> None:
     text = markdown_summary(made_run(passes=lambda *_: True))
-    assert "**Passed.**" in text
-    assert "<details>" not in text
-    assert "**Nothing was tested.**" in markdown_summary(made_run(cases=0))
+    assert "**Passed:** 6 passed." in text
+    assert text.count("<details>") == 1
 
 
 def test_cases_missing_from_all_shards_fail_the_comment() -> None:
     run = with_missing_cases(made_run(), 2)
-    assert f"**Failed:**\n\n- 1 failed\n- {run.unfinished[0]}" in markdown_summary(run)
+    assert f"**Failed:** 1 failed, 5 passed.\n\n- {run.unfinished[0]}" in markdown_summary(run)
 
 
 def test_a_case_without_an_answer_shows_the_error() -> None:
@@ -148,18 +207,18 @@ def test_a_case_without_an_answer_shows_the_error() -> None:
     lost = made_record("gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None)
     records = (replace(lost, checks=(), error="no network"), *made.records[1:])
     page = Page(markdown_summary(replace(made, records=records)))
-    assert page.texts["summary"] == ["case-0 on haiku: not answered, or not graded"]
-    assert "no network" in page.texts["details"][0]
+    assert page.texts["summary"][1:] == ["case-0 on haiku: not answered, or not graded"]
+    assert "no network" in page.texts["details"][1]
 
 
 def test_accepted_failures_are_not_listed() -> None:
     made = made_run(passes=lambda *_: False, accepted={n: accepted_count(0) for n in range(6)})
-    assert "<details>" not in markdown_summary(made)
+    assert markdown_summary(made).count("<details>") == 1
 
 
 def test_cases_name_their_skill_if_there_are_several() -> None:
     made = made_run(skills=("gate", "door"), cases=1, passes=lambda *_: False)
-    assert Page(markdown_summary(made)).texts["summary"] == [
+    assert Page(markdown_summary(made)).texts["summary"][1:] == [
         "gate: case-0 on haiku: passed 0 of 1",
         "door: case-0 on haiku: passed 0 of 1",
     ]
@@ -169,7 +228,7 @@ def test_hostile_text_stays_text() -> None:
     results = hostile(HOSTILE)
     page = Page(markdown_summary(results, [HOSTILE], failed=1))
     assert set(page.tags) <= OURS
-    assert page.tags["details"] == page.tags["summary"] == 2
+    assert page.tags["details"] == page.tags["summary"] == 3
     assert page.open == []
     assert "<script>alert(1)</script>" in page.texts["code"][0]  # as text, whole
 
@@ -178,8 +237,9 @@ def test_hostile_text_stays_text() -> None:
 def test_no_text_breaks_out(text: str) -> None:
     page = Page(markdown_summary(hostile(text + "x"), [text]))
     assert set(page.tags) <= OURS
-    assert page.tags["details"] == 2
+    assert page.tags["details"] == 3
     assert page.tags["tr"] == 2
+    assert page.tags["h2"] == 1
     assert page.open == []
 
 
@@ -223,14 +283,14 @@ def test_tables_of_hundreds_of_rows_are_cut(results: RunResults) -> None:
     assert rows >= 5
     assert left_out > 0
     assert f"No room for {left_out} more row" in text
-    assert page.texts["li"][-1].endswith(" more")  # of the notes
+    assert re.search("^- and \\d+ more$", text, re.MULTILINE)  # of the notes
 
 
 @pytest.mark.parametrize("answer", ["No. " * 5000, "`" * 9000, "\x00" * 9000, "\n" * 9000])
 def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None:
     text = markdown_summary(hostile(answer, made_run(cases=300, passes=lambda *_: False)))
     assert 40_000 < len(text) < LIMIT
-    shown = Page(text).tags["details"]
+    shown = Page(text).tags["details"] - 1
     assert shown >= 3
     assert text.endswith(f"\n\nFailed cases: no room for {300 - shown} more.\n")
 
@@ -240,7 +300,7 @@ def test_regressions_come_before_other_failures() -> None:
     made = hostile("No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted))
     text = markdown_summary(made)
     assert len(text) < LIMIT
-    shown = Page(text).tags["details"]
+    shown = Page(text).tags["details"] - 1
     assert f"Regressions: no room for {200 - shown} more" in text
     assert "Failed cases: no room for 200 more" in text
 
@@ -278,17 +338,18 @@ def test_no_text_leaves_its_cell(text: str) -> None:
 
 def test_failed_tests_fail_the_comment() -> None:
     passing = made_run(passes=lambda *_: True)
-    assert "**Passed.**" in markdown_summary(passing)
-    assert "**Failed:**\n\n- 1 failed" in markdown_summary(made_run())
-    assert "**Failed:**\n\n- 1 other test failed" in markdown_summary(passing, failed=1)
+    assert "**Passed:** 6 passed." in markdown_summary(passing)
+    assert "**Failed:** 1 failed, 5 passed." in markdown_summary(made_run())
+    assert "**Failed:** 6 passed.\n\n| skill" in markdown_summary(passing, failed=1)
 
 
 def test_an_interrupted_run_did_not_pass() -> None:
     run = made_run(interrupted="Ctrl-C", lost=("x",), passes=lambda *_: True)
     (reason,) = run.unfinished
-    assert f"**Interrupted:**\n\n- {reason}" in markdown_summary(run)
+    assert "**Interrupted:** 6 passed, 1 not run.\n\n| skill" in markdown_summary(run)
+    assert head(run) == f"❌ {reason}"
     failed = markdown_summary(run, failed=1)
-    assert f"**Failed:**\n\n- 1 other test failed\n- {reason}" in failed
+    assert f"**Failed:** 6 passed, 1 not run.\n\n- {reason}" in failed
 
 
 def test_a_failed_case_of_an_agent_tells_what_it_did() -> None:

@@ -136,7 +136,8 @@ def test_what_agents_did_is_in_every_table_that_has_agents(report: Report, tmp_p
     text = report(agents, tmp_path)
     assert "loop/haiku" in text
     opened = "90%" if report in (history, trend) else "9/10"
-    for header, cell in {"opened": opened, "turns": "4.9", "tool calls": "3.9"}.items():
+    cells = {"opened": opened, "turns": "4.9", "tool calls": "3.9"}
+    for header, cell in list(cells.items())[: 1 if report is comment else None]:
         assert header in text
         assert cell in text
     plain = report(made_run(), tmp_path / "plain")

@@ -154,7 +154,7 @@ def test_markdown_of_a_study_alone_is_no_verdict_on_tests() -> None:
     assert "Passed" not in text
     assert "Nothing was tested" not in text
     whole = markdown_summary(made_run(studies=(study,), passes=lambda *_: True))
-    assert whole.index("**Passed.**") < whole.index("### What skills do to each other")
+    assert whole.index("**Passed:**") < whole.index("### What skills do to each other")
 
 
 def test_markdown_of_many_and_hostile_names_stays_a_comment() -> None:

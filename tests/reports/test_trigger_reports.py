@@ -91,7 +91,7 @@ def test_markdown_has_the_verdict_and_the_queries_that_failed() -> None:
     assert "trigger-needs-14 on claude/haiku: passed 0 of 3" in text
     assert f"- gate on claude/haiku: {RUN.trigger_summaries[0].sentence}" in text
     assert "### Failed cases" in text
-    assert "**Passed.**" in markdown_summary(made_triggers(["o"], ["-"]))
+    assert "**Passed:** 2 passed." in markdown_summary(made_triggers(["o"], ["-"]))
 
 
 def test_the_page_has_all_queries() -> None:

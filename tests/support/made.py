@@ -274,8 +274,8 @@ ENTRIES = [
 
 def kept_rows(results: RunResults, folder: Path) -> list[KeptRow]:
     """The rows of a run as the history reads them back."""
-    keep(results, folder, 10**9)
-    run = runs(folder)[0]
+    file = keep(results, folder, 10**9)
+    run = next(run for run in runs(folder) if run.path == file)
     return [KeptRow(run, row) for row in run.head.summary]
 
 

@@ -12,16 +12,18 @@ from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
 from ..results.contrasts import Study
-from ..results.outcomes import failure_words
+from ..results.outcomes import BAD as FAILURES
+from ..results.outcomes import count_words, failure_words
 from ..results.run import RunResults
 from ..results.run_notes import agent_lines
 from ..results.summary import case_words
-from ..results.summary_row import row_of
+from ..results.summary_row import SummaryRow, row_of
 from ..results.trigger_summary import TriggerSummary, size_words
 from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
+from .headline import headline
 from .numbers import checks_words, growth_words, shown_numbers
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
@@ -31,41 +33,51 @@ LIMIT: Final = 60_000  # GitHub refuses comments of more than 65,536 characters
 _ROOM_FOR_REASONS: Final = 10_000
 _ROOM_FOR_TABLES: Final = 30_000
 _ROOM_FOR_NOTES: Final = 5_000
+_ROOM_FOR_SENTENCES: Final = 10_000
 _ROOM_FOR_LAST_LINES: Final = 1_000
 _LONGEST_TEXT: Final = 500
 _QUESTION_LIMIT: Final = 1500
 _ANSWER_LIMIT: Final = 3000
 _MOST_REASONS: Final = 10
 _MOST_CONTRASTS: Final = 40
+_MOST_ROWS: Final = 20  # of the table; others are folded
+_MOST_CASES: Final = 30  # of each kind
+_LONGEST_TITLE: Final = 250
+_IN_THE_PAGE: Final = ("checks", "turns", "tool-calls")  # columns that a comment has no room for
 _UNKNOWN: Final = "–"
 
 
 def markdown_summary(
     results: RunResults, notes: Sequence[str] = (), failed: int | None = None
 ) -> str:
-    """The outcome first, then a table for each skill, then regressions and failures, folded.
+    """What changed, a table over all skills, then sentences, regressions and failures, folded.
 
     ``failed`` is how many tests of the session failed, if others count than those of skills.
     """
     page = _Page()
     failures = failure_words(results.outcome_counts, failed)
     reasons = [*failures, *results.unfinished, *results.gate.reasons, *results.failed_studies]
+    reasons += results.not_tested if results.gate.passed is None else []
     withheld = [] if reasons else results.withheld
-    passed = "**Passed.**" if results.records else "**Nothing was tested.**"
-    bad = f"**{results.outcome(failed).capitalize()}:**"
     neutral = results.only_studied and not reasons
-    outcome = "" if neutral else f"\n\n{bad if reasons or withheld else passed}"
     mark = WARNING if withheld else GOOD if results.records and not reasons else BAD
-    page.add(f"{MARKER}\n## {'' if neutral else f'{mark} '}Skills{outcome}")
-    listed = [*failures, *cause_lines(results.causes), *reasons[len(failures) :], *withheld]
+    title = "" if neutral else headline(results, [*reasons, *withheld])
+    page.add(f"{MARKER}\n## {f'{mark} {escaped(title, _LONGEST_TITLE)}' if title else 'Skills'}")
+    if counts := count_words(results.outcome_counts, every=True):
+        page.add(f"**{results.outcome(failed).capitalize()}:** {counts}.")
+    # Of cases that regressed there is a list of their own.
+    cases = {reason for run in results.comparisons for reason in run.reasons}
+    cases -= {reason for run in results.comparisons for reason in run.of_whole}
+    counted_above = any(word in results.outcome_counts for word in FAILURES)
+    others = failures[1:] if counted_above else failures
+    listed = [*others, *cause_lines(results.causes), *reasons[len(failures) :], *withheld]
+    listed = [reason for reason in listed if reason not in cases and reason != title]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
-    _add_tables(page, results)
-    _add_triggers(page, results.trigger_summaries)
+    _add_table(page, results)
     for study in results.studies:
         _add_study(page, study)
-    if lines := [escaped(line, _LONGEST_TEXT) for line in agent_lines(results)]:
-        page.add("\n".join(f"- {line[0].upper()}{line[1:]}." for line in lines))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
+    _add_sentences(page, results)
     _add_folded(page, "Regressions", results, _regressions(results))
     _add_folded(page, "Failed cases", results, _failed_cases(results))
     return page.text()
@@ -108,32 +120,97 @@ def _bullet(text: str) -> str:
     return f"- {escaped(text, _LONGEST_TEXT)}"
 
 
-# Tables.
+# One table over all skills.
 
 
-def _add_tables(page: _Page, results: RunResults) -> None:
-    left_out = 0
-    for skill in results.skills:
-        rows = [verdict for verdict in results.verdicts if verdict.summary.skill == skill.name]
-        shown_rows = page.add_most(len(rows), partial(_skill, skill, rows), _ROOM_FOR_TABLES)
-        left_out += len(rows) - shown_rows
-    if left_out:
+def _add_table(page: _Page, results: RunResults) -> None:
+    rows = sorted(results.summary, key=_badness)
+    shown_rows = page.add_most(len(rows), partial(_numbers, results, rows), _ROOM_FOR_TABLES)
+    if left_out := len(rows) - shown_rows:
         page.add(f"No room for {counted(left_out, 'more row')}, each a skill on a model.")
 
 
-def _skill(skill: SkillInfo, verdicts: Sequence[Verdict], number: int) -> str:
-    """The first ``number`` rows of a skill."""
+def _badness(row: SummaryRow) -> tuple[int, float]:
+    """What got worse comes first, and skills that help last."""
+    if "worse" in (row.accepted_verdict, row.change_verdict):
+        return 0, row.accepted_change or row.change or 0.0
+    order = {"hurts": 1, "incomplete": 2, "helps": 4}
+    return order.get(row.verdict or "", 3), row.lift or 0.0
+
+
+def _numbers(results: RunResults, rows: Sequence[SummaryRow], count: int) -> str:
+    """The first ``count`` rows; beyond a screen they are folded."""
+    numbers = [
+        number
+        for number in shown_numbers(rows, details=False)
+        if number.name not in _IN_THE_PAGE and any(map(number.full_text, rows))
+    ]
+    headers = ["skill", "model", *(number.header_of(rows) for number in numbers), "verdict"]
+    words = {summary.pair: summary.word for summary in results.trigger_summaries}
+    cells = [
+        [
+            _cell(row.skill),
+            _cell(row.label),
+            *(number.full_text(row) or _UNKNOWN for number in numbers),
+            _words(row, words.get(row.pair)),
+        ]
+        for row in rows[:count]
+    ]
+    folded = cells[_MOST_ROWS:]
+    title = f"{counted(len(folded), 'more row')}"
+    more = [_details(title, _table(headers, folded))] if folded else []
+    return "\n\n".join([_table(headers, cells[:_MOST_ROWS]), *more])
+
+
+def _words(row: SummaryRow, of_triggers: str | None) -> str:
+    """The verdict; what got worse since it was accepted, or since the ref, stands out."""
+    ref = f"worse than at {row.against}" if row.against and row.change_verdict == "worse" else ""
+    bad = [f"**{_cell(text)}**" for text in (row.accepted_words, ref) if text]
+    words = dict.fromkeys(filter(None, (row.verdict, of_triggers)))
+    return ", ".join([*bad, *words]) or _UNKNOWN
+
+
+def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
+    """The cells of rows are Markdown."""
+    heads = [_cell(header) for header in headers]
+    lines = [heads, ["---"] * len(heads), *rows]
+    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
+
+
+def _details(title: str, *blocks: str) -> str:
+    """Folded; the title is HTML."""
+    return "\n\n".join([f"<details><summary>{title}</summary>", *blocks, "</details>"])
+
+
+# The sentences of verdicts.
+
+
+def _add_sentences(page: _Page, results: RunResults) -> None:
+    blocks = list(filter(None, (_skill(results, skill) for skill in results.skills)))
+    if results.trigger_summaries:
+        blocks.append(_triggers(results.trigger_summaries))
+    if lines := agent_lines(results):
+        blocks.append("\n".join(_bullet(f"{line[0].upper()}{line[1:]}.") for line in lines))
+
+    def first(count: int) -> str:
+        hidden = len(blocks) - count
+        more = [f"No room for {counted(hidden, 'more skill')}."] if hidden else []
+        return _details("Verdicts in full", *blocks[:count], *more)
+
+    page.add_most(len(blocks), first, _ROOM_FOR_TABLES + _ROOM_FOR_NOTES + _ROOM_FOR_SENTENCES)
+
+
+def _skill(results: RunResults, skill: SkillInfo) -> str:
+    verdicts = [verdict for verdict in results.verdicts if verdict.summary.skill == skill.name]
+    if not verdicts:
+        return ""
     rows = [verdict.summary for verdict in verdicts]
     size = f"{case_words(rows)} × {counted(max(row.runs for row in rows), 'run')}"
-    bullets = [line for verdict in verdicts[:number] for line in _verdict(verdict)]
+    size += f", about {counted(skill.tokens, 'token')}.{_scored(skill)}"
+    bullets = [line for verdict in verdicts for line in _verdict(verdict)]
     spot = sweet_spot(verdicts)
-    blocks = [
-        f"### {escaped(skill.name, 100)}",
-        f"{size}, about {counted(skill.tokens, 'token')}.{_scored(skill)}",
-        "\n".join([*bullets, *([_bullet(f"Sweet spot: {spot}")] if spot else [])]),
-        _numbers(verdicts, number),
-    ]
-    return "\n\n".join(blocks)
+    bullets += [_bullet(f"Sweet spot: {spot}")] if spot else []
+    return "\n\n".join([f"**{escaped(skill.name, 100)}**: {size}", "\n".join(bullets)])
 
 
 def _scored(skill: SkillInfo) -> str:
@@ -149,43 +226,13 @@ def _verdict(verdict: Verdict) -> list[str]:
     return [bullet, *(f"  {_bullet(line)}" for line in lines)]
 
 
-def _numbers(verdicts: Sequence[Verdict], count: int) -> str:
-    rows = [*map(row_of, verdicts)]
-    numbers = shown_numbers(rows, details=False)
-    headers = ["model", *(number.header_of(rows) for number in numbers), "verdict"]
-    cells = []
-    for verdict, row in list(zip(verdicts, rows, strict=True))[:count]:
-        worse = [f"**{escaped(verdict.worse_since)}**"] if verdict.worse_since else []
-        word = ", ".join([*([verdict.word] if verdict.word else []), *worse]) or _UNKNOWN
-        model = escaped(verdict.summary.label, 100)
-        cells.append([model, *(number.full_text(row) or _UNKNOWN for number in numbers), word])
-    return _table(headers, cells)
-
-
-def _table(headers: Iterable[str], rows: Iterable[Sequence[str]]) -> str:
-    """The cells of rows are Markdown."""
-    heads = [_cell(header) for header in headers]
-    lines = [heads, ["---"] * len(heads), *rows]
-    return "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-
-
-# Triggers.
-
-
-def _add_triggers(page: _Page, rows: Sequence[TriggerSummary]) -> None:
-    shown_rows = page.add_most(len(rows), partial(_triggers, rows), _ROOM_FOR_TABLES)
-    if left_out := len(rows) - shown_rows:
-        page.add(f"No room for the triggers of {counted(left_out, 'more skill')} on a model.")
-
-
-def _triggers(rows: Sequence[TriggerSummary], count: int) -> str:
-    """The verdicts of the first ``count`` rows."""
+def _triggers(rows: Sequence[TriggerSummary]) -> str:
     bullets = []
-    for row in rows[:count]:
+    for row in rows:
         word = f"{row.word}: " if row.word else ""
         bullets.append(_bullet(f"{row.pair}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
-    return "\n\n".join(["### Triggers", f"{escaped(size_words(rows))}.", "\n".join(bullets)])
+    return "\n\n".join([f"**Triggers**: {escaped(size_words(rows))}.", "\n".join(bullets)])
 
 
 # Studies.
@@ -226,8 +273,8 @@ class _FoldedCase:
 
 def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_FoldedCase]) -> None:
     heading, left_out = f"### {title}\n\n", 0
-    for case in cases:
-        if not left_out and page.add(heading + _folded(results, case)):
+    for number, case in enumerate(cases):
+        if number < _MOST_CASES and not left_out and page.add(heading + _folded(results, case)):
             heading = ""
         else:
             left_out += 1
@@ -265,15 +312,13 @@ def _folded(results: RunResults, case: _FoldedCase) -> str:
     skill = f"{test.skill}: " if len(results.skills) > 1 else ""
     title = f"{skill}{test.case} on {test.label}"
     result = case.result + checks_words(records, "skill")
-    blocks = [
-        f"<details><summary>{in_html(title, 200)}: {in_html(result, 200)}</summary>",
+    return _details(
+        f"{in_html(title, 200)}: {in_html(result, 200)}",
         *_without(records),
         "Question:",
         fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
         *_answer(records),
-        "</details>",
-    ]
-    return "\n\n".join(blocks)
+    )
 
 
 def _without(records: list[Record]) -> Iterator[str]:

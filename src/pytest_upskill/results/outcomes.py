@@ -103,9 +103,10 @@ def count_outcomes(outcomes: Iterable[CaseOutcome]) -> dict[OutcomeWord, int]:
     return {word: counts[word] for word in get_args(OutcomeWord) if counts[word]}
 
 
-def count_words(counts: OutcomeCounts) -> str:
-    """``18 failed, 8 accepted, 1 error``: what did not pass; else how many did."""
-    listed = {word: number for word, number in counts.items() if word != "passed"} or counts
+def count_words(counts: OutcomeCounts, *, every: bool = False) -> str:
+    """``18 failed, 8 accepted, 1 error``: what did not pass; else, or with ``every``, what did."""
+    failed = {word: number for word, number in counts.items() if word != "passed"}
+    listed = counts if every else failed or counts
     return ", ".join(
         counted(number, word) if word == "error" else f"{number:,} {word}"
         for word, number in listed.items()
