@@ -146,22 +146,25 @@ class AgentJobs:
     def add(self, job: Job) -> None:
         self._waiting.append(job)
 
-    def begin(self, dead: Mapping[str, str], start: Begin) -> None:
+    def begin(
+        self, dead: Mapping[str, str], start: Begin, must_wait: Callable[[Job], bool]
+    ) -> None:
         """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
-        waiting = list[Job]()
-        for job in self._waiting:
+        jobs, waiting = self._waiting, list[Job]()
+        self._waiting = []  # a judge of an answer that is settled here may be added
+        for job in jobs:
             if reason := dead.get(job.question.asked_as):
                 job.settle(NoAnswer(reason))
             elif len(self._running) >= self._places or not (trial := self._placed(job)):
                 waiting.append(job)
             elif refusal := self._budget.refusal_of_case(job.question):
                 job.settle(over_budget(refusal, self._spell))
-            elif not self._is_affordable(job):
+            elif must_wait(job) or not self._is_affordable(job):
                 waiting.append(job)
             elif self._lease(job):
                 self._running.append(trial)
                 trial.task = start(self._run(trial))
-        self._waiting = waiting
+        self._waiting = [*waiting, *self._waiting]
 
     def _is_affordable(self, job: Job) -> bool:
         """Whether the budget has room for a trial beside others; a cluster sees to that itself."""
@@ -246,7 +249,8 @@ class AgentJobs:
         trial.retries += reply.retries
         if isinstance(reply, Answer):
             trial.spent.append(reply.usage)
-        return reply
+            return reply
+        return replace(reply, over_budget=False)  # the trial was begun
 
 
 def _cancel(trial: _RunningTrial) -> None:

@@ -143,7 +143,7 @@ class Budget:
 
     def refusal(self, question: Question) -> Text | None:
         """Why a question exceeds the budget even with nothing in flight; None if it does not."""
-        return self._refusal(question, self._likely(question)) if self._is_limited else None
+        return self._refusal(question, self._likely(question)) if self.is_limited else None
 
     def _refusal(self, question: Question, amount: _Amount) -> Text | None:
         if self._most_tokens is not None and self._tokens + amount.tokens > self._most_tokens:
@@ -157,7 +157,7 @@ class Budget:
 
         What was begun before can't be taken back.
         """
-        if not self._is_limited:
+        if not self.is_limited:
             return None
         refusal = self._refused_cases.get(question.of_case) or self.refusal(question)
         if not refusal and (whole_trial := self._likely_trial(question)):
@@ -168,7 +168,7 @@ class Budget:
 
     def refusal_in_batch(self, question: Question) -> Text | None:
         """The same for a question of a batch: if it does not fit though nothing is in flight."""
-        if not self._is_limited:
+        if not self.is_limited:
             return None
         refusal = self._refused_cases.get(question.of_case)
         if not refusal and not self._held and not self._fits(self._worst_in_batch(question)):
@@ -205,7 +205,7 @@ class Budget:
 
     def hold(self, question: Question) -> bool:
         """Reserve what a question could spend; False if it must wait for others."""
-        if not self._is_limited:
+        if not self.is_limited:
             return True
         model = question.model
         counts = self._counts[model]
@@ -227,7 +227,7 @@ class Budget:
 
         The whole batch is in flight at once, and nothing is learned before its end.
         """
-        if not self._is_limited:
+        if not self.is_limited:
             return True
         worst = self._worst_in_batch(question)
         fits = self._fits(worst)
@@ -237,7 +237,7 @@ class Budget:
 
     def hold_paid(self, question: Question) -> None:
         """The same for a question that an earlier run has submitted, whether it fits or not."""
-        if self._is_limited:
+        if self.is_limited:
             self._held[question.key].append(self._worst_in_batch(question))
 
     def _worst_in_batch(self, question: Question) -> _Amount:
@@ -257,7 +257,7 @@ class Budget:
         What the server doesn't count is estimated. No question has 0 tokens: such a server does
         not count at all. What is sent and received is worth something, whatever it counts.
         """
-        if self._is_limited:
+        if self.is_limited:
             self._release(question)
         if paid is None:
             return
@@ -295,7 +295,7 @@ class Budget:
         What a trial takes is not known before one of its kind has ended: until then, only the
         trials of one case run.
         """
-        if not self._is_limited:
+        if not self.is_limited:
             return True
         if (needed := self._likely_trial(question)) is None:
             kind, case = _kind(question), question.of_case
@@ -332,7 +332,7 @@ class Budget:
         What a trial takes is not known before it ends. So the first of an agent on a model may
         spend all that is left, and goes alone; others get twice the largest so far, and a call.
         """
-        if not self._is_limited:
+        if not self.is_limited:
             return Allowance()
         amount = None
         if likely := self._likely_trial(question):
@@ -400,7 +400,7 @@ class Budget:
         return [amount for held in self._held.values() for amount in held]
 
     @property
-    def _is_limited(self) -> bool:
+    def is_limited(self) -> bool:
         return self._most_tokens is not None or self._most_cost is not None
 
     def _fits(self, amount: _Amount, times: int = 1) -> bool:

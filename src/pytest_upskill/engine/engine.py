@@ -305,8 +305,12 @@ class Engine:
                     else:
                         new.append(job)
                 futures.append(job.reply)
-            if new:
-                self._running_loop().call_soon_threadsafe(self._safely, self._enqueue, new)
+            loop = self._running_loop() if new else None
+        if loop and threading.current_thread() is self._thread:  # a judge, after an answer
+            self._safely(self._queue, new)
+            self._pump_soon()
+        elif loop:
+            loop.call_soon_threadsafe(self._safely, self._enqueue, new)
         return futures
 
     def _running_loop(self) -> asyncio.AbstractEventLoop:
@@ -408,6 +412,10 @@ class Engine:
         self._enqueue(ended)
 
     def _enqueue(self, jobs: list[Job]) -> None:
+        self._queue(jobs)
+        self._pump()
+
+    def _queue(self, jobs: list[Job]) -> None:
         for job in jobs:
             if self._use_stored(job):
                 continue
@@ -420,7 +428,6 @@ class Engine:
                 self._lane(name).add(job)
         for name in self._with_answers & self._lanes.keys():
             self._lanes[name].skip_first_alone()
-        self._pump()
 
     def _lane(self, name: str) -> Lane:
         if name not in self._lanes:
@@ -447,7 +454,7 @@ class Engine:
             if self._batches:
                 self._batches.stop(self._reason)
         dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
-        self._agents.begin(dead, self._begin)
+        self._agents.begin(dead, self._begin, self._waits_for_judge)
         waiting = set[Lane]()  # until calls in flight have spent less than they reserved
         now = self._now()
         while self._in_flight < self._concurrency:
@@ -456,17 +463,15 @@ class Engine:
             if not ready:
                 break
             lane = min(ready, key=lambda lane: lane.next.number)
-            if not self._lease(lane.next):
-                lane.drop()
-                continue
             job = lane.next
+            if not self._lease(job):
+                lane.waiting.remove(job)  # a judge of the answer may be first by now
+                continue
             refusal_of = self.budget.refusal if job.of_trial else self.budget.refusal_of_case
             if refusal := refusal_of(job.question):
                 lane.drop().settle(over_budget(refusal, self._spell))
                 continue
-            if not self.budget.hold(job.question):
-                if job.question.verdicts is not None:
-                    break  # or other questions would take what it waits for
+            if self._waits_for_judge(job) or not self.budget.hold(job.question):
                 waiting.add(lane)
                 continue
             self._in_flight += 1
@@ -477,8 +482,16 @@ class Engine:
         if self._batches and not busy and not self._stopped:
             self._batches.begin(self._lanes.values(), self._begin)
 
+    def _waits_for_judge(self, job: Job) -> bool:
+        """Whether a new question could take what the judge of other answers needs."""
+        if not self.budget.is_limited or job.of_trial or job.question.verdicts is not None:
+            return False
+        lanes = self._lanes.values()
+        queued = (other for lane in lanes for other in (*lane.waiting[:1], *lane.pausing))
+        return any(other.question.verdicts is not None for other in queued)  # which come first
+
     def _pump_soon(self) -> None:
-        """After the questions to a judge that follow from an answer are queued."""
+        """Once all that has just ended is counted."""
         asyncio.get_running_loop().call_soon(self._safely, self._pump)
 
     def _set_timer(self, now: float) -> None:

@@ -91,9 +91,9 @@ class Groups:
                 tests=tests,
                 max_age=self._max_age,
             )
-            # With an answer missing the verdict is incomplete, and more runs would not change that.
+            # With an answer missing, or at the end of the budget, more runs would not help.
             scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
-            is_known = bool(scores) and not summary.incomplete
+            is_known = bool(scores) and not summary.incomplete and not summary.not_asked
             if not (is_known and look(scores, runs, self._looks, chance, models).open):
                 break
             if runs == rest_look:

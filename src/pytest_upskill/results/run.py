@@ -309,6 +309,8 @@ class RunResults:
             *unmatched,
             *self.not_tested,
         )
+        if not reasons and self.budget_ended:  # also if only accepted results are compared
+            reasons = (f"can't pass: {self.budget_ended}",)
         return Gate(not reasons, reasons)
 
     @cached_property
@@ -356,10 +358,14 @@ class RunResults:
         """Whether no test was planned, as for commands that compare ways to install skills."""
         return not self.tests and bool(self.studies)
 
-    def _is_over_budget(self, test: PlannedCase) -> bool:
-        return any(record.over_budget for record in self.records_of(test))
-
     # What it lacks.
+
+    @cached_property
+    def budget_ended(self) -> str:
+        """``the budget ended the run: 4 of 10 tests not finished``; empty if it did not."""
+        tests = {(record.pair, record.case) for record in self.records if record.over_budget}
+        share = f"{len(tests):,} of {counted(len(self.tests), 'test')}"
+        return f"{BUDGET_ENDED}: {share} not finished" if tests else ""
 
     @cached_property
     def missing(self) -> dict[Group, int]:
@@ -415,9 +421,7 @@ class RunResults:
             lines.append(f"interrupted: {one_line(self.interrupted, 200)}{not_run}")
         elif self.lost:
             lines.append(f"{lost} collected but never reported, as if their process had died")
-        if not_asked := sum(map(self._is_over_budget, self.tests)):
-            share = f"{not_asked:,} of {counted(len(self.tests), 'test')}"
-            lines.append(f"{BUDGET_ENDED}: {share} not finished")
+        lines += [self.budget_ended] if self.budget_ended else []
         return lines + [
             f"{group.pair}: {counted(number, group.noun)} missing from all files"
             for group, number in self.missing.items()

@@ -273,9 +273,10 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         possible = span(*row.possible_lift) if row.possible_lift else ""
         yield _Phrase(_BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})")
     elif row.unfinished and word != "helps":
-        yield _Phrase(_CLOSED, "unfinished with it and without on", model)
+        verb = "unfinished with it and without on"
+        yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
     elif row.activation and not row.activation.count:
-        yield _Phrase(_CLOSED, "never opened by", model)
+        yield _Phrase(_CLOSED, "never opened by", model, "", _over(row).strip())
     elif word == "not needed":
         rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
         without = f"({rate} pass without it){_over(row)}"
