@@ -6,8 +6,57 @@ from collections import Counter
 
 import pytest
 
+from support.judges import judge_says
 from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply, Stop
+from support.runs import run_skills
+from support.sandboxes import needs_bwrap
+
+RULING = {"criterion": 1, "quote": "", "reason": "It is.", "verdict": "pass"}
+
+
+def helpful(asked: Asked) -> Reply:
+    """Right with the skill; a judge passes all. An agent lists its files first."""
+    if asked.model == "judge":
+        text = judge_says(asked.question, [RULING])
+        return Reply(text, input_tokens=600, output_tokens=40)
+    if asked.tools and not asked.results:
+        return Reply(calls=(("bash", {"command": "ls"}),), input_tokens=900, output_tokens=60)
+    text = "yes" if "gate" in asked.system else "no"
+    return Reply(text, input_tokens=60, output_tokens=40)
+
+
+@pytest.mark.parametrize(
+    "more",
+    [
+        ["--skill-runs", "2", "--skill-max-tokens", "3000"],
+        ["--skill-judge", "judge", "--skill-max-tokens", "11000"],
+    ],
+)
+def test_runs_and_judges_finish_whole_cases(pytester: pytest.Pytester, more: list[str]) -> None:
+    finishes_whole_cases(pytester, more)
+
+
+@needs_bwrap
+def test_agents_finish_whole_cases(pytester: pytest.Pytester) -> None:
+    finishes_whole_cases(pytester, ["--skill-agent", "loop", "--skill-max-tokens", "19000"])
+
+
+def finishes_whole_cases(pytester: pytest.Pytester, more: list[str]) -> None:
+    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
+    for asked in cases if "--skill-judge" in more else ():
+        asked["expected"]["judge"] = "It is."
+    write_skill(pytester.path / "skills/gate", cases, body="How to open the gate.")
+    with LoopbackServer(helpful) as server:
+        first = run_skills(pytester, server, *more)
+        row = first.summary
+        assert 5 <= row["cases"] < 10
+        assert (row["verdict"], row["over_budget"]) == ("helps", 10 - row["cases"])
+        assert first.outcomes == {"passed": row["cases"], "errors": row["over_budget"]}
+        # What is stored is free, so the same command goes on.
+        again = run_skills(pytester, server, *more)
+        assert again.outcomes == {"passed": 10}
+        assert again.summary["over_budget"] == 0
 
 
 def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest.Pytester) -> None:
@@ -29,6 +78,7 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
     with LoopbackServer(lambda _: Reply("yes", input_tokens=40, output_tokens=60)) as server:
         args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
         args += ["--skill-max-output", "60", "--skill-concurrency", "1", *limit]
+        args += ["--skill-min-lift", "0"]
         result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "r.json")
         assert 9 <= len(server.asked) <= 10
         # A shorter question may still fit where a longer one does not.
@@ -39,7 +89,18 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
         result.stdout.fnmatch_lines([message])
         again = pytester.runpytest_inprocess(*args)  # stored answers are free: it goes on
         assert again.parseoutcomes()["passed"] > len(server.asked) // 4
-    records = json.loads((pytester.path / "r.json").read_text())["records"]
+    report = json.loads((pytester.path / "r.json").read_text())
+    (row,), records = report["summary"], report["records"]
+    # The verdict is over the cases that are done, but no gate passes.
+    assert (row["cases"], row["over_budget"], row["lift"]) == (passed, 10 - passed, 0)
+    assert (result.ret, report["gate"]["passed"]) == (1, False)
+    result.stdout.fnmatch_lines(
+        [
+            f"*the budget ended the run: {10 - passed} of 10 tests not finished",
+            f"*gate too few cases to tell on m * over {passed} of 10 cases",
+            "the same command asks only what is missing*",
+        ]
+    )
     spent = sum(
         record["input_tokens"] + record["output_tokens"] for record in records if record["output"]
     )

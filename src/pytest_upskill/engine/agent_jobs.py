@@ -5,6 +5,7 @@ There are as many places as the memory that this process could use has room for.
 
 import asyncio
 import os
+from bisect import insort
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -144,27 +145,33 @@ class AgentJobs:
         )
 
     def add(self, job: Job) -> None:
-        self._waiting.append(job)
+        insort(self._waiting, job, key=lambda job: job.number)  # a judge comes first
+
+    @property
+    def next(self) -> list[Job]:
+        """The trial to begin next, if there is one."""
+        return self._waiting[:1]
 
     def begin(
         self, dead: Mapping[str, str], start: Begin, must_wait: Callable[[Job], bool]
     ) -> None:
         """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
-        jobs, waiting = self._waiting, list[Job]()
-        self._waiting = []  # a judge of an answer that is settled here may be added
-        for job in jobs:
+        for job in list(self._waiting):
             if reason := dead.get(job.question.asked_as):
-                job.settle(NoAnswer(reason))
+                self._settle(job, NoAnswer(reason))
             elif len(self._running) >= self._places or not (trial := self._placed(job)):
-                waiting.append(job)
+                continue
             elif refusal := self._budget.refusal_of_case(job.question):
-                job.settle(over_budget(refusal, self._spell))
-            elif must_wait(job) or not self._is_affordable(job):
-                waiting.append(job)
-            elif self._lease(job):
-                self._running.append(trial)
-                trial.task = start(self._run(trial))
-        self._waiting = [*waiting, *self._waiting]
+                self._settle(job, over_budget(refusal, self._spell))
+            elif not must_wait(job) and self._is_affordable(job):
+                self._waiting.remove(job)
+                if self._lease(job):
+                    self._running.append(trial)
+                    trial.task = start(self._run(trial))
+
+    def _settle(self, job: Job, reply: NoAnswer) -> None:
+        self._waiting.remove(job)
+        job.settle(reply)
 
     def _is_affordable(self, job: Job) -> bool:
         """Whether the budget has room for a trial beside others; a cluster sees to that itself."""
@@ -181,8 +188,7 @@ class AgentJobs:
     def end(self, job: Job) -> None:
         """End the trial of a job."""
         if job in self._waiting:
-            self._waiting.remove(job)
-            job.settle(NoAnswer(STOPPED))
+            self._settle(job, NoAnswer(STOPPED))
         for trial in self._running:
             if trial.job is job:
                 _cancel(trial)

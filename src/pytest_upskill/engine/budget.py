@@ -28,7 +28,7 @@ from ..errors import Text
 from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, Usage
 from ..trials.transcript import ToolCall
-from ..trials.trial import Question, Rubric
+from ..trials.trial import Question, Rubric, Task
 
 _TOKENS_A_BYTE: Final = 0.25  # of English prose; hex and other scripts take more
 _LEAST_A_BYTE: Final = 0.2  # of any text; a server that counts less is not believed
@@ -191,6 +191,9 @@ class Budget:
         """
         if not (rubric := self._rubrics.get(question.key)):
             return amount
+        if rubric.task:
+            largest = self._largest.get(_kind(rubric.judge, rubric.task, judges=True))
+            return amount.plus(largest.times(2 * rubric.votes)) if largest else amount
         asked, judge = self._counts[question.model], self._counts[rubric.judge]
         prompt, output = asked.likely(question)[0], asked.longest
         about = _bytes([*rubric.texts, *(text for _, text in question.messages)])
@@ -298,8 +301,8 @@ class Budget:
         if not self.is_limited:
             return True
         if (needed := self._likely_trial(question)) is None:
-            kind, case = _kind(question), question.of_case
-            return all(other.of_case == case for other, _ in running if _kind(other) == kind)
+            kind, case = _kind_of(question), question.of_case
+            return all(other.of_case == case for other, _ in running if _kind_of(other) == kind)
         for other, usages in running:
             likely = self._likely_trial(other) or _Amount(other.model, 0, 0.0)
             spent = self._sum(other, usages)
@@ -313,13 +316,13 @@ class Budget:
 
     def _likely_trial(self, question: Question) -> _Amount | None:
         """What a large trial takes, with its ruling; None if none of its kind has ended."""
-        largest = self._largest.get(_kind(question))
+        largest = self._largest.get(_kind_of(question))
         return largest and self._with_ruling(question, largest.times(2))
 
     def _note_trial(self, question: Question, amount: _Amount) -> None:
-        before = self._largest.get(_kind(question), amount)
+        before = self._largest.get(_kind_of(question), amount)
         tokens, usd = max(before.tokens, amount.tokens), max(before.usd, amount.usd)
-        self._largest[_kind(question)] = _Amount(question.model, tokens, usd)
+        self._largest[_kind_of(question)] = _Amount(question.model, tokens, usd)
 
     def _sum(self, question: Question, usages: Sequence[Usage]) -> _Amount:
         amounts = [self._amount(question.model, usage) for usage in usages]
@@ -461,13 +464,16 @@ def _credible(tokens: int | None, size: int) -> int:
     return counted if counted >= size * _LEAST_A_BYTE else round(size * _TOKENS_A_BYTE)
 
 
-_TrialKind = tuple[str, str, bool]
+_TrialKind = tuple[str, str, bool, bool]
 
 
-def _kind(question: Question) -> _TrialKind:
-    """An agent, its model, and whether it ends once it has opened a skill."""
-    task = question.task
-    return task.agent if task else "", question.model, bool(task and task.until_opened)
+def _kind_of(question: Question) -> _TrialKind:
+    return _kind(question.model, question.task, judges=question.verdicts is not None)
+
+
+def _kind(model: str, task: Task | None, *, judges: bool) -> _TrialKind:
+    """An agent, its model, whether it ends once it has opened a skill, and whether it judges."""
+    return task.agent if task else "", model, bool(task and task.until_opened), judges
 
 
 def _size(question: Question) -> int:

@@ -488,7 +488,8 @@ class Engine:
             return False
         lanes = self._lanes.values()
         queued = (other for lane in lanes for other in (*lane.waiting[:1], *lane.pausing))
-        return any(other.question.verdicts is not None for other in queued)  # which come first
+        first = (*queued, *self._agents.next)  # a judge would be
+        return any(other.question.verdicts is not None for other in first)
 
     def _pump_soon(self) -> None:
         """Once all that has just ended is counted."""
