@@ -68,7 +68,7 @@ function ArmsOf({ contrast, about }) {
     .filter(Boolean).map(([name, ...cells]) => [`${sign} ${name}`, ...cells]);
   const contents = { headers, rows: [...own(contrast.plus, "+"), ...own(contrast.minus, "−")] };
   return html`<div class="selected" role="region" aria-label=${`Arms of ${contrast.name}`}>
-    <p><b>${contrast.name}</b></p><${TextTable} contents=${contents} label="Arms" /></div>`;
+    <p><b>${contrast.name}</b> <small>the scores of + less those of −, case by case</small></p><${TextTable} contents=${contents} label="Arms" /></div>`;
 }
 
 // TextTable({ contents: { headers, rows }, label }): a small table of texts.
