@@ -11,7 +11,7 @@ from ...results.case_changes import ChangedCase, Changes, Place, same_answer
 from ...results.contrasts import Study, span_words
 from ...results.history import KeptRow
 from ...results.run import RunResults
-from ...results.run_comparison import PairComparison
+from ...results.run_comparison import NOTHING_SHARED, PairComparison
 from ...results.summary_row import SummaryRow
 from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
@@ -112,6 +112,8 @@ def _size(record: dict[str, Any]) -> int:
 
 def _notes(changed: Changes) -> Iterator[str]:
     """What can't be compared, and why."""
+    if not changed.comparison.pairs:
+        yield NOTHING_SHARED
     for group, number in changed.not_asked.items():
         yield f"{group.pair}: {counted(number, group.noun)} asked in only one of the runs"
     yield from changed.comparison.differences

@@ -58,9 +58,15 @@ _TEMPLATE: Final = """<!doctype html>
 """
 
 
-def run_page(results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None) -> str:
-    """The page of a run; ``earlier`` is a run to compare it with."""
-    payload = RunPayload(results, notes, earlier)
+def run_page(
+    results: RunResults,
+    notes: Sequence[str] = (),
+    earlier: Earlier | None = None,
+    *,
+    view: str = "summary",
+) -> str:
+    """The page of a run; ``earlier`` is a run to compare it with, ``view`` the tab that it opens."""
+    payload = RunPayload(results, notes, earlier, view)
     data = ""
     for values in payload.shorter_and_shorter():
         data = packed(values)

@@ -47,12 +47,13 @@ def case_anchor(skill: str, case: str, model: str) -> str:
 
 class RunPayload:
     def __init__(
-        self, results: RunResults, notes: Sequence[str] = (), earlier: Earlier | None = None
+        self, results: RunResults, notes: Sequence[str], earlier: Earlier | None, view: str
     ) -> None:
         changed = changes(earlier, results) if earlier else None
         incomplete = [*subset_notes(results), *untested_notes(results)]
         self._values = {
             "title": _title(results),
+            "view": view,
             "took": duration(results.seconds),
             "incomplete": incomplete,
             "results": results_values(results, transcripts=True),
