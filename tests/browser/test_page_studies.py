@@ -12,6 +12,7 @@ from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import RunResults
 from support.axe import violations
+from support.browser import Page
 from support.chromium import ChromiumPage
 from support.made import ENTRIES, made_entry, made_row, made_run, made_triggers
 from support.made_studies import EVERY_WORD, LONG, UNCHANGED, made_study
@@ -55,23 +56,17 @@ PAGES: dict[str, Callable[[], str]] = {
 }
 
 
-@pytest.fixture
-def shown(page: ChromiumPage, tmp_path: Path) -> Callable[[str], ChromiumPage]:
-    def show(view: str) -> ChromiumPage:
-        file = tmp_path / "page.html"
-        file.write_bytes(PAGES[view]().encode("utf-8", "replace"))
-        page.open(file, f"#{view}")
-        return page
-
-    return show
-
-
-Shown = Callable[[str], ChromiumPage]
+def show(page: Page, folder: Path, view: str) -> None:
+    file = folder / "page.html"
+    file.write_bytes(PAGES[view]().encode("utf-8", "replace"))
+    page.open(file, f"#{view}")
 
 
 @pytest.mark.parametrize("view", PAGES)
-def test_each_view_fits_its_window_and_anybody_can_use_it(shown: Shown, view: str) -> None:
-    page = shown(view)
+def test_each_view_fits_its_window_and_anybody_can_use_it(
+    page: ChromiumPage, tmp_path: Path, view: str
+) -> None:
+    show(page, tmp_path, view)
     for width in (390, 1024, 1440):
         page.size(width)
         assert page.js("document.documentElement.scrollWidth") <= width
@@ -83,8 +78,10 @@ def test_each_view_fits_its_window_and_anybody_can_use_it(shown: Shown, view: st
         assert violations(page) == []
 
 
-def test_changes_are_listed_worst_first_and_open_with_what_differs(shown: Shown) -> None:
-    page = shown("view=changes")
+def test_changes_are_listed_worst_first_and_open_with_what_differs(
+    page: Page, tmp_path: Path
+) -> None:
+    show(page, tmp_path, "view=changes")
     kinds = page.texts(".since .cases tbody .verdict")
     assert kinds == ["broke"] * 4 + ["fixed"] * 2
     assert page.texts(".since .cases tbody .num")[0] == "2/2 → 0/2"
@@ -98,8 +95,8 @@ def test_changes_are_listed_worst_first_and_open_with_what_differs(shown: Shown)
     page.wait("document.querySelectorAll('.since .cases tbody tr').length === 2")
 
 
-def test_a_query_is_a_row_that_opens_like_a_case(shown: Shown) -> None:
-    page = shown("view=triggers")
+def test_a_query_is_a_row_that_opens_like_a_case(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, "view=triggers")
     assert len(page.texts(".triggers > .frame tbody tr")) == 2
     queries = page.texts(".triggers .cases .case-name")
     assert len(queries) == 14
@@ -110,8 +107,10 @@ def test_a_query_is_a_row_that_opens_like_a_case(shown: Shown) -> None:
     page.wait("document.querySelector('article.case')")
 
 
-def test_contrasts_without_a_change_are_folded_and_one_shows_its_arms(shown: Shown) -> None:
-    page = shown("contrast=1.0")
+def test_contrasts_without_a_change_are_folded_and_one_shows_its_arms(
+    page: Page, tmp_path: Path
+) -> None:
+    show(page, tmp_path, "contrast=1.0")
     assert page.texts(".study tbody .verdict .word") == [
         *(contrast.word for contrast in EVERY_WORD),
         *("hurts", "helps", "incomplete"),
@@ -122,8 +121,8 @@ def test_contrasts_without_a_change_are_folded_and_one_shows_its_arms(shown: Sho
     page.wait("document.querySelectorAll('.study')[1].querySelectorAll('tbody tr').length > 20")
 
 
-def test_the_trend_has_a_line_for_each_model_and_any_metric(shown: Shown) -> None:
-    page = shown("metric=lift")
+def test_the_trend_has_a_line_for_each_model_and_any_metric(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, "metric=lift")
     assert page.texts(".trend h2") == [HOSTILE, "wick"]
     assert page.js("document.querySelectorAll('.trend-plot polyline').length") == 3
     assert page.js("document.querySelectorAll('.trend-plot .interval').length") == 4

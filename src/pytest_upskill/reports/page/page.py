@@ -65,7 +65,7 @@ def run_page(
     *,
     view: str = "summary",
 ) -> str:
-    """The page of a run; ``earlier`` is a run to compare it with, ``view`` the tab that it opens."""
+    """The page of a run, compared with an ``earlier`` one; ``view`` is the tab that it opens."""
     payload = RunPayload(results, notes, earlier, view)
     data = ""
     for values in payload.shorter_and_shorter():
