@@ -91,7 +91,7 @@ function TrialCard({ record, title, raw = false, visit = null, brief = false }) 
     ${brief ? null : html`
       <${AnswerFiles} record=${record} raw=${raw} />
       ${output == null ? null : html`<section class="answer"><h4>${activity ? "Final answer" : "Answer"}
-        <${Copy} text=${output} label="Copy answer" /></h4>
+        ${output ? html`<${Copy} text=${output} label="Copy answer" />` : null}</h4>
         ${raw ? html`<${Marked} record=${record} label="Answer" />` : html`<${Markdown} record=${record} label="Answer" />`}</section>`}
       <${Transcript} record=${record} />`}
   </section>`;

@@ -3,9 +3,10 @@
 // visible, but for those inside of lists and objects.
 
 const MOST_SHOWN = 20_000; // characters of a text before "Show all"
-const MOST_RENDERED = 50_000; // of Markdown
+const MOST_RENDERED = 30_000; // of Markdown
 const MOST_COMPARED = 50_000;
-const MOST_EDITS = 3_000; // lines or words that differ
+const MOST_EDITS = 1_000; // lines that differ, before two texts are called different as a whole
+const MOST_DIFF_ROWS = 1_000; // of a difference before "Show all"
 const CONTEXT_LINES = 3; // around a change
 
 /** On one line, at most `limit` characters. */
@@ -296,6 +297,7 @@ function rowsOf(kind, words) {
 function TextDiff({ before, after, same = "The answers are the same." }) {
   const rows = useMemo(() => diffRows(before ?? "", after ?? ""), [before, after]);
   const [open, setOpen] = useState(new Set());
+  const [all, showAll] = useState(false);
   useEffect(() => setOpen(new Set()), [rows]);
   if (before === after) return html`<p class="note">${same}</p>`;
   const near = new Set();
@@ -318,7 +320,11 @@ function TextDiff({ before, after, same = "The answers are the same." }) {
   }
   const long = Math.max(before?.length ?? 0, after?.length ?? 0) > MOST_COMPARED;
   return html`${long ? html`<p class="note">Only the first ${format.whole(MOST_COMPARED)} characters are compared.</p>` : null}
-    <div class="diff" tabindex="0" role="group" aria-label="Differences">${shown}</div>`;
+    <div class="diff" tabindex="0" role="group" aria-label="Differences">
+      ${all ? shown : shown.slice(0, MOST_DIFF_ROWS)}</div>
+    ${all || shown.length <= MOST_DIFF_ROWS ? null : html`
+      <button type="button" class="more" onClick=${() => showAll(true)}>
+        Show all ${format.whole(shown.length)} lines</button>`}`;
 }
 
 function diffRow([kind, parts]) {

@@ -3,6 +3,7 @@
 const FEW_FILES = 5; // are shown open
 const LONG = 12; // turns from which on a transcript has an outline
 const MOST_STEPS = 400; // before "Show all"
+const SHORTEST = 0.1; // seconds of a trial that has a time bar
 const CHANGES = { made: "good", changed: "info", deleted: "bad" };
 
 // AnswerFiles({ record }): the files that an agent left behind; data.images has pictures by digest.
@@ -172,7 +173,7 @@ function TimeBar({ steps, visit }) {
     { index, kind: step.failed ? "failed" : "tool", seconds: step.result?.seconds ?? 0, words: `turn ${step.reply}: ${step.tool}` },
   ]).filter(({ seconds }) => seconds > 0);
   const total = parts.reduce((sum, { seconds }) => sum + seconds, 0);
-  if (!total) return null;
+  if (total < SHORTEST) return null;
   let at = 0;
   const bars = parts.map((part) => {
     const start = at;
