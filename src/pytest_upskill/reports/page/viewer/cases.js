@@ -171,9 +171,9 @@ function caseColumns(shownLabels, address) {
 function TestCell({ test, faded }) {
   if (!test) return null;
   const { baseline, skill } = test.passes;
-  const name = `${test.case} on ${test.label}: ${test.outcome}`;
-  return html`<a class="cell ${kindOf(test.outcome)} ${faded ? "faded" : ""}" aria-label=${name}
+  return html`<a class="cell ${kindOf(test.outcome)} ${faded ? "faded" : ""}"
       title=${[test.outcome, test.reason].filter(Boolean).join(": ")} href=${href({ case: test.id })}>
+    <span class="unseen">${test.case} on ${test.label}: ${test.outcome}, </span>
     <${Mark} outcome=${test.outcome} />
     <span class="passes">${baseline ? html`<span class="before">${format.count(baseline)} →${" "}</span>`
       : null}${format.count(skill)}</span></a>`;
@@ -251,7 +251,7 @@ function FilterValues({ name, address }) {
   const values = [...counts].sort(([, a], [, b]) => b - a);
   if (values.length < 2 && !chosen.length && ["skill", "model", "verdict"].includes(name)) return null;
   if (!values.length) return null;
-  return html`<div role="group" aria-label=${TITLES[name] ?? name}><h3>${TITLES[name] ?? name}</h3>
+  return html`<div role="group" aria-label=${TITLES[name] ?? name}><p>${TITLES[name] ?? name}</p>
     ${values.slice(0, 50).map(([value, number]) => html`<a key=${value} class="value"
       href=${toggled(address, name, value)} aria-current=${chosen.includes(value) ? "true" : null}>
       <span>${value}</span> <b>${format.whole(number)}</b></a>`)}</div>`;

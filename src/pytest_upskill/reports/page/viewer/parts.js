@@ -138,7 +138,7 @@ function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current 
   const space = (count) => (count > 0
     ? html`<tr class="space" aria-hidden="true"><td
         style=${{ height: `${count * ROW_HEIGHT}px` }}></td></tr>` : null);
-  const frame = isWide ? { tabindex: "0", role: "region", "aria-label": label } : {};
+  const frame = isWide ? { tabindex: "0", role: "region", "aria-label": `${label}, scrolling sideways` } : {};
   return html`<div class=${isWide ? "frame wide" : "frame"} ...${frame}>
     <table class="rows" style=${{ minWidth: `${least}px` }} aria-label=${label} aria-rowcount=${rows.length + 1}>
     <thead><tr>${columns.map((column) => html`
