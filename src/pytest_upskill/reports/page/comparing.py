@@ -152,7 +152,7 @@ def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]
     """All metrics that are known of a run, and which of them is asked for."""
     rows = [kept.row for kept in kept_rows]
     columns = shown_numbers(rows, details=False)
-    known = [m for m in metrics().values() if any(m.amount(row) is not None for row in rows)]
+    known = [m for m in metrics().values() if any(_is_known(m, row) for row in rows)]
     return {
         "metric": metric.name,
         "metrics": [
@@ -163,6 +163,11 @@ def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]
         "columns": [[number.name, number.header] for number in columns],
         "rows": [_trend_row(kept, known, columns) for kept in kept_rows],
     }
+
+
+def _is_known(metric: Number, row: SummaryRow) -> bool:
+    amount = metric.amount(row)
+    return amount is not None and metric.column_needed_if(amount)
 
 
 def _trend_row(kept: KeptRow, known: Sequence[Number], columns: Sequence[Number]) -> dict[str, Any]:

@@ -109,7 +109,7 @@ function ChangedCases({ changes, address }) {
         ${kind} <b>${format.whole(counts.get(kind))}</b></a>`)}
       <span class="shown" role="status">${rows.length === all.length ? counted(rows.length, "change")
         : `${format.whole(rows.length)} of ${counted(all.length, "change")}`}</span></div>
-    <${Table} label="Changed cases" rows=${rows} columns=${changeColumns()}
+    <${Table} label="Changed cases" rows=${rows} columns=${changeColumns(rows)}
       keyOf=${(change) => JSON.stringify([change.skill, change.model, change.case])}
       hrefOf=${hrefOfChange} /></div>`;
 }
@@ -122,7 +122,7 @@ function hrefOfChange(change) {
   return test ? href({ case: test.id, show: change.records?.length && change.kind !== "edited" ? "earlier" : null }) : null;
 }
 
-function changeColumns() {
+function changeColumns(rows) {
   const several = skillByName.size > 1;
   const address = hrefOfChange;
   return [
@@ -136,12 +136,16 @@ function changeColumns() {
     { id: "model", title: "model", kind: "model wide", cell: (change) => change.model },
     { id: "passed", title: "passed", kind: "num short", cell: passedThenNow },
     { id: "evidence", title: "evidence", kind: "evidence wide", cell: evidenceOf },
-    { id: "failed", title: "first failed check now", kind: "reason middle", cell: (change) => {
-      const test = testOfChange(change);
-      const failure = test && test.outcome !== "passed" ? firstFailure(test) : null;
+    rows.some(failureNow) && { id: "failed", title: "first failed check now", kind: "reason middle", cell: (change) => {
+      const failure = failureNow(change);
       return failure ? html`<span class="clamp"><b>${failure.check}</b> ${oneLine(failure.reason)}</span>` : null;
     } },
-  ];
+  ].filter(Boolean);
+}
+
+function failureNow(change) {
+  const test = testOfChange(change);
+  return test && test.outcome !== "passed" ? firstFailure(test) : null;
 }
 
 function passedThenNow({ kind, was, now, scores }) {

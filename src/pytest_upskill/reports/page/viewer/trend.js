@@ -29,7 +29,7 @@ function trendColumns(trend) {
   return [
     { id: "verdict", title: "verdict", kind: "verdict", cell: (row) => (row.verdict ? html`<${Word} word=${row.verdict} />` : DASH) },
     { id: "run", title: "run", kind: "name", cell: (row) => html`<span class="case-name">${row.label}</span>
-      <small>${row.commit} · ${format.day(row.started)} · ${row.short || row.run}</small>` },
+      <small>${row.commit === "-" ? "" : `${row.commit} · `}${format.day(row.started)} · ${row.short || row.run}</small>` },
     { id: "cases", title: "cases", kind: "num short wide", cell: (row) => (row.subset
       ? html`<span class="warn-text">${row.cases}</span>` : row.cases) },
     ...trend.columns.map(([name, title], index) => ({ id: name, title,
