@@ -320,7 +320,7 @@ def test_compare_writes_a_page_with_both_runs(
     assert f"both.html: {after.id} compared with {before.id}" in text
     assert "fell: case-" in text  # the text is printed too
     data = data_of((project / "both.html").read_text("utf-8"))
-    assert data["changes"]["id"] == before.id
+    assert (data["changes"]["id"], data["changes"]["later_id"]) == (before.id, after.id)
     assert {case["kind"] for case in data["changes"]["cases"]} == {"broke"}
     (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
     shown(capsys, "--html", "again.html", "compare", "a.json", after.id[-6:], "--json")

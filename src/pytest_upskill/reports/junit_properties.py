@@ -17,7 +17,8 @@ from .numbers import NUMBERS
 
 Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
-_BOUNDS: Final = ("_low", "_high")  # meaningless for one case
+# Meaningless for one case, or said by other numbers.
+_NOT_OF_CASES: Final = ("_low", "_high", "_change", "rate_lift", "score_lift")
 _OTHER_FIELDS: Final = ("activated", "activated_trials", "possible_lift_low", "possible_lift_high")
 _NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
 
@@ -38,8 +39,9 @@ def case_properties(
         yield "upskill_agent", first.agent
     if tags:
         yield "upskill_tags", " ".join(tags)
-    numbers = {name: value for name, value in _numbers(row).items() if not name.endswith(_BOUNDS)}
-    yield from _known_values("upskill_", {**numbers, "cost": _total_cost(records)})
+    numbers = {**_numbers(row), "cost": _total_cost(records)}
+    of_case = {name: value for name, value in numbers.items() if not name.endswith(_NOT_OF_CASES)}
+    yield from _known_values("upskill_", of_case)
 
 
 def suite_properties(results: RunResults) -> Iterator[Property]:

@@ -28,6 +28,7 @@ class Earlier:
 
     id: str  # of the history, or the name of a file
     results: RunResults
+    later_id: str = ""  # of the other, if it has one
 
 
 @dataclass(frozen=True)

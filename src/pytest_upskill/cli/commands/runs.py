@@ -264,7 +264,7 @@ def _compare(
     written = []
     if args.html:
         require_apart({"html": args.html}, [("an input", run.path) for run in both])
-        earlier = Earlier(names[0], before)
+        earlier = Earlier(names[0], before, names[1])
         save_file(args.html, run_page(after, run_notes(after), earlier, view="changes"))
         written = ["", f"{shown(args.html)}: {names[1]} compared with {names[0]}"]
     if args.json:

@@ -29,6 +29,7 @@ def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
     records = dict(_earlier_records(changed, later))
     return {
         "id": earlier.id,
+        "later_id": earlier.later_id,
         "started": earlier.results.started.isoformat(timespec="seconds"),
         "commit": earlier.results.commit and json_values(earlier.results.commit),
         "compared": changed.compared,

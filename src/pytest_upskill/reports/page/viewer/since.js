@@ -23,7 +23,7 @@ function Since({ changes, address }) {
   const { compared, commit } = changes;
   return html`<section class="since" aria-label="Changes">
     <p class="facts compared"><span>since <b>${format.day(changes.started)}</b></span>
-      <span>run <code>${changes.id}</code></span>
+      <span>run <code>${changes.id}</code>${changes.later_id ? html`, now <code>${changes.later_id}</code>` : null}</span>
       ${commit ? html`<span>commit <code>${commit.id.slice(0, 9)}</code>${commit.dirty ? " with uncommitted changes" : ""}</span>` : null}
       <span>${counted(compared, "test")} in both</span></p>
     ${changes.pairs.length ? html`<${ChangedPairs} pairs=${changes.pairs} />` : null}
