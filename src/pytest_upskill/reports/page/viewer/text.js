@@ -4,6 +4,7 @@
 
 const MOST_SHOWN = 20_000; // characters of a text before "Show all"
 const MOST_RENDERED = 30_000; // of Markdown
+const MOST_MARKS = 1_000; // of a check
 const MOST_COMPARED = 50_000;
 const MOST_EDITS = 1_000; // lines that differ, before two texts are called different as a whole
 const MOST_DIFF_ROWS = 1_000; // of a difference before "Show all"
@@ -22,7 +23,7 @@ const NO_CHECKS = [];
 /** A text as visible pieces in order, each with the checks that found it. */
 function piecesOf(text, checks = []) {
   const ends = checks.flatMap((check, number) => ["found", "unwanted"].flatMap((kind) =>
-    check[kind].filter(([start, stop]) => start < stop).flatMap(([start, stop]) =>
+    check[kind].slice(0, MOST_MARKS).filter(([start, stop]) => start < stop).flatMap(([start, stop]) =>
       [[start, 1], [stop, -1]].map(([at, step]) => ({ at, step, number, kind })))));
   ends.sort((one, two) => one.at - two.at);
   const places = placesOf(text, ends.map(({ at }) => at));
