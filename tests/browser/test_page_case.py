@@ -111,6 +111,8 @@ def test_a_check_leads_to_its_places_even_if_they_are_markup(page: Page, tmp_pat
     page.wait("document.activeElement.textContent === '#'")
     assert page.js("new URLSearchParams(location.hash.slice(1)).get('show')") == "raw"
     assert page.texts(f"{WITH} .answer mark") == ["#", "sm_90", "9.0", "push"]
+    press(page, "[aria-label=Show] button", "Rendered")
+    assert page.texts(f"{WITH} .answer .markdown mark") == ["sm_90", "9.0", "push"]
     page.assert_quiet()
 
 

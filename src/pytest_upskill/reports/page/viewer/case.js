@@ -3,7 +3,7 @@
 // skill is compared with.
 
 const SIGNS = { passed: "✔", failed: "✘", errored: "!" };
-const NAMES = { passed: "passed", failed: "failed", errored: "error" }; // of the outcomes of records
+const NAMES = { passed: "passed", failed: "failed", errored: "error" };
 
 function CaseView({ test, address }) {
   const skill = skillByName.get(test.skill);
@@ -15,22 +15,26 @@ function CaseView({ test, address }) {
     ["rendered", "Rendered"], ["raw", "Raw"],
     arms.length > 1 && ["diff", "Diff"],
     skill?.text && ["skill", "SKILL.md"],
-    test.change && test.change.kind !== "new" && ["earlier", `Since ${format.day(data.changes.started)}`],
+    test.change && test.change.kind !== "new"
+      && ["earlier", `Since ${format.day(data.changes.started)}`],
   ].filter(Boolean);
   const show = ways.find(([way]) => way === address.get("show"))?.[0] ?? "rendered";
   const box = useRef(null);
   const [place, visit] = useState(null); // { arm, check, number } to be shown
   useEffect(() => {
-    if (place) goToPlace(box.current, place, show);
+    if (place && goToPlace(box.current, place, show)) visit(null);
   }, [place, show]);
+  const outcomes = (one) => arms.map((arm) => SIGNS[recordOf(test, arm, one)?.outcome] ?? DASH);
   const props = { test, skill, arms, runNumber, show, visit };
   return html`<article class="case" ref=${box}>
     <${CaseHead} test=${test} />
-    <section class="question"><h3>Question</h3><${Marked} text=${test.question} label="Question" /></section>
+    <section class="question"><h3>Question</h3>
+      <${Marked} text=${test.question} label="Question" /></section>
     ${test.records.length === 0 ? html`<p class="note">This test did not run.</p>` : html`
       <div class="controls">
-        ${runs.length > 1 ? html`<${Choice} label="Run" selected=${runNumber} choose=${(one) => go({ run: `${one}` })}
-          options=${runs.map((one) => [one, `Run ${one} ${arms.map((arm) => SIGNS[recordOf(test, arm, one)?.outcome] ?? DASH).join(" ")}`])} />` : null}
+        ${runs.length > 1 ? html`<${Choice} label="Run" selected=${runNumber}
+          choose=${(one) => go({ run: `${one}` })}
+          options=${runs.map((one) => [one, `Run ${one} ${outcomes(one).join(" ")}`])} />` : null}
         <${Choice} label="Show" options=${ways} selected=${show}
           choose=${(way) => go({ show: way === "rendered" ? null : way })} />
       </div>
@@ -71,28 +75,37 @@ const Facts = ({ facts }) => html`<p class="facts">${facts.filter(Boolean).map((
 function Arms({ test, skill, arms, runNumber, show, visit }) {
   const shown = show === "skill" ? arms.slice(-1) : arms;
   return html`<div class="arms">
-    ${show === "skill" ? html`<section class="card"><h3>SKILL.md</h3><${SkillFile} skill=${skill} /></section>` : null}
-    ${shown.map((arm) => html`<${TrialCard} key=${`${arm} ${runNumber}`} title=${armName(arm, test.skill)}
-      record=${recordOf(test, arm, runNumber)} raw=${show === "raw"} visit=${visit} />`)}
+    ${show === "skill" ? html`<section class="card"><h3>SKILL.md</h3>
+      <${SkillFile} skill=${skill} /></section>` : null}
+    ${shown.map((arm) => html`<${TrialCard} key=${`${arm} ${runNumber}`}
+      title=${armName(arm, test.skill)} record=${recordOf(test, arm, runNumber)}
+      raw=${show === "raw"} visit=${visit} />`)}
   </div>`;
 }
 
-// TrialCard({ record, title, raw, visit, brief }): what came of one trial; `brief` leaves out the answer.
-function TrialCard({ record, title, raw = false, visit = null, brief = false }) {
-  if (!record) return html`<section class="card"><h3>${title}</h3><p class="note">not asked in this run</p></section>`;
-  const { outcome, checks, error, activity, output } = record;
-  return html`<section class="card" data-arm=${record.arm}>
-    <h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`} kind=${kindOf(NAMES[outcome])} /></h3>
+// TrialCard({ record, title, raw, visit }): what came of one trial; only its checks without `visit`,
+// which shows a place that a check found.
+function TrialCard({ record, title, raw = false, visit = null }) {
+  if (!record) {
+    return html`<section class="card"><h3>${title}</h3>
+      <p class="note">not asked in this run</p></section>`;
+  }
+  const { arm, outcome, checks, error, activity, output } = record;
+  const Text = raw ? Marked : Markdown;
+  return html`<section class="card" data-arm=${arm}>
+    <h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`}
+      kind=${kindOf(NAMES[outcome])} /></h3>
     <${Facts} facts=${spent(record)} />
     ${activity ? html`<${Done} activity=${activity} />` : null}
     ${error ? html`<p class="error">${error}</p>` : null}
-    ${checks.length ? html`<ul class="checks">${checks.map((check, number) => html`
-      <${Check} key=${number} check=${check} visit=${brief ? null : (next) => visit?.({ arm: record.arm, check: number, number: next })} />`)}</ul>` : null}
-    ${brief ? null : html`
+    ${checks.length ? html`<ul class="checks">${checks.map((check, index) => html`
+      <${Check} key=${index} check=${check}
+        visit=${visit && ((number) => visit({ arm, check: index, number }))} />`)}</ul>` : null}
+    ${!visit ? null : html`
       <${AnswerFiles} record=${record} raw=${raw} />
       ${output == null ? null : html`<section class="answer"><h4>${activity ? "Final answer" : "Answer"}
         ${output ? html`<${Copy} text=${output} label="Copy answer" />` : null}</h4>
-        ${raw ? html`<${Marked} record=${record} label="Answer" />` : html`<${Markdown} record=${record} label="Answer" />`}</section>`}
+        <${Text} record=${record} label="Answer" /></section>`}
       <${Transcript} record=${record} />`}
   </section>`;
 }
@@ -106,7 +119,8 @@ function spent(record) {
     output != null && `${format.whole(output)} out`,
     record.seconds != null && format.seconds(record.seconds),
     record.cost && format.dollars(record.cost),
-    score > 0 && score < 1 && `${passed} of ${counted(record.checks.length, "check")} (score ${score.toFixed(2)})`,
+    score > 0 && score < 1
+      && `${passed} of ${counted(record.checks.length, "check")} (score ${score.toFixed(2)})`,
     record.stored && "from cache",
   ];
 }
@@ -127,34 +141,36 @@ function Done({ activity }) {
 function Check({ check, visit }) {
   const [next, setNext] = useState(0);
   const places = check.found.length + check.unwanted.length;
-  const kind = check.passed ? "good" : check.required ? "bad" : "warn";
+  const [kind, sign, word] = check.passed ? ["good", "✔", "passed"]
+    : check.required ? ["bad", "✘", "failed"] : ["warn", "○", "missed, not required"];
   const showNext = () => {
     visit(next % places);
     setNext(next + 1);
   };
-  return html`<li class=${kind}><b aria-hidden="true">${check.passed ? "✔" : check.required ? "✘" : "○"}</b>
-    <span><span class="hidden">${check.passed ? "passed" : check.required ? "failed" : "missed, not required"}: </span>
-      <code>${check.check}</code> ${check.reason}
-      ${places && visit ? html` <button type="button" class="place ${check.unwanted.length ? "unwanted" : "found"}" onClick=${showNext}>
+  return html`<li class=${kind}><b aria-hidden="true">${sign}</b>
+    <span><span class="hidden">${word}: </span><code>${check.check}</code> ${check.reason}
+      ${places && visit ? html` <button type="button" onClick=${showNext}
+        class="place ${check.unwanted.length ? "unwanted" : "found"}">
         ${counted(places, "place")} ↓</button>` : null}</span></li>`;
 }
 
-/** Shows one of the places that a check found. What is no rendered text is in the raw one, perhaps
- *  in the part that is not shown yet. */
+/** Shows one of the places that a check found, and says if it could. What is no rendered text is in
+ *  the raw one, perhaps in the part that is not shown yet. */
 function goToPlace(box, place, show) {
   const card = [...box.querySelectorAll(".card")].find((one) => one.dataset.arm === place.arm);
   const marks = [...(card?.querySelectorAll(`.answer mark[data-starts~="${place.check}"]`) ?? [])];
   const mark = marks[place.number % Math.max(1, marks.length)];
-  const more = card?.querySelector(".answer .more");
-  if (mark) {
-    mark.scrollIntoView({ block: "center" });
-    mark.focus({ preventScroll: true });
-  } else if (show !== "raw") {
+  if (!mark && show !== "raw") {
     go({ show: "raw" });
-  } else if (more) {
-    more.click();
+    return false;
+  }
+  if (!mark && card?.querySelector(".answer .more")) {
+    card.querySelector(".answer .more").click();
     setTimeout(() => goToPlace(box, place, show));
   }
+  mark?.scrollIntoView({ block: "center" });
+  mark?.focus({ preventScroll: true });
+  return true;
 }
 
 function ArmsDiff({ test, arms, runNumber, chosen }) {
@@ -162,9 +178,11 @@ function ArmsDiff({ test, arms, runNumber, chosen }) {
   const from = others.includes(chosen) ? chosen : others.includes("previous") ? "previous" : others[0];
   const to = arms.includes("skill") ? "skill" : arms.at(-1);
   const [before, after] = [from, to].map((arm) => recordOf(test, arm, runNumber));
-  return html`${others.length > 1 ? html`<div class="controls"><${Choice} label="Compare with" selected=${from}
-      options=${others.map((arm) => [arm, armName(arm, test.skill)])} choose=${(arm) => go({ arm })} /></div>` : null}
-    <${RecordsDiff} before=${before} after=${after} titles=${[from, to].map((arm) => armName(arm, test.skill))} />`;
+  const named = (arm) => armName(arm, test.skill);
+  return html`${others.length > 1 ? html`<div class="controls">
+      <${Choice} label="Compare with" selected=${from} choose=${(arm) => go({ arm })}
+        options=${others.map((arm) => [arm, named(arm)])} /></div>` : null}
+    <${RecordsDiff} before=${before} after=${after} titles=${[named(from), named(to)]} />`;
 }
 
 function EarlierDiff({ test, runNumber }) {
@@ -198,9 +216,11 @@ const CHANGE_WORDS = {
 function RecordsDiff({ before, after, titles }) {
   const texts = (record) => new Map((record?.files ?? []).map((file) => [file.path, file.text ?? ""]));
   const [old, now] = [texts(before), texts(after)];
-  const paths = [...new Set([...old.keys(), ...now.keys()])].filter((path) => old.get(path) !== now.get(path));
+  const paths = [...new Set([...old.keys(), ...now.keys()])]
+    .filter((path) => old.get(path) !== now.get(path));
   return html`<div class="arms">
-      ${[before, after].map((record, index) => html`<${TrialCard} key=${index} record=${record} title=${titles[index]} brief=${true} />`)}</div>
+      <${TrialCard} record=${before} title=${titles[0]} />
+      <${TrialCard} record=${after} title=${titles[1]} /></div>
     <section class="card">
       ${paths.map((path) => html`<div key=${path}><h4><code>${path}</code></h4>
         <${TextDiff} before=${old.get(path) ?? ""} after=${now.get(path) ?? ""} /></div>`)}

@@ -23,8 +23,9 @@ const NO_CHECKS = [];
 /** A text as visible pieces in order, each with the checks that found it. */
 function piecesOf(text, checks = []) {
   const ends = checks.flatMap((check, number) => ["found", "unwanted"].flatMap((kind) =>
-    check[kind].slice(0, MOST_MARKS).filter(([start, stop]) => start < stop).flatMap(([start, stop]) =>
-      [[start, 1], [stop, -1]].map(([at, step]) => ({ at, step, number, kind })))));
+    check[kind].slice(0, MOST_MARKS).filter(([start, stop]) => start < stop)
+      .flatMap(([start, stop]) => [[start, 1], [stop, -1]])
+      .map(([at, step]) => ({ at, step, number, kind }))));
   ends.sort((one, two) => one.at - two.at);
   const places = placesOf(text, ends.map(({ at }) => at));
   const open = new Map(); // how often each check is inside of one of its places
@@ -60,7 +61,9 @@ function placesOf(text, places) {
   if (!/[\ud800-\udbff]/.test(text)) return places.map((place) => Math.min(place, text.length));
   let [at, points] = [0, 0];
   return places.map((place) => {
-    for (; points < place && at < text.length; points += 1) at += text.codePointAt(at) > 0xffff ? 2 : 1;
+    for (; points < place && at < text.length; points += 1) {
+      at += text.codePointAt(at) > 0xffff ? 2 : 1;
+    }
     return at;
   });
 }
@@ -93,7 +96,8 @@ function Marked({ record = null, text = record?.output, label = "Text" }) {
   for (const piece of pieces) {
     const part = piece.text.slice(0, room);
     room -= part.length;
-    if (part) shown.push(piece.checks.length ? html`<mark ...${markProps(piece, checks)}>${part}</mark>` : part);
+    const mark = () => html`<mark ...${markProps(piece, checks)}>${part}</mark>`;
+    if (part) shown.push(piece.checks.length ? mark() : part);
   }
   return html`<pre class="text" tabindex="0" role="group" aria-label=${label}>${shown}</pre>
     ${room <= 0 && text.length > MOST_SHOWN ? html`
@@ -117,8 +121,8 @@ const markdown = new marked.Marked({
   },
 });
 const ALLOWED = {
-  ALLOWED_TAGS: ["p", "br", "hr", "h5", "strong", "em", "del", "code", "pre", "blockquote", "ul", "ol", "li",
-    "table", "thead", "tbody", "tr", "th", "td", "a", "span"],
+  ALLOWED_TAGS: ["p", "br", "hr", "h5", "strong", "em", "del", "code", "pre", "blockquote", "a",
+    "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "span"],
   ALLOWED_ATTR: ["href", "class", "start", "align"],
   ALLOWED_URI_REGEXP: /^https?:\/\//i,
   ALLOW_DATA_ATTR: false,
@@ -169,15 +173,15 @@ function rangesOf(pieces) {
 
 /** Each block of the source is an element, so that a word is looked for in its own block. */
 function markBlocks(nodes, text, blocks, ranges, checks) {
-  const shown = blocks.map((token, index) => [token, index]).filter(([{ type }]) => !["space", "def"].includes(type));
   const elements = [...nodes.children];
-  const alike = shown.length === elements.length;
+  const shown = [];
   let at = 0;
-  const starts = blocks.map(({ raw }) => (at += raw.length) - raw.length);
-  if (!alike) return markNodes(nodes, text, 0, text.length, ranges, checks);
-  shown.forEach(([{ raw }, index], number) => {
-    markNodes(elements[number], text, starts[index], starts[index] + raw.length, ranges, checks);
-  });
+  for (const { type, raw } of blocks) {
+    if (type !== "space" && type !== "def") shown.push([at, at + raw.length]);
+    at += raw.length;
+  }
+  if (shown.length !== elements.length) markNodes(nodes, text, 0, text.length, ranges, checks);
+  else shown.forEach(([from, to], n) => markNodes(elements[n], text, from, to, ranges, checks));
 }
 
 /** Marks the parts of text nodes that are in ranges of the source. */
@@ -222,8 +226,8 @@ function markedNodes(pieces, checks) {
       made.at(-1).append(words);
     } else if (range) {
       const mark = document.createElement("mark");
-      const { piece, seen } = range;
-      for (const [name, value] of Object.entries(markProps(seen ? { ...piece, starts: [] } : piece, checks))) {
+      const piece = range.seen ? { ...range.piece, starts: [] } : range.piece;
+      for (const [name, value] of Object.entries(markProps(piece, checks))) {
         mark.setAttribute(name, visible(value));
       }
       mark.append(words);
@@ -245,18 +249,22 @@ function Markdown({ record = null, text = record?.output, label = "Text" }) {
   const box = useRef(null);
   useLayoutEffect(() => box.current?.replaceChildren(...(made?.nodes ?? [])), [made]);
   if (!text || !made) {
-    return html`${text ? html`<p class="note">Shown raw: it is too long or too nested to be rendered.</p>` : null}
+    return html`${text ? html`<p class="note">
+        Shown raw: it is too long or too nested to be rendered.</p>` : null}
       <${Marked} record=${record} text=${record ? record.output : text} label=${label} />`;
   }
   return html`<div class="markdown" ref=${box} />
-    ${made.complete ? null : html`<p class="note">Some of what checks found is markup, which only “raw” shows.</p>`}`;
+    ${made.complete ? null : html`<p class="note">
+      Some of what checks found is markup, which only “raw” shows.</p>`}`;
 }
 
 // Differences.
 
-/** Rows of a unified diff: [kind, parts], of kind "same", "gone" or "new"; a part is [text, changed]. */
+/** Rows of a unified diff: [kind, parts], of kind "same", "gone" or "new"; a part is
+ *  [text, changed]. */
 function diffRows(before, after) {
-  const [one, two] = [before, after].map((text) => visible(text.slice(0, MOST_COMPARED)).replace(/\n?$/, "\n"));
+  const [one, two] = [before, after]
+    .map((text) => visible(text.slice(0, MOST_COMPARED)).replace(/\n?$/, "\n"));
   const hunks = Diff.diffLines(one, two, { maxEditLength: MOST_EDITS })
     ?? [{ removed: true, value: one }, { added: true, value: two }];
   const rows = [];
@@ -267,7 +275,8 @@ function diffRows(before, after) {
       rows.push(...rowsOf("gone", words ?? [{ value: hunk.value }]));
       rows.push(...rowsOf("new", words ?? [{ value: next.value }]));
     } else if (!(hunk.added && hunks[index - 1]?.removed)) {
-      rows.push(...rowsOf(hunk.added ? "new" : hunk.removed ? "gone" : "same", [{ value: hunk.value }]));
+      const kind = hunk.added ? "new" : hunk.removed ? "gone" : "same";
+      rows.push(...rowsOf(kind, [{ value: hunk.value }]));
     }
   });
   return rows;
@@ -276,7 +285,8 @@ function diffRows(before, after) {
 /** The words that differ, unless most do. */
 function alike(before, after) {
   const words = Diff.diffWordsWithSpace(before, after, { maxEditLength: 400 });
-  const same = words?.reduce((sum, { added, removed, value }) => sum + (added || removed ? 0 : value.length), 0);
+  const same = words?.filter(({ added, removed }) => !added && !removed)
+    .reduce((sum, { value }) => sum + value.length, 0);
   return same >= 0.4 * Math.max(before.length, after.length) ? words : null;
 }
 
@@ -312,7 +322,8 @@ function TextDiff({ before, after, same = "The answers are the same." }) {
     while (end < rows.length && !near.has(end)) end += 1;
     if (end - at > 1 && !open.has(at)) {
       const start = at;
-      shown.push(html`<button type="button" class="fold" onClick=${() => setOpen(new Set([...open, start]))}>
+      shown.push(html`<button type="button" class="fold"
+        onClick=${() => setOpen(new Set([...open, start]))}>
         ⋯ ${format.whole(end - at)} lines that are the same</button>`);
     } else {
       for (const row of rows.slice(at, Math.max(end, at + 1))) shown.push(diffRow(row));
@@ -320,7 +331,8 @@ function TextDiff({ before, after, same = "The answers are the same." }) {
     at = Math.max(end - 1, at);
   }
   const long = Math.max(before?.length ?? 0, after?.length ?? 0) > MOST_COMPARED;
-  return html`${long ? html`<p class="note">Only the first ${format.whole(MOST_COMPARED)} characters are compared.</p>` : null}
+  return html`${long ? html`<p class="note">Only the first
+      ${" "}${format.whole(MOST_COMPARED)} characters are compared.</p>` : null}
     <div class="diff" tabindex="0" role="group" aria-label="Differences">
       ${all ? shown : shown.slice(0, MOST_DIFF_ROWS)}</div>
     ${all || shown.length <= MOST_DIFF_ROWS ? null : html`
@@ -346,11 +358,14 @@ function SkillFile({ skill }) {
   const [way, choose] = useState("rendered");
   const [, front, body] = FRONTMATTER.exec(skill.text) ?? [null, "", skill.text];
   return html`<div class="skill-file">
-    <div class="controls"><${Choice} label="Show SKILL.md" options=${options} selected=${way} choose=${choose} />
+    <div class="controls">
+      <${Choice} label="Show SKILL.md" options=${options} selected=${way} choose=${choose} />
       <${Copy} text=${skill.text} label="Copy SKILL.md" /></div>
-    ${way === "diff" ? html`<${TextDiff} before=${skill.previous_text} after=${skill.text} same="SKILL.md is the same." />`
+    ${way === "diff" ? html`<${TextDiff} before=${skill.previous_text} after=${skill.text}
+        same="SKILL.md is the same." />`
       : way === "raw" ? html`<${Marked} text=${skill.text} label="SKILL.md" />`
-        : html`${front ? html`<pre class="text front" tabindex="0" aria-label="Frontmatter">${front}</pre>` : null}
+        : html`${front ? html`<pre class="text front" tabindex="0" role="group"
+            aria-label="Frontmatter">${front}</pre>` : null}
           <${Markdown} text=${body} label="SKILL.md" />`}
   </div>`;
 }
