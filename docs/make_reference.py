@@ -33,6 +33,7 @@ _PAGES: Final = {
     "--skill-against": "compare.md",
     "--skill-aa": "statistics.md#a-skill-against-itself",
     "--skill-agent": "agents.md#real-agents",
+    "--skill-login": "models.md#your-login",
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",
     "--skill-judge": "judge.md",

@@ -258,6 +258,8 @@ def run_with_servers(shell: Shell, project: Path, words: list[str]) -> str:
             "OPENAI_BASE_URL": f"{server.url}/v1",
             "OLLAMA_HOST": server.url,
         }
+        if "--skill-login" in words:
+            keys, addresses = {}, {}
         for word in words:
             if word.startswith(("bedrock:", "vertex:", "azure:")):
                 keys |= login(word, server.url, project)
