@@ -54,21 +54,39 @@ def test_a_hundred_skills_that_all_fail_take_200_lines(pytester: pytest.Pytester
     lines = run.screen.rstrip().splitlines()
     assert run.outcomes["failed"] == 100
     assert len(lines) <= 200
-    assert sum(line.startswith("Rerun: ") for line in lines) == 8
+    assert sum(line.startswith("Rerun: ") for line in lines) == 3
     assert sum(line.startswith("FAILED ") for line in lines) == 40
-    assert "92 more failures not shown, 60 of them not listed: -v shows all" in lines
+    assert "77 more failures not shown. In full: pytest -vv NODEID" in lines
+    assert "60 more failures not listed" in lines
     assert sum("edit-me" in line for line in lines) == 1
     assert run.screen.count("SkillWarning") == 1
     assert "(99 more files like this: pytest-upskill lint)" in run.screen
 
 
-def test_v_shows_every_failure_and_file(pytester: pytest.Pytester) -> None:
+def test_eighteen_failures_of_five_runs_take_150_lines(pytester: pytest.Pytester) -> None:
+    cases = [case(f"Open gate {n}.", f"gate {n} up", "now", id=f"open-{n}") for n in range(18)]
+    write_skill(pytester.path / "skills/gate", cases)
+    model = write_script(pytester.path / "m.json", knows="No idea.\n" * 9)
+    sizes = {}
+    for option in ("-vv", "-v", "-q"):
+        run = run_skills(pytester, model, "--skill-runs", "5", option)
+        assert run.outcomes == {"failed": 18}
+        sizes[option] = len(run.screen.splitlines())
+    run = run_skills(pytester, model, "--skill-runs", "5")
+    assert sizes["-q"] < len(run.screen.splitlines()) <= 150 < sizes["-vv"]
+    assert len(run.screen.splitlines()) < sizes["-v"] < sizes["-vv"] / 2
+
+
+def test_v_names_every_failure_and_file_and_vv_shows_them(pytester: pytest.Pytester) -> None:
     write_skills(pytester.path, 42)
     run = run_skills(pytester, write_script(pytester.path / "m.json", knows="No idea."), "-v")
     lines = run.screen.splitlines()
-    assert sum(line.startswith("Rerun: ") for line in lines) == 42
+    assert sum(line.startswith("Rerun: ") for line in lines) == 3
     assert sum(line.startswith("FAILED ") for line in lines) == 42
+    assert sum(line.startswith('open: "gate up" is not in') for line in lines) == 39
     assert "not shown" not in run.screen
+    run = run_skills(pytester, write_script(pytester.path / "m.json", knows="No idea."), "-vv")
+    assert run.screen.count("\nRerun: ") == 42
 
 
 def test_failures_of_other_tests_are_all_shown(pytester: pytest.Pytester) -> None:
@@ -86,7 +104,7 @@ def test_failures_of_other_tests_are_all_shown(pytester: pytest.Pytester) -> Non
     run = run_skills(pytester, model, "test_failures_of_other_tests_are_all_shown.py")
     assert run.outcomes == {"failed": 22}
     assert run.screen.count("assert number < 0") == 12
-    assert "2 more failures not shown: -v shows all" in run.screen
+    assert " 7 more failures " in run.screen
     assert "test_failures_of_other_tests_are_all_shown.py FFFF" in run.screen
 
 

@@ -38,7 +38,7 @@ def test_each_broken_case_fails_and_the_others_run(
         "cases[3].id: duplicate id 'open-gate': also the id of cases[0]",
     ]
     for name, line, problem in zip(NAMES, (16, 20, 32), problems, strict=True):
-        assert f"{FILE}:{line}: {problem}" in lines
+        assert f"{FILE}:{line}: {problem}" in " ".join(run.screen.split())
         assert any(f"FAILED {name} - {problem[:20]}" in shown for shown in lines)
     assert [record["case"] for record in run.records] == ["open-gate"] * 2
     assert run.report["tests"][0]["of"] == 4  # what could not run is not forgotten
@@ -96,7 +96,9 @@ def test_without_a_judge_only_cases_with_a_rubric_fail(
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, judged]}))
     run = run_skills(pytester, model)
     assert run.outcomes == {"passed": 1, "failed": 1}
-    assert f"{FILE}:1: cases[1]: this needs a judge; add --skill-judge MODEL" in run.screen
+    assert f"{FILE}:1: cases[1]: this needs a judge; add --skill-judge MODEL" in " ".join(
+        run.screen.split()
+    )
 
 
 def test_without_a_judge_a_file_of_rubrics_is_one_error(

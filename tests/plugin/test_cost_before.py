@@ -29,7 +29,8 @@ def counts(asked: Asked) -> Reply:
 
 
 def line_of(run: SkillRun) -> str:
-    (line,) = [line for line in run.result.outlines if re.match(r"upskill: (a run .*)?up to", line)]
+    screen = run.result.stdout.str().replace("\n  ", " ")  # unwrapped
+    (line,) = [line for line in screen.split("\n") if re.match(r"upskill: (a run .*)?up to", line)]
     return line
 
 

@@ -279,11 +279,12 @@ def test_what_was_spent(spent: Spent, words: str) -> None:
 
 
 def test_a_long_command_can_be_pasted() -> None:
-    words = ["pytest", "--lf", "-v", "--skill", "my skills", "-k", "a or b", "--model", "m" * 40]
+    nodeid = f"{'folder/' * 8}skill_meta.json::a case[haiku]"
+    words = ["pytest", "--lf", "--skill", "my skills", "-k", "a or b", "--model", "m" * 99, nodeid]
     lines = command_lines("next: ", [shlex.quote(word) for word in words], 50)
-    assert max(map(len, lines)) <= 52
-    assert all(line.endswith(" \\") for line in lines[:-1])
-    assert not any(line.endswith(("--model \\", "--skill \\", "-k \\")) for line in lines)
+    assert max(map(len, lines)) <= 50
+    assert all(line.endswith("\\") for line in lines[:-1])
+    assert not any(line.endswith(("--skill \\", "-k \\")) for line in lines)
     text = "\n".join(lines).removeprefix("next: ").replace("\\\n", "")
     assert shlex.split(text) == words
 

@@ -145,7 +145,7 @@ def test_what_agents_did_is_in_every_table_that_has_agents(report: Report, tmp_p
     assert "turns" not in plain
 
 
-@pytest.mark.parametrize("width", [80, 120])
+@pytest.mark.parametrize("width", [120, 160])
 def test_what_agents_did_stays_at_usual_widths(width: int) -> None:
     made = agent_run(cases=10, also=("haiku",))
     many = [replace(r, input_tokens=18_000, cost=0.06, seconds=33.3) for r in made.records]

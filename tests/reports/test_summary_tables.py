@@ -73,7 +73,7 @@ def test_the_rate_at_a_git_ref_has_a_column_if_there_is_one() -> None:
 def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str) -> None:
     complete = made_summary(model, skill_rate=1.0)
     missing = made_summary(model, errored=7, skill_rate=1.0, possible_lift=Interval(0.31, 0.58))
-    amounts = ["12,345", "23,456", "+90%", *(["12.3", "45.6"] if width >= 120 else [])]
+    amounts = ["12,345", "23,456", "+90%", *(["12.3", "45.6"] if width >= 200 else [])]
     for row, numbers in (
         (complete, ["42%", "100%", *(["2.5/3"] if width >= 120 else []), *amounts]),
         (missing, ["+31 to +58", "7", *amounts]),
@@ -91,16 +91,15 @@ def headers_at(width: int, *rows: Summary) -> list[str]:
 
 
 def test_the_least_important_columns_are_dropped_first() -> None:
-    everything = ["model", "without", "with", "lift", "checks", "tokens", "seconds", "errors"]
+    everything = ["model", "without", "with", "lift", "checks", "tokens", "seconds"]
     small: dict[str, Any] = {"baseline_tokens": 115.0, "skill_tokens": 192.0}
-    assert headers_at(88, made_summary(**small)) == everything
-    shown = [headers_at(width, made_summary(**small)) for width in range(88, 50, -1)]
+    assert headers_at(80, made_summary(**small)) == everything
+    shown = [headers_at(width, made_summary(**small)) for width in range(80, 50, -1)]
     gone = [[name for name in everything if name not in headers] for headers in shown]
-    assert [gone[n] for n in range(len(gone)) if n == 0 or gone[n] != gone[n - 1]][:4] == [
+    assert [gone[n] for n in range(len(gone)) if n == 0 or gone[n] != gone[n - 1]][:3] == [
         [],
         ["seconds"],
-        ["seconds", "errors"],
-        ["checks", "seconds", "errors"],
+        ["checks", "seconds"],
     ]
     assert headers_at(60, made_summary(**small, errored=1))[-1] == "errors"
 
@@ -125,7 +124,7 @@ def test_a_wide_terminal_has_long_bars_and_the_interval() -> None:
     assert shown[at].strip() == "+61 to +100"
     assert shown.startswith(LONG_MODEL)
     assert "█" * 12 in lines(row, width=150)[4]
-    assert "interval" not in headers_at(80, row)
+    assert "interval" in headers_at(80, row)
 
 
 @widths
@@ -135,7 +134,7 @@ def test_unknown_numbers_are_dashes(width: int) -> None:
     )
     unknown |= dict.fromkeys(["baseline_seconds", "skill_seconds", "baseline_score", "skill_score"])
     row = lines(made_summary(**unknown), width=width)[4]
-    assert row.split() == ["haiku", *["-"] * 5, "0"]
+    assert row.split() == ["haiku", *["-"] * 5]
     assert not any("interval" in line for line in lines(made_summary(**unknown), width=width))
 
 
@@ -169,14 +168,14 @@ def test_without_a_baseline_only_the_skill_arm_is_shown() -> None:
     both = made_summary()
     row = lines(replace(both, arms={"skill": both.arm("skill")}))[4]
     bar = "█" * 17 + "░" * 3
-    assert row.split() == ["haiku", "-", bar, "83%", "-", "2.5/3", "23,456", "45.6", "0"]
+    assert row.split() == ["haiku", "-", bar, "83%", "-", "2.5/3", "23,456", "45.6"]
 
 
 @pytest.mark.parametrize(
     ("rate", "bar"), [(0.0, "░░░░░░░░░░   0%"), (0.5, "█████░░░░░  50%"), (1.0, "██████████ 100%")]
 )
 def test_a_rate_is_drawn_as_a_bar(rate: float, bar: str) -> None:
-    assert bar in lines(made_summary(skill_rate=rate), width=105)[4]
+    assert bar in lines(made_summary(skill_rate=rate), width=97)[4]
 
 
 @pytest.mark.parametrize(("lift", "shown"), [(0.004, "0"), (-0.25, "-25"), (1.0, "+100")])
@@ -228,13 +227,14 @@ def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None
     missing = {"errored": 1, "possible_lift": Interval(0.3, 0.5)}
     rows[1] = ten_cases("sonnet", "skill-0", 4, 8, **missing)
     rows[2] = ten_cases("opus", "skill-0", 9, 0)
-    header, rule, *body = lines(*rows)[:5]
-    assert header.split() == ["skill", *MODELS]
+    header, rule, *body = lines(*rows, width=200)[:5]
+    assert header.split() == ["skill", *MODELS, "verdict"]
     assert set(rule) == {"─"}
     assert re.split(" {2,}", body[0]) == [
         *("skill-0", "0→90 +90", "+30 to +50!", "90→0 -90", "0→90 +90", "0→90 +90"),
+        f"{HURTS} 1, {INCOMPLETE} 1, {HELPS} 3",
     ]
-    assert body[2].split() == ["skill-2", *["0→90", "+90"] * 4, "-"]
+    assert body[2].split() == ["skill-2", *["0→90", "+90"] * 4, "-", HELPS, "4"]
     assert lines(*rows)[-4:] == [
         f"{HELPS.capitalize()} 12, {INCOMPLETE} 1, {HURTS} 1.",
         f"{HURTS}: skill-0 on opus",
@@ -271,8 +271,9 @@ def test_a_matrix_is_split_if_the_models_do_not_fit(width: int) -> None:
         shown = lines(*wide, width=width, verbosity=verbosity)
         assert max(map(text_width, shown)) <= width
     heads = [line for line in lines(*many_rows(), width=width) if line.startswith("skill ")]
-    assert len(heads) == {60: 2, 80: 2, 100: 1, 120: 1}[width]
-    assert [name[:8] for line in heads for name in line.split()[1:]] == [m[:8] for m in MODELS]
+    assert len(heads) == {60: 3, 80: 2, 100: 1, 120: 1}[width]
+    names = [name[:8] for line in heads for name in line.split()[1:]]
+    assert names == [*(model[:8] for model in MODELS), "verdict"]
 
 
 def test_a_matrix_is_painted_and_harmless() -> None:

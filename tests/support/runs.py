@@ -96,4 +96,5 @@ def ending(result: pytest.RunResult) -> list[str]:
     lines = result.outlines
     last = max(n for n, line in enumerate(lines) if re.search(r" in \d+\.\d+s", line))
     text = "\n".join(line for line in lines[last + 1 :] if not line.startswith("!!"))
+    text = re.sub(r"(?<! )\\\n(?! )", "", text)  # a word of a command that is too long
     return re.sub(r"( \\)?\n  ", " ", text).splitlines()

@@ -19,7 +19,7 @@ from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..reports.markdown import markdown_summary
 from ..reports.terminal.closing_lines import Ending, closing_lines, spent_words
-from ..reports.terminal.layout import TerminalLook, wrapped
+from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
 from ..results.causes import cause_lines
@@ -43,7 +43,7 @@ from .artifacts import (
     run_before,
     write_job_summary,
 )
-from .display import screen_of
+from .display import fitted_lines, screen_of
 from .hooks import call_finished
 from .items import link_to
 from .ledger import Ledger
@@ -212,7 +212,8 @@ class Conclusion:
                 reporter.write_line(line)
         files = [path for path in self._written if path != self._settings.html_file]
         if files:  # the page comes at the very end
-            reporter.write_line(f"upskill: {written_line(files)}")
+            for line in fitted_lines(self._config, [f"upskill: {written_line(files)}"]):
+                reporter.write_line(line)
 
     @property
     def _look(self) -> TerminalLook:
@@ -259,6 +260,7 @@ class Conclusion:
         hint, command = self._next(session, failed=failed)
         if config.pluginmanager.hasplugin("upskill-try"):  # which ends with its own
             hint, command = "", []
+        known = failed and results and self._could_be_known(session, results)
         return Ending(
             failed=failed,
             problems=problems,
@@ -268,7 +270,16 @@ class Conclusion:
             spent=self._spending.total(),
             before_next=hint,
             next=shown_words(command) if command else (),
+            accept=shown_words(accepting(config)) if known and command else (),
         )
+
+    def _could_be_known(self, session: pytest.Session, results: RunResults) -> bool:
+        """Whether the skills help, and cases that fail regardless are all that fails the run."""
+        counts = results.outcome_counts
+        others = session.testsfailed - counts.get("failed", 0)
+        settled = not (results.gate.reasons or results.unfinished or results.subsets or others)
+        helps = bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
+        return settled and helps and not results.broken and not self._problems
 
     def _not_reached(self, selected: Sequence[str]) -> list[str]:
         """Skills of an interrupted run that have no answer."""
@@ -384,7 +395,8 @@ def write_problems(config: pytest.Config, problems: Iterable[str]) -> None:
     """All problems of a run that asks nothing: nothing else shows them."""
     if reporter := config.pluginmanager.getplugin("terminalreporter"):
         for problem in problems:
-            reporter.write_line(f"upskill: {harmless(problem)}", red=True)
+            for line in fitted_lines(config, [f"upskill: {harmless(problem)}"]):
+                reporter.write_line(line, red=True)
 
 
 def write_submitted(
@@ -406,5 +418,5 @@ def write_submitted(
         reporter.write_line(spent_words(spent))
     text = f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
     text += f"the answers (exit status {TRY_LATER})"
-    for line in wrapped(harmless(text), screen_of(config).width, rest="  "):
+    for line in fitted_lines(config, [harmless(text)]):
         reporter.write_line(line)

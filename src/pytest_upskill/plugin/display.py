@@ -1,7 +1,7 @@
 """The terminal of a run, and what its header says."""
 
 import os
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -14,7 +14,7 @@ from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
 from ..models.prices import ON_A_PLAN
-from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for
+from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, wrapped
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.case_loading import are_evals
@@ -61,6 +61,12 @@ def screen_of(config: pytest.Config) -> Screen:
     return config.stash[_SCREEN]
 
 
+def fitted_lines(config: pytest.Config, lines: Iterable[str]) -> list[str]:
+    """Wrapped, so that no line is wider than the terminal."""
+    width = screen_of(config).width
+    return [part for line in lines for part in wrapped(line, width, rest="  ")]
+
+
 def send_screen(config: pytest.Config, node: object) -> None:
     """Send the controller's terminal to an xdist worker."""
     screen = screen_of(config)
@@ -74,7 +80,8 @@ def download_bar(config: pytest.Config) -> Download:
     def begin(name: str) -> Progress:
         reporter = config.pluginmanager.get_plugin("terminalreporter")
         if reporter:
-            reporter.write_line(f"upskill: downloading {name}")
+            for line in fitted_lines(config, [f"upskill: downloading {name}"]):
+                reporter.write_line(line)
         if not reporter or not reporter.isatty:
             return lambda _bytes, _total: None
         writer = config.get_terminal_writer()

@@ -173,6 +173,9 @@ class Ledger:
     def skills(self) -> tuple[SkillInfo, ...]:
         return self._skills
 
+    def is_of_skill(self, nodeid: str) -> bool:
+        return nodeid in self._planned or nodeid in self._broken
+
     @property
     def planned(self) -> list[PlannedCase]:
         return list(self._planned.values())

@@ -17,6 +17,7 @@ from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
+from .display import fitted_lines
 from .functions import asker_of
 from .items import CaseItem, ItemOfFile, Unrunnable, is_skipped, is_trigger
 from .pytest_options import FLAGS, cli_value
@@ -234,7 +235,7 @@ class Announcement:
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if self._kept and reporter and not self._config.get_terminal_writer().width_of_current_line:
             lines, self._kept = self._kept, []
-            for line in lines:
+            for line in fitted_lines(self._config, lines):
                 reporter.write_line(line)
 
 

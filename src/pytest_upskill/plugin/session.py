@@ -35,6 +35,7 @@ from .asking import Asking
 from .concluding import TRY_LATER, Conclusion, write_problems, write_submitted
 from .display import (
     batch_lines,
+    fitted_lines,
     header_lines,
     score_lines,
     screen_of,
@@ -43,7 +44,7 @@ from .display import (
 )
 from .functions import MarkedTests
 from .groups import Groups, looks_of
-from .item_lines import BriefSections, ItemLines, only_dots, paint_failures
+from .item_lines import BriefSections, ItemLines, only_dots
 from .items import BrokenCaseItem, NotAnswered, Unrunnable, taken_properties
 from .ledger import Ledger
 from .next_command import recording
@@ -158,7 +159,7 @@ class SkillSession:
         lines = ItemLines(config, settings.against, ledger.records_of)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
-        BriefSections(config, ledger.records_of).register(config.pluginmanager)
+        BriefSections(config, ledger, settings).register(config.pluginmanager)
 
     def _require_models(self) -> None:
         require_outputs(self.settings)
@@ -172,7 +173,8 @@ class SkillSession:
 
     def _tell(self, line: str) -> None:
         if reporter := self._config.pluginmanager.get_plugin("terminalreporter"):
-            reporter.write_line(line)
+            for part in fitted_lines(self._config, [line]):
+                reporter.write_line(part)
 
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
@@ -205,7 +207,7 @@ class SkillSession:
             lines += score_lines(sources, self.settings.score)
         if self._code:
             lines += self._code.header_lines(source.folder for source in self._selected.all)
-        return lines
+        return fitted_lines(self._config, lines)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
@@ -284,7 +286,8 @@ class SkillSession:
         lines = self._announcement.lines(plan) if self._announcement else []
         chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
         lines += [] if self.asks else skipped_lines(items, plan)
-        return [*lines, *lacking_lines(items, self._files if chat else ())]
+        lines += lacking_lines(items, self._files if chat else ())
+        return fitted_lines(self._config, lines)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, ids: Sequence[str]) -> None:
@@ -415,7 +418,6 @@ class SkillSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        paint_failures(self._config)
         if self._ledger and self._conclusion and (results := self._conclusion.results):
             root = self._config.rootpath
             write_annotations(self._config, annotation_lines(results, self._ledger, root))
@@ -430,7 +432,8 @@ class SkillSession:
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.concerns_skills
         if cli_value(config, "models") and not (tested or chosen or failed):
-            terminalreporter.write_line(_NO_SKILL)
+            for line in fitted_lines(config, [_NO_SKILL]):
+                terminalreporter.write_line(line)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:
         """Write the last lines, also without a summary."""

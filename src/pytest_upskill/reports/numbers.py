@@ -101,7 +101,7 @@ class Number:
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
     growth: str = ""  # the field that says by which share it grew with the skill
-    alarm: bool = False  # red and never dropped unless it is 0
+    alarm: bool = False  # red and never dropped
     detail: bool = False  # only in the table of a run and on its page
     of_ref: bool = False  # about the skill at the git ref: in every table that has one
     painted_by: str = ""  # the field of the word that decides on its colour
@@ -303,14 +303,14 @@ LIFT: Final = Number(
     POINTS,
     title="lift in points",
     bounds="lift",
-    interval_priority=5,
+    interval_priority=80,
     priority=KEEP,
     painted_by="verdict",
     row_counts=lambda row: not _is_aa(row),
     write=_possible_lift,
 )
 ACCEPTED: Final = Number(
-    "accepted", "accepted", ("accepted_rate",), RATE, priority=55, column_needed_if=_is_known
+    "accepted", "accepted", ("accepted_rate",), RATE, priority=43, column_needed_if=_is_known
 )
 CHANGE: Final = Number(
     "change",
@@ -327,7 +327,7 @@ SINCE_REF: Final = Number(
     ("change",),
     POINTS,
     bounds="change",
-    interval_priority=5,
+    interval_priority=42,
     priority=KEEP,
     detail=True,
     of_ref=True,
@@ -474,7 +474,15 @@ NUMBERS: list[Number] = [
         priority=10,
         detail=True,
     ),
-    Number("errors", "errors", ("errored",), priority=30, alarm=True, detail=True),
+    Number(
+        "errors",
+        "errors",
+        ("errored",),
+        priority=30,
+        alarm=True,
+        detail=True,
+        column_needed_if=bool,
+    ),
 ]
 
 

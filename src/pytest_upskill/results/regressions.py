@@ -201,13 +201,16 @@ class SinceAccepted:
         return self.now - self.rate
 
     @property
-    def words(self) -> str:
-        """``fell 67 → 17 since 2026-11-01``; empty unless that is shown."""
-        if not self.worse:
-            return ""
+    def fall(self) -> str:
+        """``67 → 17``; or ``in 1 case``, if others rose. Empty unless that is shown."""
         before, now = round(100 * self.rate), round(100 * self.now)
-        what = f"fell {before} → {now}" if now < before else f"{counted(self.worse, 'case')} fell"
-        return f"{what} since {self.date}"
+        fall = f"{before} → {now}" if now < before else f"in {counted(self.worse, 'case')}"
+        return fall if self.worse else ""
+
+    @property
+    def words(self) -> str:
+        """``fell 67 → 17 since 2026-11-01``."""
+        return f"fell {self.fall} since {self.date}" if self.fall else ""
 
 
 @dataclass(frozen=True)

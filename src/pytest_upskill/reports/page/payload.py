@@ -40,9 +40,8 @@ _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 def case_anchor(skill: str, case: str, model: str) -> str:
     """The end of a link to a test; made of names alone, so it stays valid for later runs."""
-    names = (skill, case, model)
-    words = [part for name in names if (part := slug(name, 30))]
-    return f"case={'-'.join([*words, digest(*names)[:10]])}"
+    words = [part for part in (slug(case, 30), digest(skill, case, model)[:10]) if part]
+    return f"case={'-'.join(words)}"
 
 
 class RunPayload:

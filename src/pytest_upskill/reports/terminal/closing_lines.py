@@ -3,6 +3,7 @@
 A cross is only on what makes the run fail, and a run that fails has one.
 """
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,13 +23,15 @@ from ...results.verdict import Verdict, Word, missing_words
 from ...stats import Lift
 from ...trials.arm import AGAIN
 from ..numbers import cache_words
-from .layout import TerminalLook, text_width, wrapped
+from .layout import TerminalLook, split_name, text_width, wrapped
 
 _MOST: Final = 5  # skills, and reasons
 _LONGEST_REASON: Final = 300
 _LONGEST_NAME: Final = 100  # of a skill or a model
 _LONGEST_REF: Final = 20
 _BACKSLASH: Final = " \\"
+_INDENT: Final = "  "
+_PLAIN_WORD: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)  # that a shell takes as it is
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,7 @@ class Ending:
     spent: Spent | None = None
     before_next: str = ""  # what to know, or to do, before the next command
     next: Sequence[str] = ()  # the words of the next command
+    accept: Sequence[str] = ()  # those of the one that accepts what failed
 
 
 def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook) -> list[str]:
@@ -91,7 +95,9 @@ def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook
         lines += wrapped(harmless(ending.before_next), look.width, rest="  ")
     if ending.next:
         lines += command_lines("next: ", ending.next, look.width)
-    return [line.replace("…", marks.cut) for line in lines]
+    if ending.accept:
+        lines += command_lines("or accept these failures: ", ending.accept, look.width)
+    return [line.replace("…", marks.cut).replace("→", marks.arrow) for line in lines]
 
 
 def _first_and_last(reasons: Sequence[str]) -> list[str]:
@@ -119,9 +125,22 @@ def _reasons(results: RunResults) -> Iterator[str]:
     """Why the run fails, besides the tests that failed, which pytest has just counted."""
     if results.tests or results.lost:  # else nothing was asked at all, which is reported above
         yield from results.unfinished
-    yield from (f"gate failed: {reason}" for reason in results.gate.reasons)
+    yield from (f"gate failed: {reason}" for reason in _gate_reasons(results))
     if results.gate.passed is None:
         yield from results.not_tested
+
+
+def _gate_reasons(results: RunResults) -> list[str]:
+    """Those of a skill's regressed cases on one line: each is a failed test, shown above."""
+    reasons = list(results.gate.reasons)
+    for run in results.comparisons:
+        of_cases = [reason for reason in run.reasons if reason not in run.of_whole]
+        if len(of_cases) > 1 and all(reason in reasons for reason in of_cases):
+            names = first_few([one_line(case.test.case, 60) for case in run.regressed], _MOST)
+            at = reasons.index(of_cases[0])
+            reasons = [reason for reason in reasons if reason not in of_cases]
+            reasons.insert(at, f"{run.pair}: {counted(len(run.regressed), 'regression')}: {names}")
+    return reasons
 
 
 # Skills.
@@ -137,7 +156,7 @@ class _Phrase(NamedTuple):
     bounds: str = ""
 
 
-_HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(8)
+_FELL, _HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(9)
 _BADNESS: Final[Mapping[Word, int]] = {
     "hurts": _HURTS,
     "incomplete": _MISSING,
@@ -257,6 +276,10 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     row, lift, word = verdict.summary, verdict.lift, verdict.word
     model, unit = row.label, unit_of(row.score)
     number, bounds = _lift(lift, unit) if lift else ("", "")
+    if (accepted := verdict.accepted) and accepted.fall:
+        yield _Phrase(_FELL, "fell on", model, accepted.fall, f"(since {accepted.date})")
+        if word not in ("hurts", "incomplete"):
+            return
     if change := verdict.over("previous"):
         ref = one_line(row.against or "", _LONGEST_REF)
         badness = {"worse": _WORSE, "better": _HELPS}.get(change.word, _OPEN)
@@ -357,27 +380,48 @@ def _amount(spent: Spent) -> str:
 def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
     """A command that can be pasted: wrapped between its words, with backslashes.
 
-    An option stays with its value.
+    An option stays with its value, if there is room for both on a line.
     """
     lines, line = list[str](), first + words[0]
-    for word in _with_values(words[1:]):
+    for word in _with_values(words[1:], width - len(_INDENT + _BACKSLASH)):
         if text_width(f"{line} {word}{_BACKSLASH}") > width:
             lines.append(line + _BACKSLASH)
-            line = f"  {word}"
+            line = f"{_INDENT}{word}"
         else:
             line = f"{line} {word}"
-    return [*lines, line]
+    return [part for line in [*lines, line] for part in _broken(line, width)]
 
 
-def _with_values(words: Iterable[str]) -> list[str]:
-    """Options with their values, as one word each."""
+def _broken(line: str, width: int) -> list[str]:
+    """A word that is too long goes on where the next line begins; so the shell joins them."""
+    if text_width(line) <= width:
+        return [line]
+    word = line.strip().removesuffix(_BACKSLASH)
+    quote = "'" if word.startswith("'") else ""
+    inside = word[len(quote) : len(word) - len(quote)]
+    if "'" in inside or not (quote or _PLAIN_WORD.fullmatch(inside)):
+        return [line]
+    file, colons, name = inside.partition("::")
+    room = max(width - len(_BACKSLASH) - 2 * len(quote) - 2, 1)
+    parts = [part for text in (file + colons, name) if text for part in split_name(text, room)]
+    lead, end = line[: line.index(word)], line[line.index(word) + len(word) :]
+    return [
+        f"{lead if number == 0 else ''}{quote}{part}{quote}"
+        f"{end if number == len(parts) - 1 else _BACKSLASH.lstrip()}"
+        for number, part in enumerate(parts)
+    ]
+
+
+def _with_values(words: Iterable[str], width: int) -> list[str]:
+    """Options with their values, as one word each where that is no wider."""
     joined: list[str] = []
     takes_value = False
     for word in words:
-        if takes_value and not word.startswith("-"):
+        is_value = takes_value and not word.startswith("-")
+        if is_value and text_width(f"{joined[-1]} {word}") <= width:
             joined[-1] += f" {word}"
             takes_value = False
         else:
             joined.append(word)
-            takes_value = word.startswith("-") and "=" not in word
+            takes_value = not is_value and word.startswith("-") and "=" not in word
     return joined

@@ -24,7 +24,7 @@ _LOST_BY_WRAPPING: Final = 12  # columns of two lines
 _QUESTION: Final = 3000  # characters shown with -v; -vv shows everything
 _ANSWER: Final = 8000
 _LINE: Final = 1000
-_RUNS: Final = (3, 2)  # failed and passed ones that -v shows
+_RUNS: Final = (2, 1)  # failed and passed ones that -v shows
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the width that it takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
@@ -59,16 +59,21 @@ def failure_text(
         return without_commands("\n".join(lines))
     shown_runs = _shown_runs([record for record in records if record.arm == "skill"], look)
     blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
-    answers = []
+    answers = list[list[str]]()
+    same: dict[str, list[str]] = {}  # the titles of trials, by what was answered
     for run in shown_runs:
         arms = []
         for title, by_run in by_arm.items():
             if run in by_run:
                 words = f"run {run}, {title}" if len(runs) > 1 else title
-                arms.append(_arm(_capital(words), by_run[run], look))
+                alike = same.setdefault(_answered(by_run[run], look) or words, [])
+                arms += [] if alike else [_arm(_capital(words), by_run[run], look)]
+                alike.append(words)
         answers += _laid_out(arms, look)
+    repeated = [f"Same answer: {'; '.join(alike)}." for alike in same.values() if len(alike) > 1]
+    answers += [_wrapped((("", line, "  ") for line in repeated), look)] if repeated else []
     blocks += [_expected(expected, answers, look)] if expected else []
-    blocks += [[_totals(by_arm)]] if len(runs) > 1 else []
+    blocks += [_wrapped([("", _totals(by_arm), "  ")], look)] if len(runs) > 1 else []
     blocks += answers
     if hidden := len(runs) - len(shown_runs):
         blocks.append([f"{counted(hidden, 'more run')} not shown: -vv shows all."])
@@ -97,7 +102,7 @@ def _brief(
     record = (failed or [*with_skill.values()])[0]
     several = len(with_skill) > 1
     outcomes = [
-        f"{title}: {by_run[record.run].outcome}"
+        f"{title}: {_beside(by_run[record.run], record)}"
         for title, by_run in zip([*by_arm][1:], others, strict=True)
         if record.run in by_run and not several
     ]
@@ -113,6 +118,10 @@ def _brief(
     ]
     two_lines = 2 * look.width - _LOST_BY_WRAPPING
     return _wrapped((("", _one_line(line, two_lines, look), "  ") for line in lines), look)
+
+
+def _beside(other: Record, record: Record) -> str:
+    return "same answer" if other.output == record.output else other.outcome
 
 
 def _both_arms(records: Sequence[Record]) -> str:
@@ -154,6 +163,13 @@ def _shown_runs(records: Sequence[Record], look: TerminalLook) -> list[int]:
         return [*failed, *passed]
     most_failed, most_passed = _RUNS
     return [*failed[:most_failed], *passed[:most_passed]]
+
+
+def _answered(record: Record, look: TerminalLook) -> str:
+    """What trials have in common that need not be shown twice; empty if they are, with -vv."""
+    if look.verbosity >= 2 or not record.output or record.transcript:
+        return ""
+    return json.dumps([record.output, [grade.passed for grade in record.checks]])
 
 
 def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
@@ -405,11 +421,13 @@ _STYLES: Final = {
 }
 
 
-def painted_failure(text: str, marks: Marks, paint: Paint) -> Iterator[str]:
-    """The lines of a failure; the first one says what is wrong."""
+def painted_failure(
+    lines: Iterable[str], marks: Marks, paint: Paint, headlines: int = 1
+) -> Iterator[str]:
+    """The first line says what is wrong, perhaps with others that it is wrapped onto."""
     wall = f" {marks.wall} "
-    for number, line in enumerate(text.split("\n")):
-        if number == 0:
+    for number, line in enumerate(lines):
+        if number < headlines:
             yield paint(line, **_RED)
         else:
             # Both arms may be side by side, and an answer may contain a wall itself.

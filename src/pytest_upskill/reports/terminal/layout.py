@@ -166,6 +166,15 @@ def wrapped(
         start, lead = after, rest
 
 
+def clipped(text: str, look: TerminalLook, most: int) -> list[str]:
+    """A text on at most so many lines."""
+    lines = wrapped(text, look.width, rest="  ")
+    if len(lines) <= most:
+        return lines
+    last = f"{lines[most - 1]} {lines[most].strip()}"
+    return [*lines[: most - 1], cut(last, look.width, look.marks.cut)]
+
+
 def _beside_marks(line: str, start: int, end: int, around: tuple[str, str]) -> int:
     """Where to break if ``end`` is inside a mark or between a mark and its passage."""
     opens, closes = around

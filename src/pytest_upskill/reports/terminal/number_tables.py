@@ -39,15 +39,16 @@ class _Layout:
 
 _LAYOUTS: Final = (
     *(_Layout(bar, 60, " ") for bar in (20, 16, 12, 10)),
-    *(_Layout(bar, 36, " ", drop_below=6) for bar in (10, 6)),
+    *(_Layout(bar, 36, " ") for bar in (10, 6)),
     *(
         _Layout(bar, name, drop_below=limit)
-        for limit in (6, 11, 31, 36, 40)
+        for limit in (0, 11, 36, 40, 44)
         for bar, name in ((6, 24), (5, 16))
     ),
-    _Layout(8, 14, stacked=True, drop_below=40),
-    _Layout(4, 9, stacked=True, drop_below=40),
-    _Layout(4, 9, stacked=True, split=True, drop_below=40),
+    _Layout(8, 14, stacked=True, drop_below=44),
+    _Layout(4, 9, stacked=True, drop_below=44),
+    _Layout(4, 9, stacked=True, split=True, drop_below=44),
+    _Layout(4, 9, stacked=True, split=True, drop_below=61),
     _Layout(4, 8, between=" ", stacked=True, split=True, drop_below=KEEP),
 )
 
@@ -87,8 +88,7 @@ def _table(
         if number.of_ref and text_width(header) > width:  # any name of a ref
             header = number.name if number is SINCE_REF else cut(header, width, look.marks.cut)
         right = not number.bar and len(number.fields) == 1
-        alarming = number.alarm and any(number.amount(row) for row in rows)
-        priority = KEEP if alarming else number.priority
+        priority = KEEP if number.alarm else number.priority
         add(Column(header, right, priority), (_cell(number, row, layout, look) for row in rows))
         bounds = [number.bounds_text(row) for row in rows] if number.interval_priority else []
         if any(bounds):

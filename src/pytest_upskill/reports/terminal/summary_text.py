@@ -20,7 +20,6 @@ from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, lege
 from .layout import (
     Marks,
     TerminalLook,
-    cut_middle,
     distinct_names,
     spaced,
     split_name,
@@ -139,10 +138,14 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]
 
 def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
-    lines = wrapped(f"{name}: {word}{harmless(verdict.sentence)}.", look.width, rest="  ")
+    fell = f"{verdict.fell}; ".replace("→", look.marks.arrow) if verdict.fell else ""
+    text = f"{name}: {fell}{word}{harmless(verdict.sentence)}."
+    lines = wrapped(text, look.width, rest="  ")
+    if fell:
+        lines = _painted_once(lines, ": fell ", f": {look.paint('fell', **word_style('worse'))} ")
     if style := word_style(verdict.word):
         painted = look.paint(verdict.word, **style)
-        lines = _painted_once(lines, f": {verdict.word}:", f": {painted}:")
+        lines = _painted_once(lines, f" {verdict.word}:", f" {painted}:")
     if verdict.since:
         lines += _since(verdict.since, verdict.over("previous"), look)
     growth = growth_words(row_of(verdict), details=True, times=look.marks.times)
@@ -244,8 +247,8 @@ def _advice(line: str, width: int) -> list[str]:
 
 # Many skills: rows are skills, columns are models.
 
-_LONGEST_SKILL: Final = 28
-_LONGEST_MODEL: Final = (60, 24)  # the second if the models do not fit side by side
+# The lengths of names of skills and models: shorter ones if the models do not fit side by side.
+_LONGEST_NAMES: Final = ((60, 60), (44, 24), (28, 24))
 _INCOMPLETE: Final = "!"
 _BY_CHECKS: Final = "*"
 
@@ -255,7 +258,7 @@ def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     mixed = len({verdict.summary.score for verdict in verdicts}) > 1
     by_checks = verdicts[0].summary.score == "checks" and not mixed
     verdicts, hidden = _worst_skills(verdicts, None if look.verbosity > 0 else _MOST_SKILLS)
-    for longest in _LONGEST_MODEL:
+    for longest in _LONGEST_NAMES:
         tables = [*_matrix(verdicts, longest, look, mixed=mixed).split(look.width)]
         if len(tables) == 1:
             break
@@ -279,19 +282,44 @@ def _worst_skills(verdicts: Sequence[Verdict], most: int | None) -> tuple[list[V
     return [v for v in verdicts if v.summary.skill in worst], len(lifts) - len(worst)
 
 
-def _matrix(verdicts: Sequence[Verdict], longest: int, look: TerminalLook, *, mixed: bool) -> Table:
+def _matrix(
+    verdicts: Sequence[Verdict], longest: tuple[int, int], look: TerminalLook, *, mixed: bool
+) -> Table:
     by_place = {(verdict.summary.skill, verdict.summary.label): verdict for verdict in verdicts}
     scores = {verdict.summary.skill: verdict.summary.score for verdict in verdicts}
     models = list(dict.fromkeys(model for _, model in by_place))
     # Like the cells below it, a header ends with a column for the mark.
-    heads = [cut_middle(harmless(model), longest, look.marks.cut) + " " for model in models]
+    heads = [" \n".join(split_name(harmless(model), longest[1])) + " " for model in models]
     rows = []
     for skill in scores:
-        cells = [_matrix_cell(by_place.get((skill, model)), look.marks) for model in models]
-        name = cut_middle(harmless(skill), _LONGEST_SKILL, look.marks.cut)
+        of_skill = [by_place.get((skill, model)) for model in models]
+        cells = [_matrix_cell(verdict, look.marks) for verdict in of_skill]
+        name = "\n".join(split_name(harmless(skill), longest[0]))
         mark = _BY_CHECKS if mixed and scores[skill] == "checks" else ""
-        rows.append([Cell(name + mark), *cells])
-    return Table([Column("skill"), *(Column(head, right=True) for head in heads)], rows)
+        rows.append([Cell(name + mark), *cells, _verdict_cell(of_skill, look.marks)])
+    numbers = [Column(head, right=True) for head in heads]
+    table = Table([Column("skill"), *numbers, Column("verdict")], rows)
+    judged = any(verdict.word for verdict in verdicts)
+    return table if judged else table.selected(range(len(models) + 1))
+
+
+def _verdict_cell(verdicts: Sequence[Verdict | None], marks: Marks) -> Cell:
+    """``fell 67 → 17``, ``helps``; of several models ``hurts 1, helps 2``."""
+    there = [verdict for verdict in verdicts if verdict]
+    words = Counter("fell" if verdict.fell else verdict.word or "-" for verdict in there)
+    style = word_style("worse") if "fell" in words else word_style(max(words, key=_badness))
+    if len(there) > 1:
+        ordered = sorted(words, key=_badness, reverse=True)
+        return Cell(", ".join(f"{word} {words[word]}" for word in ordered), style)
+    accepted = there[0].accepted
+    if accepted and accepted.fall:
+        return Cell(f"fell {accepted.fall}".replace("→", marks.arrow), style)
+    return Cell(next(iter(words)), style)
+
+
+def _badness(word: str) -> int:
+    worst = ("fell", "hurts", "incomplete", "no effect shown", "too few cases to tell")
+    return len(worst) - worst.index(word) if word in worst else 0
 
 
 def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
