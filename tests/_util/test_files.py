@@ -52,15 +52,11 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
     file = tmp_path / "a.txt"
     file.write_text("old")
 
-    real = Path.open
+    def full(number: int, *_: Any) -> Any:
+        os.close(number)
+        raise OSError(28, "No space left on device")
 
-    def full(self: Path, mode: str = "r", **how: Any) -> Any:
-        if "r" in mode:
-            return real(self, mode, **how)
-        self.touch()
-        raise OSError(28, "No space left on device", str(self))
-
-    monkeypatch.setattr(Path, "open", full)
+    monkeypatch.setattr(os, "fdopen", full)
     with pytest.raises(OSError, match=r"No space left on device: '.*/a.txt'"):
         replace_file(file, b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]

@@ -143,7 +143,7 @@ def test_the_exit_status_says_whether_it_passed(
 
 
 @pytest.mark.parametrize(
-    "args", [["--min-lift", "2"], ["--min-pass-rate", "x"], ["--max-token-growth", "inf"], []]
+    "args", [["--min-lift", "200"], ["--min-pass-rate", "x"], ["--max-token-growth", "inf"], []]
 )
 def test_a_bad_gate_and_a_missing_file_are_usage_errors(args: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
