@@ -10,6 +10,7 @@ import pytest
 
 from pytest_upskill._util.keys import without_keys
 from pytest_upskill.agents.logins import CLAUDE, CODEX, Login, LoginRefused
+from pytest_upskill.agents.needs import why_no_path
 from pytest_upskill.agents.roster import Roster
 from pytest_upskill.errors import InputError, ModelError, SettingsError
 from pytest_upskill.models import ModelSpec
@@ -201,6 +202,14 @@ def test_a_login_is_for_its_vendor_and_no_other() -> None:
     assert roster.login_for(Subject("claude", "bedrock:x"), bedrock) is None
     own = Roster({"claude": lambda: roster.agent("claude")})  # of a conftest.py
     assert own.login_for(Subject("claude", "haiku"), HAIKU) is None
+
+
+def test_no_case_can_have_a_login_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = write_codex_login(tmp_path / "tools/codex")
+    monkeypatch.setenv("CODEX_HOME", str(file.parent))
+    for path in (file, file.parent, file.parent.parent):
+        assert why_no_path(str(path))
+    assert "holds your login" in (why_no_path(str(file.parent)) or "")
 
 
 def test_nobody_who_is_not_logged_in_is_asked(tmp_path: Path) -> None:

@@ -20,11 +20,12 @@ from contextlib import suppress
 from pathlib import Path, PurePath
 from typing import Final
 
-from .._util.files import read_file, replace_file, user_cache
+from .._util.files import read_file, replace_file, resolved, user_cache
 from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
+from .logins import CLAUDE, CODEX
 from .run_folder import remove
 from .sandboxes.sandbox import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
@@ -91,6 +92,9 @@ def _problem(path: Path) -> str | None:
             tool = any(inside.is_relative_to(name) for name in _TOOL_FOLDERS)
             if inside.parts[0].startswith(".") and not tool:
                 return "is in a hidden folder of a home, where keys may be"
+    logins = (resolved(login.file(os.environ)) for login in (CLAUDE, CODEX))
+    if any(login.is_relative_to(path) for login in logins):
+        return "holds your login to an agent"
     if Path.cwd().is_relative_to(path):
         return "holds the folder of this run, with the checks of its cases"
     if any(is_skill(folder) for folder in (path, *path.parents)) or _holds_skills(path):

@@ -103,7 +103,7 @@ class Assembly:
 
         SettingsError if no subject can, or if a token could go to another server, or be read.
         """
-        if not settings.login:
+        if not settings.login or settings.replay_file:  # a replay asks nobody
             return settings
         others = {
             "base_url": settings.base_url is not None,
