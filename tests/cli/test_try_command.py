@@ -14,7 +14,7 @@ from pytest_upskill.cli.first_model import first_model
 from pytest_upskill.cli.shared_steps import Consent
 from pytest_upskill.trials.records import Record
 from support.fake_cli import fake_cli
-from support.kit import BODY, write_skill
+from support.kit import BODY, write_script, write_skill
 from support.logins import SETUP_TOKEN
 from support.loopback import LoopbackServer, Reply
 from support.sandboxes import needs_bwrap
@@ -200,12 +200,29 @@ def test_cases_and_their_run_are_one_question(
     assert int(calls[1]) >= 1 + 2 * 3
 
 
-def test_without_cases_and_key_it_says_what_to_do(shell: Shell, tmp_path: Path) -> None:
+def test_without_cases_and_key_the_skills_own_sentences_are_asked_for(
+    shell: Shell, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_skill(tmp_path / "gate", [])
+    (tmp_path / "gate/skill_meta.json").unlink()
+    write_script(tmp_path / "a.json")
+    embedded = first.FirstModel(f"scripted:{tmp_path}/a.json", "here", is_embedded=True)
+    monkeypatch.setattr(first, "embedded_model", lambda: embedded)
+    before = files_below(tmp_path)
+    done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
+    assert done.status == 0, done
+    assert "Complete this sentence about gate: The command to open the gate is ____." in done.out
+    assert "with the skill, right:" in done.out
+    assert done.out.endswith("\n  pytest-upskill init gate\n  pytest\n")
+    assert files_below(tmp_path) == before
+
+
+def test_without_cases_key_and_sentences_it_says_what_to_do(shell: Shell, tmp_path: Path) -> None:
+    write_skill(tmp_path / "gate", [], body="Open the gate with care.")
     (tmp_path / "gate/skill_meta.json").unlink()
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
     assert done.status == 2
-    assert len(done.err.splitlines()) == 2
+    assert len(done.err.splitlines()) == 3
     assert "no API key" in done.err
     assert "pytest-upskill init gate" in done.err
 

@@ -26,7 +26,8 @@ from ...errors import InputError, shown
 from ...measure.estimate import ANSWER, QUESTION, Calls, Estimate, estimate_of
 from ...models.prices import FREE, PriceOf
 from ...skills.case_loading import find_cases, has_cases
-from ...skills.folder import TOOL_FOLDERS, skill_file
+from ...skills.example_cases import example_cases, example_file
+from ...skills.folder import CASES_NAME, SCHEMA_NAME, TOOL_FOLDERS, skill_file
 from ...skills.skill import load_skill
 from ...teach.teach_models import TeachModels
 from ...teach.teach_run import Declined, TeachContext
@@ -67,13 +68,10 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
     is_ready = bool(cases and has_cases(cases))
     model = named_model(args.model) if args.model else None
     model = model or first_model(os.environ, writes_cases=not is_ready)
-    if not is_ready and model.is_embedded:
-        raise InputError(
-            shown(file.parent),
-            "no cases, and no API key to have some written",
-            f"{_SET_KEY} Or write cases: "
-            + shown_command(["pytest-upskill", "init", shown(file.parent)]),
-        )
+    writes = not is_ready and not model.is_embedded
+    if not is_ready and not writes:
+        _require_examples(file)
+        model = model if args.model else first_model(os.environ)
     if model.is_embedded and _are_judged(file.parent, all):
         problem = "its cases need a judge, and the embedded model is none"
         raise InputError(shown(file.parent), problem, _SET_KEY)
@@ -85,10 +83,13 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
         try:
             if is_ready:
                 folder = _linked(file.parent, root)
-            else:
+            elif writes:
                 write(f"No cases yet: {model.name} writes {_NEW_CASES} for this run.")
                 folder = _with_cases(args, file, settings, model, root)
-            status, tested = _run(args, folder, model, root, may_ask=is_ready)
+            else:
+                write("No cases yet: sentences of the skill are asked for, with a gap.")
+                folder = _with_examples(file, root)
+            status, tested = _run(args, folder, model, root, may_ask=not writes)
         except Declined:
             return "", 1
     if not tested:
@@ -96,8 +97,9 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
     commands = [["pytest-upskill", "init", args.skill], ["pytest"]]
     title = "To run it with pytest:"
     if not is_ready:
-        commands.insert(0, command_words("cases", args.skill, settings))
         title = "These cases were for one run. To write some that stay, and run them:"
+    if writes:
+        commands.insert(0, command_words("cases", args.skill, settings))
     return "\n".join(["", title, *(f"  {shown_command(words)}" for words in commands)]), status
 
 
@@ -129,12 +131,32 @@ def _linked(folder: Path, root: Path) -> Path:
     return link
 
 
+def _require_examples(file: Path) -> None:
+    """InputError if a skill's text gives no question."""
+    if all("skip" in case for case in example_cases(load_skill(file))):
+        command = shown_command(["pytest-upskill", "init", shown(file.parent)])
+        problem = "no cases, and no API key to have some written"
+        raise InputError(shown(file.parent), problem, f"{_SET_KEY}\n  Or write cases: {command}")
+
+
+def _with_examples(file: Path, root: Path) -> Path:
+    """A copy of the skill with the cases that init would write."""
+    copy = _copied(file.parent, root)
+    (copy / CASES_NAME).write_text(example_file(load_skill(file), SCHEMA_NAME), encoding="utf-8")
+    return copy
+
+
+def _copied(folder: Path, root: Path) -> Path:
+    copy = root / "skills" / folder.name
+    shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
+    return copy
+
+
 def _with_cases(
     args: argparse.Namespace, file: Path, settings: TeachSettings, model: FirstModel, root: Path
 ) -> Path:
     """A copy of the skill with cases by the model; Declined if the user does not agree."""
-    copy = root / "skills" / file.parent.name
-    shutil.copytree(file.parent, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
+    copy = _copied(file.parent, root)
     screen = progress_screen(sys.stdout)
     consent = Consent(args.yes or model.free or not _on_terminal(), screen, sys.stdout)
     opened = list[TeachModels]()
