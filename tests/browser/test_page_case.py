@@ -158,7 +158,7 @@ def _second_fails(_case: int, _model: str, arm: str, run: int) -> bool:
 def test_arms_are_side_by_side_or_stacked(page: Page, tmp_path: Path, width: int) -> None:
     long_line = "x" * 3_000 + "\n\n```\n" + "y" * 3_000 + "\n```\n"
     page.size(width)
-    opened(page, answered(ANSWER + long_line, runs=3), tmp_path)
+    opened(page, answered(ANSWER + long_line, runs=30), tmp_path)
     for way in ("Rendered", "Raw", "Diff"):
         press(page, "[aria-label=Show] button", way)
         first, second = page.boxes(".arms > .card")
@@ -199,7 +199,7 @@ def test_skill_md_stands_beside_the_answer(page: Page, tmp_path: Path) -> None:
     opened(page, replace(made, skills=tuple(skills)), tmp_path, "&show=skill")
     assert page.texts(".arms > .card > h3") == ["SKILL.md", "with the skill ✔ passed"]
     assert page.texts(".skill-file .front") == ["name: gate\ndescription: Gates."]
-    assert page.texts(".skill-file .markdown h5") == ["Gates"]
+    assert page.texts(".skill-file .markdown .heading") == ["Gates"]
     press(page, ".skill-file button", "Since v1.0")
     assert page.texts(".skill-file :is(del, ins) b") == ["open", "up"]
     page.assert_quiet()

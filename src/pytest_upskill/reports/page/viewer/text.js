@@ -114,14 +114,15 @@ const markdown = new marked.Marked({
     // As it was written.
     html: ({ text, block }) => (block ? `<p>${escapeHtml(text)}</p>` : escapeHtml(text)),
     image: ({ href, text }) => `<span class="image">image: ${escapeHtml(text || href)}</span>`,
+    // No headings of the page.
     heading({ tokens, depth }) {
-      return `<h5 class="level-${depth}">${this.parser.parseInline(tokens)}</h5>`;
+      return `<p class="heading level-${depth}">${this.parser.parseInline(tokens)}</p>`;
     },
     checkbox: ({ checked }) => (checked ? "☑ " : "☐ "),
   },
 });
 const ALLOWED = {
-  ALLOWED_TAGS: ["p", "br", "hr", "h5", "strong", "em", "del", "code", "pre", "blockquote", "a",
+  ALLOWED_TAGS: ["p", "br", "hr", "strong", "em", "del", "code", "pre", "blockquote", "a",
     "ul", "ol", "li", "table", "thead", "tbody", "tr", "th", "td", "span"],
   ALLOWED_ATTR: ["href", "class", "start", "align"],
   ALLOWED_URI_REGEXP: /^https?:\/\//i,
