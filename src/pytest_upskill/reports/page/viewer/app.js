@@ -26,8 +26,8 @@ function App() {
   const view = viewOf(address);
   return html`
     <${Header} selected=${view?.[0]} />
-    ${help ? html`<dl class="keys" role="status">${KEY_HELP.map(([key, words]) => html`
-      <div key=${key}><dt><kbd>${key}</kbd></dt><dd>${words}</dd></div>`)}</dl>` : null}
+    ${help ? html`<div class="keys" role="status"><dl>${KEY_HELP.map(([key, words]) => html`
+      <div key=${key}><dt><kbd>${key}</kbd></dt><dd>${words}</dd></div>`)}</dl></div>` : null}
     <main>
       ${address.get("case") && !test && run ? html`<p class="nothing">This run has no such test.
         <a href=${href({ case: null })}>Show all tests</a></p>` : null}
