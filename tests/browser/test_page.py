@@ -1,6 +1,7 @@
 """The page of a run in a real browser: first screen, filters, keys, links, size, hostility."""
 
 import json
+from collections.abc import Callable
 from importlib.resources import files
 from pathlib import Path
 from urllib.parse import parse_qs
@@ -33,7 +34,7 @@ def many_skills() -> RunResults:
     return made_run(skills=[f"skill-{n}" for n in range(9)], models=("haiku", "opus"), runs=2)
 
 
-RUNS = {
+RUNS: dict[str, Callable[[], RunResults]] = {
     "readable": readable_run,
     "hostile": hostile_run,
     "many models": many_models,
