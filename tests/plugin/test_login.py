@@ -123,6 +123,7 @@ def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
             f"claude/haiku: the usage limit of your plan is reached; it resets at {when}" in error
         )
         assert len(server.asked) == 3  # the limit was met once
+        assert "--skill-login" in run.report["rerun"]["options"]
         limited = False
         run = run_claude(pytester, "-c", str(one))
         assert run.outcomes == {"passed": 3}

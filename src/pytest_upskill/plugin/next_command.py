@@ -111,7 +111,7 @@ def _is_short(word: str, letter: str) -> bool:
 # Options that shape the answers and grades of a test; not those that choose tests, write files,
 # limit or judge the whole run.
 _OF_A_TEST: Final = (
-    *("base_url", "runs", "tests_file", "sandbox", "image", "with_skills", "noise"),
+    *("base_url", "runs", "tests_file", "login", "sandbox", "image", "with_skills", "noise"),
     *("max_turns", "allow_network", "baseline", "aa", "references", "against", "max_output"),
     *("timeout", "concurrency", "replay_file", "judge", "score", "allow_code"),
 )
