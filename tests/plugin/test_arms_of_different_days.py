@@ -111,7 +111,8 @@ def test_arms_of_different_days_are_not_accepted(
     # Every case passes, so this is no failure; but there is nothing to rely on either.
     assert (run.status, run.gate["passed"]) == (0, None)
     text = (pytester.path / "a.md").read_text("utf-8")
-    assert "**Incomplete:**\n\n- gate on m: arms more than 1d apart: " in text
+    assert "\n## ⚠️ gate on m: arms more than 1d apart: " in text
+    assert "\n**Incomplete:** 6 passed.\n" in text
     assert "Passed" not in text
     next_command = run.ending[-1]
     assert next_command.endswith("--skill-record a.jsonl")

@@ -168,7 +168,8 @@ def test_a_test_that_fails_before_it_asks_fails_the_report(
         "--skill", "skills", "--model", model, "--skill-json", "r.json"
     )
     result.assert_outcomes(passed=3, errors=1)
-    [why] = read_run(pytester.path / "r.json").problems
+    count, why = read_run(pytester.path / "r.json").problems
+    assert count == "1 error"
     assert why.startswith("not tested: AssertionError: no room")
 
 

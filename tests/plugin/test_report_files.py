@@ -32,7 +32,7 @@ def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str)
     markdown = (out / "r.md").read_text("utf-8")
     assert markdown.startswith(f"{MARKER}\n")
     folded = re.findall("<summary>(.*?)</summary>", html.unescape(markdown))
-    assert [text.partition(" on ")[0] for text in folded] == ["shut"]
+    assert [text.partition(" on ")[0] for text in folded] == ["Verdicts in full", "shut"]
 
     page = data_of((out / "r.html").read_text("utf-8"))
     (incomplete,) = page["incomplete"]

@@ -51,9 +51,7 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
             assert not record["transcript"]
             assert record["checks"][0]["reason"] == "out/gate.txt, logo.png"
     junit = (pytester.path / "j.xml").read_text()
-    assert "out/gate.txt" in junit
     assert "You are a" not in junit.partition("<system-out")[0]
-    assert "report last --transcripts DIR" in junit
     assert main(["report", "one.json", "--json", "three.json"]) == 0
     assert records(pytester.path / "three.json") == records(pytester.path / "one.json")
     for record in data_of((pytester.path / "r.html").read_text())["results"]["records"]:

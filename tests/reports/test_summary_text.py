@@ -157,7 +157,7 @@ def test_worse_than_at_the_ref_is_as_loud_as_a_verdict() -> None:
     table = markdown_summary(run)
     assert "| model | without | main | with | lift | since main | " in table
     assert "| 0% | 100% | 0% | 0 (" in table
-    assert f", **{run.verdicts[0].worse_since}** |" in table
+    assert f"| **{run.verdicts[0].worse_since}**, " in table
     page = data_of(run_page(run))
     assert page["rows"][0]["worse"] == run.verdicts[0].worse_since
     assert ["since", "since main"] in page["columns"]

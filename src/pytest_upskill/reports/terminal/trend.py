@@ -19,7 +19,7 @@ _MARK: Final = "c"
 _SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pass rate"
 # The length of names, and which columns may be dropped then. Names only ever get shorter, so that
 # less room never shows more of them.
-_LAYOUTS: Final = ((40, 65), (28, 70), (20, 70), (12, KEEP), (8, KEEP))
+_LAYOUTS: Final = ((40, 65), (28, 71), (20, 71), (12, KEEP), (8, KEEP))
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
@@ -56,13 +56,13 @@ def _table(
     some_cases = any(kept.row.subset for kept in kept_rows)
     columns = [
         Column("run"),
-        Column("when", priority=65),
+        Column("when", priority=71),
         *([Column("commit", priority=55)] if has_commits else []),
         Column("skill"),
         Column("model"),
         Column("cases", True, KEEP if some_cases else 34),
         *(Column(number.header, True, number.priority) for number in numbers),
-        *([Column("verdict", priority=70)] if any(kept.row.verdict for kept in kept_rows) else []),
+        *([Column("verdict", priority=71)] if any(kept.row.verdict for kept in kept_rows) else []),
     ]
     mixed = len({kept.row.score for kept in kept_rows}) > 1
     rows, before = [], None
