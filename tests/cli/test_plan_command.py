@@ -52,7 +52,7 @@ def test_without_a_run_it_says_what_is_assumed(
 ) -> None:
     assert main(["plan", gate]) == 0
     shown = capsys.readouterr().out
-    assert "a lift of 20 points, found with 80%" in shown
+    assert "a lift of 20 points, found in 80% of runs" in shown
     assert "Assumed, for want of a run with a baseline: 50% pass" in shown
     assert "chance with 7 cases" in shown
     data = planned(capsys, gate, "--lift", "0.5")

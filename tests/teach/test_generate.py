@@ -306,7 +306,7 @@ def test_bad_options_are_refused_before_the_first_call(
         (
             ["--model", "local", "--eval-model", "haiku"],
             "--eval-model haiku: ANTHROPIC_API_KEY is not set\n"
-            "  Set ANTHROPIC_API_KEY, or try without a key: --eval-model local",
+            "  Set ANTHROPIC_API_KEY, or name another model.",
         ),
         (["--model", "scripted:a.json"], "--model scripted:a.json: a.json: no such file"),
         (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),

@@ -20,7 +20,7 @@ ProtocolName = Literal["messages", "chat", "responses", "gemini"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
 Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
 Download = Callable[[str], Progress]  # called before a download, with its description
-_TESTED: Final = ("models", "students")  # settings whose models may be small, unlike judges
+_TESTED: Final = "models"  # whose models may be small, unlike judges; students have a teacher
 _WITH_LOGINS: Final = ("anthropic", "openai")  # of a CLI of their own
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
@@ -146,7 +146,7 @@ class Provider(ABC):
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
             hint: Text = f"Set {variable}, or name another model."
-            if spec.by.setting in _TESTED and not spec.by.agent:  # local takes no tools
+            if spec.by.setting == _TESTED and not spec.by.agent:  # local takes no tools
                 setting = Setting(spec.by.setting)
                 hint = (f"Set {variable}, or try without a key: ", setting, " local")
             elif spec.by.agent and self.name in _WITH_LOGINS:

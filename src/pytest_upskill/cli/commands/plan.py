@@ -98,9 +98,9 @@ def run_plan(args: argparse.Namespace) -> tuple[str, int]:
     if args.json:
         data = {"schema": 1, "skill": label, "lift": args.lift, "cases": cases}
         return json.dumps({**data, "plans": [json_values(plan) for plan in plans]}, indent=2), 0
-    title = f"{one_line(label, 60)}: a lift of {size_of(args.lift)}, found with {POWER:.0%}"
+    title = f"{one_line(label, 60)}: a lift of {size_of(args.lift)}, found in {POWER:.0%} of runs"
     if len(models) > 1:
-        title += f" in a run on {len(models)} models"
+        title += f" on {len(models)} models"
     blocks = [title]
     for plan in plans:
         blocks += [textwrap.fill(f"{plan.basis}.", _WIDTH), _table(plan.rows, cases)]
@@ -158,7 +158,12 @@ def _planned(args: argparse.Namespace, kept: KeptRow | None, cases: int, models:
 
 def _table(rows: Sequence[PlannedRuns], cases: int) -> str:
     present = counted(cases, "case")
-    headers = ["runs", "cases needed", f"chance with {present}", f"{present} find"]
+    headers = [
+        "runs",
+        "cases needed",
+        f"chance with {present}",
+        f"{present} find{'s' * (cases == 1)}",
+    ]
     cells = [
         (
             row.runs,

@@ -17,7 +17,7 @@ from ..._util.files import why_unwritable
 from ..._util.texts import counted, one_line
 from ...checks import CheckedCase, rubric_of
 from ...engine import Engine
-from ...errors import InputError, Setting, SettingsError, shown
+from ...errors import DEFAULT, InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
 from ...measure.assembly import Assembly
@@ -147,6 +147,7 @@ def _settings(args: argparse.Namespace) -> Settings:
     settings = settings_of(option_values(args, config, Settings))
     if settings.models:
         return replace(settings, models_folder=Path.cwd())
+    args.origins["models"] = config.origin("eval_models") or DEFAULT
     return replace(
         settings,
         models=config.eval_models,

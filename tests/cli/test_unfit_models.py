@@ -1,4 +1,4 @@
-"""A skill that does not fit a model's context is said before the first call of any command."""
+"""What a model can't do is said before the first call of any command."""
 
 from pathlib import Path
 
@@ -33,3 +33,10 @@ def test_a_skill_that_no_model_can_read_is_an_error(
 ) -> None:
     assert main([*words, "--yes"]) == 2
     assert "long is too long: about 3,500 tokens of 4,096" in capsys.readouterr().err
+
+
+def test_a_model_that_nobody_named_is_called_the_default(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert main(["ablate", "long", "--agent", "loop", "--yes"]) == 2
+    assert "--model local (the default): this model takes no tools" in capsys.readouterr().err
