@@ -287,9 +287,9 @@ class Ledger:
             else (*self._unmatched, *self._skipped_now()),
             broken=self._broken,
             reported={
-                nodeid: word
-                for nodeid, word in self._reported.items()
-                if nodeid in self._planned or nodeid in self._broken
+                nodeid: self._reported[nodeid]
+                for nodeid in dict.fromkeys([*self._planned, *sorted(self._broken)])
+                if nodeid in self._reported
             },
             untested=self._untested,
             lost=self.lost,
