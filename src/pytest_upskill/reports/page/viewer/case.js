@@ -60,7 +60,7 @@ function CaseHead({ test }) {
       test.tags.length && `tags: ${test.tags.join(", ")}`,
       expected && `accepted: ${expected.was.passes} of ${expected.was.runs} passed, ${expected.date}`,
       test.new && "not accepted yet",
-      test.flaky && "flaky",
+      ...test.signals,
       html`<${Copy} label="Copy link"
         text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} />`,
     ]} />
