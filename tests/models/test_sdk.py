@@ -8,13 +8,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 
+import aiohttp
 import pytest
 
 from pytest_upskill.engine import Engine, pace
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
-from pytest_upskill.models.providers import PROVIDERS
-from pytest_upskill.models.sdk_errors import not_a_reply
+from pytest_upskill.models.model import ModelName
+from pytest_upskill.models.providers import PROVIDERS, resolve
+from pytest_upskill.models.sdk_errors import connection_error, not_a_reply
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question
 from support.adapters import answers_of, spec_of
@@ -137,6 +139,17 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
     assert isinstance(reply, NoAnswer)
     assert f"can't connect to https://127.0.0.1:{port}" in reply.reason
     assert "(5 attempts)" in reply.reason
+
+
+@pytest.mark.parametrize(
+    ("url", "hint"),
+    [(None, "Check your network"), ("https://127.0.0.1:9", "Is the server running")],
+)
+def test_only_servers_of_users_can_be_started(url: str | None, hint: str) -> None:
+    spec = resolve(ModelName("haiku"), {})
+    spec = replace(spec, base_url=url) if url else spec
+    error = connection_error(aiohttp.ConnectionTimeoutError(), spec, ())
+    assert error.hint.startswith(hint)
 
 
 def test_plain_text_in_place_of_a_reply_is_quoted_without_credentials(

@@ -304,11 +304,11 @@ def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) ->
     if isinstance(cause, aiohttp.ConnectionTimeoutError):
         reason = "connection timed out"
     if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
-        return ModelError(
-            f"can't connect to {spec.address} ({reason})",
-            "Is the server running, and the address right?",
-            unreachable=True,
-        )
+        provider_url = getattr(spec.provider, "base_url", None)
+        # A provider's own server is neither started nor named by the user.
+        is_own = spec.provider.needs_key and spec.base_url == provider_url
+        hint = "Check your network" if is_own else "Is the server running, and the address right?"
+        return ModelError(f"can't connect to {spec.address} ({reason})", hint, unreachable=True)
     problem = f"lost the connection to {spec.address} ({reason})"
     return ModelError(problem, "Try again", transient=True, paid=())
 
