@@ -95,3 +95,10 @@ def test_retries_are_told_where_the_arms_differ() -> None:
     records = [replace(record, retries=2 * (record.arm == "skill")) for record in run.records]
     [note] = set(run_notes(replace(run, records=tuple(records)))) - set(run_notes(run))
     assert note == "gate on haiku: asked again after errors: baseline 0, skill 12."
+
+
+def test_costs_on_a_plan_are_told() -> None:
+    run = agent_run(agent="claude")
+    assert not [note for note in run_notes(run) if "on a plan" in note]
+    notes = run_notes(replace(run, logins=("claude/haiku",)))
+    assert "claude/haiku: costs at list price, on a plan." in notes
