@@ -32,6 +32,14 @@ _LIMITS: Final = (
     (200, 1_000),
 )
 _MOST_CHARACTERS: Final = 30_000_000  # of all texts: more never fit, however well they compress
+# Fields of records.
+_UNSHOWN: Final = frozenset(
+    {
+        *("judge_calls", "judge_batch", "batch", "written_tokens", "hour_tokens", "retries"),
+        *(f"judge_{kind}_tokens" for kind in ("input", "output", "cached", "written")),
+        "asked_at",
+    }
+)
 _MOST_OF_IMAGES: Final = 1_000_000  # characters of all images
 # What a browser takes for a picture, by how it begins as base64.
 _IMAGES: Final = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
@@ -55,7 +63,7 @@ class RunPayload:
             "view": view,
             "took": duration(results.seconds),
             "incomplete": incomplete,
-            "results": results_values(results, transcripts=True),
+            "results": _shown_results(results),
             "outcome": results.outcome(),
             "problems": _problems(results),
             "facts": [
@@ -102,6 +110,16 @@ class RunPayload:
         left_out = sum(after != before for before, after in zip(records, cut, strict=True))
         results = {**self._values["results"], "records": cut}
         return {**self._values, "results": results, "left_out": left_out}
+
+
+def _shown_results(results: RunResults) -> dict[str, Any]:
+    """Without what the viewer never shows, so that a browser reads 10,000 cases in a second."""
+    values = results_values(results, transcripts=True)
+    records = [
+        {name: value for name, value in record.items() if name not in _UNSHOWN}
+        for record in values["records"]
+    ]
+    return {**values, "records": records, "by_case": [], "outcomes": []}
 
 
 def _problems(results: RunResults) -> list[str]:

@@ -74,12 +74,12 @@ function testsOf() {
   ));
   return run.tests.map((test, number) => {
     const label = labelOf(test);
-    return {
-      ...test, ...data.tests[number], number, label,
+    return Object.assign(test, data.tests[number], {
+      number, label,
       question: questions.get(JSON.stringify([test.skill, test.case])) ?? "",
       records: records.get(keyOf(test)) ?? [],
       change: changes.get(JSON.stringify([test.skill, label, test.case])) ?? null,
-    };
+    });
   });
 }
 
