@@ -1,6 +1,8 @@
 """Logins of CLIs: where they are found, how they are refreshed, and what their limits read like."""
 
+import errno
 import json
+import socket
 import threading
 import time
 from pathlib import Path
@@ -9,6 +11,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill._util.keys import without_keys
+from pytest_upskill.agents import logins
 from pytest_upskill.agents.logins import CLAUDE, CODEX, Login, LoginRefused
 from pytest_upskill.agents.needs import why_no_path
 from pytest_upskill.agents.roster import Roster
@@ -146,6 +149,56 @@ def test_a_refused_refresh_leaves_the_file_and_goes_nowhere_else(
     assert file.read_bytes() == before
 
 
+def test_a_file_that_cannot_be_replaced_is_written_in_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As one that is mounted alone: the new tokens are the only ones that are worth something."""
+
+    def replace_file(file: Path, _content: bytes) -> None:
+        raise OSError(errno.EBUSY, "busy", str(file))
+
+    monkeypatch.setattr(logins, "replace_file", replace_file)
+    file = write_claude_login(tmp_path / "real")
+    (tmp_path / ".credentials.json").symlink_to(file)
+    with TokenServer("refresh-made-up-0-5c7b") as server:
+        _refreshed(at(CLAUDE, "https://never", server.url), tmp_path)
+    assert (tmp_path / ".credentials.json").is_symlink()
+    assert json.loads(file.read_text())["claudeAiOauth"]["refreshToken"] == server.valid
+
+
+@pytest.mark.parametrize("token", [{"a": 1}, 7, "a-made-up-1\r\nx: y", None])
+def test_a_reply_without_tokens_spoils_no_file(token: object, tmp_path: Path) -> None:
+    write_claude_login(tmp_path)
+    reply: dict[str, Any] = {"access_token": token, "refresh_token": token}
+    with (
+        TokenServer("refresh-made-up-0-5c7b", **reply) as server,
+        pytest.raises(ModelError, match="no new token came"),
+    ):
+        _refreshed(at(CLAUDE, "https://never", server.url), tmp_path)
+    tokens = CLAUDE.find(env(tmp_path))
+    assert tokens
+    assert tokens.access == "access-made-up-0-8a3f"
+
+
+def test_a_server_of_tokens_that_speaks_no_http_is_tried_again(tmp_path: Path) -> None:
+    write_codex_login(tmp_path)
+    with socket.create_server(("127.0.0.1", 0)) as server:
+
+        def answer() -> None:
+            connection, _ = server.accept()
+            with connection:
+                connection.recv(65_536)
+                connection.sendall(b"no HTTP\r\n\r\n")
+
+        thread = threading.Thread(target=answer)
+        thread.start()
+        url = f"http://127.0.0.1:{server.getsockname()[1]}"
+        with pytest.raises(ModelError, match="can't be reached") as caught:
+            _refreshed(at(CODEX, "https://never", url), tmp_path)
+        thread.join()
+    assert caught.value.transient
+
+
 def test_answers_are_those_of_a_key_if_the_server_is_the_same() -> None:
     spec = CLAUDE.spec(HAIKU)
     assert spec.provider.identity(spec) == HAIKU.provider.identity(HAIKU)
@@ -163,11 +216,12 @@ LIMIT = "anthropic_ratelimit_unified"
 
 
 def test_a_usage_limit_is_told_from_too_many_requests() -> None:
-    soon = round(time.time()) + 2 * 86_400
+    soon = (round(time.time()) // 60 + 2 * 1440) * 60
     rejected = {f"{LIMIT}_status": "rejected", f"{LIMIT}_reset": str(soon)}
     reached = {"type": "usage_limit_reached", "resets_at": soon}
     limits = [refusal(CLAUDE, 429, {}, **rejected), refusal(CODEX, 429, reached)]
-    limits.append(refusal(CODEX, 429, {**reached, "resets_at": None, "resets_in_seconds": 172_800}))
+    seconds = soon - 30 - time.time()  # the whole minute after that is named
+    limits.append(refusal(CODEX, 429, {**reached, "resets_at": None, "resets_in_seconds": seconds}))
     day = time.strftime("%H:%M on %A, %d %B", time.localtime(soon))
     for limit in limits:
         assert limit

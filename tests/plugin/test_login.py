@@ -101,7 +101,7 @@ def test_nobody_else_is_asked_on_the_login(
 def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    resets = round(time.time()) + 3 * 86_400
+    resets = (round(time.time()) // 60 + 3 * 1440) * 60
     limited = True
 
     def script(asked: Asked) -> Reply | Fault:

@@ -8,6 +8,7 @@ can only pass requests on, at an address that no setting, variable or file can c
 import asyncio
 import base64
 import json
+import math
 import os
 import sys
 import time
@@ -18,10 +19,11 @@ from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from http.client import HTTPException
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from .._util.files import read_file, reason_of, replace_file, why_unwritable
+from .._util.files import read_file, reason_of, replace_file, resolved, why_unwritable
 from .._util.keys import know
 from .._util.texts import digest, one_line
 from ..errors import InputError, ModelError, Setting, shown
@@ -112,6 +114,17 @@ class Login(ABC):
         None if it is about no such limit.
         """
 
+    def is_own(self, headers: Mapping[str, str]) -> bool:
+        """Whether a request has what all requests of the CLI have.
+
+        The vendor would refuse the token without it, as if that had expired.
+        """
+        values = {name: listed for name, listed in self.headers.items() if listed}
+        return headers.get("user-agent", "").startswith(self.user_agent) and all(
+            any(value in headers.get(name, "") for value in listed)
+            for name, listed in values.items()
+        )
+
     def spec(self, spec: ModelSpec) -> ModelSpec:
         """The same model, asked on this login."""
         return replace(spec, provider=LoginProvider.of(self, spec.provider), base_url=self.url)
@@ -122,8 +135,8 @@ class Login(ABC):
         A lock keeps two runs from using the same refresh token, which would log the user out.
         ModelError if there are none.
         """
-        file = old.file
-        assert file
+        assert old.file
+        file = resolved(old.file)  # a link may lead to another folder
         try:
             with _locked(file.parent):
                 now = self._read(file)
@@ -136,8 +149,7 @@ class Login(ABC):
                 data = _json_of(read_file(file, _MOST_BYTES))
                 self._add_new(data, self._fetch(now.refresh))
                 new = _known(self._tokens(data, file))
-                # As bytes, which are written as they are.
-                replace_file(file, json.dumps(data, indent=2).encode())
+                _save(file, json.dumps(data, indent=2).encode())
                 if new is None or new.access == old.access:
                     raise self.error("no new token came", self.token_url)
                 return new
@@ -170,8 +182,9 @@ class Login(ABC):
         except urllib.error.HTTPError as error:
             error.close()
             raise self.error(f"refused to refresh it ({error.code})", self.token_url) from None
-        except OSError as error:
-            problem = f"can't be reached to refresh the login of {self.agent} ({error})"
+        except (OSError, HTTPException) as error:
+            why = one_line(str(error), 200)
+            problem = f"can't be reached to refresh the login of {self.agent} ({why})"
             raise ModelError(f"{self.token_url} {problem}", "Try again", transient=True) from None
 
 
@@ -211,8 +224,9 @@ class ClaudeLogin(Login):
         return Tokens(access, shown(file), _text(login.get("refreshToken")), "", expires, file)
 
     def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
-        new = {"accessToken": reply.get("access_token"), "refreshToken": reply.get("refresh_token")}
-        data["claudeAiOauth"] |= {name: value for name, value in new.items() if value}
+        names = {"accessToken": "access_token", "refreshToken": "refresh_token"}
+        new = {name: _text(reply.get(theirs)) for name, theirs in names.items()}
+        data["claudeAiOauth"] |= {name: token for name, token in new.items() if token}
         seconds = reply.get("expires_in")
         if isinstance(seconds, int | float) and 0 < seconds < _END_OF_TIME:
             data["claudeAiOauth"]["expiresAt"] = round((time.time() + seconds) * 1000)
@@ -361,10 +375,15 @@ class LoginModel(Model):
     async def _current(self, refused: Tokens | None) -> Tokens:
         """The tokens to use: refreshed if they expire soon, or if they were refused."""
         async with self._refreshing:
-            tokens = self._tokens or await asyncio.to_thread(self._login.find, os.environ)
+            tokens, is_first = self._tokens, self._tokens is None
+            try:
+                tokens = tokens or await asyncio.to_thread(self._login.find, os.environ)
+            except InputError as error:  # its file changed meanwhile
+                raise ModelError(one_line(str(error), 300), fatal=True) from None
             if tokens is None:
                 raise self._login.error("not logged in any more", self._login.agent)
-            if tokens.can_be_refreshed and (tokens == refused or tokens.is_stale):
+            # Later on only if it is refused: by a wrong clock, new tokens look stale, too.
+            if tokens.can_be_refreshed and (tokens == refused or (is_first and tokens.is_stale)):
                 tokens = await asyncio.to_thread(self._login.refreshed, tokens)
             self._tokens = tokens
             return tokens
@@ -380,6 +399,19 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, *_args: Any, **_named: Any) -> None:
         return None
+
+
+def _save(file: Path, content: bytes) -> None:
+    """Write tokens, even if the file can't be replaced, as one that is mounted by itself can't.
+
+    The old ones are worth nothing by now.
+    """
+    try:
+        replace_file(file, content)  # bytes are written as they are
+    except OSError:
+        with file.open("r+b") as stream:
+            stream.write(content)
+            stream.truncate()
 
 
 @contextmanager
@@ -430,7 +462,8 @@ def _folder(path: str | None, default: str) -> Path:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else ""
+    """A text that a header can have; empty if it is none."""
+    return value if isinstance(value, str) and value.isascii() and value.isprintable() else ""
 
 
 def _time(value: object, per_second: int = 1) -> float | None:
@@ -443,7 +476,7 @@ def _time(value: object, per_second: int = 1) -> float | None:
 
 
 def _clock(seconds: float) -> str:
-    """A local time, with the day unless that is today."""
-    when = datetime.fromtimestamp(seconds).astimezone()
+    """A local time, not before it, with the day unless that is today."""
+    when = datetime.fromtimestamp(math.ceil(seconds / 60) * 60).astimezone()
     is_today = when.date() == datetime.now(when.tzinfo).date()
     return when.strftime("%H:%M" if is_today else "%H:%M on %A, %d %B")

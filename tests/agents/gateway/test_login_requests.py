@@ -88,6 +88,7 @@ def test_codex_asks_with_its_token_and_account(home: Path) -> None:
     [
         (403, {"more": "User-Agent: curl/8\r\n"}),
         (403, {"more": ""}),
+        (403, {"more": CLI}),  # the vendor would refuse the token without its beta
         (404, {"target": "/v1/chat/completions"}),
         (404, {"target": "/v1/responses"}),
         (404, {"target": "/v1/files"}),
@@ -135,6 +136,31 @@ def test_an_expired_token_is_refreshed_once(seconds: int, home: Path) -> None:
     assert len(tokens.asked) == 1
     assert len(server.asked) == (3 if seconds == 3600 else 2)
     assert json.loads(file.read_text())["claudeAiOauth"]["accessToken"] == "access-made-up-1-8a3f"
+
+
+def test_a_new_token_is_not_refreshed_just_because_it_looks_stale(home: Path) -> None:
+    write_claude_login(home, seconds=-60)
+
+    async def twice(opened: Opened) -> None:
+        await asks()(opened)
+        await asks()(opened)
+
+    with TokenServer("refresh-made-up-0-5c7b", expires_in=1) as tokens:
+        assert len(on_login(CLAUDE, twice, token_url=tokens.url).asked) == 2
+    assert len(tokens.asked) == 1
+
+
+def test_a_file_that_breaks_meanwhile_is_an_error(home: Path) -> None:
+    file = write_claude_login(home)
+
+    async def test(opened: Opened) -> None:
+        file.write_text("{")
+        await asks(400)(opened)
+        [error] = opened.calls.errors
+        assert error.fatal
+        assert "Log in again: claude" in str(error)
+
+    assert on_login(CLAUDE, test).asked == []
 
 
 def test_a_token_that_was_refreshed_by_the_cli_itself_is_used(home: Path) -> None:

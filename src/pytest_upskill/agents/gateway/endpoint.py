@@ -235,7 +235,7 @@ class Endpoint:
     def _check_login(self, request: "BaseRequest") -> None:
         """Refuse what the agent did not ask itself, but a script of its own, on a login."""
         agent = request.headers.get("User-Agent", "")
-        if self._login and not agent.startswith(self._login.user_agent):
+        if self._login and not self._login.is_own(request.headers):
             problem = f"only {self._login.agent} itself may ask on this login"
             raise Refusal(
                 403, problem, f"asked its model by {self._short(agent, 80) or 'a script'}"

@@ -24,7 +24,7 @@ from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
 from ...trials.answer import Answer, Quota
 from ...trials.trial import Question
-from ..logins import LoginModel
+from ..logins import LoginModel, LoginProvider
 from .http import Body, Event, ReplyHead, Splitter, event_of
 from .protocol import AgentRequest, ModelReply, Protocol, Target
 
@@ -44,9 +44,11 @@ _STATUS_OF_ERROR: Final = {
     "overloaded_error": 529,
     "rate_limit_error": 429,
     "rate_limit_exceeded": 429,
+    "usage_limit_reached": 429,
     "invalid_request_error": 400,
     "authentication_error": 401,
-}  # Protocols that servers may not speak yet, by path, and the first versions that do.
+}
+# Protocols that servers may not speak yet, by path, and the first versions that do.
 _NEWER: Final = {
     "/messages": ("Anthropic Messages", "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026"),
     "/responses": ("OpenAI Responses", "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026"),
@@ -345,7 +347,7 @@ def why_no_path(status: int, path: str, message: str, spec: ModelSpec) -> str:
     The same status may be about the model, which the message then names.
     """
     theirs = spec.provider.needs_key and spec.base_url == getattr(spec.provider, "base_url", None)
-    theirs |= isinstance(spec.provider, Cloud)
+    theirs |= isinstance(spec.provider, Cloud | LoginProvider)
     if path not in _NEWER or status not in _NO_SUCH_PATH or theirs or spec.model_id in message:
         return ""
     title, servers = _NEWER[path]
