@@ -9,6 +9,7 @@ import pytest
 
 from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.logins import CLAUDE
+from pytest_upskill.cli import main
 from support.fake_cli import fake_cli
 from support.kit import case, write_skill
 from support.logins import SETUP_TOKEN, at, write_claude_login
@@ -95,6 +96,20 @@ def test_nobody_else_is_asked_on_the_login(
     assert {asked.model for asked in on_login} == {"claude-haiku-5-5"}
     assert {asked.model for asked in server.asked} == {"claude-haiku-5-5", "m", "judge"}
     assert all(SETUP_TOKEN not in asked.content.decode() for asked in server.asked)
+
+
+@needs_bwrap
+def test_a_study_says_that_it_asks_on_a_login(
+    pytester: pytest.Pytester, server: LoopbackServer, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for skill in ("gate", "door"):
+        write_skill(pytester.path / "skills" / skill, [case("Open it.", "gate up", id="a")])
+    words = ["matrix", "skills/gate", "skills/door", "--agent", "claude", "--model", "haiku"]
+    main([*words, "--login", "--runs", "1", "--yes", "--json", "out.json"])
+    assert "Asked on your login, not with a key: claude/haiku" in capsys.readouterr().out
+    assert json.loads(Path("out.json").read_text())["logins"] == ["claude/haiku"]
+    assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
+    without_secrets(pytester.path, SETUP_TOKEN)
 
 
 @needs_bwrap

@@ -22,7 +22,7 @@ from ..errors import InputError, Setting, SettingsError, Spell, Text, shown, spe
 from ..models import Model, ModelSpec
 from ..models.hosted import Hosted
 from ..models.model import Download, ModelName, NamedBy, Progress, price_of
-from ..models.prices import FREE, Price
+from ..models.prices import FREE, ON_A_PLAN, Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..options import FOREVER
 from ..settings import Settings
@@ -129,7 +129,12 @@ class Assembly:
             raise SettingsError("login", "no agent of this run can use one", hint)
         return replace(settings, logins=tuple(dict.fromkeys(labels)))
 
-    def login_note(self, label: str) -> str:
+    def login_line(self, labels: Iterable[str]) -> str:
+        """Who is asked on a login, and where that was found; empty if nobody is."""
+        names = ", ".join(map(self._login_note, labels))
+        return f"on your login, not with a key: {names}; costs {ON_A_PLAN}" if names else ""
+
+    def _login_note(self, label: str) -> str:
         """A subject that is asked on a login, and where that was found."""
         provider = self.specs[label].provider
         assert isinstance(provider, LoginProvider)

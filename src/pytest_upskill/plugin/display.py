@@ -13,7 +13,6 @@ from ..errors import shown
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
-from ..models.prices import ON_A_PLAN
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, wrapped
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
@@ -138,14 +137,6 @@ def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str
             names = one_line(", ".join(bundled), 200)
             lines.append(f"upskill: {agent} has skills of its own in all arms: {names}")
     return [*lines, *([_NO_SANDBOX] if sandbox == "none" else [])]
-
-
-def login_lines(models: Assembly, labels: Sequence[str]) -> list[str]:
-    """Which subjects are asked on a login, and where that was found."""
-    if not labels:
-        return []
-    names = ", ".join(map(models.login_note, labels))
-    return [f"upskill: on your login, not with a key: {names}; costs {ON_A_PLAN}"]
 
 
 def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:

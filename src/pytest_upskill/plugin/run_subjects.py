@@ -19,7 +19,7 @@ from ..skills.case import SandboxNeeds
 from ..skills.case_loading import load_cases
 from ..skills.context import load_for_run
 from ..trials.subject import CHAT, Subject
-from .display import agent_lines, download_bar, login_lines, other_skill_lines, unfit_lines
+from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
 
@@ -159,7 +159,8 @@ class RunSubjects:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
             lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
-        lines += login_lines(self.models, self.settings.logins)
+        if line := self.models.login_line(self.settings.logins):
+            lines.append(f"upskill: {line}")
         if self._has_other_skills:
             lines += other_skill_lines(self.arm_maker.others, self.settings.noise)
         return lines

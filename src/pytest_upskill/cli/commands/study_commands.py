@@ -62,6 +62,7 @@ class StudySession:
     folder: Path  # a temporary one, for changed skills
     free: bool
     notes: list[str]  # trouble with the stored answers
+    logins: tuple[str, ...]  # labels of subjects that are asked on a login
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
 
@@ -101,6 +102,7 @@ class StudySession:
             model_ids={subject.label: name for subject, name in self.subjects.items()},
             tests=(),
             records=(),
+            logins=self.logins,
             interrupted="Ctrl-C" if any(study.interrupted for study in studies) else None,
             studies=tuple(studies),
             versions=versions(),
@@ -122,6 +124,8 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
     models.add_judge(settings)
     settings = models.with_limits(models.use_logins(settings, subjects))
+    if line := models.login_line(settings.logins):
+        screen.text(f"Asked {line}.")
     sizes = {source.label: source.skill.tokens for source in sources}
     models.require_room(settings, subjects, sizes, screen.text)
     models.require_all(settings, subjects, screen.text)
@@ -136,7 +140,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
         try:
             yield StudySession(
                 *(args, sources, subjects, runner, engine, screen, ArmMaker(settings)),
-                *(Path(folder), models.is_free, notes),
+                *(Path(folder), models.is_free, notes, settings.logins),
             )
         finally:
             engine.close()
