@@ -1,6 +1,7 @@
 """Cases by a model: tried before they count, replaced if rejected, split, saved."""
 
 import json
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -20,6 +21,7 @@ from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.fake_models import (
     COLOURS,
+    SECRETS,
     FakeModels,
     Project,
     body,
@@ -188,6 +190,22 @@ def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Proje
     ids = [one.id for one in load_cases(project.skill / "skill_meta.json").require_all()]
     assert "new" in ids
     assert "colour-red" not in ids
+
+
+def test_answers_that_cases_are_chosen_by_do_not_count(project: Project) -> None:
+    """A student that fails when cases are chosen, and passes without the skill from then on."""
+    times = Counter[str]()
+
+    def learns(asked: Asked) -> str:
+        if "lamp" in asked.system:
+            return knows(asked)
+        times[asked.question] += 1
+        words = " ".join(f"lamp {word}" for word in SECRETS.values())
+        return f"Type {words}." if times[asked.question] > 1 else "I do not know."
+
+    _, data = project.taught(FakeModels(student=learns))
+    assert set(times.values()) == {2}
+    assert data["attempts"][0]["held_out"][0]["baseline_rate"] == 1
 
 
 def test_cases_without_signal_are_kept_and_reported(project: Project) -> None:

@@ -20,7 +20,7 @@ from ..results.contrasts import Contrast
 from ..results.run import RunResults
 from ..settings import Score
 from ..stats import LEVEL, Lift, paired_lift
-from ..trials.arm import BASELINE, SKILL, TRACE, Arm
+from ..trials.arm import AGAIN, BASELINE, SKILL, TRACE, Arm
 from ..trials.records import asked_apart
 from ..trials.subject import Subject
 from .case_writing import UsableCase
@@ -339,17 +339,19 @@ def measure(
     students: Mapping[Subject, str] | None = None,
     *,
     trace: str | None = None,
-    only_baseline: bool = False,
+    screening: bool = False,
 ) -> RunResults:
     """All cases on the students; TeachError if one could not be asked.
 
-    With a trace there is one more arm, which has the trace instead of the skill.
+    With a trace there is one more arm, which has the trace instead of the skill. ``screening`` asks
+    without the skill only, in runs of its own: cases that are chosen by their answers would make
+    any skill look good if the same answers counted again.
     """
     checked = with_checks(cases)
     students = run.models.students if students is None else students
     with loaded(draft, run.state.folder) as skill:
         baseline, with_skill = run.models.arms(skill, checked, students)
-        arms = [baseline] if only_baseline else [baseline, with_skill]
+        arms = [replace(baseline, name=AGAIN)] if screening else [baseline, with_skill]
         if trace is not None:
             arms.insert(1, Arm(TRACE, trace))
         results = run.models.evaluate(skill, checked, students, arms)

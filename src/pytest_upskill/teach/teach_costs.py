@@ -76,7 +76,8 @@ def estimate_teaching(
         # The skill before is measured too, if there is one.
         before = int(not drafts or material.start is not None)
         skilled = (settings.attempts + before) * learning + (compared + before) * (cases - learning)
-        for trials, context in ((cases, 0), (skilled, SKILL)):
+        screened = 2 * new_cases  # with those that replace them
+        for trials, context in ((cases + screened, 0), (skilled, SKILL)):
             prompt = QUESTION + context
             calls += _trials(settings, models, trials, prompt, answer, settings.max_turns)
         if material.trace:

@@ -343,7 +343,7 @@ class _Steps:
         """The cases that every student passes in every run without the skill."""
         if not cases:
             return set()
-        results = measure(self.run, draft, cases, only_baseline=True)
+        results = measure(self.run, draft, cases, screening=True)
         failed = {record.case for record in results.records if record.outcome != "passed"}
         return {usable.case.id for usable in cases} - failed
 
