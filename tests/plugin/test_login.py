@@ -99,6 +99,16 @@ def test_nobody_else_is_asked_on_the_login(
 
 
 @needs_bwrap
+@pytest.mark.usefixtures("server")
+def test_no_ini_file_chooses_a_login_in_silence(pytester: pytest.Pytester) -> None:
+    pytester.makeini("[pytest]\nskill_login = true\naddopts = -q --no-header\n")
+    run = run_skills(pytester, "haiku", "--skill-agent", "claude")
+    before, asked, _ = run.screen.partition("...")
+    assert asked
+    assert "by claude on your login" in " ".join(before.split())
+
+
+@needs_bwrap
 def test_a_study_says_that_it_asks_on_a_login(
     pytester: pytest.Pytester, server: LoopbackServer, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -17,6 +17,7 @@ from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT
+from ..trials.trial import Trial
 from .display import fitted_lines
 from .functions import asker_of
 from .items import CaseItem, ItemOfFile, Unrunnable, is_skipped, is_trigger
@@ -336,6 +337,7 @@ def _queries(tests: Sequence[PlannedCase]) -> list[str]:
     turns = [trial.question.task.max_turns for trial in trials if trial.question.task]
     calls = counted(len(trials), "trial" if turns else "call")
     agents = ", ".join(dict.fromkeys(test.agent for test in tests))
+    agents += _on_login(trials)
     each = f" by {agents}, each of up to {counted(max(turns), 'turn')}" if turns else ""
     runs = _range({len(test.trials) for test in tests}, "run")
     return [f"up to {calls} for triggers{each}: {counted(len(tests), 'query')} × {runs}"]
@@ -357,9 +359,15 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     most = counted(len(trials) + judged, "call")
     if by:
         turns = max(trial.question.task.max_turns for trial in trials if trial.question.task)
+        by += _on_login(trials)
         most = f"{counted(len(trials), 'trial')} {by}, each of up to {counted(turns, 'turn')}"
         judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
     return f"up to {most}: {' × '.join(sizes)}{judge}"
+
+
+def _on_login(trials: Iterable[Trial]) -> str:
+    """Said even without a header: the ini file of a project may have chosen it."""
+    return " on your login" if any(trial.question.login for trial in trials) else ""
 
 
 def _range(numbers: Collection[int], word: str) -> str:
