@@ -1,6 +1,7 @@
 """Queries of triggers as tests: which are asked, how they end, and where their records go."""
 
 import json
+import re
 import shlex
 from collections.abc import Sequence
 from pathlib import Path
@@ -74,7 +75,7 @@ def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, worker
     run = run_skills(pytester, model, *ONLY, "-n", workers, "--junitxml", "j.xml")
     assert {**run.outcomes, "deselected": 1} == {"passed": 2, "failed": 2, "deselected": 1}
     assert outcomes(run) == OUTCOMES
-    assert f"-vv '{META}::trigger-let-the-cart-through[{model}]'" in run.screen
+    assert f"trigger-let-the-cart-through[{model}]'" in run.screen
     text = (pytester.path / "j.xml").read_text(encoding="utf-8")
     assert text.count("<testcase ") == 4
     assert text.count('name="upskill"') == 4
@@ -120,7 +121,7 @@ def test_node_ids_failed_ones_and_deselected_ones(pytester: pytest.Pytester, mod
     named.assert_outcomes(passed=1)
     wrong = pytester.runpytest_inprocess(f"{META}::trigger-what-is-2", "--model", model)
     wrong.assert_outcomes(errors=1)
-    wrong.stdout.fnmatch_lines(['*no case *"trigger-what-is-2-2"*'])
+    assert re.search(r'no case .*"trigger-what-is-2-2"', " ".join(wrong.outlines))
     run_skills(pytester, model, *ONLY)
     assert run_skills(pytester, model, "--lf").outcomes == {"failed": 2}
     others = run_skills(pytester, model, *ONLY, f"--deselect={META}::trigger-let")
