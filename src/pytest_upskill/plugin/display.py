@@ -9,7 +9,7 @@ import pytest
 
 from .._util.texts import counted, harmless, one_line
 from ..agents.roster import Roster
-from ..errors import shown
+from ..errors import shown, without_commands
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
@@ -61,9 +61,10 @@ def screen_of(config: pytest.Config) -> Screen:
 
 
 def fitted_lines(config: pytest.Config, lines: Iterable[str]) -> list[str]:
-    """Wrapped, so that no line is wider than the terminal."""
+    """Wrapped, so that no line is wider than the terminal; none begins with a log command."""
     width = screen_of(config).width
-    return [part for line in lines for part in wrapped(line, width, rest="  ")]
+    parts = (part for line in lines for part in wrapped(line, width, rest="  "))
+    return [*map(without_commands, parts)]
 
 
 def send_screen(config: pytest.Config, node: object) -> None:

@@ -8,6 +8,7 @@ from typing import Any, Final, NamedTuple
 import pytest
 
 from .._util.texts import counted, harmless, one_line
+from ..errors import without_commands
 from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import painted_failure
 from ..reports.terminal.layout import TerminalLook, clipped, text_width, unpainted, wrapped
@@ -140,7 +141,8 @@ def _fitted(text: str, look: TerminalLook) -> list[str]:
     lines = text.split("\n")
     if look.verbosity > 1:
         return lines
-    return [part for line in lines for part in wrapped(line, look.width, rest="  ")]
+    parts = (part for line in lines for part in wrapped(line, look.width, rest="  "))
+    return [*map(without_commands, parts)]
 
 
 class BriefSections:
@@ -200,7 +202,7 @@ class BriefSections:
         reporter.write_sep("_", counted(len(self._brief), "more failure"))
         for report in self._brief[: room.brief]:
             for line in self._in_brief(report, look):
-                reporter.write_line(line)
+                reporter.write_line(without_commands(line))
         hidden = len(self._brief) - room.brief
         also = f"{counted(hidden, 'more failure')} not shown. " if hidden > 0 else ""
         words = rerun_of(self._config).words("NODEID")
