@@ -111,6 +111,7 @@ def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
     for name in list(os.environ):
         if name.startswith(PREFIXES) or name in NAMES:
             monkeypatch.delenv(name)
+    monkeypatch.setenv("COLUMNS", "200")  # so that sentences are not wrapped
     # pytester gives each test a home of its own; the embedded model is fetched only once.
     monkeypatch.setenv("XDG_CACHE_HOME", str(CACHE))
 

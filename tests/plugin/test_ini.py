@@ -92,6 +92,7 @@ OF_AGENTS = """
         loop
     skill_sandbox = docker
     skill_image = python:3.13
+    skill_login = true
     skill_with = other
     skill_max_turns = 5
     skill_agents_at_once = 3
@@ -142,6 +143,7 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     pytester.makeini(OF_AGENTS)
     settings = read_settings(pytester.parseconfig())
     assert settings.agents == ("chat", "loop")
+    assert settings.login
     assert (settings.sandbox, settings.image) == ("docker", "python:3.13")
     assert settings.with_skills == (pytester.path / "other",)
     assert (settings.max_turns, settings.agents_at_once) == (5, 3)
