@@ -85,7 +85,7 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
         passed = result.parseoutcomes()["passed"]
         assert passed in (4, 5)
         result.assert_outcomes(passed=passed, errors=10 - passed)
-        message = "m: budget reached (* of *): raise it, or select fewer tests with -k"
+        message = "m: budget reached (* of *): raise it, or select*"
         result.stdout.fnmatch_lines([message])
         again = pytester.runpytest_inprocess(*args)  # stored answers are free: it goes on
         assert again.parseoutcomes()["passed"] > len(server.asked) // 4
@@ -147,7 +147,7 @@ def test_with_workers_frugal_runs_retries_and_a_judge_one_call_per_model_is_over
         args += ["--skill-runs", "3..12", "-n", "4", "--skill-max-tokens", str(most)]
         result = pytester.runpytest_inprocess(*args)
     assert 0.8 * most < dear.charged <= most + sum(dear.dearest.values())
-    reached = "*: budget reached (* of *): raise it, or select fewer tests with -k"
+    reached = "*: budget reached (* of *): raise it, or select*"
     result.stdout.fnmatch_lines([reached])
 
 
@@ -163,7 +163,7 @@ def test_what_was_paid_without_an_answer_counts_and_is_told(pytester: pytest.Pyt
     assert len(server.asked) == 2  # 4,000 of 5,000 tokens
     result.stdout.fnmatch_lines(
         [
-            "m: budget reached (4,000 of 5,000 tokens): raise it, or select fewer tests with -k",
+            "m: budget reached (4,000 of 5,000 tokens): raise it, or select*",
             "m: 2 calls without an answer used 4,000 tokens ($0.004); not in the table.",
         ]
     )
