@@ -12,12 +12,15 @@ import pytest
 
 from pytest_upskill._util.keys import without_keys
 from pytest_upskill.agents import logins
+from pytest_upskill.agents.gateway.forwarding import _stream_error
+from pytest_upskill.agents.gateway.forwarding import why_no_path as why_no_path_at
 from pytest_upskill.agents.logins import CLAUDE, CODEX, Login, LoginRefused
 from pytest_upskill.agents.needs import why_no_path
 from pytest_upskill.agents.roster import Roster
 from pytest_upskill.errors import InputError, ModelError, SettingsError
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
+from pytest_upskill.models.sdk import Upstream
 from pytest_upskill.trials.subject import Subject
 from support.logins import (
     ACCOUNT,
@@ -75,6 +78,10 @@ def test_all_tokens_are_masked_once_they_are_found(tmp_path: Path) -> None:
 def test_no_login_is_found_without_a_token(login: Login, tmp_path: Path) -> None:
     assert login.find(env(tmp_path)) is None
     login.file(env(tmp_path)).write_text('{"OPENAI_API_KEY": "sk-1", "tokens": null}')
+    assert login.find(env(tmp_path)) is None
+    broken = "made-up-1\r\nx: y"  # in two lines, so no header can have it
+    data = {"tokens": {"access_token": broken}, "claudeAiOauth": {"accessToken": broken}}
+    login.file(env(tmp_path)).write_text(json.dumps(data))
     assert login.find(env(tmp_path)) is None
 
 
@@ -239,6 +246,19 @@ def test_a_limit_without_a_time_is_a_limit(reset: str) -> None:
     limit = refusal(CLAUDE, 429, None, **headers)
     assert limit
     assert limit.problem == "the usage limit of your plan is reached"
+
+
+def test_a_limit_within_a_stream_is_one() -> None:
+    soon = (round(time.time()) // 60 + 2 * 1440) * 60
+    error = {"type": "usage_limit_reached", "resets_at": soon}
+    event = {"type": "response.failed", "response": {"error": error}}
+    limit = _stream_error(event, Upstream(CODEX.spec(MINI), CODEX.url, {}, ()))
+    assert limit.used_up
+    assert "it resets at" in limit.problem
+
+
+def test_the_vendor_s_server_is_never_taken_for_an_old_one() -> None:
+    assert why_no_path_at(404, "/responses", "Not Found", CODEX.spec(MINI)) == ""
 
 
 def test_a_refused_token_asks_to_log_in_again() -> None:
