@@ -88,6 +88,7 @@ def test_a_terminal_gets_colours_and_a_pipe_does_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     write_skill(tmp_path / "skills/gate")
+    monkeypatch.setenv("COLUMNS", "80")
     on_terminal = {**os.environ, "TERM": "xterm"}
     shown = run_on_terminal([COMMAND, "list", "skills"], tmp_path, on_terminal, 24)
     assert "\x1b[1mskills/gate\x1b[0m" in shown

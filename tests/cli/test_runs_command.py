@@ -287,7 +287,10 @@ def test_show_prints_the_whole_run_as_json(
     )
 
 
-def test_compare_shows_what_changed(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_shows_what_changed(
+    project: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
     after, before, _ = (run.short for run in runs(project / ".upskill/runs"))
     text = shown(capsys, "compare", "last~1", "last")
     assert re.search(rf"^{before} .*2 skills, 1 model, 24 tests\n{after} ", text), text
