@@ -106,12 +106,13 @@ def slow_imports() -> None:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
     """Hide the keys, servers and settings of the person who runs the tests."""
     for name in list(os.environ):
         if name.startswith(PREFIXES) or name in NAMES:
             monkeypatch.delenv(name)
-    monkeypatch.setenv("COLUMNS", "200")  # so that sentences are not wrapped
+    if request.path.parent.name in ("plugin", "cli"):  # most look for sentences, unwrapped
+        monkeypatch.setenv("COLUMNS", "200")
     # pytester gives each test a home of its own; the embedded model is fetched only once.
     monkeypatch.setenv("XDG_CACHE_HOME", str(CACHE))
 

@@ -115,5 +115,6 @@ def test_errors_name_settings_that_there_are() -> None:
 def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
     assert set(FLAGS) - NAMES == set()
     apart = {"models_folder", "models_file", "first_runs", "gates", "model_outputs"}  # of others
+    apart |= {"logins", "judge_agent"}  # follow from other settings
     apart |= {"csv_file", "benchmark_folder", "transcripts_folder"}  # of pytest-upskill report
     assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart

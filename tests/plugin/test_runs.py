@@ -165,6 +165,7 @@ def test_nothing_else_is_accepted(text: str) -> None:
 
 
 def test_without_a_baseline_there_is_no_verdict_to_wait_for(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate")
     finished = run_skills(pytester, "m", "--skill-no-baseline", "--skill-runs", "3..12")
     assert finished.status == pytest.ExitCode.USAGE_ERROR
     assert "ERROR: --skill-runs 3..12: needs a baseline" in finished.screen

@@ -35,6 +35,11 @@ def project(pytester: pytest.Pytester) -> None:
     pytester.makepyfile(fake=FAKE)
 
 
+@pytest.fixture(autouse=True)
+def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("COLUMNS")
+
+
 def test_v_puts_the_numbers_on_the_line_of_each_test_of_a_skill(pytester: pytest.Pytester) -> None:
     cases = [case(f"{name}?", "gate up", id=name) for name in ("fails", "xfails", "later", "errs")]
     cases[1] |= {"xfail": "too hard"}

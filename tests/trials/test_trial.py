@@ -137,12 +137,15 @@ def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
 
 def test_every_field_is_in_the_key() -> None:
     # A field added later must get a line above; the number of verdicts is in the schema,
-    # the mark in the messages, and neither what is shared nor when it is asked shapes an answer.
-    apart = {"verdicts", "mark", "shared", "renew", "judged_at"}
+    # the mark in the messages, and neither what is shared, nor when it is asked, nor who pays
+    # shapes an answer.
+    apart = {"verdicts", "mark", "shared", "renew", "judged_at", "login"}
     fields = {field.name for field in dataclasses.fields(Question)} - apart
     sent = {"model", "system", "messages", "max_output", "run", "schema"}
     assert fields == sent | {"tools", "steps", "task", "choice"}
-    later = dataclasses.replace(QUESTION, shared=("system",), renew=True, judged_at=7)
+    later = dataclasses.replace(
+        QUESTION, shared=("system",), renew=True, judged_at=7, login="claude"
+    )
     assert later.key == QUESTION.key
 
 
