@@ -59,7 +59,8 @@ def masked_json(value: Any, folder: Path) -> Any:
         case dict():
             return {
                 key: "MASKED"
-                if key in _MASKED_KEYS and member is not None
+                # There is no change of seconds where an answer happened to take none.
+                if key in _MASKED_KEYS and (member is not None or key.startswith("seconds_change"))
                 else masked_json(member, folder)
                 for key, member in value.items()
             }
