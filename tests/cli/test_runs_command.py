@@ -16,7 +16,6 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates
 from support.agent_runs import agent_run
-from support.kit import write_script, write_skill
 from support.made import STARTED, helps, made_record, made_run
 from support.pages import data_of
 
@@ -358,18 +357,6 @@ def test_compare_takes_files_of_other_machines(
     assert "the model was another and is now id-of-haiku" in text
 
 
-def test_files_of_one_name_are_told_apart(
-    project: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    for folder in ("before", "after"):
-        (project / folder).mkdir()
-        (project / folder / "results.json").write_bytes(results_bytes(made_run(cases=12)))
-    text = shown(capsys, "compare", "before/results.json", "after/results.json")
-    names = [line.split("  ")[0] for line in text.splitlines()[:2]]
-    assert names[0].startswith("before")
-    assert names[1].startswith("after")
-
-
 def test_runs_with_nothing_in_common_are_reported(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -443,22 +430,6 @@ def test_a_bad_option_is_a_usage_error(args: list[str], capsys: pytest.CaptureFi
         main(["runs", *args])
     assert caught.value.code == 2
     assert "usage: pytest-upskill runs" in capsys.readouterr().err
-
-
-def test_two_real_runs_are_compared(
-    pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
-) -> None:
-    write_skill(pytester.path / "skills/gate")
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model]
-    pytester.runpytest_inprocess(*args).assert_outcomes(passed=1)
-    write_script(pytester.path / "a.json", knows="No idea.")
-    pytester.runpytest_inprocess(*args).assert_outcomes(failed=1)
-    kept = runs(pytester.path / ".upskill/runs")
-    order = sorted(kept, key=lambda run: run.path.stat().st_mtime_ns)
-    capsys.readouterr()
-    data = json.loads(shown(capsys, "compare", order[0].id, order[1].id, "--json"))
-    assert data["pairs"][0]["change"]["points"] == -1
 
 
 def test_agents_are_listed_by_their_label_and_found_by_their_model(
