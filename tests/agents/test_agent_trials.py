@@ -109,7 +109,7 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
 
     kind = MemoryKind(succeeds)
     skill = SkillCopy.of("gate", folder)
-    answer = carried_out(act, kind, skills=(skill,), tested="gate", setup="make it")
+    answer = carried_out(act, kind, skills=(skill,), tested=("gate",), setup="make it")
     assert isinstance(answer, Answer)
     assert seen == {"SKILL.md": 0o444, "scripts": 0o555, "scripts/open.sh": 0o555}
     (setup_room, _), (room, _) = kind.opened
@@ -336,7 +336,11 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
         replies = [
             await trials.run(
                 trial_question(
-                    "Go.", files=files, setup=setup, skills=skills, tested="gate" if skills else ""
+                    "Go.",
+                    files=files,
+                    setup=setup,
+                    skills=skills,
+                    tested=("gate",) if skills else (),
                 ),
                 ScriptedCall(DONE),
             )

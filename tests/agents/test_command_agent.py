@@ -36,7 +36,7 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     skill = SkillCopy.of("gate", folder)
     script = steps("cat /skills/gate/SKILL.md", "echo open > gate.txt; env; ls -a ~ /")
     with LoopbackServer(script) as server:
-        answer = carried_out(server.url, way, skills=(skill,), tested="gate")
+        answer = carried_out(server.url, way, skills=(skill,), tested=("gate",))
     assert isinstance(answer, Answer)
     assert (answer.text, answer.stop) == ("The gate is open.", "end")
     assert answer.usage == Usage(130, 18, 0)
@@ -68,7 +68,12 @@ def test_an_agent_that_never_names_the_skill_is_told_so(
     script = steps(f"echo {name}" if names_it else "echo nothing")
     with LoopbackServer(script) as server:
         answer = carried_out(
-            server.url, "messages", script=BARE, sandbox="none", skills=(skill,), tested=skill.name
+            server.url,
+            "messages",
+            script=BARE,
+            sandbox="none",
+            skills=(skill,),
+            tested=(skill.name,),
         )
     assert isinstance(answer, Answer)
     assert answer.activity
@@ -84,7 +89,12 @@ def test_without_a_sandbox_a_skill_is_where_its_agent_looks(
     script = steps("cat ~/.agents/skills/gate/SKILL.md")
     with LoopbackServer(script) as server:
         answer = carried_out(
-            server.url, "messages", script=BARE, sandbox="none", skills=(skill,), tested=skill.name
+            server.url,
+            "messages",
+            script=BARE,
+            sandbox="none",
+            skills=(skill,),
+            tested=(skill.name,),
         )
     assert isinstance(answer, Answer)
     assert answer.activity

@@ -128,7 +128,7 @@ def keeper(asked: Asked) -> Said:
 
 def test_a_skill_of_several_files_is_used_in_its_arm_alone(provider: str, tmp_path: Path) -> None:
     gate = SkillCopy.of("gate", skill_in(tmp_path))
-    reply, asked = carried_out(provider, keeper, skills=(gate,), tested="gate")
+    reply, asked = carried_out(provider, keeper, skills=(gate,), tested=("gate",))
     assert isinstance(reply, Answer), reply
     assert (reply.text, reply.stop) == ("The gate is open.", "end")
     (file,) = reply.files
@@ -217,7 +217,7 @@ def test_writes_stay_in_the_sandbox(provider: str, tmp_path: Path) -> None:
         bash("ln -s / root; echo x > root/usr/x; echo x > /skills/gate/new; ls root/work"),
         ("read", {"path": "root/etc/shadow"}),
     )
-    answer = answer_of(provider, once(*calls), skills=(gate,), tested="gate")
+    answer = answer_of(provider, once(*calls), skills=(gate,), tested=("gate",))
     assert not outside.exists()
     assert (tmp_path / "gate/SKILL.md").read_text().endswith(BODY)
     failed = [turn.failed for turn in answer.transcript if turn.kind == "result"]

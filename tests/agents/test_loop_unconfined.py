@@ -41,7 +41,7 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     async def run() -> Reply:
         trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60, spec_of)
         gate = SkillCopy.of("gate", tmp_path / "gate")
-        task = Task("loop", "1", skills=(gate,), tested="gate")
+        task = Task("loop", "1", skills=(gate,), tested=("gate",))
         try:
             return await trials.run(Question("m", "", (("user", "Go."),), 9, 1, task=task), model)
         finally:

@@ -190,6 +190,15 @@ def test_skills_are_told_in_the_order_of_opening(tmp_path: Path) -> None:
     assert shown(recorder_for(gate, boat), LONG, BODY, LONG).activity.opened == ("boat", "gate")
 
 
+def test_of_several_tested_skills_any_counts_and_files_are_told_apart(tmp_path: Path) -> None:
+    gate = installed(tmp_path)
+    boat = installed(tmp_path, "boat", body=LONG, files={"oars.md": "Pull both oars at once."})
+    first = shown(recorder_for(gate, boat), LONG, "Pull both oars at once.").activity
+    assert (first.activated, first.opened, first.read) == (True, ("boat",), ("boat/oars.md",))
+    neither = shown(recorder_for(gate, boat), "Nothing of it.").activity
+    assert (neither.activated, neither.opened) == (False, ())
+
+
 def test_of_calls_side_by_side_the_first_call_opened_first(tmp_path: Path) -> None:
     boat = installed(tmp_path, "boat", body=LONG, files={}, tested=False)
     recorder = recorder_for(installed(tmp_path), boat)

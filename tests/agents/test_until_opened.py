@@ -112,7 +112,7 @@ def tried(
             script=agent,
             prompt=query,
             skills=both(folder),
-            tested="gate",
+            tested=("gate",),
             max_turns=5,
             until_opened=True,
         )
@@ -202,7 +202,9 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
 def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
     skill = SkillCopy("gate", "/skills/gate", "digest")
     question = replace(
-        QUESTION, messages=(("user", query),), task=Task("cli", "1", skills=(skill,), tested="gate")
+        QUESTION,
+        messages=(("user", query),),
+        task=Task("cli", "1", skills=(skill,), tested=("gate",)),
     )
     tools = [{"name": "bash", "description": "Skills: gate." if listed else ""}]
     body = {**GOOD, "messages": [{"role": "user", "content": query}], "tools": tools}

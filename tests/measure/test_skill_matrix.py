@@ -56,7 +56,7 @@ class Answerer:
         assert question.task
         names = [one.name for one in question.task.skills]
         tested = question.task.tested
-        opened = [tested] if tested else []
+        opened = list(tested)
         right = bool(tested)
         if self.spoiler in names and self.spoiler not in opened:
             opened, right = [self.spoiler, *opened], False
@@ -90,14 +90,14 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
         for group in plan.groups
     }
     assert arms["pdf"] == {
-        "pdf alone": ("pdf", ("pdf",)),
-        "no skill, cases of pdf": ("", ()),
-        "pdf with csv": ("pdf", ("csv", "pdf")),
-        "csv without pdf": ("", ("csv",)),
-        "pdf with docs": ("pdf", ("docs", "pdf")),
-        "docs without pdf": ("", ("docs",)),
-        "pdf with all others": ("pdf", ("csv", "docs", "pdf")),
-        "all others without pdf": ("", ("csv", "docs")),
+        "pdf alone": (("pdf",), ("pdf",)),
+        "no skill, cases of pdf": ((), ()),
+        "pdf with csv": (("pdf",), ("csv", "pdf")),
+        "csv without pdf": ((), ("csv",)),
+        "pdf with docs": (("pdf",), ("docs", "pdf")),
+        "docs without pdf": ((), ("docs",)),
+        "pdf with all others": (("pdf",), ("csv", "docs", "pdf")),
+        "all others without pdf": ((), ("csv", "docs")),
     }
     assert [len(group.arms) for group in plan.groups] == [8, 8]
     assert [len(group.cases) for group in plan.groups] == [2, 1]

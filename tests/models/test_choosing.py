@@ -28,7 +28,7 @@ COPIES = tuple(
     SkillCopy.bundled(name, f"---\nname: {name}\ndescription: {text}\n---\nDo it.\n")
     for name, text in DESCRIPTIONS.items()
 )
-ARM = Arm("skill", skills=COPIES, tested="pdf")
+ARM = Arm("skill", skills=COPIES, tested=("pdf",))
 SUBJECT = Subject(CHAT, "m")
 PDF = ("skill", {"name": "pdf"})
 Script = Callable[[Asked], Reply | Fault]

@@ -66,7 +66,7 @@ def test_only_turns_of_agents_use_the_prompt_cache() -> None:
     model: Any = None
     plain = Question("local", "", (("user", "q"),), 10, 3)
     turn = replace(plain, tools=(Tool("bash", "runs", "{}"),))
-    choice = replace(turn, choice=Choice("s", ()))
+    choice = replace(turn, choice=Choice(("s",), ()))
     cached = [LocalModel.extra(model, each)["cache_prompt"] for each in (plain, turn, choice)]
     assert cached == [False, True, False]
 

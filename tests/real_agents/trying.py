@@ -163,7 +163,7 @@ def tried(
         task = Task(
             name,
             skills=tuple(skills),
-            tested=SKILL if skill else "",
+            tested=(SKILL,) if skill else (),
             max_turns=max_turns,
             until_opened=until_opened,
         )

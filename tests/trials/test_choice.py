@@ -11,7 +11,7 @@ from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed, skill_list, skill_tool
 from pytest_upskill.trials.transcript import ToolCall
 
-CHOICE = Choice("pdf", (Listed("docs", "Writes docs."), Listed("pdf", "Reads <PDF> files.")))
+CHOICE = Choice(("pdf",), (Listed("docs", "Writes docs."), Listed("pdf", "Reads <PDF> files.")))
 
 
 def called(*calls: tuple[str, object], text: str = "") -> Answer:
@@ -90,7 +90,7 @@ def test_what_is_no_choice(text: str) -> None:
 
 
 def test_a_skill_may_be_called_none() -> None:
-    choice = Choice("none", (Listed("none", "Does nothing."),))
+    choice = Choice(("none",), (Listed("none", "Does nothing."),))
     assert json.loads(choice.schema)["properties"]["skill"]["enum"] == ["none", "none of them"]
     assert "'none of them'" in choice.by_schema
     one, other = (choice.written_in(Answer(json.dumps({"skill": word}))) for word in choice_words())
@@ -117,4 +117,4 @@ def test_any_call_is_read(name: str, arguments: str) -> None:
 def test_no_key_of_this_process_goes_to_a_server() -> None:
     know("sk-secret-0123456789")
     listed = Listed("pdf", "Needs sk-secret-0123456789 to work.")
-    assert "0123456789" not in Choice("pdf", (listed,)).without_keys().by_schema
+    assert "0123456789" not in Choice(("pdf",), (listed,)).without_keys().by_schema

@@ -92,8 +92,8 @@ def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     case = Case("one", "Go.", files=(("data.txt", "x"),), setup="make it")
     arms = arms_of(skill, Settings(), agents=True)
     base, own = (task_of(case, "loop", arm, Settings()) for arm in arms)
-    assert (base.tested, own.tested) == ("", "gate")
-    assert replace(own, skills=(), tested="") == base
+    assert (base.tested, own.tested) == ((), ("gate",))
+    assert replace(own, skills=(), tested=()) == base
 
 
 def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:

@@ -128,7 +128,7 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
         {"tools": (Tool("bash", "Run a command.", "{}"),)},
         {"steps": (Step("Let me see.", (), ()),)},
         {"task": Task("loop")},
-        {"choice": Choice("pdf", ())},
+        {"choice": Choice(("pdf",), ())},
     ],
 )
 def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
@@ -174,7 +174,7 @@ def test_any_field_of_a_task_changes_the_key(change: dict[str, Any]) -> None:
 def test_where_a_skill_is_does_not_change_the_key() -> None:
     here, there = (
         dataclasses.replace(TASK, skills=(SkillCopy("wick", folder, "d1", ref),), tested=tested)
-        for folder, ref, tested in (("/here", None, "wick"), ("/there", "HEAD", ""))
+        for folder, ref, tested in (("/here", None, ("wick",)), ("/there", "HEAD", ()))
     )
     assert here.content == there.content
 
@@ -194,7 +194,7 @@ def test_keys_of_stored_answers_never_change() -> None:
 def test_the_name_of_an_arm_is_not_in_the_key(agent: str) -> None:
     """The baselines of two plans are the same question."""
     copies = (SkillCopy("wick", "/wick", "d1"),)
-    arms = [Arm(name, "Trim it.", copies, "wick") for name in ("skill", "wick alone")]
+    arms = [Arm(name, "Trim it.", copies, ("wick",)) for name in ("skill", "wick alone")]
     both = trials_of("wick", CASE, Subject(agent, "haiku"), arms, Settings())
     assert [trial.arm for trial in both] == ["skill", "wick alone"]
     assert len({trial.question.key for trial in both}) == 1

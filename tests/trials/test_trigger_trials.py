@@ -69,7 +69,7 @@ def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) ->
     assert (question.system, question.messages) == ("", (("user", "Raise the gate."),))
     assert (task.until_opened, task.max_turns, task.files, task.setup) == (True, 5, (), "")
     assert {one.name for one in task.skills} == {"gate", "boat"}
-    assert task.tested == "gate"
+    assert task.tested == ("gate",)
     assert len({one.question.key for one in trials}) == 4
 
 

@@ -75,7 +75,7 @@ class AgentTrials:
                 replace(
                     skill,
                     skills_folder=agent.skills_folder,
-                    tested=skill.name == task.tested,
+                    tested=skill.name in task.tested,
                 )
                 for skill in staged
             ]

@@ -175,7 +175,7 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    task = Task(agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=_NAME)
+    task = Task(agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=(_NAME,))
     return Question("doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task)
 
 

@@ -165,7 +165,7 @@ class Recorder:
         return self._skill_use.opened
 
     def is_decided(self, before: Collection[str] = ()) -> bool:
-        """Whether it is decided if the tested skill is opened.
+        """Whether it is decided if a tested skill is opened.
 
         It is not opened if others were ``before`` the last reply, which then opened no more.
         """

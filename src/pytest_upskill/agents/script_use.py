@@ -59,7 +59,7 @@ class ScriptUse:
     """Watches the commands of a trial, in order."""
 
     def __init__(self, skill: InstalledSkill) -> None:
-        self._skill = skill
+        self.skill = skill
         self._names = [path for path in skill.files if path not in SKILL_NAMES][:_MOST_FILES]
         self._called = dict[str, list[str]]()  # paths by file name
         for name in self._names:
@@ -158,7 +158,7 @@ class ScriptUse:
 
     @property
     def _skill_name(self) -> str:
-        return posixpath.basename(self._skill.inside)
+        return posixpath.basename(self.skill.inside)
 
     def _path(self, word: str) -> str:
         return posixpath.normpath(posixpath.join(self._last, word))
@@ -174,7 +174,7 @@ class ScriptUse:
     def _at(self, path: str) -> str | None:
         """The file of the skill at a path, wherever an agent has its skills."""
         for name in self._called.get(posixpath.basename(path), ()):
-            if path.endswith((f"/{self._skill_name}/{name}", f"{self._skill.host}/{name}")):
+            if path.endswith((f"/{self._skill_name}/{name}", f"{self.skill.host}/{name}")):
                 return name
             if "$" in path and "/" in name:  # for the skill's folder, or for one in it
                 return name
@@ -188,7 +188,7 @@ class ScriptUse:
         for source in sources:
             below = self._path(source.rstrip("*") or "/").rstrip("/")
             for name in self._names:
-                full = f"{self._skill.inside}/{name}"
+                full = f"{self.skill.inside}/{name}"
                 if self._at(below) == name:
                     relative = posixpath.basename(name)
                 elif full.startswith(f"{below}/"):

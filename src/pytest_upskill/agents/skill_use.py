@@ -9,7 +9,7 @@ import posixpath
 import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Final
@@ -80,8 +80,8 @@ class SkillUse:
         self._by_name: dict[str, set[str]] = {}
         self._named_files: set[str] = set()  # by a call that returned their text
         self._opened_at: dict[str, int] = {}  # skill → number of the call
-        self._tested = next((skill for skill in skills if skill.tested), None)
-        self._script_use = ScriptUse(self._tested) if self._tested else None
+        self._tested = [skill for skill in skills if skill.tested]
+        self._script_uses = [ScriptUse(skill) for skill in self._tested]
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
         self._all_lines, self._shared = texts.all_lines, texts.shared_lines
@@ -126,7 +126,11 @@ class SkillUse:
         for skill in self._skills:
             if re.search(rf"(?<![\w-]){re.escape(skill.name)}(?![\w-])", call.arguments):
                 self._by_name.setdefault(skill.name, set()).update(lines)
-        ran = self._script_use.saw(call, text, failed=failed) if self._script_use else ()
+        ran = {
+            _path(use.skill, path, self._tested)
+            for use in self._script_uses
+            for path in use.saw(call, text, failed=failed)
+        }
         for file in self._files:
             if file.path in ran or posixpath.basename(file.path) not in call.arguments:
                 continue  # a script may print lines of itself
@@ -136,22 +140,22 @@ class SkillUse:
         return lines
 
     def was_given(self, query: Iterable[str]) -> bool:
-        """Whether the first request had the tested skill's text, which then counts as opened.
+        """Whether the first request had the text of a tested skill, which then counts as opened.
 
         Lines of the query and of descriptions don't count.
         """
-        if self._tested is None:
-            return False
         texts = [*query, *(skill.description for skill in self._skills)]
         expected = set[str]().union(*(self._lines_in(text, set()) for text in texts))
-        body = self._bodies[self._tested.name]
+        given = [skill.name for skill in self._tested if self._is_given(skill, expected)]
+        self._opened_at |= dict.fromkeys(given, 0)
+        return bool(given)
+
+    def _is_given(self, skill: InstalledSkill, expected: set[str]) -> bool:
+        body = self._bodies[skill.name]
         unique = body.difference(self._shared, expected)
         letters = _letters(unique & self._given)
         is_telling = _letters(unique) >= ENOUGH * _letters(body)
-        if not (is_telling and letters and letters >= MOST * _letters(unique)):
-            return False
-        self._opened_at[self._tested.name] = 0
-        return True
+        return is_telling and letters > 0 and letters >= MOST * _letters(unique)
 
     @property
     def opened(self) -> tuple[str, ...]:
@@ -160,11 +164,13 @@ class SkillUse:
 
     @property
     def activated(self) -> bool | None:
-        return None if self._tested is None else self._tested.name in self._opened_at
+        return (
+            any(skill.name in self._opened_at for skill in self._tested) if self._tested else None
+        )
 
     @property
     def read(self) -> tuple[str, ...]:
-        """Files of the tested skill besides SKILL.md that the model saw."""
+        """Files of tested skills besides SKILL.md that the model saw."""
         return tuple(
             file.path
             for file in self._files
@@ -173,8 +179,10 @@ class SkillUse:
 
     @property
     def scripts(self) -> tuple[str, ...]:
-        """Files of the tested skill that were run."""
-        return tuple(self._script_use.ran) if self._script_use else ()
+        """Files of tested skills that were run."""
+        return tuple(
+            _path(use.skill, path, self._tested) for use in self._script_uses for path in use.ran
+        )
 
     def _has_opened(self, skill: InstalledSkill) -> bool:
         name = skill.name
@@ -243,7 +251,7 @@ class _SkillTexts:
     """The texts of the skills of a trial."""
 
     bodies: Mapping[str, LineKeys]  # by the name of the skill
-    files: tuple[_SkillFile, ...]  # of the tested skill, besides SKILL.md
+    files: tuple[_SkillFile, ...]  # of the tested skills, besides SKILL.md
     all_lines: LineKeys
     shared_lines: LineKeys  # those that stand in several texts
 
@@ -251,12 +259,22 @@ class _SkillTexts:
 @lru_cache(maxsize=64)
 def _texts_of(skills: tuple[InstalledSkill, ...]) -> _SkillTexts:
     bodies = {skill.name: keys_of(skill.body) for skill in skills}
-    files = tuple(file for skill in skills if skill.tested for file in _files_of(skill))
+    tested = [skill for skill in skills if skill.tested]
+    files = tuple(
+        replace(file, path=_path(skill, file.path, tested))
+        for skill in tested
+        for file in _files_of(skill)
+    )
     times = Counter(
         key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
     )
     shared_lines = frozenset(key for key, number in times.items() if number > 1)
     return _SkillTexts(bodies, files, frozenset(times), shared_lines)
+
+
+def _path(skill: InstalledSkill, path: str, tested: Sequence[InstalledSkill]) -> str:
+    """A file of a tested skill, relative to it; with its name if several are tested."""
+    return path if len(tested) == 1 else f"{skill.name}/{path}"
 
 
 def _files_of(skill: InstalledSkill) -> Iterator[_SkillFile]:

@@ -87,8 +87,8 @@ class Arm:
 
     name: str  # unique in its plan
     text: str | None = None  # in the context of a plain completion
-    skills: tuple[SkillCopy, ...] = ()  # sorted by name, so the tested one has no better place
-    tested: str = ""  # the name of the skill under test; empty where it is not there
+    skills: tuple[SkillCopy, ...] = ()  # sorted by name, so tested ones have no better place
+    tested: tuple[str, ...] = ()  # names of the skills under test; none where they are not there
 
     @cached_property
     def digest(self) -> str:
@@ -113,9 +113,9 @@ def arms_of(
 
     def arm(name: str, text: str, ref: str | None = None) -> Arm:
         if not agents:
-            return Arm(name, text, tested=skill.name)
+            return Arm(name, text, tested=(skill.name,))
         copy = SkillCopy.of(skill.name, skill.file.parent, ref, without)
-        return Arm(name, text, _by_name(*others, copy), skill.name)
+        return Arm(name, text, _by_name(*others, copy), (skill.name,))
 
     if settings.aa:
         return arm(AGAIN, skill.text), arm(SKILL, skill.text)

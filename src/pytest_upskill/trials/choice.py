@@ -48,9 +48,9 @@ class Listed:
 
 @dataclass(frozen=True)
 class Choice:
-    """Skills that a model chooses from, one of which is under test."""
+    """Skills that a model chooses from, some of which are under test."""
 
-    tested: str  # its name
+    tested: tuple[str, ...]  # their names
     skills: tuple[Listed, ...]
 
     @property
@@ -91,7 +91,7 @@ class Choice:
             )
             for skill in self.skills
         ]
-        return Choice(without_keys(self.tested), tuple(listed))
+        return Choice(tuple(map(without_keys, self.tested)), tuple(listed))
 
     def called_in(self, answer: Answer) -> Activity:
         """What a reply with the tool chose. A text that names a skill is no choice."""
@@ -140,12 +140,12 @@ class Choice:
     def _activity(self, opened: list[str], findings: list[str], calls: int) -> Activity:
         once = tuple(dict.fromkeys(opened))
         notes = tuple(dict.fromkeys(findings))
-        return Activity(1, calls, self.tested in once, once, findings=notes)
+        return Activity(1, calls, any(name in once for name in self.tested), once, findings=notes)
 
 
 @lru_cache(maxsize=16)  # one for all queries of a skill
 def choice_of(arm: Arm) -> Choice:
-    """What a model without an agent chooses from: the skills of an arm, one of them tested."""
+    """What a model without an agent chooses from: the skills of an arm."""
     listed = (Listed(skill.name, _description(skill)) for skill in arm.skills)
     return Choice(arm.tested, tuple(listed))
 

@@ -45,10 +45,10 @@ class Activity:
 
     turns: Whole = 0  # replies of the model
     tool_calls: Whole = 0
-    activated: Flag | None = None  # whether it opened the skill under test; None without one
+    activated: Flag | None = None  # whether it opened a skill under test; None without one
     opened: Items[str] = ()  # names of the skills whose SKILL.md it got to see, in order
-    read: Items[str] = ()  # other files of the tested skill that it saw, relative to it
-    scripts: Items[str] = ()  # files of the tested skill that it ran
+    read: Items[str] = ()  # other files of tested skills that it saw, relative to them
+    scripts: Items[str] = ()  # files of tested skills that it ran
     findings: Items[str] = ()  # what was refused or left out, in words
     agents: Items[tuple[str, str]] = ()  # who did it: names and versions
 

@@ -39,12 +39,12 @@ class Task:
     files: tuple[WorkspaceFile, ...] = ()
     setup: str = ""  # a command that runs before the agent
     skills: tuple[SkillCopy, ...] = ()
-    tested: str = ""  # the name of the skill under test; empty in the baseline
+    tested: tuple[str, ...] = ()  # names of the skills under test; none in the baseline
     needs: SandboxNeeds = NO_NEEDS
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
-    until_opened: bool = False  # ends as soon as it is decided whether the tested skill is opened
+    until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
 
     @cached_property
     def content(self) -> str:
@@ -115,7 +115,7 @@ class Question:
         form = [self.schema] if self.schema else []
         form += [repr(part) for part in (self.tools, self.steps) if part]
         form += [self.task.content] if self.task else []
-        form += ["choice", self.choice.tested, self.choice.by_schema] if self.choice else []
+        form += ["choice", *self.choice.tested, self.choice.by_schema] if self.choice else []
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
     @cached_property

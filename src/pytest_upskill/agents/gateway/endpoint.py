@@ -242,7 +242,7 @@ class Endpoint:
             )
 
     def _names_skill(self, raw: bytes) -> bool:
-        """Whether a request names the tested skill outside of the prompt."""
+        """Whether a request names a tested skill outside of the prompt."""
         prompts = {form for _, text in self._question.messages for form in _in_json(text.strip())}
         for name in self._unseen_names:
             remaining = raw
@@ -430,8 +430,9 @@ class Gateway:
 
 
 def _names_of(question: Question) -> tuple[bytes, ...]:
-    """The name of the tested skill as JSON may have it; nothing without a tested skill."""
-    return _in_json(question.task.tested if question.task else "")
+    """The names of the tested skills as JSON may have them."""
+    tested = question.task.tested if question.task else ()
+    return tuple(form for name in tested for form in _in_json(name))
 
 
 def _in_json(text: str) -> tuple[bytes, ...]:

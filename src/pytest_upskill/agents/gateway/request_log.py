@@ -152,7 +152,7 @@ class RequestLog:
         return final
 
     def is_decided(self, pending: LoggedRequest, recorder: Recorder) -> bool:
-        """Whether a request that is about to be sent decides if the tested skill is opened.
+        """Whether a request that is about to be sent decides if a tested skill is opened.
 
         ``recorder`` is a new one, which gets all requests up to there.
         """
