@@ -232,7 +232,7 @@ function OutcomeChips({ address }) {
 function FilterMenu({ address }) {
   const menu = useRef(null);
   const [isOpen, setOpen] = useState(false);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const close = (event) => { if (!menu.current?.contains(event.target)) setOpen(false); };
     addEventListener("pointerdown", close);
     return () => removeEventListener("pointerdown", close);

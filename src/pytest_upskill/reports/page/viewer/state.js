@@ -25,10 +25,12 @@ function go(changes, { replace = false, afresh = false } = {}) {
   dispatchEvent(new Event("addresschange"));
 }
 
+// Listeners are layout effects: what is on the screen listens already, however late a frame is.
+
 // A hook: `const address = useAddress()`, then `address.get("case")`, `address.getAll("model")`.
 function useAddress() {
   const [address, set] = useState(parameters);
-  useEffect(() => {
+  useLayoutEffect(() => {
     const update = () => set(parameters());
     const events = ["hashchange", "popstate", "addresschange"];
     events.forEach((event) => addEventListener(event, update));
@@ -41,7 +43,7 @@ function useAddress() {
 function useKeys(actions) {
   const latest = useRef(actions);
   latest.current = actions;
-  useEffect(() => {
+  useLayoutEffect(() => {
     const press = (event) => {
       const { target } = event;
       const typing = target.closest?.("input, textarea, select, [contenteditable]");
