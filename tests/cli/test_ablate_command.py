@@ -10,6 +10,7 @@ from pytest_upskill.measure.ablation import SHORTER, WHOLE
 from pytest_upskill.results.contrasts import Contrast, Study
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.skill import load_skill
+from support.documentation import ROOT, shows
 from support.kit import case, write_skill
 from support.made_studies import BODY, MODEL, write_pages
 from support.pages import page_words
@@ -75,8 +76,7 @@ def test_the_page_shows_such_a_study(
     monkeypatch.chdir(tmp_path / "page")
     assert main(["ablate", "skills/pages", "--model", MODEL, "--runs", "1"]) == 0
     shown = capsys.readouterr().out
-    page = (Path(__file__).parents[2] / "docs/studies.md").read_text(encoding="utf-8")
-    assert f"```text\n{shown[shown.index('Parts of') :]}```" in page
+    assert shows((ROOT / "docs/studies.md").read_text("utf-8"), shown[shown.index("Parts of") :])
 
 
 def test_references_in_context_are_parts() -> None:

@@ -1,7 +1,6 @@
 """``pytest-upskill matrix``: a whole study of neighbours with our own agent."""
 
 import json
-import re
 from pathlib import Path
 from typing import Any
 
@@ -9,6 +8,7 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.measure.evaluate import Evaluator
+from support.documentation import ROOT, shows
 from support.kit import case, write_skill
 from support.made_studies import MODEL, write_neighbours
 from support.pages import page_words
@@ -119,9 +119,9 @@ def test_the_page_shows_such_a_study(project: Path, capsys: Output) -> None:
     words = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]
     assert main([*words, "--json", "out.json"]) == 1
     shown = capsys.readouterr().out
-    page = (Path(__file__).parents[2] / "docs/studies.md").read_text(encoding="utf-8")
-    text, _ = re.findall(r"^```text\n(.*?)^```", page, re.S | re.M)
-    assert shown[shown.index("What skills") :] == f"{text}written: out.json\n"
+    study, end, _ = shown[shown.index("What skills") :].partition("written: out.json\n")
+    assert end
+    assert shows((ROOT / "docs/studies.md").read_text("utf-8"), study)
     assert verdicts() == {
         "csv with docs-writer": "no change shown",
         "csv with pdf": "no change shown",

@@ -18,3 +18,12 @@ def blocks(language: str) -> Iterator[tuple[str, str]]:
 
 def without_blocks(page: Path) -> str:
     return re.sub(r"^```.*?^```", "", page.read_text(), flags=re.S | re.M)
+
+
+def shows(page: str, output: str) -> bool:
+    """Whether a page has an output as a block; a line ``[…]`` stands for lines left out."""
+    for block in re.findall(r"^```text\n(.*?)^```", page, re.S | re.M):
+        parts = re.split(r"^\[…\]\n", block, flags=re.M)
+        if re.fullmatch(r"(?:.*\n)+?".join(map(re.escape, parts)), output):
+            return True
+    return False

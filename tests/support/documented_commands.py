@@ -15,7 +15,7 @@ from pytest_upskill.results.run_file import results_bytes
 
 from . import wick_models
 from .clouds import login
-from .documentation import ROOT
+from .documentation import ROOT, shows
 from .judges import judge_says
 from .loopback import Asked, LoopbackServer, Reply
 from .made import made_run
@@ -310,7 +310,7 @@ def check_page(name: str, shown: str) -> None:
     """A page shows what was printed; prices and times change, and the page need not."""
     texts = (shown, (ROOT / "docs" / name).read_text())
     printed, page = (re.sub(r"\$[\d.]+|(?<=Took )[\d.]+", "…", text) for text in texts)
-    assert f"```text\n{printed}```" in page, printed
+    assert shows(page, printed), printed
 
 
 RUNNERS_OF_PROGRAMS: dict[str, Runner] = {
