@@ -14,8 +14,8 @@ from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.skills.case_loading import load_cases
-from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
+from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from support.documentation import PAGES, ROOT, blocks, without_blocks
 
 

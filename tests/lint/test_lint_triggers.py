@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.lint import Finding, lint_skill
-from pytest_upskill.skills.trigger_loading import names_skill
+from pytest_upskill.skills.suites.triggers import names_skill
 from support.kit import write_skill
 
 TOPICS = ["gate", "cart", "boat", "bell", "lamp", "rope", "well", "mill", "dock", "barn"]

@@ -11,8 +11,8 @@ from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.models.prices import Price
 from pytest_upskill.settings import Score, Settings
-from pytest_upskill.skills.case_loading import find_cases
 from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.skills.suites.reading import read_suites
 from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import arms_of
 from pytest_upskill.trials.subject import CHAT, Subject
@@ -31,7 +31,7 @@ CASES = [
 @pytest.mark.parametrize("arms", [("baseline", "skill"), ("baseline",)])
 def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequence[str]) -> None:
     skill = load_skill(write_skill(tmp_path / "gate", CASES) / "SKILL.md")
-    file = find_cases(skill.file.parent)
+    file = read_suites(skill.file.parent).path
     assert file
 
     def ask(questions: Sequence[Question]) -> list[Reply]:

@@ -6,11 +6,11 @@ from typing import Any
 
 import pytest
 
-import pytest_upskill.skills.case_loading as cases_module
+import pytest_upskill.skills.suites.json_files as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError, NoCasesError
 from pytest_upskill.skills.case import Case
-from pytest_upskill.skills.case_loading import find_cases, load_cases
+from pytest_upskill.skills.suites.reading import load_cases, read_suites
 from support.kit import case
 
 GATE = case("How do I open the gate?", "gate up")
@@ -314,18 +314,18 @@ def test_a_file_without_cases_is_told_from_a_broken_one(tmp_path: Path, data: An
 
 
 def test_the_first_file_with_cases_is_found(tmp_path: Path) -> None:
-    assert find_cases(tmp_path) is None
+    assert read_suites(tmp_path).path is None
     evals = tmp_path / "evals/evals.json"
     evals.parent.mkdir()
     evals.write_text('[{"query": "q", "should_trigger": true}]')
-    assert find_cases(tmp_path) == evals
+    assert read_suites(tmp_path).path == evals
     own = write(tmp_path, {"metadata": {}, "tests": []})  # as upskill saves it
-    assert find_cases(tmp_path) == own
+    assert read_suites(tmp_path).path == own
     evals.write_text('[{"query": "q", "expected_behavior": ["a"]}]')
-    assert find_cases(tmp_path) == evals
+    assert read_suites(tmp_path).path == evals
     for text in ("[", {"cases": [GATE]}):
         write(tmp_path, text)
-        assert find_cases(tmp_path) == own
+        assert read_suites(tmp_path).path == own
 
 
 # Keys of others in our own form.

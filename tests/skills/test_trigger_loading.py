@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.loaded_cases import BrokenCase, LoadedCases
-from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers, trigger_files
+from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers, trigger_files
 
 Loaded = list[LoadedCases[Case]]
 YES = {"query": "Fill in this form", "should_trigger": True}

@@ -5,8 +5,8 @@ from typing import Any, get_args
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import MOST
-from pytest_upskill.skills import eval_checks, evals
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
+from pytest_upskill.skills.suites import eval_checks, evals
 from pytest_upskill.trials.answer import Answer, AnswerFile, Change, Usage
 from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.skills.case_loading import load_cases
 from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.skills.suites.reading import load_cases
 from support.fake_models import COLOURS, FakeModels, Project, body, case, cases, draft, lines
 from support.kit import write_skill
 

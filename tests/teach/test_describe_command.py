@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill import describe
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
+from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from pytest_upskill.teach.case_file import ids_held_out
 from pytest_upskill.teach.descriptions import read_description
 from pytest_upskill.teach.drafts import draft_of

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill import generate_triggers
-from pytest_upskill.skills.trigger_loading import all_triggers, load_triggers
+from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from support.fake_models import FakeModels, Project, lines, served
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import COMMAND, started

@@ -175,11 +175,15 @@ def _path_in(data: Any, detail: ErrorDetails) -> Location:
     return (*path, last) if detail["type"] == "missing" else tuple(path)
 
 
-def cases_error(file: Path, problems: Sequence[Problem]) -> CasesError:
-    """One error for all problems of a file; its text shows the first few, each with its line."""
-    text = read_file(file).decode("utf-8-sig")
+def cases_error(file: Path, problems: Sequence[Problem], line: int = 1) -> CasesError:
+    """One error for all problems of a file; its text shows the first few, each with its line.
+
+    In a file that is not JSON, it is the given ``line`` for all.
+    """
+    text = read_file(file).decode("utf-8-sig") if file.suffix == ".json" else ""
     shown_problems, hidden = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
-    places = [f"{shown(file)}:{line_of(text, loc)}" for loc, _ in shown_problems]
+    lines_shown = [line_of(text, loc) if text else line for loc, _ in shown_problems]
+    places = [f"{shown(file)}:{number}" for number in lines_shown]
     lines = [f"{json_path(loc)}: {problem}" for loc, problem in shown_problems]
     lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
     if hidden > 0:

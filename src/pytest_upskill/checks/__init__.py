@@ -11,9 +11,11 @@ from .parse import (
     KINDS,
     TAKEN,
     CheckedCase,
+    checked_suite,
     checks_of,
     load_checked_cases,
     parse_checks,
+    runnable_in,
     why_agent,
 )
 from .python_checks import CheckFunction, function_kind, python_kind
@@ -28,6 +30,7 @@ __all__ = [
     "CheckKind",
     "CheckedCase",
     "Combined",
+    "checked_suite",
     "checks_of",
     "function_kind",
     "grade",
@@ -36,6 +39,7 @@ __all__ = [
     "places",
     "python_kind",
     "rubric_of",
+    "runnable_in",
     "spans",
     "walk",
     "why_agent",

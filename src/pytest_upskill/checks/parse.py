@@ -16,8 +16,9 @@ from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case
-from ..skills.case_loading import broken_case, load_cases
-from ..skills.loaded_cases import BrokenCase, LoadedCases
+from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
+from ..skills.suites.reading import load_cases
+from ..skills.suites.suite import Suite
 from .activity_checks import KINDS as ACTIVITY_KINDS
 from .check import AnyCheck, Check, CheckKind, Combined, Text, quoted, walk
 from .code_checks import KINDS as CODE_KINDS
@@ -91,23 +92,36 @@ def why_agent(case: Case, checks: Iterable[AnyCheck]) -> str:
 
 
 def load_checked_cases(
-    file: Path,
+    file: Path, *, folder: Path | None = None, allow_code: bool = False
+) -> LoadedCases[CheckedCase]:
+    """The cases of a JSON file with their checks; CasesError if it can't be read as a whole."""
+    suite = Suite(file, folder or file.parent, (load_cases(file, folder),))
+    return checked_suite(suite, allow_code=allow_code)[0]
+
+
+def checked_suite(
+    suite: Suite,
     registered: Mapping[str, CheckKind] | None = None,
     *,
-    folder: Path | None = None,
     allow_code: bool = False,
     allowed_by: str = "allow_code",
-) -> LoadedCases[CheckedCase]:
-    """The cases of a file with their checks.
+) -> list[LoadedCases[CheckedCase]]:
+    """The cases of a suite with their checks, by file; CasesError if it can't be read as a whole.
 
-    ``registered`` are the kinds of a hook; ``folder`` is the skill's, for its own functions.
+    ``registered`` are the kinds of a hook.
     """
-    registered_kinds = registered or {}
-    python = python_kind(folder or file.parent, allowed=allow_code, allowed_by=allowed_by)
-    kinds = {**KINDS, **kinds_of_skill(folder or file.parent), **registered_kinds, "python": python}
-    return with_checks(
-        load_cases(file, folder), lambda case: checks_of(case, kinds, registered_kinds)
-    )
+    registered_kinds, folder = registered or {}, suite.folder
+    python = python_kind(folder, allowed=allow_code, allowed_by=allowed_by)
+    kinds = {**KINDS, **kinds_of_skill(folder), **registered_kinds, "python": python}
+    return [
+        with_checks(of_file, lambda case: checks_of(case, kinds, registered_kinds))
+        for of_file in suite.require().files
+    ]
+
+
+def runnable_in(suite: Suite) -> list[CheckedCase]:
+    """All cases of a suite with their checks; CasesError if one can't be run."""
+    return [case for of_file in checked_suite(suite) for case in of_file.require_all()]
 
 
 def kinds_of_skill(folder: Path) -> dict[str, CheckKind]:

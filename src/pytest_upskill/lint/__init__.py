@@ -9,11 +9,11 @@ from pathlib import Path
 
 from ..errors import CasesError, NoCasesError, shown
 from ..skills.case import Case
-from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import CASES_NAME
 from ..skills.loaded_cases import LoadedCases
 from ..skills.skill import name_of
-from ..skills.trigger_loading import load_triggers
+from ..skills.suites.reading import read_suites
+from ..skills.suites.suite import Suite
 from .check_rules import check_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
 from .question_rules import duplicate_findings, question_findings, trigger_findings
@@ -29,46 +29,42 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     """
     folder = skill_file.parent
     findings = list(lint_skill_file(skill_file))
-    cases_file = find_cases(folder)
-    if cases_file:
-        findings += _lint_cases(cases_file, folder, judge=judge, lift=lift)
+    suites = read_suites(folder)
+    if suites.cases:
+        findings += _lint_cases(suites.cases, judge=judge, lift=lift)
     else:
         hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
-    triggers = load_triggers(folder)
-    for loaded in triggers:
+    for loaded in suites.triggers:
         findings += _of_file(loaded)
-    findings += trigger_findings(triggers, folder, name_of(skill_file))
+    findings += trigger_findings(suites.triggers, folder, name_of(skill_file))
     return findings
 
 
-def _lint_cases(file: Path, folder: Path, *, judge: bool, lift: float) -> Iterator[Finding]:
-    try:
-        loaded = load_cases(file, folder)
-    except NoCasesError as error:
-        yield replace(finding_of(error, "no-cases"), level="warning")
-        return
-    except CasesError as error:
-        if not error.problems:
-            yield finding_of(error, "cases-invalid")
-        else:
-            source = CasesSource(file)
-            yield from (source.invalid(*problem) for problem in error.problems)
-        return
-    yield from _of_file(loaded)
-    source = CasesSource(file)
-    yield from dict.fromkeys(check_findings(source, loaded.cases, folder, judge))
-    yield from question_findings(source, loaded.cases, lift)
+def _lint_cases(suite: Suite, *, judge: bool, lift: float) -> Iterator[Finding]:
+    if isinstance(suite.error, NoCasesError):
+        yield replace(finding_of(suite.error, "no-cases"), level="warning")
+    elif suite.error:
+        yield from _invalid(suite.path, suite.error)
+    for loaded in suite.files:
+        yield from _of_file(loaded)
+        source = CasesSource(loaded.file)
+        yield from dict.fromkeys(check_findings(source, loaded.cases, suite.folder, judge))
+        yield from question_findings(source, loaded.cases, lift)
+
+
+def _invalid(file: Path, error: CasesError) -> Iterator[Finding]:
+    if not error.problems:
+        yield finding_of(error, "cases-invalid")
+    else:
+        source = CasesSource(file)
+        yield from (source.invalid(*problem) for problem in error.problems)
 
 
 def _of_file(loaded: LoadedCases[Case]) -> Iterator[Finding]:
     """What is wrong with the form of cases or triggers, and repeats among them."""
     for broken in loaded.broken:
-        if broken.error.problems:
-            source = CasesSource(loaded.file)
-            yield from (source.invalid(*problem) for problem in broken.error.problems)
-        else:
-            yield finding_of(broken.error, "cases-invalid")
+        yield from _invalid(loaded.file, broken.error)
     for line, message in loaded.warnings:
         yield Finding(shown(loaded.file), line, "warning", "cases-warning", message)
     yield from duplicate_findings(loaded.file, loaded.cases)

@@ -33,9 +33,9 @@ from ..checks.parse import RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CheckError, Setting
 from ..skills.case import Case
-from ..skills.case_loading import load_cases
 from ..skills.folder import installed_files, read_skill_file
 from ..skills.loaded_cases import LoadedCases
+from ..skills.suites.suite import Suite
 from ..trials.answer import Answer, Usage
 from ..trials.trial import start_files, user_text
 from .finding import CasesSource, Finding, Level
@@ -105,14 +105,17 @@ def _inside(group: WrittenCheck, step: str | int, argument: Any = None) -> Writt
     )
 
 
-def runnable_cases(file: Path, folder: Path) -> LoadedCases[CheckedCase]:
-    """The cases of a file; those are broken that can't run, whatever a conftest.py registers."""
+def runnable_cases(suite: Suite) -> list[LoadedCases[CheckedCase]]:
+    """The cases of a suite; those are broken that can't run, whatever a conftest.py registers.
+
+    CasesError if it can't be read as a whole.
+    """
 
     def parsed(case: Case) -> tuple[AnyCheck, ...]:
         unknown = [name for name, _ in _unregistered(case, list(written_checks(case.expected)))]
-        return _parsed(case, unknown, folder)
+        return _parsed(case, unknown, suite.folder)
 
-    return with_checks(load_cases(file, folder), parsed)
+    return [with_checks(of_file, parsed) for of_file in suite.require().files]
 
 
 def check_findings(

@@ -11,7 +11,7 @@ from ..errors import shown
 from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
 from ..skills.loaded_cases import LoadedCases
-from ..skills.trigger_loading import names_skill
+from ..skills.suites.triggers import names_skill
 from ..stats.power import assumed_kinds, cases_to_find
 from ..trials.trial import lift_sample_of, sample_of
 from .finding import CasesSource, Finding

@@ -7,15 +7,15 @@ from posixpath import normpath
 from typing import Any, Final
 
 from .._util.files import resolved
-from ..errors import InputError, Setting, SettingsError, SkillError, shown
+from ..errors import Setting, SettingsError, SkillError, shown
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.case_files import is_path
-from ..skills.case_loading import find_cases, load_cases
 from ..skills.folder import skill_file
 from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
+from ..skills.suites.reading import read_suites
 from ..trials.arm import Arm, SkillCopy, arms_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
@@ -105,12 +105,8 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
 
 def _own_cases(skill: Skill) -> Sequence[Case]:
     """The cases of a skill's own file; none if it can't be read, which its tests report."""
-    folder = skill.file.parent
-    try:
-        file = find_cases(folder)
-        return load_cases(file, folder).cases if file else ()
-    except InputError:
-        return ()
+    suite = read_suites(skill.file.parent).cases
+    return suite.cases if suite else ()
 
 
 def _answers(expected: Any, depth: int = 0) -> Iterator[str]:

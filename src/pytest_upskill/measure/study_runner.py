@@ -13,14 +13,14 @@ from statistics import fmean, variance
 from typing import Any, Final
 
 from .._util.texts import counted
-from ..checks import CheckedCase, load_checked_cases
+from ..checks import CheckedCase, runnable_in
 from ..checks.grading import ToGrade
 from ..engine.engine import KnownBefore
 from ..results.contrasts import Contrast, Study, StudyArm
 from ..settings import Score, Settings
-from ..skills.case_loading import find_cases, has_cases
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
+from ..skills.suites.reading import read_suites
 from ..stats import LEVEL, Differences, Family, Lift, family_level, paired_lift
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
@@ -58,10 +58,8 @@ class SkillCases:
 
 def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
     """The skill of a SKILL.md with its own cases; InputError if one of its files is broken."""
-    folder, cases_file = file.parent, find_cases(file.parent)
-    cases = tuple[CheckedCase, ...]()
-    if cases_file and has_cases(cases_file):
-        cases = tuple(load_checked_cases(cases_file, folder=folder).require_all())
+    suite = read_suites(file.parent).cases
+    cases = tuple(runnable_in(suite)) if suite and suite.has_cases else ()
     score = score_of(settings.score, [case for case, _ in cases])
     return SkillCases(label, load_for_run(file, settings), cases, score)
 

@@ -31,7 +31,7 @@ from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
 from ..results.summary import SELECTED_BY_OUTCOME
 from ..settings import Settings
-from ..skills.trigger_loading import PREFIX
+from ..skills.suites.triggers import PREFIX
 from ..stats import EVIDENT_RUNS, CasePasses, worsened
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import agents_in

@@ -24,7 +24,7 @@ from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..settings import Settings
-from ..skills.trigger_loading import trigger_files
+from ..skills.suites.triggers import trigger_files
 from .items import link_to
 from .ledger import REFERENCE, Ledger
 from .paths import SkillSource, relative
@@ -60,7 +60,7 @@ def require_own_paths(
         skill_files = [
             skill.skill_file,
             accepted,
-            *([skill.cases_file] if skill.cases_file else []),
+            *([skill.suites.path] if skill.suites.path else []),
         ]
         skill_files += trigger_files(skill.folder)
         other_files += [(f"the skill {skill.label}", path) for path in skill_files]

@@ -16,7 +16,6 @@ from ..models.model import Download, Progress
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, wrapped
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
-from ..skills.case_loading import are_evals
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT
 from .paths import Selected, SkillSource, command_for_cases
@@ -185,11 +184,7 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     """The score of the verdicts, unless it is the pass rate by default."""
     if chosen:
         return [f"upskill: verdict on the {SCORE_WORDS[chosen]}"]
-    evals = [
-        source
-        for source in sources
-        if source.has_cases and are_evals(source.cases_file or source.file)
-    ]
+    evals = [source for source in sources if source.are_evals]
     if not evals:
         return []
     names = one_line(", ".join(source.label for source in evals), 100)

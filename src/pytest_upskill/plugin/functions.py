@@ -20,11 +20,12 @@ from ..errors import InputError
 from ..results.accepted import AcceptedResults, planned_case, read_results, short_digest
 from ..settings import Settings
 from ..skills.case import Case, Role, SandboxNeeds, WorkspaceFile
-from ..skills.case_loading import find_cases, read_messages, sandbox_of
 from ..skills.context import load_for_run
 from ..skills.folder import is_skill, skill_file
 from ..skills.search import find_skills
 from ..skills.skill import Skill
+from ..skills.suites.ours import read_messages, sandbox_of
+from ..skills.suites.reading import read_suites
 from ..trials.answer import Answer, AnswerFile, NoAnswer, joined
 from ..trials.answer_times import outdated
 from ..trials.arm import arms_of
@@ -316,7 +317,7 @@ class MarkedTests:
                 file = _one_skill(folder, path)
                 skill = load_for_run(file, self._run.settings)
                 accepted = read_results(file.parent)
-                needs = sandbox_of(find_cases(file.parent))
+                needs = sandbox_of(read_suites(file.parent).path)
             except InputError as error:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None

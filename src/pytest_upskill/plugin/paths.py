@@ -14,12 +14,11 @@ from .._util.keys import shown_command
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
-from ..skills.case import Case
-from ..skills.case_loading import find_cases, has_cases, how_to_add_cases
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
-from ..skills.loaded_cases import LoadedCases
 from ..skills.search import FoundSkills, SkippedFolder, find_skills, labels_of
-from ..skills.trigger_loading import all_triggers, load_triggers, trigger_files
+from ..skills.suites.ours import how_to_add_cases
+from ..skills.suites.reading import Suites, case_places, read_suites
+from ..skills.suites.triggers import trigger_files
 from .pytest_options import absolute, cli_value
 from .skill_code import SkillArg, code_kept_out, path_of, split_args
 
@@ -36,7 +35,7 @@ class SkillSource:
 
     label: str
     skill_file: Path
-    cases_file: Path | None
+    tests: Path | None = None  # cases to use instead of the skill's own
     picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
     conftests: Path | None = None  # the folder whose conftest files apply
 
@@ -47,48 +46,36 @@ class SkillSource:
     @property
     def file(self) -> Path:
         """The file of its cases, if inside the skill; without cases, that of its triggers."""
-        if self.cases_file is None:
+        path = self.suites.path
+        if path is None:
             return next(iter(trigger_files(self.folder)), self.skill_file)
-        inside = self.cases_file.is_relative_to(self.folder)
-        return self.cases_file if inside else self.skill_file
+        inside = path.is_relative_to(self.folder) and not path.is_dir()
+        return path if inside else self.skill_file
+
+    @cached_property
+    def suites(self) -> Suites:
+        """What the skill is tested with."""
+        return read_suites(self.folder, self.tests)
 
     @property
     def case_folder(self) -> Path:
         """The folder whose files cases name: the skill's, or that of a file elsewhere."""
-        file = self.cases_file
-        if file is None or file.is_relative_to(self.folder):
-            return self.folder
-        return file.parent.parent if file.match(EVALS_NAME) else file.parent
-
-    @cached_property
-    def has_cases(self) -> bool:
-        """Whether there are cases besides triggers."""
-        if self.cases_file is None or not has_cases(self.cases_file):
-            return False
-        # Some forms of triggers are forms of cases, too.
-        return not (is_trigger_file(self.cases_file) and all_triggers(self.triggers))
-
-    @cached_property
-    def triggers(self) -> list[LoadedCases[Case]]:
-        return self.load_triggers()
-
-    @property
-    def has_triggers(self) -> bool:
-        """Whether there is a query, or a mistake to report."""
-        return any(not of_file.is_empty for of_file in self.triggers)
-
-    def load_triggers(self, taken: Collection[str] = ()) -> list[LoadedCases[Case]]:
-        """The triggers of the skill, file by file; ``taken`` are ids of its cases."""
-        return load_triggers(self.folder, self.cases_file, taken)
+        return self.suites.cases.folder if self.suites.cases else self.folder
 
     @property
     def is_tested(self) -> bool:
-        return self.has_cases or self.has_triggers
+        return self.suites.has_cases or self.suites.has_triggers
 
     @property
     def has_own_cases(self) -> bool:
         """Whether the cases are those that the skill comes with."""
-        return self.cases_file == find_cases(self.folder)
+        return self.tests in (None, read_suites(self.folder).path)
+
+    @property
+    def are_evals(self) -> bool:
+        """Whether its cases are in the form of evals.json or a similar one."""
+        suite = self.suites.cases
+        return suite is not None and any(case.is_eval for case in suite.cases)
 
     def wants(self, case: str, label: str, usual: Collection[str]) -> bool:
         """Whether to run a case by an agent on a model; ``usual`` are the labels of the run."""
@@ -230,13 +217,11 @@ def _sources(
     """The sources of arguments by the file that pytest collects."""
     sources: dict[Path, SkillSource] = {}
     for arg in args:
-        own_cases = find_cases(arg.skill_file.parent)
         named = arg.cases_file
-        if own_cases is None and named and is_trigger_file(named):
+        if named and is_trigger_file(named) and not case_places(arg.skill_file.parent):
             named = None  # the usual file of a skill that has no other
-        cases_file = tests_file or named or own_cases
         picks = () if arg.case is None else ((arg.case, arg.label),)
-        source = SkillSource(labels[arg.skill_file], arg.skill_file, cases_file, picks)
+        source = SkillSource(labels[arg.skill_file], arg.skill_file, tests_file or named, picks)
         if earlier := sources.get(source.file):
             both = earlier.picks and source.picks
             source = replace(source, picks=earlier.picks + source.picks if both else ())

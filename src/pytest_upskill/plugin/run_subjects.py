@@ -16,7 +16,6 @@ from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.case import SandboxNeeds
-from ..skills.case_loading import load_cases
 from ..skills.context import load_for_run
 from ..trials.subject import CHAT, Subject
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
@@ -71,7 +70,7 @@ class RunSubjects:
         self.arm_maker = ArmMaker(settings)
         # For agents, and where a model chooses a skill.
         self._has_other_skills = bool(self.agents) or any(
-            source.has_triggers for source in selected.all
+            source.suites.has_triggers for source in selected.all
         )
         if self._has_other_skills:
             self.arm_maker.require_apart(source.skill_file for source in selected.all)
@@ -125,7 +124,7 @@ class RunSubjects:
             return
         for source in sources:
             with suppress(InputError):  # which collection reports
-                if source.has_cases:
+                if source.suites.has_cases:
                     sizes[source.label] = load_for_run(source.skill_file, self.settings).tokens
         self.models.require_room(
             self.settings, subjects, sizes, lambda line: tell(f"upskill: {line}")
@@ -185,7 +184,7 @@ def _prepare_sandbox(
     from ..agents.sandboxes.sandbox import SandboxError
 
     sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
-    needs = {source.label: _needs_of(source) for source in sources if source.has_cases}
+    needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
     require_allowed(needs, settings)
     if settings.cluster:
         return sandbox
@@ -235,9 +234,6 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run."""
-    try:
-        cases = load_cases(source.cases_file or source.file, source.case_folder).cases
-    except InputError:  # which collection reports
-        return []
-    picked = dict(source.picks)
+    suite, picked = source.suites.cases, dict(source.picks)
+    cases = suite.cases if suite else []
     return [case.sandbox for case in cases if not case.skip and (not picked or case.id in picked)]

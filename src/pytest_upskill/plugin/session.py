@@ -194,7 +194,7 @@ class SkillSession:
             self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
         )
         lines += batch_lines(subjects.models, self.settings)
-        has_triggers = any(source.has_triggers for source in sources)
+        has_triggers = any(source.suites.has_triggers for source in sources)
         unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.has_agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")

@@ -15,8 +15,8 @@ from ..checks import (
     KINDS,
     AnyCheck,
     CheckedCase,
+    checked_suite,
     checks_of,
-    load_checked_cases,
     rubric_of,
     why_agent,
 )
@@ -26,10 +26,10 @@ from ..errors import InputError, SettingsError, printable, shown
 from ..results.accepted import NOTHING_ACCEPTED, read_results
 from ..settings import Settings
 from ..skills.case import Case
-from ..skills.case_loading import broken_case
 from ..skills.context import load_for_run
-from ..skills.loaded_cases import BrokenCase, LoadedCases
+from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.skill import Skill
+from ..skills.suites.suite import Suite
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, Subject
@@ -113,12 +113,14 @@ class SkillFile(pytest.File):
         faults = [(fault.line, fault.message) for fault in skill.warnings]
         self._warn(skill.file, faults, skill.warnings[0].code if faults else "")
         loaded, refused = list[LoadedCases[CheckedCase]](), list[pytest.Item]()
-        if self.source.has_cases:
+        suites = self.source.suites
+        if suites.cases and not suites.cases.is_empty:
             try:
-                loaded.append(self._load_cases())
+                loaded += self._checked(suites.cases)
             except InputError as error:  # queries may be asked all the same
                 refused = [Unrunnable.make(self, message_of(error, self.config))]
-        loaded += self._load_triggers(loaded)
+        for triggers in suites.triggers:
+            loaded.append(with_checks(triggers, lambda case: checks_of(case, KINDS, {})))
         self._take(skill, loaded, all_known=not refused)
         items = [item for of_file in loaded for item in self._of_file(skill, of_file)]
         kind = "query" if all(case.is_trigger for case in self.cases) else "case"
@@ -189,31 +191,24 @@ class SkillFile(pytest.File):
 
     @property
     def _cases_file(self) -> Path:
-        return self.source.cases_file or self.path
+        return self.source.suites.path or self.path
 
-    def _load_cases(self) -> LoadedCases[CheckedCase]:
-        loaded = load_checked_cases(
-            self._cases_file,
+    def _checked(self, suite: Suite) -> list[LoadedCases[CheckedCase]]:
+        """The cases of a suite that can run; InputError if there is none."""
+        loaded = checked_suite(
+            suite,
             registered_checks(self.ihook, self.config),
-            folder=self.source.case_folder,
             allow_code=self.run.settings.allow_code,
             allowed_by=spell("allow_code"),
         )
         agents = {subject.agent for subject in self.run.subjects.by_label.values()}
         if agents != {CHAT}:
-            self.for_agents = {case.id for case, checks in loaded.cases if why_agent(case, checks)}
+            cases = [checked for of_file in loaded for checked in of_file.cases]
+            self.for_agents = {case.id for case, checks in cases if why_agent(case, checks)}
         settings, asks = self.run.settings, self.run.asks
         return _only_runnable(
             loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
         )
-
-    def _load_triggers(
-        self, loaded: Sequence[LoadedCases[CheckedCase]]
-    ) -> Iterator[LoadedCases[CheckedCase]]:
-        taken = [case.id for of_file in loaded for case, _ in of_file.cases]
-        taken += [case.name for of_file in loaded for case in of_file.broken]
-        for triggers in self.source.load_triggers(taken):
-            yield with_checks(triggers, lambda case: checks_of(case, KINDS, {}))
 
     def _warn(self, file: Path, problems: Sequence[tuple[int, str]], kind: str = "") -> None:
         """Make one warning of all problems of a file, and of all files with such a first problem.
@@ -266,7 +261,7 @@ def _known_cases(case: str, names: Sequence[str]) -> str:
 
 def require_judge(sources: Sequence[SkillSource]) -> None:
     """One error for all skills, if none of several can be tested without a judge."""
-    has_triggers = any(source.has_triggers for source in sources)
+    has_triggers = any(source.suites.has_triggers for source in sources)
     if len(sources) > 1 and not has_triggers and all(map(_needs_judge, sources)):
         problem = f"all cases of these {len(sources):,} skills need a judge"
         raise SettingsError("judge", problem, _NAME_ONE)
@@ -274,16 +269,15 @@ def require_judge(sources: Sequence[SkillSource]) -> None:
 
 def _needs_judge(source: SkillSource) -> bool:
     """Whether every case has a rubric; False if the file has other problems to report."""
+    suite = source.suites.cases
     try:
-        loaded = load_checked_cases(source.cases_file or source.file, folder=source.case_folder)
+        loaded = checked_suite(suite) if suite else []
     except InputError:
         return False
-    judged = _with_rubric(loaded)
-    return bool(judged) and not loaded.broken and len(judged) == len(loaded.cases)
-
-
-def _with_rubric(loaded: LoadedCases[CheckedCase]) -> list[Case]:
-    return [case for case, checks in loaded.cases if rubric_of(checks).texts]
+    cases = [checked for of_file in loaded for checked in of_file.cases]
+    is_broken = any(of_file.broken for of_file in loaded)
+    judged = [case for case, checks in cases if rubric_of(checks).texts]
+    return bool(judged) and not is_broken and len(judged) == len(cases)
 
 
 def _why_not(
@@ -310,18 +304,27 @@ def _why_not(
 
 
 def _only_runnable(
-    loaded: LoadedCases[CheckedCase],
+    loaded: Sequence[LoadedCases[CheckedCase]],
     why_not: Callable[[Case, Sequence[AnyCheck]], tuple[Location, str] | None],
-) -> LoadedCases[CheckedCase]:
-    """Without cases that can't run; if no other can either, that is one error for the file."""
+) -> list[LoadedCases[CheckedCase]]:
+    """Without cases that can't run; if no other can either, that is one error for the suite."""
     refused = {
-        case.place: (case, problem)
-        for case, checks in loaded.cases
+        case.id: (of_file.file, case, problem)
+        for of_file in loaded
+        for case, checks in of_file.cases
         if (problem := why_not(case, checks))
     }
-    if refused and len(refused) == len(loaded.cases):
-        raise cases_error(loaded.file, [next(iter(refused.values()))[1]])
-    return loaded.only(
-        [checked for checked in loaded.cases if checked[0].place not in refused],
-        [broken_case(loaded.file, case, [problem]) for case, problem in refused.values()],
-    )
+    if refused and len(refused) == sum(len(of_file.cases) for of_file in loaded):
+        file, case, problem = next(iter(refused.values()))
+        raise cases_error(file, [problem], case.line)
+    return [
+        of_file.only(
+            [checked for checked in of_file.cases if checked[0].id not in refused],
+            [
+                broken_case(of_file.file, case, [refused[case.id][-1]])
+                for case, _ in of_file.cases
+                if case.id in refused
+            ],
+        )
+        for of_file in loaded
+    ]

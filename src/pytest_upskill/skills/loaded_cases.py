@@ -9,20 +9,10 @@ from typing import Any, Final, Generic, TypeVar
 from .._util.json_forms import Location, Problem, cases_error
 from .._util.texts import digest, joined_words, slug_words
 from ..errors import CasesError
+from .case import Case
 
 C = TypeVar("C", covariant=True)
 D = TypeVar("D")
-
-
-class Unknown:
-    """The keys of a file that are not read, each with its first place."""
-
-    def __init__(self) -> None:
-        self.places: dict[str, Location] = {}
-
-    def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
-        if value not in (None, "", [], {}):  # else nothing is ignored
-            self.places.setdefault(inside + key, (*place, key))
 
 
 @dataclass(frozen=True)
@@ -49,6 +39,7 @@ class LoadedCases(Generic[C]):
     cases: tuple[C, ...]
     broken: tuple[BrokenCase, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()  # lines and messages
+    written: tuple[dict[str, Any], ...] = ()  # the runnable ones as skill_meta.json would say them
 
     @classmethod
     def of(
@@ -85,7 +76,12 @@ def broken(
     if shared:
         raise cases_error(file, shared)
     number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-    return BrokenCase(name or f"case-{number}", place, line, cases_error(file, problems))
+    return BrokenCase(name or f"case-{number}", place, line, cases_error(file, problems, line))
+
+
+def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
+    """A case that can't be run; CasesError if the file's defaults are wrong."""
+    return broken(file, case.line, case.place, problems, case.id)
 
 
 def _in_order(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:

@@ -10,12 +10,12 @@ from .._util import grouped
 from .._util.files import read_file
 from .._util.json_forms import cases_error
 from .._util.texts import digest, one_line
-from ..checks import CheckedCase, load_checked_cases, rubric_of, why_agent
+from ..checks import CheckedCase, rubric_of, runnable_in, why_agent
 from ..errors import CasesError, SettingsError
 from ..skills.case import Case
-from ..skills.case_loading import find_cases, has_cases
-from ..skills.evals import is_trigger
 from ..skills.folder import CASES_NAME
+from ..skills.suites.evals import is_trigger
+from ..skills.suites.reading import read_suites
 from ..trials.trial import lift_sample_of, start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
 
@@ -43,10 +43,10 @@ def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
 
     ``agents``: whether all students are agents.
     """
-    file = find_cases(folder)
-    if file is None or (file.name != CASES_NAME and not has_cases(file)):
+    suite = read_suites(folder).cases
+    if suite is None or (suite.path.name != CASES_NAME and not suite.has_cases):
         return CaseFile()
-    loaded = load_checked_cases(file, folder=folder).require_all() if has_cases(file) else []
+    file, loaded = suite.path, runnable_in(suite) if suite.has_cases else []
     unfit = _unfit_for_agents(loaded) if agents else _only_for_agents(loaded)
     if problems := [(case.place, problem) for case, problem in unfit]:
         raise cases_error(file, problems)

@@ -20,7 +20,8 @@ from ..errors import CasesError, InputError, Setting, TeachError
 from ..skills.case import OPENS, STAYS_CLOSED, Case
 from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, load_skill
-from ..skills.trigger_loading import TRIGGERS_NAME, all_triggers, load_triggers
+from ..skills.suites.reading import read_suites
+from ..skills.suites.triggers import TRIGGERS_NAME
 from .case_writing import Author, Cases, Missing, Rejected, UsableCase, require_different
 from .drafts import draft_of
 from .outcome import Attempt, Taught
@@ -211,10 +212,10 @@ def _material(skill: Skill, messages: Material) -> Material:
 
 def read_queries(folder: Path) -> tuple[Case, ...]:
     """All queries of a skill, wherever they are; CasesError if one can't be read."""
-    loaded = load_triggers(folder)
-    for broken in (case for of_file in loaded for case in of_file.broken):
+    suites = read_suites(folder)
+    for broken in (case for of_file in suites.triggers for case in of_file.broken):
         raise broken.error
-    return all_triggers(loaded)
+    return suites.all_triggers
 
 
 def _growable_file(folder: Path) -> Path:

@@ -19,10 +19,11 @@ from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
 from ...skills.case import EDIT_ME
 from ...skills.example_cases import example_file
-from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, cases_files, is_skill, skill_file
+from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, is_skill, skill_file
 from ...skills.named_skill import DEFAULT_SKILLS, require_text
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
+from ...skills.suites.reading import case_places
 from ...skills.upskill_config import read_config
 from ..first_model import embedded_model, model_of_key
 from ..project import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
@@ -215,7 +216,7 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
 
 def _plan_cases(plan: _Plan, file: Path) -> None:
     usual = file.parent / CASES_NAME
-    if files := [*cases_files(file.parent), *([usual] if os.path.lexists(usual) else [])]:
+    if files := [*case_places(file.parent), *([usual] if os.path.lexists(usual) else [])]:
         about = f"{_KEPT}, with examples to edit" if _has_examples(files[0]) else _KEPT
         plan.entries.append(_PlannedFile(files[0], about, has_cases=True))
         return

@@ -21,13 +21,12 @@ from ...results.arm_comparison import unit_of
 from ...results.history import KeptRow, newest
 from ...settings import Score
 from ...skills.case import Case
-from ...skills.case_loading import find_cases
 from ...skills.context import FilesOnDisk
 from ...skills.folder import SKILL_NAMES, contents_of
 from ...skills.references import files_named
 from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lines
 from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
-from ...skills.trigger_loading import all_triggers, load_triggers
+from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
 from ..project import find_skill, ini_paths, runs_folder
@@ -181,11 +180,11 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
     except OSError as error:
         unreadable = SkillError(file, f"unreadable: {error}")
         return replace(broken, errors=_listed_errors([unreadable]))
-    cases_file, cases = find_cases(folder), list[Case]()
+    suites, cases = read_suites(folder), list[Case]()
+    cases_file = suites.path
     try:
-        if cases_file:
-            loaded = runnable_cases(cases_file, folder)
-            cases = [case for case, _ in loaded.cases]
+        for loaded in runnable_cases(suites.cases) if suites.cases else ():
+            cases += [case for case, _ in loaded.cases]
             errors += [case.error for case in loaded.broken]
     except NoCasesError:
         cases_file = None
@@ -208,7 +207,7 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
         files=files,
         cases_file=shown(cases_file) if cases_file else None,
         cases=tuple(ListedCase(case.id, case.input) for case in cases),
-        queries=len(all_triggers(load_triggers(folder))),
+        queries=len(suites.all_triggers),
         results=tuple(results),
         errors=_listed_errors(errors),
     )

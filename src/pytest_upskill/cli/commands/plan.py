@@ -20,8 +20,8 @@ from ...results.history import KeptRow, newest
 from ...results.run_file import read_run
 from ...results.summary import case_words
 from ...settings import MOST_RUNS
-from ...skills.case_loading import find_cases, has_cases
 from ...skills.search import labels_of
+from ...skills.suites.reading import read_suites
 from ...stats import shared_level
 from ...stats.power import (
     ASSUMED_BASELINE,
@@ -117,11 +117,11 @@ def _kept_rows(label: str) -> dict[str, KeptRow]:
 
 def _present_cases(folder: Path) -> int:
     """Those that a lift counts; none without a file of cases."""
-    file = find_cases(folder)
-    if not file or not has_cases(file):
+    suite = read_suites(folder).cases
+    if not suite or not suite.has_cases:
         return 0
-    loaded = runnable_cases(file, folder)
-    return len({lift_sample_of(case) for case, _ in loaded.cases if case.skip is None})
+    cases = [case for of_file in runnable_cases(suite) for case, _ in of_file.cases]
+    return len({lift_sample_of(case) for case in cases if case.skip is None})
 
 
 def _planned(args: argparse.Namespace, kept: KeptRow | None, cases: int, models: int) -> LiftPlan:

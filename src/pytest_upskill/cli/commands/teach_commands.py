@@ -12,8 +12,8 @@ from typing import Any, Final
 from ..._util.json_forms import json_values
 from ...errors import InputError, Spell, TeachError, shown
 from ...settings import Settings
-from ...skills.case_loading import find_cases, has_cases
 from ...skills.folder import skill_file
+from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import UpskillConfig
 from ...teach.descriptions import describe_skill
 from ...teach.outcome import Taught, report_lines
@@ -132,9 +132,10 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_cases(args: argparse.Namespace) -> tuple[str, int]:
-    file = find_cases(skill_file(find_skill(args.skill, os.environ)).parent)
-    if file and has_cases(file) and args.add is None:
-        raise InputError(shown(file), "this skill has cases already", "Add more with --add N.")
+    suite = read_suites(skill_file(find_skill(args.skill, os.environ)).parent).cases
+    if suite and suite.has_cases and args.add is None:
+        problem = "this skill has cases already"
+        raise InputError(shown(suite.path), problem, "Add more with --add N.")
     if args.add is not None:
         args.cases, args.spell = args.add, _with_add(args.spell)
     # Cases can be written without students, whatever is configured.

@@ -20,15 +20,15 @@ import pytest
 from ..._util.files import user_cache
 from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless, one_line
-from ...checks import load_checked_cases, rubric_of
+from ...checks import checked_suite, rubric_of
 from ...engine.store import FILE_NAME, FOLDER
 from ...errors import InputError, shown
 from ...measure.estimate import ANSWER, QUESTION, Calls, Estimate, estimate_of
 from ...models.prices import FREE, PriceOf
-from ...skills.case_loading import find_cases, has_cases
 from ...skills.example_cases import example_cases, example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, TOOL_FOLDERS, skill_file
 from ...skills.skill import load_skill
+from ...skills.suites.reading import read_suites
 from ...teach.teach_models import TeachModels
 from ...teach.teach_run import Declined, TeachContext
 from ...teach.teach_settings import TeachSettings, command_words
@@ -64,8 +64,7 @@ def add_try_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_try(args: argparse.Namespace) -> tuple[str, int]:
     file = find_one_skill(args.skill, os.environ, "try")
-    cases = find_cases(file.parent)
-    is_ready = bool(cases and has_cases(cases))
+    is_ready = read_suites(file.parent).has_cases
     model = named_model(args.model) if args.model else None
     model = model or first_model(os.environ, writes_cases=not is_ready)
     writes = not is_ready and not model.is_embedded
@@ -220,10 +219,12 @@ def cases_in_time(tokens: int) -> tuple[int, float]:
 
 def _are_judged(folder: Path, quantify: Callable[[Iterable[bool]], bool]) -> bool:
     """Whether ``any`` or ``all`` of a skill's cases have rubrics."""
+    suite = read_suites(folder).cases
     try:
-        cases = load_checked_cases(find_cases(folder) or folder, folder=folder).cases
+        loaded = checked_suite(suite) if suite else []
     except InputError:  # which the run reports
         return False
+    cases = [case for of_file in loaded for case in of_file.cases]
     return bool(cases) and quantify(bool(rubric_of(checks).texts) for _, checks in cases)
 
 

@@ -7,7 +7,7 @@ from statistics import fmean
 
 from ..._util.texts import counted, dollars, one_line, whole
 from ...results.summary import checks_of
-from ...skills.trigger_loading import ACTIVATED
+from ...skills.suites.triggers import ACTIVATED
 from ...trials.records import Record
 from ..numbers import short
 from .layout import Marks

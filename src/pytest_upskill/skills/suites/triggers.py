@@ -11,14 +11,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.json_forms import FormError, Location, Problem
-from .._util.texts import as_read, digest, guess, slug
-from ..errors import CasesError, NoCasesError, shown
-from .case import OPENS, STAYS_CLOSED, Case
-from .case_loading import MAX_CASES_BYTES, ignored_keys, lines_of, read_cases_json
-from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_typo, usable_id
-from .folder import cases_files, is_trigger_file
-from .loaded_cases import BrokenCase, LoadedCases, Unknown, broken, numbered
+from ..._util.json_forms import FormError, Location, Problem
+from ..._util.texts import as_read, digest, guess, slug
+from ...errors import CasesError, NoCasesError, shown
+from ..case import OPENS, STAYS_CLOSED, Case
+from ..folder import cases_files, is_trigger_file
+from ..loaded_cases import BrokenCase, LoadedCases, broken, numbered
+from .evals import TRIGGER_LISTS, entries_of_others, is_trigger
+from .json_files import Unknown, ignored_keys, is_typo, lines_of, read_cases_json, usable_id
 
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
 PREFIX: Final = "trigger-"  # of all ids
@@ -91,7 +91,7 @@ def _load(file: Path) -> LoadedCases[Case]:
     """The queries of a file; ids are as written, or empty."""
     alone = is_trigger_file(file)
     try:
-        text, data = read_cases_json(file, MAX_CASES_BYTES, _HOW_TO_WRITE)
+        text, data = read_cases_json(file, _HOW_TO_WRITE)
         entries = list(_entries(data) if alone else _beside_cases(data))
         if alone and not entries and file.match(TRIGGERS_NAME):
             problem = "no queries" if data in ([], {}) else "no list of queries"

@@ -3,10 +3,10 @@
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
-from .._util.json_forms import Location, Problem
-from .._util.texts import guess
-from .case_files import path_in
-from .loaded_cases import Unknown
+from ..._util.json_forms import Location, Problem
+from ..._util.texts import guess
+from ..case_files import path_in
+from .json_files import Unknown
 
 _RUBRICS: Final = (
     "assertions",

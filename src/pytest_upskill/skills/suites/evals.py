@@ -4,24 +4,17 @@ Their keys become those of skill_meta.json where the meaning is plain. Other key
 told in one warning for the file.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from difflib import get_close_matches
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
-from pydantic import BaseModel
-
-from .._util.json_forms import FormError, Location, Problem
-from .._util.texts import slug
-from .case_files import files_of
-from .case_forms import CaseForm, ContextForm, DefaultsForm, is_good_id, is_good_tag
+from ..._util.json_forms import FormError, Location, Problem
+from ..._util.texts import slug
+from ..case_files import files_of
+from ..case_forms import is_good_tag
 from .eval_checks import EXPECTING, TEXTS, expected_checks, together, whole_output
-from .loaded_cases import Unknown
+from .json_files import Entries, Unknown, usable_id
 
-TRIGGERS_ARE_NO_CASES: Final = (
-    "only queries of triggers (should_trigger), and no cases; "
-    'write evals with a "prompt" and an "expected_output"'
-)
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
 LISTS: Final = ("evals", "test_cases", "scenarios")  # where foreign files keep their cases
@@ -33,25 +26,7 @@ SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
 )
-_OF_FILE: Final = SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
-
-
-_SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
-
-
-class Entries(NamedTuple):
-    """The cases of a file as written, each with its path."""
-
-    places: list[Location]
-    written: list[Any]
-
-    @classmethod
-    def of(cls, root: Location, written: Sequence[Any]) -> "Entries":
-        return cls([(*root, number) for number in range(len(written))], list(written))
-
-
-def is_typo(key: str, keys: Iterable[str]) -> bool:
-    return bool(get_close_matches(key, list(keys), n=1, cutoff=_SIMILAR))
+OF_FILE: Final = SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
 
 
 def is_trigger_set(entries: Sequence[Any]) -> bool:
@@ -102,7 +77,7 @@ def _looks_own(entry: Mapping[str, Any]) -> bool:
 def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
     """Note the keys beside the cases that are not read."""
     if isinstance(data, dict) and entries.written and entries.places[0]:
-        read = {entries.places[0][0], *_OF_FILE}
+        read = {entries.places[0][0], *OF_FILE}
         for key in data.keys() - read:
             if not key.startswith(("_", "$")):
                 unknown.add((), key, data[key])
@@ -110,7 +85,7 @@ def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
 
 def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
     """A foreign case in our own form; FormError if it can't be run."""
-    entry = _object(entry, place)
+    entry = object_of(entry, place)
     key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
     read = {key, "id", "expected", "files", "tags", "group", "context", "verifiers"}
     for unread in entry.keys() - read - {*NAMES, *EXPECTING} - SILENT:
@@ -151,62 +126,7 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     }
 
 
-def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
-    """A case in our own form, with foreign keys translated; typos stay, to be reported."""
-    entry = _object(entry, place)
-    fields, problems = CaseForm.model_fields, list[Problem]()
-    case = {key: value for key, value in entry.items() if key in fields}
-    if isinstance(case.get("context"), dict):
-        case["context"] = known_part(
-            ContextForm, case["context"], (*place, "context"), unknown, "context."
-        )
-    for key in (key for key in entry if key not in fields):
-        if key in QUESTIONS and "input" not in entry:
-            case["input"] = entry[key]
-        elif key == "files" and "context" not in entry:
-            case["context"] = {"files": entry[key]}
-        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT:
-            continue
-        elif is_typo(key, fields):
-            case[key] = entry[key]
-        else:
-            unknown.add(place, key, entry[key])
-    if case.get("id") is None:
-        case["id"] = usable_id(entry, *NAMES)
-    context = case.get("context")
-    files = context.get("files") if isinstance(context, dict) else None
-    if isinstance(files, list) and any(isinstance(file, dict) for file in files):
-        files_place = (*place, *(("files",) if "context" not in entry else ("context", "files")))
-        case["context"] = {"files": files_of(files, files_place, folder, problems)}
-    foreign_checks = expected_checks({**entry, "expected": None}, place, unknown, problems)
-    if problems:
-        raise FormError(problems)
-    if not foreign_checks and not {"expected", "validator"} & case.keys():
-        foreign_checks = whole_output(entry)
-    if foreign_checks:
-        case["expected"] = together(case.get("expected"), foreign_checks)
-    return case
-
-
-def known_part(
-    form: type[BaseModel], written: Any, place: Location, unknown: Unknown, inside: str = ""
-) -> Any:
-    """An object without keys that are unlike any of a form; typos stay, to be reported."""
-    if not isinstance(written, dict):
-        return written
-    keys = [field.alias or name for name, field in form.model_fields.items()]
-    if form is DefaultsForm:
-        keys += CaseForm.model_fields  # a key that only cases have is reported, too
-    part = {}
-    for key, value in written.items():
-        if key in keys or is_typo(key, keys):
-            part[key] = value
-        elif key not in _OF_FILE and not key.startswith(("_", "$")):
-            unknown.add(place, key, value, inside)
-    return part
-
-
-def _object(entry: Any, place: Location) -> dict[str, Any]:
+def object_of(entry: Any, place: Location) -> dict[str, Any]:
     """A case as written; foreign checks inside of "expected" are moved out of it."""
     if not isinstance(entry, dict):
         raise FormError([(place, "must be an object")])
@@ -222,17 +142,6 @@ def _object(entry: Any, place: Location) -> dict[str, Any]:
         "expected": {key: own_checks[key] for key in own_checks if key not in inside},
         **moved,
     }
-
-
-def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
-    """The value of the first of these keys that can be part of a test id."""
-    for key in keys:
-        value = entry.get(key)
-        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        usable = (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
-        if usable:
-            return usable
-    return None
 
 
 def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
