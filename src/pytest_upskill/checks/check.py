@@ -14,6 +14,7 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
+from ..trials.subject import CHAT
 from .final_workspace import Workspace
 from .time_budget import LimitReachedError, not_counted, seconds_left, time_budget
 
@@ -100,6 +101,7 @@ class Check:
     weight: float = 1.0
     required: bool = True
     written: Any = None  # the argument as written in the case
+    with_skill: bool = False  # only of answers with the skill, so no lift compares it
 
     @property
     def name(self) -> str:
@@ -157,6 +159,7 @@ class Combined:
     groups: tuple[tuple["AnyCheck", ...], ...]
     weight: float = 1.0
     required: bool = True
+    with_skill: bool = False
 
     def asks(self, number: int) -> list[str]:
         groups = [
@@ -196,6 +199,21 @@ def walk(checks: Iterable[AnyCheck]) -> Iterator[Check]:
         else:
             for group in check.groups:
                 yield from walk(group)
+
+
+def asked_checks(
+    checks: Iterable[AnyCheck], agent: str, *, has_skill: bool = True
+) -> tuple[AnyCheck, ...]:
+    """The checks of an answer: in arms without the skill, not those of answers with it.
+
+    A plain completion has the skill in its context and opens nothing, so none of these ask it to.
+    """
+    return tuple(
+        check
+        for check in checks
+        if not check.with_skill
+        or (has_skill and not (agent == CHAT and any(c.kind.of_skill for c in walk([check]))))
+    )
 
 
 def asks_only_for_files(checks: Iterable[AnyCheck]) -> bool:

@@ -1,7 +1,7 @@
 """From trials to records: ask, judge and grade."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from ..errors import CheckError
@@ -22,6 +22,7 @@ from .check import (
     AnyCheck,
     CheckContext,
     Result,
+    asked_checks,
     asks_only_for_files,
     places,
     walk,
@@ -55,16 +56,19 @@ def grade(
         why_not_gradable="" if case.is_trigger else _why_not_gradable(answer, checks),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
-    graded, numbers = list[tuple[str, bool, str, float, bool, str]](), list[int]()
+    graded, numbers = list[Grade](), list[int]()
     with time_budget():
         for check in checks:
             results = list(check.results(context))
             numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
-                values = (check.name, passed is True, str(reason))
-                graded.append((*values, check.weight, check.required, asks))
+                values = (check.name, passed is True, str(reason), check.weight, check.required)
+                graded.append(Grade(*values, asks, with_skill=check.with_skill))
     highlights = places(checks, numbers, answer.text)
-    return tuple(Grade(*values, *spans) for values, spans in zip(graded, highlights, strict=True))
+    return tuple(
+        replace(grade, found=spans.found, unwanted=spans.unwanted)
+        for grade, spans in zip(graded, highlights, strict=True)
+    )
 
 
 def _why_not_gradable(answer: Answer, checks: Sequence[AnyCheck]) -> str:
@@ -143,7 +147,8 @@ def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) 
         return errored_record(item.trial, problem, answer)
     try:
         workspace = _workspace(answer, item.trial.question.task, sandbox)
-        grades = grade(item.checks, answer, ruled.by_text if ruled else {}, item.case, workspace)
+        checks = asked_checks(item.checks, item.trial.agent, has_skill=item.trial.has_skill)
+        grades = grade(checks, answer, ruled.by_text if ruled else {}, item.case, workspace)
     except CheckError as error:
         return errored_record(item.trial, str(error), answer)
     return graded_record(item.trial, answer, grades)

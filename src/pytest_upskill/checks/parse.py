@@ -19,8 +19,9 @@ from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.suites.reading import load_cases
 from ..skills.suites.suite import Suite
+from ..trials.subject import CHAT
 from .activity_checks import KINDS as ACTIVITY_KINDS
-from .check import AnyCheck, Check, CheckKind, Combined, Text, quoted, walk
+from .check import AnyCheck, Check, CheckKind, Combined, Text, asked_checks, quoted, walk
 from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
 from .data_checks import KINDS as DATA_KINDS
@@ -39,8 +40,9 @@ KINDS: Final[Mapping[str, CheckKind]] = {
     )
 }
 
+WITH_SKILL: Final = "with_skill"
 _DEEPEST: Final = 10
-_COMBINING: Final = ("all_of", "any_of", "not")
+_COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
 _NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
 _OF_JUDGE: Final = {
     "judge_votes": "to vote on",
@@ -83,11 +85,12 @@ TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 
-def why_agent(case: Case, checks: Iterable[AnyCheck]) -> str:
+def why_agent(case: Case, checks: Sequence[AnyCheck]) -> str:
     """Why a case can't be asked in a plain completion; empty if it can."""
     if case.is_trigger:  # a model chooses a skill without an agent, too
         return ""
-    name = next((check.name for check in walk(checks) if check.kind.needs_agent), "")
+    asked = asked_checks(checks, CHAT) or checks
+    name = next((check.name for check in walk(asked) if check.kind.needs_agent), "")
     return case.needs_agent or (f'"{name}" looks at what an agent does' if name else "")
 
 
@@ -136,7 +139,9 @@ def with_checks(
     cases, broken = list[CheckedCase](), list[BrokenCase]()
     for case in loaded.cases:
         try:
-            cases.append((case, parse(case)))
+            checks = parse(case)
+            skill_only = all(check.with_skill for check in checks)
+            cases.append((replace(case, skill_only=skill_only), checks))
         except FormError as error:
             problems = [(case.place_of(*loc), problem) for loc, problem in error.problems]
             broken.append(broken_case(loaded.file, case, problems))
@@ -175,7 +180,12 @@ class _Around:
     judge_files: Sequence[str] = ()
     judge_context: str = ""
     inside: Literal["any_of", "not"] | None = None
+    with_skill: bool = False
     depth: int = 0
+
+    @property
+    def of_combined(self) -> tuple[float, bool, bool]:
+        return self.weight, self.required, self.with_skill
 
 
 def parse_checks(
@@ -183,7 +193,8 @@ def parse_checks(
 ) -> tuple[AnyCheck, ...]:
     """The checks in ``expected``; FormError if one is unknown or has an invalid argument."""
     checks = _groups(expected, _Around(kinds), loc)
-    if not any(check.required for check in checks):
+    common = [check for check in checks if not check.with_skill]
+    if not any(check.required for check in common or checks):
         raise FormError([(loc, _NONE_REQUIRED)])
     if isinstance(expected, dict) and not rubric_of(checks).texts:
         for setting, purpose in _OF_JUDGE.items():
@@ -263,6 +274,8 @@ def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _
         if around.inside and settings.get(key) is not None:
             problem = f'has no effect inside "{around.inside}", which counts as one check'
             raise FormError([((*loc, key), problem)])
+    if around.with_skill and settings.get("weight") is not None:
+        raise FormError([((*loc, "weight"), f'has no effect inside "{WITH_SKILL}": no score')])
     group_settings = {key: value for key in settings if (value := getattr(group, key)) is not None}
     group_settings["required"] = around.required and group.required is not False
     return replace(around, **group_settings, depth=around.depth + 1)
@@ -275,10 +288,14 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
             return _groups(argument, around, loc)
         case "any_of":
             groups = _each(argument, replace(around, inside="any_of"), loc)
-            return (Combined("any_of", groups, around.weight, around.required),)
+            return (Combined("any_of", groups, *around.of_combined),)
         case "not":
             group = _groups(argument, replace(around, inside="not"), loc)
-            return (Combined("not", (group,), around.weight, around.required),)
+            return (Combined("not", (group,), *around.of_combined),)
+        case "with_skill":
+            if around.inside:
+                raise FormError([(loc, f'can\'t be inside "{around.inside}"')])
+            return _groups(argument, replace(around, with_skill=True), loc)
     if name not in around.kinds:
         hint = guess(name, [*around.kinds, *RESERVED])
         advice = "; register your own with the hook pytest_upskill_checks"
@@ -289,4 +306,4 @@ def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[An
         files, context = tuple(around.judge_files), around.judge_context
         value = ToJudge(tuple(value), around.judge_votes, files, context)
     settings = (around.case_sensitive, around.weight, around.required)
-    return (Check(kind, value, *settings, written=argument),)
+    return (Check(kind, value, *settings, argument, around.with_skill),)

@@ -97,12 +97,14 @@ def asked_cases(
 ) -> tuple[CheckedCase, ...]:
     """The cases that a subject is asked, the same as in a run of tests.
 
-    Not those that are skipped or for other models, nor those of agents on a plain completion.
+    Not those that are skipped or for other models, nor those of agents on a plain completion, nor
+    those that arms without the skill can't be compared on.
     """
     return tuple(
         (case, checks)
         for case, checks in cases
         if not case.skip
+        and not case.skill_only
         and case.is_for(subject.label, subject.model, model_id)
         and (subject.agent != CHAT or not why_agent(case, checks))
     )

@@ -49,7 +49,7 @@ class Groups:
 
     def runs_of(self, test: PlannedCase) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
-        if not self._looks or test.is_trigger:
+        if not self._looks or not test.in_lift:
             return self._most
         if test.pair not in self._runs:
             self._decide(self._tests if self._together else [test.group])
@@ -133,5 +133,5 @@ class Groups:
         }
 
     def _items_of(self, group: Group) -> list[CaseItem]:
-        nodeids = [test.nodeid for test in self._tests[group]]
+        nodeids = [test.nodeid for test in self._tests[group] if test.in_lift]
         return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]

@@ -380,8 +380,12 @@ def judge_present(
 
 
 def is_trigger(item: pytest.Item) -> bool:
-    """Whether a test is a query, which is no evidence for a verdict."""
     return isinstance(item, CaseItem) and item.planned.is_trigger
+
+
+def is_beside_lift(item: pytest.Item) -> bool:
+    """Whether a test is asked with the skill alone, so that it is no evidence for a verdict."""
+    return isinstance(item, CaseItem) and not item.planned.in_lift
 
 
 def is_skipped(item: pytest.Item) -> bool:

@@ -20,7 +20,7 @@ from ..trials.subject import CHAT
 from ..trials.trial import Trial
 from .display import fitted_lines
 from .functions import asker_of
-from .items import CaseItem, ItemOfFile, Unrunnable, is_skipped, is_trigger
+from .items import CaseItem, ItemOfFile, Unrunnable, is_beside_lift, is_skipped
 from .pytest_options import FLAGS, cli_value
 from .skill_files import SkillFile
 
@@ -104,7 +104,7 @@ def untested(
     ``items`` are what is left of those collected, ``without`` the skills that have no cases in
     files. Triggers are no evidence for a verdict.
     """
-    cases = [item for item in items if not is_trigger(item)]
+    cases = [item for item in items if not is_beside_lift(item)]
     skipped = _all_skipped(cases)
     counts = Counter(item.parent for item in collected)
     narrowed = len(items) < len(collected) or any(
@@ -244,7 +244,7 @@ def repeat_lines(plan: Plan) -> list[str]:
     """Skills with cases that ask the same, or that name a group: they count as one case."""
     samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
-        if test.lift_sample and not test.is_trigger:
+        if test.lift_sample and test.in_lift:
             samples.setdefault(test.skill, {})[test.case] = test.lift_sample
     return [
         f"upskill: {harmless(repeat_words(skill, len(cases), groups))}"

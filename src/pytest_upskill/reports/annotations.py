@@ -136,7 +136,7 @@ def _reasons(records: Iterable[Record]) -> str:
     for record in records:
         if record.arm == "skill" and record.outcome == "failed":
             wrong = [
-                f"{grade.check}: {grade.reason}" for grade in record.checks if not grade.passed
+                f"{grade.label}: {grade.reason}" for grade in record.checks if not grade.passed
             ]
             return f"; {'; '.join(wrong)}" if wrong else ""
     return ""

@@ -343,7 +343,7 @@ def _answer(records: list[Record]) -> Iterator[str]:
     if first.activity:
         yield f"{escaped(first.activity.words.capitalize(), 300)}."
     reasons = [first.error] if first.error else []
-    reasons += [f"{grade.check}: {grade.reason}" for grade in first.checks if not grade.passed]
+    reasons += [f"{grade.label}: {grade.reason}" for grade in first.checks if not grade.passed]
     if reasons:
         hidden = len(reasons) - _MOST_REASONS
         bullets = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]

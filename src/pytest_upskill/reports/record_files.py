@@ -63,7 +63,7 @@ def csv_text(results: RunResults) -> str:
 
 
 def _row(record: Record, model_id: str) -> list[str | int | float | None]:
-    failed = [grade.check for grade in record.checks if not grade.passed]
+    failed = [grade.label for grade in record.checks if not grade.passed]
     activity = record.activity
     return [
         record.skill,

@@ -291,6 +291,7 @@ def planned_case(
         agent=first.agent,
         own_runs=case.runs is not None,
         is_trigger=case.is_trigger,
+        skill_only=case.skill_only,
     )
 
 

@@ -42,7 +42,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
     untested = {name: reason for run in runs for name, reason in run.untested.items()}
-    tested = {name for test in tests if not test.is_trigger for name in (test.skill, test.label)}
+    tested = {name for test in tests if test.in_lift for name in (test.skill, test.label)}
     places = {(record.pair, record.case) for record in records}
     answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
     lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)

@@ -249,7 +249,7 @@ class RunResults:
             self.verdicts,
             self.trigger_summaries,
             {skill.name: skill.digest for skill in self.skills},
-            {group.pair: total for group, total in _totals(self.cases).items()},
+            self._all_cases,
             interrupted=self.interrupted is not None,
             model_ids=self.model_ids,
         )
@@ -343,15 +343,20 @@ class RunResults:
     @cached_property
     def cases(self) -> tuple[PlannedCase, ...]:
         """The other tests: those that lift and verdicts are of."""
-        return tuple(test for test in self.tests if not test.is_trigger)
+        return tuple(test for test in self.tests if test.in_lift)
+
+    @property
+    def _all_cases(self) -> dict[SkillOnSubject, int]:
+        """How many cases a lift could have, without those that are asked with the skill alone."""
+        alone = Counter(test.pair for test in self.tests if test.skill_only)
+        totals = _totals(self.cases)
+        return {of.pair: max(0, total - alone[of.pair]) for of, total in totals.items()}
 
     @cached_property
     def case_records(self) -> tuple[Record, ...]:
         """The records that lift and verdicts are of."""
-        triggers = {(test.pair, test.case) for test in self.triggers}
-        return tuple(
-            record for record in self.records if (record.pair, record.case) not in triggers
-        )
+        others = {(test.pair, test.case) for test in self.tests if not test.in_lift}
+        return tuple(record for record in self.records if (record.pair, record.case) not in others)
 
     @property
     def only_studied(self) -> bool:

@@ -329,7 +329,7 @@ def alike(records: Sequence[Record], score: Score) -> bool:
 
 
 def _value(record: Record, score: Score) -> float | None:
-    return float(record.outcome == "passed") if score == "pass" else record.score
+    return float(record.passed_common) if score == "pass" else record.score
 
 
 def summarize(
@@ -514,7 +514,8 @@ _Weighted = tuple[Sequence[Record], Sequence[float]]  # the runs of a case, and 
 def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> ArmSummary:
     cases = [runs for sample in complete for runs, _ in sample]
     answers = [record for runs in cases for record in runs]
-    grades = [grade for record in records for grade in record.checks]
+    common = [record.common_checks for record in records]
+    grades = [grade for checks in common for grade in checks]
     scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
     times = [record.asked_at for record in answers if record.asked_at is not None]
     return ArmSummary(
@@ -526,11 +527,11 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         cost=_mean([record.cost for record in answers]),
         checks_passed=sum(grade.passed for grade in grades),
         checks_total=len(grades),
-        graded=sum(bool(record.checks) for record in records),
-        uneven=len({len(record.checks) for record in records if record.checks}) > 1,
+        graded=sum(map(bool, common)),
+        uneven=len({len(checks) for checks in common if checks}) > 1,
         asked=len(records),
         errored=sum(record.outcome == "errored" for record in records),
-        passed=sum(record.outcome == "passed" for record in records),
+        passed=sum(record.passed_common for record in records),
         unfinished=sum(record.is_unfinished for record in records),
         retries=sum(record.retries for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
@@ -538,13 +539,14 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
         asked_first=datetime.fromtimestamp(min(times), UTC) if times else None,
         asked_last=datetime.fromtimestamp(max(times), UTC) if times else None,
-        count=Count(sum(r.outcome == "passed" for r in answers), len(answers)),
+        count=Count(sum(r.passed_common for r in answers), len(answers)),
     )
 
 
 def checks_of(records: Iterable[Record], arm: str) -> tuple[float, float] | None:
     """Checks passed, and all checks, of an answer on average; None if there are none."""
-    graded = [record.checks for record in records if record.checks and record.arm == arm]
+    by_record = (record.common_checks for record in records if record.arm == arm)
+    graded = [checks for checks in by_record if checks]
     if not graded:
         return None
     passed = fmean(sum(grade.passed for grade in checks) for checks in graded)

@@ -86,6 +86,7 @@ class Case:
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
     is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
     is_trigger: bool = False  # a query: only whether the skill is opened counts
+    skill_only: bool = False  # all of its checks are of answers with the skill, as parsing shows
 
     @property
     def should_open(self) -> bool:

@@ -152,11 +152,17 @@ class PlannedCase(WithPair):
     agent: str = CHAT
     own_runs: Flag = False  # it says itself how often it is asked, so it is never frugal
     is_trigger: Flag = False  # a query, which lift and verdicts leave out
+    skill_only: Flag = False  # not asked without the skill, so they leave it out, too
 
     @property
     def should_open(self) -> bool:
         """Whether a trigger should open the skill."""
         return OPENS in self.tags
+
+    @property
+    def in_lift(self) -> bool:
+        """Whether lift and verdicts are of it."""
+        return not self.is_trigger and not self.skill_only
 
     @property
     def lift_sample(self) -> str:

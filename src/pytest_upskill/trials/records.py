@@ -1,7 +1,7 @@
 """A graded trial as a plain value that crosses processes and goes to disk."""
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Annotated, Final, Literal
 
@@ -45,11 +45,20 @@ class Grade:
     # Where in the answer, in code points: what it looks for, and what must not be there.
     found: tuple[Span, ...] = field(default=(), compare=False)
     unwanted: tuple[Span, ...] = field(default=(), compare=False)
+    with_skill: Flag = False  # the other arms are not asked for it, so no lift compares it
+
+    @property
+    def label(self) -> str:
+        """The name of the check, and where only some arms have it."""
+        return f"{self.check} (only with the skill)" if self.with_skill else self.check
 
 
 @dataclass(frozen=True, slots=True)
 class Record(WithPair):
-    """A graded trial. ``score`` is the share of its checks that passed, by weight."""
+    """A graded trial. ``score`` is the share of its checks that passed, by weight.
+
+    Checks that only answers with the skill have decide the ``outcome``, but are not in the score.
+    """
 
     skill: str
     case: str
@@ -96,6 +105,18 @@ class Record(WithPair):
         return self.input_tokens + self.output_tokens
 
     @property
+    def common_checks(self) -> tuple[Grade, ...]:
+        """The checks that all arms have, which a lift compares."""
+        return tuple(grade for grade in self.checks if not grade.with_skill)
+
+    @property
+    def passed_common(self) -> bool:
+        """Whether it passed the checks that all arms have."""
+        if self.outcome != "failed" or len(common := self.common_checks) == len(self.checks):
+            return self.outcome == "passed"
+        return all(grade.passed for grade in common if grade.required)
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether it failed without an end: at a limit of the agent, or without a word."""
         stopped = any(grade.reason.startswith(STOPPED) for grade in self.checks)
@@ -119,7 +140,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         seconds=None if answer.seconds is None else round(answer.seconds, 3),
         stored=answer.stored,
         checks=grades,
-        score=_score(grades),
+        score=_score([grade for grade in grades if not grade.with_skill] or grades),
         files=answer.files,
         transcript=answer.transcript,
         written_tokens=answer.usage.written or 0,
@@ -145,7 +166,7 @@ def with_judge(record: Record, calls: int, usage: Usage) -> Record:
     )
 
 
-def _score(grades: tuple[Grade, ...]) -> float:
+def _score(grades: Sequence[Grade]) -> float:
     if all(grade.passed for grade in grades):
         return 1.0  # exactly, whatever the rounding of the weights
     most = max(grade.weight for grade in grades)  # or the sum of huge ones is infinite

@@ -174,6 +174,7 @@ class Trial(WithSubject):
     rubric: Rubric | None = None
     later: bool = False  # asked only if the first runs leave the verdict open
     agent: str = CHAT
+    has_skill: bool = True  # whether the skill under test is there
 
     @property
     def is_open(self) -> bool:
@@ -211,10 +212,10 @@ def trials_of(
 
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
     that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
-    asked with the skill. In the arm ``again``, the same is asked in runs of other numbers.
+    asked with the skill, and so is a case that has no checks of other answers. In the arm ``again``, the same is asked in runs of other numbers.
     """
-    if case.is_trigger:
-        arms = [arm for arm in arms if arm.name == SKILL]
+    arms = [arm for arm in arms if arm.name == SKILL or not (case.is_trigger or case.skill_only)]
+    with_skill = {arm.name for arm in arms if arm.tested}
     questions = {
         arm.name: question_of(case, subject, arm, settings, prompt, version)
         if case.input
@@ -222,7 +223,8 @@ def trials_of(
         for arm in arms
     }
     all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
-    first = all_runs if case.is_trigger or case.runs else settings.first_runs or all_runs
+    not_frugal = case.is_trigger or case.skill_only or case.runs
+    first = all_runs if not_frugal else settings.first_runs or all_runs
     if runs is None:
         runs = range(1, all_runs + 1)
     return [
@@ -236,6 +238,7 @@ def trials_of(
             rubric,
             later=run > first,
             agent=subject.agent,
+            has_skill=arm in with_skill,
         )
         for run in runs
         for arm, question in questions.items()

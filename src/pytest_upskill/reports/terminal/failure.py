@@ -8,7 +8,7 @@ from typing import Any, Final
 
 from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, shortened, visible
 from ...checks.check import spans
-from ...checks.parse import RESERVED
+from ...checks.parse import RESERVED, WITH_SKILL
 from ...errors import without_commands
 from ...results.summary import checks_of
 from ...trials.answer import AnswerFile
@@ -178,7 +178,7 @@ def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
     for grade in record.checks:
         mark = _GRADES[grade.passed or (False if grade.required else None)]
         reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)
-        lines.append((f"  {mark} ", f"{_one_line(grade.check, 60, look)}: {reason}", " " * 7))
+        lines.append((f"  {mark} ", f"{_one_line(grade.label, 60, look)}: {reason}", " " * 7))
     lines += activity_line(record)
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
     text = record.output or ""
@@ -273,6 +273,8 @@ def expected_lines(written: Any) -> Iterator[str]:
                 continue
             if name == "all_of":
                 yield from expected_lines(argument)
+            elif name == WITH_SKILL:
+                yield from (f"{name}: {line}" for line in expected_lines(argument))
             elif name in ("any_of", "not"):
                 yield f"{name}: {_choices(argument)}{settings}"
             elif name not in RESERVED:

@@ -148,7 +148,8 @@ function Check({ check, visit }) {
     setNext(next + 1);
   };
   return html`<li class=${kind}><b aria-hidden="true">${sign}</b>
-    <span><span class="hidden">${word}: </span><code>${check.check}</code> ${check.reason}
+    <span><span class="hidden">${word}: </span><code>${check.check}</code>${
+      check.with_skill ? " (only with the skill)" : ""} ${check.reason}
       ${places && visit ? html` <button type="button" onClick=${showNext}
         class="place ${check.unwanted.length ? "unwanted" : "found"}">
         ${counted(places, "place")} ↓</button>` : null}</span></li>`;
