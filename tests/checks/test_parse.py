@@ -18,6 +18,7 @@ from pytest_upskill.checks import (
     time_budget,
     walk,
 )
+from pytest_upskill.checks.check import asked_checks
 from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
 from pytest_upskill.trials.answer import Answer, Usage
@@ -316,3 +317,27 @@ def test_checks_that_seem_to_contradict_each_other_are_fine() -> None:
     assert passes("Gate", contains="Gate", not_contains="gate", case_sensitive=True)
     assert passes("a b", min_words=2, max_words=2)
     assert passes("a", any_of=[{"contains": "a"}, {"not_contains": "a"}])
+
+
+def test_checks_of_answers_with_the_skill() -> None:
+    expected = {"contains": "a", "with_skill": [{"contains": "b"}, {"not": {"contains": "c"}}]}
+    checks = parse_checks(expected, KINDS, ())
+    assert [check.with_skill for check in checks] == [False, True, True]
+    assert [g.with_skill for g in graded(expected, "a")] == [False, True, True]
+    assert asked_checks(checks, "loop", has_skill=False) == checks[:1]
+    opens = parse_checks({"with_skill": {"skill_activated": True, "contains": "b"}}, KINDS, ())
+    assert [check.name for check in asked_checks(opens, "chat")] == ["contains"]
+    assert asked_checks(opens, "loop") == opens
+
+
+@pytest.mark.parametrize(
+    "expected",
+    [
+        {"any_of": [{"with_skill": {"contains": "a"}}]},
+        {"with_skill": {"contains": "a", "weight": 2}},
+        {"contains": "a", "required": False, "all_of": [{"with_skill": {"contains": "b"}}]},
+        {"with_skill": {}},
+    ],
+)
+def test_groups_that_checks_with_the_skill_cannot_be_in(expected: Any) -> None:
+    assert "with_skill" in refused(expected) or "no check" in refused(expected)

@@ -5,7 +5,7 @@ An object in ``expected`` is a group: its keys are checks, all of which must pas
 ``not``, and in a list.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
@@ -42,7 +42,7 @@ KINDS: Final[Mapping[str, CheckKind]] = {
 
 WITH_SKILL: Final = "with_skill"
 _DEEPEST: Final = 10
-_COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
+COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
 _NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
 _OF_JUDGE: Final = {
     "judge_votes": "to vote on",
@@ -80,7 +80,7 @@ class GroupForm(Strict):
 
 
 _GROUP: Final = TypeAdapter(GroupForm)
-RESERVED: Final = (*_COMBINING, *GroupForm.model_fields)  # keys of a group that are not kinds
+RESERVED: Final = (*COMBINING, *GroupForm.model_fields)  # keys of a group that are not kinds
 TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can't have
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 

@@ -127,6 +127,11 @@ ABOUT: Final = {
         "Groups of checks, one of which has to pass.", [{"contains": "a"}, {"words": "b"}]
     ),
     "not": About("A group of checks that must not pass as a whole.", {"contains": ["a", "b"]}),
+    "with_skill": About(
+        "Checks of answers with the skill alone: they can fail the case, but no lift compares "
+        "them. A case that has no others is asked with the skill alone.",
+        {"skill_activated": True},
+    ),
 }
 
 
@@ -189,6 +194,7 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
             "all_of": {**_GROUPS, **ABOUT["all_of"].schema()},
             "any_of": {**_GROUPS, **ABOUT["any_of"].schema()},
             "not": {**_EXPECTED, **ABOUT["not"].schema()},
+            "with_skill": {**_EXPECTED, **ABOUT["with_skill"].schema()},
         },
     }
     parts["CaseForm"]["properties"]["expected"] |= _EXPECTED

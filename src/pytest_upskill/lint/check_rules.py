@@ -29,7 +29,7 @@ from ..checks import (
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.final_workspace import matches
 from ..checks.languages import BrokenError, parse_python
-from ..checks.parse import RESERVED, kinds_of_skill, with_checks
+from ..checks.parse import COMBINING, RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CheckError, Setting
 from ..skills.case import Case
@@ -73,7 +73,7 @@ class WrittenCheck:
 
 
 def written_checks(expected: Any, group: WrittenCheck | None = None) -> Iterator[WrittenCheck]:
-    """Every check of ``expected``, including those inside ``all_of``, ``any_of`` and ``not``.
+    """Every check of ``expected``, including those inside ``any_of`` and the like.
 
     Skips whatever is not a group; the parser reports that.
     """
@@ -89,7 +89,7 @@ def written_checks(expected: Any, group: WrittenCheck | None = None) -> Iterator
         if expected.get("required") is False:
             group = replace(group, required=False)
         for name, argument in expected.items():
-            if name in ("all_of", "any_of", "not"):
+            if name in COMBINING:
                 yield from written_checks(argument, _inside(group, name))
             elif name not in RESERVED and argument is not None:
                 yield _inside(group, name, argument)

@@ -546,7 +546,8 @@ class RunResults:
         reasons += [f"{names}: can't pass: {reason}" for reason, names in self.untested_by_reason]
         if names := self._only_with_triggers:
             reasons.append(f"{first_names(names)}: can't pass: only queries were asked, no case")
-        what = "no case was tested" if self.triggers else NOTHING_TESTED
+        beside = any(not test.in_lift for test in self.tests)
+        what = "no case was tested" if beside else NOTHING_TESTED
         nothing = [] if judged_pairs or self.broken else [f"can't pass: {what}"]
         return reasons or nothing
 

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterable, Sequence
 from itertools import groupby
 from typing import Final
 
+from .._util import grouped
 from .._util.texts import counted, one_line
 from ..errors import Spell
 from ..models.prices import ON_A_PLAN
@@ -32,6 +33,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_login_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
+        *_with_skill_notes(results),
         *_gate_notes(results),
         *_retry_notes(results.summaries),
         *repeat_notes(results.summaries),
@@ -57,6 +59,28 @@ def untested_notes(results: RunResults) -> list[str]:
 def subset_notes(results: RunResults) -> list[str]:
     shares = ((group.pair, f"ran only {share}") for group, share in results.subsets.items())
     return _by_words(shares)
+
+
+def _with_skill_notes(results: RunResults) -> list[str]:
+    """Where tests fail though a lift, which has not their checks, does not tell."""
+    alone = grouped((test for test in results.tests if test.skill_only), lambda test: test.pair)
+    asked = (
+        (pair, f"{counted(len(tests), 'case')} asked with the skill alone, in no rate or lift")
+        for pair, tests in alone.items()
+    )
+    failed = Counter(
+        record.pair
+        for record in results.case_records
+        if record.outcome == "failed" and record.passed_common
+    )
+    only = (
+        (
+            pair,
+            f"{counted(number, 'trial')} failed only by checks in with_skill, in no rate or lift",
+        )
+        for pair, number in failed.items()
+    )
+    return _by_words([*asked, *only])
 
 
 def _gate_notes(results: RunResults) -> list[str]:

@@ -212,7 +212,8 @@ def trials_of(
 
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
     that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
-    asked with the skill, and so is a case that has no checks of other answers. In the arm ``again``, the same is asked in runs of other numbers.
+    asked with the skill, and so is a case that has no checks of other answers. In the arm
+    ``again``, the same is asked in runs of other numbers.
     """
     arms = [arm for arm in arms if arm.name == SKILL or not (case.is_trigger or case.skill_only)]
     with_skill = {arm.name for arm in arms if arm.tested}

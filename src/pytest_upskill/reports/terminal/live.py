@@ -90,7 +90,8 @@ def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = 
     arms = {arm: [record for record in records if record.arm == arm] for arm in names}
     parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
     counts = [checks_of(records, "baseline"), checks_of(records, "skill")]
-    if any(0 < sum(grade.passed for grade in r.checks) < len(r.checks) for r in records):
+    common = [[grade.passed for grade in record.common_checks] for record in records]
+    if any(0 < sum(passed) < len(passed) for passed in common):
         texts = ["/".join(map(short, count)) for count in counts if count]
         parts.append(f"{f' {marks.arrow} '.join(texts)} checks")
     tokens = [_tokens(arms["baseline"]), _tokens(arms["skill"])]
