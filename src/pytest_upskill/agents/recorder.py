@@ -8,9 +8,20 @@ from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
 from ..trials.answer import Answer, Usage, total_usage
-from ..trials.transcript import GIVEN, Activity, ToolCall, Transcript, Turn, TurnKind
+from ..trials.transcript import (
+    GIVEN,
+    UNTOLD,
+    Activity,
+    ListedSkill,
+    Sent,
+    ToolCall,
+    Transcript,
+    Turn,
+    TurnKind,
+)
 from ..trials.trial import Question
 from ..trials.written_calls import Offer, writes_call
+from .skill_listing import names_in, sent_in
 from .skill_use import SkillUse
 from .staging import InstalledSkill
 
@@ -52,6 +63,8 @@ class Recorder:
         self._findings: dict[str, None] = {}
         self._size = 0
         self._left_out = 0
+        self._first_texts: list[str] = []  # of the first request
+        self._sent: dict[str, Sent] = {}  # how it lists each skill, once it is complete
         self.last: Answer | None = None  # reply of the conversation
         self.offer = Offer()
         self.offer.add_skills(skill.name for skill in self.skills)
@@ -68,6 +81,7 @@ class Recorder:
 
     def reply(self, reply: Answer, seconds: float | None = None) -> None:
         """A reply of the model: thoughts, a text and calls."""
+        self._settle_listing()
         self.turns += 1
         self._usages.append(reply.usage)
         self.last = reply
@@ -108,6 +122,7 @@ class Recorder:
         answered = entry.call if entry else None
         at = entry.number if entry else self.tool_calls
         self._skill_use.saw(text, answered, failed=failed, at=at)
+        self._note_names(text)
         turn = Turn("result", text, answered.name if answered else "", failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
@@ -145,7 +160,15 @@ class Recorder:
 
     @property
     def activity(self) -> Activity:
+        self._settle_listing()
         findings = list(self._findings)
+        listed = tuple(
+            ListedSkill(skill.name, self._sent[skill.name], skill.tested)
+            for skill in self.skills
+            if skill.name in self._sent
+        )
+        if {skill.sent for skill in listed if skill.tested} == {"not listed"}:
+            findings.append(UNTOLD)
         if self._left_out:
             findings.append(f"{self._left_out:,} turns are not in the transcript: it is too long")
         use = self._skill_use
@@ -157,6 +180,7 @@ class Recorder:
             use.read,
             use.scripts,
             tuple(findings),
+            listed=listed,
         )
 
     @property
@@ -201,9 +225,24 @@ class Recorder:
         if kind != "assistant":
             if self.turns:
                 self._skill_use.saw(text, at=self.tool_calls)
+                self._note_names(text)
             else:
                 self._skill_use.add_given(text)
+                self._first_texts.append(text)
         self._add(_TurnEntry(Turn(kind, text)))
+
+    def _settle_listing(self) -> None:
+        """Once the first request is complete: how it lists the skills."""
+        if self._first_texts and self.skills:
+            texts = [*self._first_texts, *self.offer.descriptions]
+            prompts = (text for _, text in self.question.messages)
+            self._sent = sent_in(texts, self.skills, prompts)
+        self._first_texts = []
+
+    def _note_names(self, text: str) -> None:
+        """Skills that a later request names: some agents list them by a tool."""
+        unlisted = [name for name, sent in self._sent.items() if sent == "not listed"]
+        self._sent |= dict.fromkeys(names_in(text, unlisted), "name")
 
     def _add(self, entry: _TurnEntry) -> None:
         if entry.call:

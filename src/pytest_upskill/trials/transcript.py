@@ -12,12 +12,14 @@ from .._util.json_forms import Amount, Flag, Items, Whole
 from .._util.keys import without_keys
 from .._util.texts import counted, one_line
 
-# A finding of agents that know no skills, or don't take this one.
+# A finding of agents that know no skills, don't take this one, or have no room for it.
 UNTOLD: Final = "its model was never told of the skill"
 # A finding of agents that open a skill without their model, in trials of triggers.
 GIVEN: Final = "the first request had the skill's text: the agent did not leave it to the model"
 _LISTS: Final = ("opened", "read", "scripts", "findings")
 
+# How the list of skills in an agent's first request shows a skill to its model.
+Sent = Literal["whole", "cut", "name", "not listed"]
 TurnKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
 
 
@@ -40,6 +42,15 @@ Transcript = Items[Turn]
 
 
 @dataclass(frozen=True)
+class ListedSkill:
+    """An installed skill, and what of its description an agent sent in its list of skills."""
+
+    name: str
+    sent: Sent
+    tested: Flag = False
+
+
+@dataclass(frozen=True)
 class Activity:
     """What an agent did, counted from its traffic with the model, never from its own words."""
 
@@ -51,11 +62,17 @@ class Activity:
     scripts: Items[str] = ()  # files of tested skills that it ran
     findings: Items[str] = ()  # what was refused or left out, in words
     agents: Items[tuple[str, str]] = ()  # who did it: names and versions
+    listed: Items[ListedSkill] = ()  # all installed skills, if the first request is known
+
+    @property
+    def sent(self) -> tuple[Sent, ...]:
+        """How each skill under test was listed; nothing if that is not known."""
+        return tuple(skill.sent for skill in self.listed if skill.tested)
 
     @property
     def untold(self) -> bool:
         """Whether the skill under test could not be opened, since nothing named it."""
-        return self.activated is False and UNTOLD in self.findings
+        return self.activated is False and set(self.sent) == {"not listed"}
 
     @property
     def words(self) -> str:
@@ -70,7 +87,8 @@ class Activity:
 
     def without_keys(self) -> "Activity":
         lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}
-        return replace(self, **lists)
+        listed = tuple(replace(skill, name=without_keys(skill.name)) for skill in self.listed)
+        return replace(self, listed=listed, **lists)
 
 
 def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
@@ -91,6 +109,7 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
         any(activated) if activated else None,
         **lists,
         agents=tuple(dict.fromkeys(agent for activity in by_agents for agent in activity.agents)),
+        listed=by_agents[0].listed,
     )
 
 

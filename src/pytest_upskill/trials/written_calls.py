@@ -85,6 +85,7 @@ class Offer:
 
     arguments: dict[str, frozenset[str]] = field(default_factory=dict)
     tools: set[str] = field(default_factory=set)
+    descriptions: list[str] = field(default_factory=list)  # of tools, with those of arguments
 
     def add_tools(self, tools: Iterable[Tool]) -> None:
         for tool in tools:
@@ -92,6 +93,7 @@ class Offer:
             if key and key not in self.tools and len(self.tools) < _MOST_NAMES:
                 self.tools.add(key)
                 self.arguments[key] = _arguments_of(tool)
+                self.descriptions.append(f"{tool.description}\n{tool.schema}")
 
     def add_skills(self, names: Iterable[str]) -> None:
         for name in names:
@@ -101,6 +103,7 @@ class Offer:
     def add(self, other: "Offer") -> None:
         self.tools |= other.tools
         self.arguments |= other.arguments
+        self.descriptions += other.descriptions
 
     def has_tool(self, name: str) -> bool:
         return _plain(name) in self.tools

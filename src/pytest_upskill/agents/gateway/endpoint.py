@@ -22,7 +22,6 @@ from ...models import ModelSpec
 from ...models.model import ProtocolName
 from ...models.reply_size import TooLarge, check_values
 from ...trials.answer import Answer, NoAnswer, Reply
-from ...trials.transcript import UNTOLD
 from ...trials.trial import Question
 from ..agent import Call
 from ..logins import LoginProvider
@@ -95,8 +94,6 @@ class Endpoint:
         self.no_answer = ""  # why a request of the conversation has no answer
         self.finished = asyncio.Event()  # the agent need not be waited for any more
         self.has_requests = False  # to the model
-        # Forms of the tested skill's name, until a request has one of them.
-        self._unseen_names = _names_of(question)
         self.log = RequestLog(self.token)
         self._question = question
         self._spec = spec
@@ -123,8 +120,6 @@ class Endpoint:
 
     def write_to(self, recorder: Recorder) -> str:
         """Write all requests into a recorder; returns the final text of the agent."""
-        if self.has_requests and self._unseen_names:
-            recorder.add_finding(UNTOLD)
         final = self.log.write_to(recorder)
         if self.stop == "decided":
             recorder.is_decided()
@@ -206,8 +201,6 @@ class Endpoint:
             self._check_login(request)
             if target.counts:
                 return answer(200, protocol.count_reply(max(1, len(raw) // 4)))  # about
-            if self._unseen_names and self._names_skill(raw):
-                self._unseen_names = ()
             try:
                 body, left_out = protocol.passed(body, network=self._has_network)
                 parsed = protocol.parse_request(body)
@@ -240,20 +233,6 @@ class Endpoint:
             raise Refusal(
                 403, problem, f"asked its model by {self._short(agent, 80) or 'a script'}"
             )
-
-    def _names_skill(self, raw: bytes) -> bool:
-        """Whether a request names a tested skill outside of the prompt."""
-        prompts = {form for _, text in self._question.messages for form in _in_json(text.strip())}
-        for name in self._unseen_names:
-            remaining = raw
-            for text in prompts:
-                if name == text:  # the prompt is just the name: a second one counts
-                    remaining = remaining.replace(text, b"", 1)
-                elif name in text:
-                    remaining = remaining.replace(text, b"")
-            if name in remaining:
-                return True
-        return False
 
     async def _check_parsed(self, parsed: AgentRequest) -> None:
         """Refuse other models, and replies that are not of this trial."""
@@ -427,18 +406,6 @@ class Gateway:
         if self._session:
             await self._session.close()
             self._session = None
-
-
-def _names_of(question: Question) -> tuple[bytes, ...]:
-    """The names of the tested skills as JSON may have them."""
-    tested = question.task.tested if question.task else ()
-    return tuple(form for name in tested for form in _in_json(name))
-
-
-def _in_json(text: str) -> tuple[bytes, ...]:
-    """A text as it may stand in a JSON string; nothing for an empty one."""
-    forms = (json.dumps(text, ensure_ascii=escaped)[1:-1].encode() for escaped in (True, False))
-    return tuple(filter(None, forms))
 
 
 def _no_answer(reason: str) -> str:
