@@ -12,10 +12,9 @@ from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.transcript import GIVEN, UNTOLD
-from pytest_upskill.trials.trial import Task
+from pytest_upskill.trials.transcript import GIVEN
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
-from support.endpoints import GOOD, KEY, QUESTION, Opened, at_endpoint, raw, request
+from support.endpoints import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
 from support.loopback import Reply as Said
@@ -195,25 +194,6 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
     assert answer.activity.activated is False
     assert GIVEN not in answer.activity.findings
     assert answer.activity.untold  # a query that names a skill tells nobody that it is there
-
-
-@pytest.mark.parametrize("query", ["gat", "e", "gate", "the gate"])
-@pytest.mark.parametrize("listed", [True, False])
-def test_a_query_may_be_a_part_of_the_name(query: str, listed: bool) -> None:
-    skill = SkillCopy("gate", "/skills/gate", "digest")
-    question = replace(
-        QUESTION,
-        messages=(("user", query),),
-        task=Task("cli", "1", skills=(skill,), tested=("gate",)),
-    )
-    tools = [{"name": "bash", "description": "Skills: gate." if listed else ""}]
-    body = {**GOOD, "messages": [{"role": "user", "content": query}], "tools": tools}
-
-    async def asked(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body=body)))[0] == 200
-        assert (UNTOLD in opened.findings) is not listed
-
-    at_endpoint(asked, question=question)
 
 
 @needs_bwrap

@@ -7,11 +7,12 @@ import pytest
 from pytest_upskill.results.activation import Activation, activation_words
 from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_notes import run_notes
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
 from pytest_upskill.trials.answer import STOPPED
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.transcript import UNTOLD
+from pytest_upskill.trials.transcript import ListedSkill, Sent
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
 from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED, TOO_FEW
@@ -272,7 +273,7 @@ def test_one_trial_reads_as_one() -> None:
     )
 
 
-@pytest.mark.parametrize(("untold", "words"), [(10, "never told its model"), (9, "description")])
+@pytest.mark.parametrize(("untold", "words"), [(10, "never listed in 10"), (9, "in 9 of 9 trials")])
 def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_little(
     untold: int, words: str
 ) -> None:
@@ -282,11 +283,64 @@ def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_litt
         if record.arm != "skill" or int(record.case.removeprefix("case-")) >= untold:
             return record
         assert record.activity
-        return replace(record, activity=replace(record.activity, findings=("x", UNTOLD)))
+        return replace(
+            record,
+            activity=replace(
+                record.activity, listed=(ListedSkill("wick", "not listed", tested=True),)
+            ),
+        )
 
     found = activation(replace(results, records=tuple(map(done, results.records))))
     assert found.untold == untold
     assert words in activation_words(found, NO_EFFECT, None, None)
+
+
+def listing(results: RunResults, *sent: Sent) -> RunResults:
+    """The results of an agent whose list showed the tested skills so, and another by its name."""
+    skills = [ListedSkill(f"wick-{at}", kind, tested=True) for at, kind in enumerate(sent)]
+    listed = (*skills, ListedSkill("docs-writer", "name"))
+    records = (
+        replace(record, activity=replace(record.activity, listed=listed))
+        if record.activity and record.arm == "skill"
+        else record
+        for record in results.records
+    )
+    return replace(results, records=tuple(records))
+
+
+@pytest.mark.parametrize(
+    ("sent", "words", "field"),
+    [
+        (("whole",), "let the description say", "listed_whole"),
+        (("cut",), "its description was cut in 10 of 10 trials", "listed_cut"),
+        (("name",), "listed by name only in 10 of 10 trials", "listed_by_name"),
+        (("not listed",), "never listed in 10 trials", "not_listed"),
+        (("whole", "name"), "its description was cut in 10 of 10 trials", "listed_cut"),
+    ],
+)
+def test_a_skill_that_was_never_opened_is_told_by_how_it_was_listed(
+    sent: tuple[Sent, ...], words: str, field: str
+) -> None:
+    results = listing(agent_run(cases=10, opens=NONE), *sent)
+    (verdict,), (row,) = results.verdicts, results.summary
+    assert words in verdict.sentence
+    names = ("listed_whole", "listed_cut", "listed_by_name", "not_listed")
+    assert {name: getattr(row, name) for name in names} == {**dict.fromkeys(names, 0), field: 10}
+
+
+def test_a_skill_that_was_opened_without_its_description_is_told_so() -> None:
+    (verdict,) = listing(agent_run(cases=10, opens=ALL), "name").verdicts
+    assert "opened in 10 of 10 trials (listed by name only in 10 of 10 trials)" in verdict.sentence
+
+
+def test_a_note_names_all_skills_that_were_not_listed_whole() -> None:
+    results = agent_run(cases=10, opens=NONE)
+    assert not any("whole descriptions" in note for note in run_notes(results))
+    notes = [note for note in run_notes(listing(results, "cut")) if "whole descriptions" in note]
+    assert notes == [
+        "loop/haiku did not list 2 installed skills with whole descriptions: cut: 1 (wick-0); "
+        "name only: 1 (docs-writer)."
+    ]
 
 
 def test_no_gate_goes_by_what_was_opened() -> None:

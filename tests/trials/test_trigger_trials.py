@@ -16,7 +16,7 @@ from pytest_upskill.trials.arm import SkillCopy, arms_of
 from pytest_upskill.trials.choice import choice_of
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.subject import CHAT, Subject
-from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity
+from pytest_upskill.trials.transcript import GIVEN, UNTOLD, Activity, ListedSkill
 from pytest_upskill.trials.trial import Trial, by_schema, trials_of
 from support.kit import write_skill
 
@@ -179,7 +179,13 @@ def test_what_was_decided(
             "the agent stopped at its time limit of 9 s, before it was decided whether the skill "
             "is opened",
         ),
-        (Answer("Hi.", activity=Activity(1, 0, False, findings=(UNTOLD,))), UNTOLD),
+        (
+            Answer(
+                "Hi.",
+                activity=Activity(1, 0, False, listed=(ListedSkill("gate", "not listed", True),)),
+            ),
+            UNTOLD,
+        ),
         (Answer("Hi.", activity=Activity(1)), "nothing tells whether the skill was opened"),
         (Answer("Hi."), "nothing tells whether the skill was opened"),
     ],

@@ -17,7 +17,7 @@ _START: Final = 12  # letters of a description that show that there is one
 _BETWEEN: Final = 300  # characters of paths and tags before a description
 _NOT_WORD: Final = re.compile(r"[\W_]+")
 # What stands around an entry of a list, not around a word in a sentence.
-_BEFORE: Final = r"(?:^|[\n>\"'`,:\[(*•/-])\s*"
+_BEFORE: Final = r"(?:^|[\n>\"'`,:\[(*•/]|(?<!\w)-)\s*"
 _AFTER: Final = r"(?=\s*(?:$|[\n<\"'`,:;.)\](/]|-\s|–|—))"
 
 
@@ -48,9 +48,7 @@ def sent_in(
 def names_in(text: str, names: Iterable[str]) -> list[str]:
     """The names that a text has as words of their own."""
     text = text[:_LONGEST]
-    return [
-        name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
-    ]
+    return [name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
 
 
 def _entries(text: str, names: Sequence[str]) -> dict[str, list[str]]:

@@ -6,18 +6,20 @@ per opening; no gate and no verdict goes by it.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
 from .._util.texts import one_line, points, span
 from ..stats import RELEVANT_LIFT, ROUNDING, Interval, Lift, wilson
 from ..trials.records import Record
+from ..trials.transcript import Sent
 
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
 _MOST_OTHERS: Final = 3
+MORE_ROOM: Final = "shorten the descriptions of all skills, or install fewer"
 
 Runs = Sequence[Mapping[str, Record]]  # of a case
 # Runs of several cases and what each counts, those of a sample together.
@@ -32,6 +34,7 @@ class Activation:
     trials: int
     shares: tuple[float, ...]  # of the trials of each sample
     untold: int = 0  # trials in which the model did not know that there is such a skill
+    sent: Mapping[Sent, int] = field(default_factory=dict)  # see sent_counts
     instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
     tool_calls: int = 1  # of all arms
 
@@ -66,6 +69,7 @@ def activation_of(samples: Samples) -> Activation | None:
             for cases in samples
         ),
         untold=sum(map(_untold, all_runs)),
+        sent=sent_counts(run["skill"] for run in all_runs),
         instead=_instead(all_runs),
         tool_calls=sum(
             record.activity.tool_calls
@@ -90,6 +94,27 @@ def _untold(run: Mapping[str, Record]) -> bool:
     return activity is not None and activity.untold
 
 
+def sent_counts(records: Iterable[Record]) -> dict[Sent, int]:
+    """Trials by how the agent's list showed the skill; several skills of a bundle may differ."""
+    sent = (set(record.activity.sent) for record in records if record.activity)
+    return dict(Counter(kinds.pop() if len(kinds) == 1 else "cut" for kinds in sent if kinds))
+
+
+def sent_words(sent: Mapping[Sent, int]) -> str:
+    """``listed by name only in 4 of 10 trials``; empty if all descriptions were sent whole."""
+    total = sum(sent.values())
+    trials = "trial" if total == 1 else "trials"
+    parts = [f"{words} in {sent[kind]:,}" for kind, words in _SHORTENED.items() if sent.get(kind)]
+    return f"{', '.join(parts)} of {total:,} {trials}" if parts else ""
+
+
+_SHORTENED: Final[Mapping[Sent, str]] = {
+    "cut": "its description was cut",
+    "name": "listed by name only",
+    "not listed": "not listed",
+}
+
+
 def _instead(runs: Runs) -> tuple[tuple[str, int], ...]:
     """The skills that were opened in trials which did not open this one."""
     activities = [run["skill"].activity for run in runs if not _opened(run)]
@@ -105,13 +130,19 @@ def activation_words(
         trials = "its only trial" if activation.trials == 1 else f"{activation.trials:,} trials"
         if activation.untold == activation.trials:
             return (
-                f"never opened in {trials}, as the agent never told its model of it: this version "
-                "of the agent may know no skills, or not take this one"
+                f"never listed in {trials}: the agent did not tell its model of it, so this says "
+                "nothing of the skill. Its list may have no room beside other skills, or this "
+                "version of the agent may know no skills, or not take this one"
             )
         if not activation.tool_calls:
             return (
                 f"never opened in {trials}, and no tool was called at all, with or without it: see "
                 "that this model calls tools before you work on the description"
+            )
+        if shortened := sent_words(activation.sent):
+            return (
+                f"never opened in {trials}{_opened_instead(activation)}, but {shortened}, so this "
+                f"says nothing of its text: {MORE_ROOM}"
             )
         return (
             f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "
@@ -123,7 +154,9 @@ def activation_words(
         if effect
         else ""
     )
-    return f"{activation.opened}{rivals}{per_opening}{advice}"
+    shortened = sent_words(activation.sent)
+    listed = f" ({shortened})" if shortened else ""
+    return f"{activation.opened}{rivals}{listed}{per_opening}{advice}"
 
 
 def _opened_instead(activation: Activation) -> str:

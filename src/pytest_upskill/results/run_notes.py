@@ -14,6 +14,7 @@ from ..skills.skill import UnseenFile
 from ..trials.answer import CUT_OFF, STOPPED
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.subject import CHAT
+from ..trials.transcript import Sent
 from .run import RunResults, triggers_as_cases
 from .summary import Summary, repeat_notes
 from .verdict import first_names
@@ -39,6 +40,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *repeat_notes(results.summaries),
         *repeat_notes(triggers_as_cases(results).summaries, "query"),
         *_unseen_notes(results, spell),
+        *_listing_notes(results),
     ]
 
 
@@ -168,6 +170,28 @@ def _retry_notes(rows: Iterable[Summary]) -> list[str]:
         for pair, by_arm in retries.items()
         if len(set(by_arm.values())) > 1
     )
+
+
+def _listing_notes(results: RunResults) -> list[str]:
+    """Agents that did not send all descriptions of the skills that are installed."""
+    skills: dict[str, dict[str, set[Sent]]] = {}  # by agent and model, then name
+    for record in results.records:
+        for skill in record.activity.listed if record.activity else ():
+            skills.setdefault(record.label, {}).setdefault(skill.name, set()).add(skill.sent)
+    notes = list[str]()
+    for label, by_name in skills.items():
+        kinds: dict[Sent, str] = {"cut": "cut", "name": "name only", "not listed": "not listed"}
+        parts = [
+            f"{words}: {len(names):,} ({first_names(names)})"
+            for kind, words in kinds.items()
+            if (names := sorted(name for name, sent in by_name.items() if kind in sent))
+        ]
+        if parts:
+            total = counted(len(by_name), "installed skill")
+            notes.append(
+                f"{label} did not list {total} with whole descriptions: {'; '.join(parts)}."
+            )
+    return notes
 
 
 def _unseen_notes(results: RunResults, spell: Spell | None) -> list[str]:

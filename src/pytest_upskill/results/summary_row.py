@@ -14,6 +14,7 @@ from ..settings import Score
 from ..stats import Change, Interval, Lift
 from ..trials.arm import AGAIN, PREVIOUS, TRACE
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
+from ..trials.transcript import Sent
 from .summary import AMOUNTS, AmountName, ArmSummary, Summary
 from .trigger_summary import TriggerSummary
 from .verdict import Verdict, Word
@@ -132,6 +133,10 @@ class SummaryRow(WithPair):
     activated_rate: Number | None = None
     activated_low: Number | None = None
     activated_high: Number | None = None
+    listed_whole: Whole | None = None  # trials: the agent's list had the description
+    listed_cut: Whole | None = None
+    listed_by_name: Whole | None = None
+    not_listed: Whole | None = None
     lift_per_opening: Number | None = None
     lift_per_opening_low: Number | None = None
     lift_per_opening_high: Number | None = None
@@ -195,6 +200,7 @@ def row_of_triggers(summary: TriggerSummary, model_id: str = "") -> SummaryRow:
         false_alarms=alarms.rate if alarms else None,
         **_bounds("recall", recall.interval if recall else None),
         **_bounds("false_alarms", alarms.interval if alarms else None),
+        **_listed(summary.sent),
     )
 
 
@@ -289,7 +295,20 @@ def _activation(summary: Summary) -> dict[str, Any]:
         "activated_trials": activation.trials,
         "activated_rate": activation.rate,
         **_bounds("activated", activation.interval),
+        **_listed(activation.sent),
     }
+
+
+def _listed(sent: Mapping[Sent, int]) -> dict[str, Any]:
+    return {name: sent.get(kind, 0) for kind, name in _SENT.items()} if sent else {}
+
+
+_SENT: Final[Mapping[Sent, str]] = {
+    "whole": "listed_whole",
+    "cut": "listed_cut",
+    "name": "listed_by_name",
+    "not listed": "not_listed",
+}
 
 
 _OF_TRIGGERS: Final = tuple(

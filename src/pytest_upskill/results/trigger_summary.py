@@ -3,7 +3,7 @@
 import shlex
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import Annotated, Final
@@ -17,6 +17,8 @@ from ..stats import Interval, wilson
 from ..trials.plan import Group, PlannedCase
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT, WithPair
+from ..trials.transcript import Sent
+from .activation import MORE_ROOM, sent_counts, sent_words
 from .summary import budget_words
 
 THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
@@ -102,6 +104,8 @@ class TriggerSummary(WithPair):
     runs: int = 0  # the most that a query has
     agent: str = CHAT
     agent_version: str = ""
+    # How often the list of an agent showed the skill whole, cut, by name only, or not at all.
+    sent: Mapping[Sent, int] = field(default_factory=dict)
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
     # Options of `describe` for the server and the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
@@ -152,7 +156,8 @@ class TriggerSummary(WithPair):
         """The verdict: ``opened in 14 of 20 that need it (…), in 1 of 20 that don't (…)``."""
         missing = [self.missing_words] if self.missing_words and self.trials else []
         choice = [MODELS_CHOICE] if self.agent == CHAT else []
-        return "; ".join([self._shares, *missing, *choice])
+        shortened = [words] if (words := sent_words(self.sent)) else []
+        return "; ".join([self._shares, *shortened, *missing, *choice])
 
     @property
     def _shares(self) -> str:
@@ -175,6 +180,8 @@ class TriggerSummary(WithPair):
         if self.errored:
             lines.append(f"without a result: {self._errors}")
         few = [*self._few_queries]
+        if self.sent.keys() - {"whole"}:
+            lines.append(f"to have its description sent: {MORE_ROOM}")
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if poor or loud:
@@ -272,6 +279,7 @@ def trigger_summaries(
                 runs=max((record.run for record in records), default=0),
                 agent=agent,
                 agent_version=agents_in(records).get(agent, ""),
+                sent=sent_counts(records),
                 path=paths.get(skill, ""),
                 beside=beside,
                 by_outcome=group in by_outcome,

@@ -299,7 +299,9 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         verb = "unfinished with it and without on"
         yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
     elif row.activation and not row.activation.count:
-        yield _Phrase(_CLOSED, "never opened by", model, "", _over(row).strip())
+        untold = row.activation.untold == row.activation.trials
+        verb = f"never {'listed' if untold else 'opened'} by"
+        yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
     elif word == "not needed":
         rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
         without = f"({rate} pass without it){_over(row)}"

@@ -125,12 +125,16 @@ function spent(record) {
   ];
 }
 
+const SENT = { cut: "description cut", name: "name only", "not listed": "not there" };
+
 function Done({ activity }) {
-  const { turns, tool_calls: calls, activated, opened, read, scripts, findings } = activity;
+  const { turns, tool_calls: calls, activated, opened, read, scripts, findings, listed } = activity;
   const named = (verb, names) => names.length && `${verb} ${names.slice(0, 20).join(", ")}`;
+  const shortened = listed.filter((skill) => skill.tested && skill.sent !== "whole");
   const facts = [
     counted(turns, "turn"),
     counted(calls, "tool call"),
+    named("in the agent's list", shortened.map(({ name, sent }) => `${name} (${SENT[sent]})`)),
     activated == null ? null : activated ? "opened the skill" : "did not open the skill",
     !activated && named("opened", opened), named("read", read), named("ran", scripts),
   ];
