@@ -44,7 +44,7 @@ def test_the_converted_config_asks_and_checks_the_same() -> None:
 
 def test_the_evals_of_skill_creator_are_read_as_they_are() -> None:
     file = DOCS / "example-evals.json"
-    section = (DOCS / "cases.md").read_text().partition("\n## evals.json\n")[2]
+    section = (DOCS / "suites.md").read_text().partition("\n## evals.json\n")[2]
     assert json.loads(file.read_text()) == json.loads(first_block(section, "json"))
     (case,) = load_cases(file).require_all()
     assert len(case.expected["judge"]) == 2
