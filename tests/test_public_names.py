@@ -15,7 +15,7 @@ PUBLIC = [
     *("Activity", "Agent", "AgentJob", "Answer", "AnswerFile", "Case", "CheckContext"),
     *("CheckFunction", "CommandAgent", "Grade", "InputError", "Launch"),
     *("Model", "ModelError", "ModelSource", "ModelSpec", "Provider", "Question", "Record"),
-    *("RunResults", "Summary", "Taught", "ToolCall", "Turn", "UpskillError"),
+    *("RunResults", "Suite", "Summary", "Taught", "ToolCall", "Turn", "UpskillError"),
     *("Usage", "Verdict", "__version__", "describe", "describe_async", "evaluate"),
     *("evaluate_async", "generate_cases", "generate_cases_async", "generate_skill"),
     *("generate_skill_async", "generate_triggers", "generate_triggers_async", "refine"),

@@ -32,6 +32,7 @@ __all__ = [
     "Question",
     "Record",
     "RunResults",
+    "Suite",
     "Summary",
     "Taught",
     "ToolCall",
@@ -64,6 +65,7 @@ if TYPE_CHECKING:
     from .results.summary import Summary
     from .results.verdict import Verdict
     from .skills.case import Case
+    from .skills.suites.suite import Suite
     from .teach.api import (
         describe,
         describe_async,
@@ -94,6 +96,7 @@ _HOMES: Final = {
     "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
+    "skills.suites.suite": ["Suite"],
     "teach.outcome": ["Taught"],
     "trials.answer": ["Answer", "AnswerFile", "Usage"],
     "trials.records": ["Grade", "Record"],

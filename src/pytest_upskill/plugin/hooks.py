@@ -23,6 +23,7 @@ from ..models.providers import ALIASES, PROVIDERS
 from ..results.run import RunResults
 from ..skills.case import Case
 from ..skills.skill import Skill
+from ..skills.suites.suite import Suite
 from ..trials.arm import AGAIN, SKILL, Arm
 from ..trials.subject import CHAT
 from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
@@ -30,6 +31,7 @@ from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
 _CHECKS: Final = "pytest_upskill_checks"
 _MODELS: Final = "pytest_upskill_models"
 _AGENTS: Final = "pytest_upskill_agents"
+_SUITES: Final = "pytest_upskill_suites"
 _PROMPT: Final = "pytest_upskill_prompt"
 _FINISHED: Final = "pytest_upskill_finished"
 _TOO_LONG_FOR_CHANCE: Final = 40  # characters
@@ -41,6 +43,8 @@ def call(hook: Any, **arguments: object) -> Any:
     """The result of a hook; InputError with its name and the place if it raises."""
     try:
         return hook(**arguments)
+    except InputError:  # says where something is wrong
+        raise
     except (Exception, pytest.fail.Exception, pytest.skip.Exception) as error:
         message = one_line(f"{type(error).__name__}: {error}", 300)
         raise InputError(_place(error), f"{hook.name} raised {message}") from None
@@ -161,6 +165,14 @@ def _provider(name: str, source: object) -> Provider:
     if not callable(source):
         raise _returned(_MODELS, {name: source}, "a provider, or a function that makes a Model")
     return _FunctionProvider(name, f"{name}:NAME", source, bare=True)
+
+
+def asked_suite(config: pytest.Config, path: Path) -> Suite | None:
+    """The suite of pytest_upskill_suites; None if nobody reads this path."""
+    suite = call(config.hook.pytest_upskill_suites, config=config, path=path)
+    if suite is None or isinstance(suite, Suite):
+        return suite
+    raise _returned(_SUITES, suite, "a pytest_upskill.Suite, or None")
 
 
 def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:

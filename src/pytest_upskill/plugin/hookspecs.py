@@ -5,12 +5,13 @@ type, the run reports the hook and the error in one line.
 """
 
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_upskill import Agent, Case, CheckFunction, ModelSource, RunResults
+    from pytest_upskill import Agent, Case, CheckFunction, ModelSource, RunResults, Suite
 
 
 @pytest.hookspec
@@ -71,6 +72,23 @@ def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], A
 
     Called in every process, before collection, so the hook must be in a conftest.py that pytest
     loads at startup, or in a plugin. An agent is made if it is used, and runs where the engine is.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_upskill_suites(config: pytest.Config, path: Path) -> "Suite | None":
+    """Return the cases of a skill in a form of your own, or None to have its files read.
+
+    ``path`` is the folder of a skill or a plugin, or the file of --skill-tests. The cases are
+    objects as in skill_meta.json::
+
+        def pytest_upskill_suites(path):
+            file = path / "evals/cases.toml" if path.is_dir() else path
+            if file.suffix == ".toml" and file.is_file():
+                return Suite.of(file, tomllib.loads(file.read_text())["case"])
+
+    Called in every process, before collection, so the hook must be in a conftest.py that pytest
+    loads at startup, or in a plugin. Keep the file in evals/, which agents never get.
     """
 
 

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatch
 from functools import cached_property, partial
 from pathlib import Path
@@ -17,8 +17,9 @@ from ..settings import Settings
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..skills.search import FoundSkills, SkippedFolder, find_skills, labels_of
 from ..skills.suites.ours import how_to_add_cases
-from ..skills.suites.reading import Suites, case_places, read_suites
+from ..skills.suites.reading import Ask, Suites, case_places, read_suites
 from ..skills.suites.triggers import trigger_files
+from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
 from .skill_code import SkillArg, code_kept_out, path_of, split_args
 
@@ -36,6 +37,7 @@ class SkillSource:
     label: str
     skill_file: Path
     tests: Path | None = None  # cases to use instead of the skill's own
+    ask: Ask | None = field(default=None, compare=False)  # the hook that reads other forms
     picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
     conftests: Path | None = None  # the folder whose conftest files apply
 
@@ -45,17 +47,20 @@ class SkillSource:
 
     @property
     def file(self) -> Path:
-        """The file of its cases, if inside the skill; without cases, that of its triggers."""
+        """The JSON file of its cases, if inside the skill; without cases, that of its triggers.
+
+        Node ids of other forms are those of SKILL.md.
+        """
         path = self.suites.path
         if path is None:
             return next(iter(trigger_files(self.folder)), self.skill_file)
-        inside = path.is_relative_to(self.folder) and not path.is_dir()
+        inside = path.is_relative_to(self.folder) and path.suffix == ".json"
         return path if inside else self.skill_file
 
     @cached_property
     def suites(self) -> Suites:
         """What the skill is tested with."""
-        return read_suites(self.folder, self.tests)
+        return read_suites(self.folder, self.tests, self.ask)
 
     @property
     def case_folder(self) -> Path:
@@ -69,7 +74,7 @@ class SkillSource:
     @property
     def has_own_cases(self) -> bool:
         """Whether the cases are those that the skill comes with."""
-        return self.tests in (None, read_suites(self.folder).path)
+        return self.tests in (None, read_suites(self.folder, ask=self.ask).path)
 
     @property
     def are_evals(self) -> bool:
@@ -140,10 +145,11 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     )
     files = list(dict.fromkeys([*skill_files, *named_files]))
     labels = labels_of(files)
-    sources = _sources(named, settings.tests_file, labels)
+    ask = partial(asked_suite, config)
+    sources = _sources(named, settings.tests_file, labels, ask)
     # If one case of a skill is named, the others don't run.
     whole_skills = [SkillArg(file, None) for file in skill_files if file not in named_files]
-    for file, source in _sources(whole_skills, settings.tests_file, labels).items():
+    for file, source in _sources(whole_skills, settings.tests_file, labels, ask).items():
         if not only_below or any(file.is_relative_to(path) for path in paths):
             sources[file] = source
     if sources:
@@ -212,7 +218,7 @@ def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
 
 
 def _sources(
-    args: Iterable[SkillArg], tests_file: Path | None, labels: Mapping[Path, str]
+    args: Iterable[SkillArg], tests_file: Path | None, labels: Mapping[Path, str], ask: Ask
 ) -> dict[Path, SkillSource]:
     """The sources of arguments by the file that pytest collects."""
     sources: dict[Path, SkillSource] = {}
@@ -221,7 +227,8 @@ def _sources(
         if named and is_trigger_file(named) and not case_places(arg.skill_file.parent):
             named = None  # the usual file of a skill that has no other
         picks = () if arg.case is None else ((arg.case, arg.label),)
-        source = SkillSource(labels[arg.skill_file], arg.skill_file, tests_file or named, picks)
+        tests = tests_file or named
+        source = SkillSource(labels[arg.skill_file], arg.skill_file, tests, ask, picks)
         if earlier := sources.get(source.file):
             both = earlier.picks and source.picks
             source = replace(source, picks=earlier.picks + source.picks if both else ())

@@ -14,9 +14,10 @@ from ..loaded_cases import LoadedCases
 from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
 from .json_files import Unknown, ignored_keys, lines_of, usable_id
 from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
-from .suite import Suite, Written, read_cases
-from .triggers import all_triggers, load_triggers
+from .suite import Suite, Written, folder_around, read_cases
+from .triggers import all_triggers, load_triggers, trigger_files
 
+Ask = Callable[[Path], Suite | None]  # a folder, or the file of cases that a run names
 Reader = Callable[[Path, Path], Suite | None]
 
 
@@ -67,16 +68,22 @@ def case_places(folder: Path) -> list[Path]:
     return [path for place in PLACES if (path := folder / place).exists()]
 
 
-def read_suites(folder: Path, path: Path | None = None) -> Suites:
+def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) -> Suites:
     """What a skill or a bundle is tested with: its own, or the cases at another path.
 
-    Never raises: what can't be read is told in the suite.
+    Never raises: what can't be read is told in the suite. ``ask`` is the hook, if there is one: it
+    is asked first, and what it returns stands for all files of cases; triggers in files of their
+    own are read, too.
     """
+    if ask and (suite := ask(path or folder)):
+        read = {suite.path, *(of_file.file for of_file in suite.files)}
+        triggers = load_triggers(folder, taken=list(suite.ids), files=trigger_files(folder))
+        return Suites(folder, suite, tuple(of for of in triggers if of.file not in read))
     if path and is_trigger_file(path):  # some forms of triggers are forms of cases, too
         triggers = load_triggers(folder, path)
         if all_triggers(triggers):
             return Suites(folder, Suite(path, folder), tuple(triggers))
-    cases = read_suite(path, _folder_of(path, folder)) if path else _own_suite(folder)
+    cases = _suite_at(path, folder) if path else _own_suite(folder)
     taken = list(cases.ids) if cases else []
     return Suites(folder, cases, tuple(load_triggers(folder, path, taken)))
 
@@ -89,6 +96,11 @@ def read_suite(path: Path, folder: Path) -> Suite:
         return Suite(path, folder, error=error)
 
 
+def _suite_at(path: Path, folder: Path) -> Suite:
+    """The cases at a path, which may be outside of the skill's folder."""
+    return read_suite(path, folder if path.is_relative_to(folder) else folder_around(path))
+
+
 def _own_suite(folder: Path) -> Suite | None:
     first: Suite | None = None
     for path in case_places(folder):
@@ -97,13 +109,6 @@ def _own_suite(folder: Path) -> Suite | None:
             return suite
         first = first or suite
     return first
-
-
-def _folder_of(path: Path, folder: Path) -> Path:
-    """The folder whose files cases name: the skill's, or that of a file elsewhere."""
-    if path.is_relative_to(folder):
-        return folder
-    return path.parent.parent if path.match(EVALS_NAME) else path.parent
 
 
 def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:

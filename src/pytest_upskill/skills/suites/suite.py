@@ -15,6 +15,7 @@ from ..case_files import CaseFiles
 from ..case_forms import CaseForm, is_good_id
 from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbered
 
+EVALS: Final = "evals"  # the folder of a skill's evals
 _NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
 _NO_REASON: Final = "no reason given"
 _CASE: Final = TypeAdapter(CaseForm)
@@ -34,14 +35,23 @@ class Suite:
 
     @classmethod
     def of(
-        cls, path: Path, cases: Iterable[Mapping[str, Any]], folder: Path | None = None
+        cls,
+        path: Path,
+        cases: Iterable[Mapping[str, Any]],
+        *,
+        folder: Path | None = None,
+        lines: Sequence[int] = (),
     ) -> "Suite":
         """The suite of cases in the form of skill_meta.json.
 
-        Cases may name files in ``folder``; the default is the folder of the path.
+        Cases may name files in ``folder``; the default is that of the path, or around its evals/.
+        ``lines`` are those of the cases, for messages.
         """
-        written = [Written((number,), 1, case) for number, case in enumerate(cases)]
-        folder = folder or path.parent
+        written = [
+            Written((number,), lines[number] if number < len(lines) else 1, case)
+            for number, case in enumerate(cases)
+        ]
+        folder = folder or folder_around(path)
         return cls(path, folder, (read_cases(path, written, folder, foreign=False),))
 
     @property
@@ -84,6 +94,11 @@ class Suite:
             in {*(c.is_trigger for c in of_file.cases), *(b.is_trigger for b in of_file.broken)}
             for of_file in self.files
         )
+
+
+def folder_around(path: Path) -> Path:
+    """The folder whose files the cases at a path name, if no skill says so."""
+    return path.parent.parent if path.parent.name == EVALS else path.parent
 
 
 class Written(NamedTuple):

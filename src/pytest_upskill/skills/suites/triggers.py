@@ -69,13 +69,17 @@ def names_skill(query: str, name: str) -> bool:
 
 
 def load_triggers(
-    folder: Path, cases_file: Path | None = None, taken: Collection[str] = ()
+    folder: Path,
+    cases_file: Path | None = None,
+    taken: Collection[str] = (),
+    files: Sequence[Path] | None = None,
 ) -> list[LoadedCases[Case]]:
     """The queries of a skill, file by file; those of ``cases_file`` alone, if it is another's.
 
-    Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases.
+    Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases, ``files``
+    are read instead of all that may have queries.
     """
-    files = [*cases_files(folder), *trigger_files(folder)]
+    files = [*cases_files(folder), *trigger_files(folder)] if files is None else files
     if cases_file and cases_file not in cases_files(folder):
         alone = _load(cases_file)
         if not alone.is_empty or cases_file in files:
