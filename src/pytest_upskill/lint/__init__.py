@@ -16,10 +16,11 @@ from ..skills.suites.reading import read_suites
 from ..skills.suites.suite import Suite
 from .check_rules import check_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
+from .listing_rules import listing_findings
 from .question_rules import duplicate_findings, question_findings, trigger_findings
 from .skill_rules import lint_skill_file
 
-__all__ = ["Finding", "Level", "lint_skill", "runnable_cases"]
+__all__ = ["Finding", "Level", "lint_skill", "listing_findings", "runnable_cases"]
 
 
 def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:

@@ -3,7 +3,7 @@
 import os
 import re
 import unicodedata
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
@@ -18,12 +18,13 @@ LONGEST_NAME: Final = 64
 LONGEST_DESCRIPTION: Final = 1024
 _LONGEST_COMPATIBILITY: Final = 500
 _MOST_UNKNOWN: Final = 20  # keys that are reported
+USERS_ONLY: Final = "disable-model-invocation"
 _LINK_AS_TEXT: Final = re.compile(r"(?:\.\./)+\S+\.md")
 _KNOWN_KEYS: Final = frozenset(
     {"name", "description", "license", "compatibility", "metadata", "allowed-tools"}
 )
 _KEYS_OF_CLAUDE_CODE: Final = frozenset(
-    {"when_to_use", "argument-hint", "arguments", "disable-model-invocation", "user-invocable"}
+    {"when_to_use", "argument-hint", "arguments", USERS_ONLY, "user-invocable"}
     | {"model", "effort", "context", "agent", "hooks", "paths", "shell"}
 )
 
@@ -113,6 +114,11 @@ def name_of(file: Path) -> str:
 def fields_of(file: Path) -> dict[str, Any]:
     """The frontmatter of a SKILL.md, every scalar as a string."""
     return parse(read_text(file)).fields
+
+
+def is_for_users_only(fields: Mapping[str, Any]) -> bool:
+    """Whether a frontmatter says that no model opens the skill by itself, but a user by name."""
+    return str(fields.get(USERS_ONLY, "")).strip().lower() == "true"
 
 
 def body_of(data: bytes) -> str:

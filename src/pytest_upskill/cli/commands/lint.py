@@ -10,7 +10,7 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
-from ...lint import Finding, lint_skill
+from ...lint import Finding, lint_skill, listing_findings
 from ...options import lift
 from ...settings import Settings
 from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
@@ -42,14 +42,15 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(args: argparse.Namespace) -> tuple[str, int]:
-    skills, left_out = _skill_files(
-        [find_skill(written, os.environ) for written in args.paths or ["."]]
-    )
+    paths = [find_skill(written, os.environ) for written in args.paths or ["."]]
+    skills, left_out = _skill_files(paths)
     judge = bool(args.judge) or _judge_is_set(Path.cwd())
+    found = [
+        *(f for file in skills for f in lint_skill(file, judge=judge, lift=args.lift)),
+        *listing_findings(skills),
+    ]
     findings = [
-        dataclasses.replace(finding, hint=spelled(finding.hint, args.spell))
-        for file in skills
-        for finding in lint_skill(file, judge=judge, lift=args.lift)
+        dataclasses.replace(finding, hint=spelled(finding.hint, args.spell)) for finding in found
     ]
     errors = sum(finding.level == "error" for finding in findings)
     if args.json:
