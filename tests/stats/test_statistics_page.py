@@ -23,7 +23,7 @@ PAGE = (Path(__file__).parents[2] / "docs/statistics.md").read_text()
 RUNS = 5
 PASSES = [
     (int(without), int(with_skill))
-    for without, with_skill in re.findall(r"^\| \d \| (\d) of 5 \| (\d) of 5 \|", PAGE, re.M)
+    for without, with_skill in re.findall(r" (\d)→(\d) (?=\|)", PAGE)
 ]
 PAIRS = [(baseline / RUNS, skill / RUNS) for baseline, skill in PASSES]
 BASELINE, SKILL = (fmean(rates) for rates in zip(*PAIRS, strict=True))
