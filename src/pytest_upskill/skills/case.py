@@ -56,6 +56,19 @@ class WorkspaceFile:
         return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
 
 
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server that mocks stand in for."""
+
+    name: str
+    content: str  # JSON for the stand-in: tools, mocks and files
+    plugin: str = ""  # the name of the plugin that has this server
+
+    @property
+    def digest(self) -> str:
+        return digest(self.name, self.content, self.plugin)
+
+
 @dataclass(frozen=True, slots=True)
 class Case:
     """One question with the checks its answer must pass."""

@@ -1,0 +1,337 @@
+"""Mocks of MCP servers: ``evals/mocks/SERVER/TOOL.md``, in the form of Claude Code's plugin evals.
+
+They become JSON for ``agents/mcp_stand_in.py``, which answers an agent's calls. No real server is
+ever started.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
+
+from .._util.json_forms import FormError, Location, json_path, read_form, read_json
+from .._util.texts import first_few, one_line
+from ..errors import CasesError, shown
+from .case import McpServer
+from .folder import read_skill_bytes, text_of, walk
+from .frontmatter import YAML_ERRORS, read_yaml
+
+MOCKS: Final = "evals/mocks"
+MANIFEST: Final = ".claude-plugin/plugin.json"
+_TOOLS: Final = "_tools.json"
+_SERVER: Final = "_server"
+_FIXTURES: Final = "fixtures/"
+_MOST_SERVERS: Final = 50
+_MOST_FILES: Final = 1_000  # of a server
+_MOST_BYTES: Final = 5_000_000  # of a server
+_MOST_LEVELS: Final = 4  # from a skill to its plugin
+_LONGEST_HEAD: Final = 20_000  # characters; YAML is read slowly
+_LONGEST_PATTERN: Final = 1_000
+_SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @:-]{0,63}")
+_TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_RULE: Final = "---"
+_REGEX: Final = re.compile(r"/(.+)/([a-z]*)", re.S)
+_GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")  # a named group in JavaScript
+_TYPES: Final = ("string", "number", "boolean", "array", "object")
+_KEPT: Final = ("title", "description", "inputSchema", "annotations")  # of a tool that was listed
+_ANY: Final = {"type": "object", "properties": {}, "additionalProperties": True}
+
+
+class _Lenient(BaseModel):
+    """A form that converts no types. Others may have more keys."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class _AnswerForm(_Lenient):
+    when: dict[str, Any]
+    text: str
+    error: bool = False
+
+
+class _MockForm(_Lenient):
+    type: Literal["fixed", "agent"] = "fixed"
+    expect: dict[str, Any] = Field(default_factory=dict)
+    error: bool = False
+    description: str | None = None
+    input_schema: dict[str, Any] | None = None
+    answers: list[_AnswerForm] = Field(default_factory=list)
+
+
+class _ToolForm(_Lenient):
+    model_config = ConfigDict(extra="allow", strict=True)
+
+    name: str
+    description: str | None = None
+    inputSchema: dict[str, Any] | None = None
+
+
+_MOCK: Final = TypeAdapter(_MockForm)
+_LISTED: Final = TypeAdapter(list[_ToolForm])
+
+
+class Mocks(NamedTuple):
+    """The servers that have mocks, by name, and what was left out."""
+
+    servers: Mapping[str, McpServer]
+    notes: tuple[str, ...] = ()
+
+
+class McpMocks:
+    """The mocks for cases in a folder: those of the plugin above it, its own, and a case's."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self.with_folder: Callable[[str], Mocks] = cache(self._read)
+
+    def _read(self, own: str) -> Mocks:
+        """The mocks, with those of a folder that a case names, if it does.
+
+        A file replaces the same one of an earlier folder. CasesError if one can't be used.
+        """
+        plugin = plugin_above(self._folder)
+        places = [(plugin, MOCKS)] if plugin and plugin != self._folder else []
+        places += [(self._folder, MOCKS), *([(self._folder, own)] if own else [])]
+        servers = dict[str, dict[str, _MockFile]]()
+        for root, mocks in places:
+            for server, path in _paths_in(root / mocks):
+                servers.setdefault(server, {})[path] = _MockFile(root, f"{mocks}/{server}/{path}")
+        if len(servers) > _MOST_SERVERS:
+            raise CasesError(self._folder / MOCKS, f"more than {_MOST_SERVERS} servers")
+        name, declared, notes = _declared(plugin) if plugin else ("", (), [])
+        mocked = dict[str, McpServer]()
+        for server, files in sorted(servers.items()):
+            content, server_notes = _compiled(server, files)
+            notes += server_notes
+            if content:
+                mocked[server] = McpServer(server, content, name if server in declared else "")
+        if missing := [one_line(server, 60) for server in declared if server not in mocked]:
+            notes.append(f"MCP servers without mocks are left out: {first_few(missing, 10)}")
+        return Mocks(mocked, tuple(notes))
+
+
+class _MockFile(NamedTuple):
+    root: Path  # of the skill or plugin, which it must not lead out of
+    path: str
+
+    @property
+    def file(self) -> Path:
+        return self.root / self.path
+
+    def read(self) -> str:
+        """CasesError if it is no text of the skill's own."""
+        try:
+            return text_of(read_skill_bytes(self.root, self.path))
+        except ValueError as error:
+            raise CasesError(self.file, str(error), "Mocks are texts inside the skill.") from None
+
+    def error(self, problem: str, line: int = 1) -> CasesError:
+        return CasesError(f"{shown(self.file)}:{line}", problem)
+
+
+def _paths_in(top: Path) -> Iterator[tuple[str, str]]:
+    """Servers, and the paths of their files; hidden ones belong to tools."""
+    for folder, subfolders, names in walk(top):
+        subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
+        for name in subfolders:
+            if (folder / name).is_symlink():
+                raise CasesError(folder / name, "a link to a folder", "Copy the folder.")
+        for name in sorted(names):
+            server, *inside = (folder / name).relative_to(top).parts
+            if inside and not name.startswith("."):
+                yield server, "/".join(inside)
+
+
+# From files to JSON.
+
+
+def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[str]]:
+    """The JSON of a server, empty if it has no tools, and what was left out."""
+    some = next(iter(files.values()))
+    if not _SERVER_NAME.fullmatch(server):
+        raise some.error(f"{one_line(server, 80)!r} can't be the name of an MCP server")
+    if len(files) > _MOST_FILES:
+        raise some.error(f"the server {server} has more than {_MOST_FILES:,} files")
+    tools = {tool["name"]: tool for tool in _listed(files.get(_TOOLS))}
+    mocks, fixtures, notes, size = dict[str, Any](), dict[str, str](), list[str](), 0
+    for path, file in sorted(files.items()):
+        if path.startswith(_FIXTURES):
+            fixtures[path] = file.read()
+            size += len(fixtures[path])
+        elif path == _TOOLS:
+            continue
+        elif path.endswith(".md") and "/" not in path and path != "README.md":
+            tool = path.removesuffix(".md")
+            form, body = _mock_form(file)
+            size += len(body)
+            if tool == _SERVER or form.type == "agent":
+                notes.append(f"mocks of the type agent are not answered: {shown(file.file)}")
+                continue
+            if not _TOOL_NAME.fullmatch(tool):
+                raise file.error(f"{one_line(tool, 80)!r} can't be the name of a tool")
+            mocks[tool] = _mock_of(form, body, file)
+            written = {"description": form.description, "inputSchema": form.input_schema}
+            tools[tool] = tools.get(tool, {"name": tool}) | {
+                key: value for key, value in written.items() if value is not None
+            }
+        else:
+            notes.append(f"files among mocks that are no mocks are ignored: {shown(file.file)}")
+        if size > _MOST_BYTES:
+            raise file.error(f"the mocks of {server} have more than {_MOST_BYTES // 10**6} MB")
+    if not tools:
+        return "", notes
+    listed = [{"inputSchema": _ANY, **tool} for tool in tools.values()]
+    content = {"name": server, "tools": listed, "mocks": mocks, "files": fixtures}
+    return json.dumps(content, sort_keys=True), notes
+
+
+def _listed(file: _MockFile | None) -> Iterator[dict[str, Any]]:
+    """The tools of a saved tools/list. Their output is not structured, whatever they say."""
+    if file is None:
+        return
+    text = file.read()
+    _, data = read_json(file.file, CasesError, read=lambda _: text.encode())
+    for key in ("result", "tools"):
+        data = data.get(key, data) if isinstance(data, dict) else data
+    try:
+        forms: list[_ToolForm] = read_form(_LISTED, data)
+    except FormError as error:
+        place, problem = error.problems[0]
+        raise file.error(f"{json_path(place)}: {problem}") from None
+    for form in forms:
+        if not _TOOL_NAME.fullmatch(form.name):
+            raise file.error(f"{one_line(form.name, 80)!r} can't be the name of a tool")
+        tool = form.model_dump(exclude_none=True)
+        if "inputSchema" in tool:
+            tool["inputSchema"] = {**tool["inputSchema"], "type": "object"}
+        yield {"name": form.name, **{key: tool[key] for key in _KEPT if key in tool}}
+
+
+def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
+    """The frontmatter of a mock, which may have none, and its body."""
+    text = file.read()
+    lines = text.split("\n")
+    if lines[0].rstrip() != _RULE:
+        return _MockForm(), text.strip()
+    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == _RULE), None)
+    if end is None:
+        raise file.error("the frontmatter is not closed; end it with a line '---'")
+    head = "\n".join(lines[1:end])
+    if len(head) > _LONGEST_HEAD:
+        raise file.error(f"{len(head):,} characters of frontmatter (limit {_LONGEST_HEAD:,})")
+    try:
+        node, data = read_yaml(head)
+    except YAML_ERRORS as error:
+        mark = getattr(error, "problem_mark", None)
+        reason = getattr(error, "problem", None) or str(error) or "nested too deeply"
+        line = min(mark.line, end - 1) + 2 if mark else 1
+        raise file.error(f"invalid YAML: {one_line(str(reason), 200)}", line) from None
+    try:
+        form: _MockForm = read_form(_MOCK, _json_value({} if data is None else data))
+    except FormError as error:
+        place, problem = error.problems[0]
+        raise file.error(f"{json_path(place)}: {problem}", _line_of(node, place)) from None
+    return form, "\n".join(lines[end + 1 :]).strip()
+
+
+def _line_of(node: yaml.Node | None, place: Location) -> int:
+    """The line of a value in the frontmatter, which begins on line 2."""
+    line = node.start_mark.line if node else 0
+    for step in place:
+        if isinstance(node, yaml.MappingNode):
+            pairs = [pair for pair in node.value if str(pair[0].value) == str(step)]
+            key, node = pairs[-1] if pairs else (node, None)
+            line = key.start_mark.line
+        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
+            node = node.value[step]
+            line = node.start_mark.line
+    return line + 2
+
+
+def _json_value(value: Any) -> Any:
+    """A value of YAML as JSON has it; a date is a text there."""
+    if isinstance(value, dict):
+        return {str(key): _json_value(item) for key, item in value.items()}
+    if isinstance(value, list):
+        return [_json_value(item) for item in value]
+    return value if isinstance(value, str | bool | int | float | None) else str(value)
+
+
+def _mock_of(form: _MockForm, body: str, file: _MockFile) -> dict[str, Any]:
+    answers = [
+        {"when": _rules(answer.when, file), "text": answer.text, "error": answer.error}
+        for answer in form.answers
+    ]
+    if body or not answers:
+        answers.append({"when": {}, "text": body, "error": form.error})
+    return {"expect": _rules(form.expect, file), "answers": answers}
+
+
+def _rules(written: Mapping[str, Any], file: _MockFile) -> dict[str, dict[str, Any]]:
+    return {path: _rule(value, file) for path, value in written.items()}
+
+
+def _rule(value: Any, file: _MockFile) -> dict[str, Any]:
+    """A type's name, a ``/pattern/``, a value, or a list of values."""
+    if value in _TYPES:
+        return {"type": value}
+    match = _REGEX.fullmatch(value) if isinstance(value, str) else None
+    if match is None:
+        return {"choices": value if isinstance(value, list) else [value]}
+    pattern = _GROUP.sub("(?P<", match[1])
+    flags = "".join(flag for flag in match[2] if flag in "ims")
+    try:
+        if len(pattern) > _LONGEST_PATTERN:
+            raise ValueError(f"longer than {_LONGEST_PATTERN:,} characters")
+        re.compile(pattern)
+    except (ValueError, re.error, RecursionError, OverflowError) as error:
+        problem = f"the pattern {one_line(value, 60)} can't be used: {error}"
+        raise file.error(problem) from None
+    return {"pattern": pattern, "flags": flags}
+
+
+# The plugin above a skill.
+
+
+def plugin_above(folder: Path) -> Path | None:
+    """The plugin that a folder is, or is part of."""
+    for place in (folder, *folder.absolute().parents[:_MOST_LEVELS]):
+        if (place / MANIFEST).is_file():
+            return place
+        if (place / ".git").exists():
+            break
+    return None
+
+
+def _declared(plugin: Path) -> tuple[str, tuple[str, ...], list[str]]:
+    """The name of a plugin, those of its servers, and what can't be read of them."""
+    notes = list[str]()
+    manifest = _object_in(plugin, MANIFEST, notes)
+    name = manifest.get("name")
+    written = manifest.get("mcpServers")
+    servers = list[str]()
+    for part in (".mcp.json", *(written if isinstance(written, list) else [written])):
+        if isinstance(part, str):
+            exists = (plugin / part).is_file()
+            part = _object_in(plugin, part, notes) if exists or part != ".mcp.json" else {}
+            part = part.get("mcpServers", part)
+        servers += part if isinstance(part, dict) else ()
+    plugin_name = name if isinstance(name, str) and name else plugin.name
+    return plugin_name, tuple(dict.fromkeys(servers)), notes
+
+
+def _object_in(plugin: Path, path: str, notes: list[str]) -> dict[str, Any]:
+    """A JSON object of the plugin; empty if it can't be read, which is noted."""
+    try:
+        data = json.loads(text_of(read_skill_bytes(plugin, path)))
+    except (ValueError, RecursionError) as error:
+        notes.append(
+            f"MCP servers of {shown(plugin / path)} can't be read: {one_line(str(error), 200)}"
+        )
+        return {}
+    return data if isinstance(data, dict) else {}
