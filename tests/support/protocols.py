@@ -250,7 +250,9 @@ def _response(asked: Asked, reply: Reply) -> dict[str, object]:
     for number, (name, given) in enumerate(reply.calls, len(asked.results) + 1):
         arguments = given if isinstance(given, str) else json.dumps(given)
         call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call-{number}"}
-        output.append({**call, "name": name, "arguments": arguments, **done})
+        space, _, own_name = name.rpartition(".")
+        named = {"namespace": space, "name": own_name} if space else {"name": name}
+        output.append({**call, **named, "arguments": arguments, **done})
     asked_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
     cut = reply.stop == "length"
     return {

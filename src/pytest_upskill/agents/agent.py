@@ -33,6 +33,7 @@ class Agent(ABC):
     skills_folder: str = SKILLS  # where it looks for skills
     bundled: tuple[str, ...] = ()  # skills that it always has
     login: Login | None = None  # of its vendor, which its requests may carry
+    mcp: bool = False  # whether it can be given MCP servers
 
     def require(self) -> None:
         """SettingsError if it is not installed."""

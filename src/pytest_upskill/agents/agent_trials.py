@@ -133,6 +133,7 @@ class AgentTrials:
     ) -> Answer:
         spec = await self._staging.spec_for(task)
         skill_mounts = [Mount(skill.host, skill.inside) for skill in recorder.skills]
+        skill_mounts += await self._staging.mcp_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         sandbox = await self._kind.open(replace(spec, mounts=mounts))
         try:

@@ -6,18 +6,21 @@ import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Any, Final
 
 from .._util.keys import HIDDEN, without_keys
 from .._util.texts import one_line
 from ..errors import NoAnswerError, SettingsError
 from ..models import ModelSpec
 from ..models.model import ProtocolName
+from ..skills.case import McpServer
 from ..trials.answer import Answer
+from ..trials.mcp_names import allowed
 from ..trials.trial import Question
 from .agent import Agent, Call
 from .gateway.endpoint import Endpoint, Gateway
 from .logins import LoginProvider
+from .mcp import StandIn
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
@@ -40,6 +43,12 @@ class AgentJob:
     max_output: int  # tokens
     login: bool = False  # whether the gateway asks on the vendor's login, not with a key
     judges: bool = False  # it only has to reply: tools are of no use
+    mcp: Mapping[str, StandIn] = field(default_factory=dict)  # servers, by name
+
+    @property
+    def mcp_servers(self) -> dict[str, Any]:
+        """As most agents have it under ``mcpServers``."""
+        return {name: stand_in.config for name, stand_in in self.mcp.items()}
 
 
 @dataclass(frozen=True)
@@ -100,7 +109,7 @@ class CommandAgent(Agent):
             listener = await sandbox.listen(0)
             trial = (recorder.question, spec, call, listener, recorder.skills)
             async with self._gateway.endpoint(*trial) as endpoint:
-                launch = self.launch(self._job(recorder.question, spec, endpoint))
+                launch = self.launch(self._job(recorder.question, spec, endpoint, sandbox))
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())
                 try:
@@ -116,8 +125,15 @@ class CommandAgent(Agent):
             raise
         return self._answer(endpoint, ran, recorder, final)
 
-    def _job(self, question: Question, spec: ModelSpec, endpoint: Endpoint) -> AgentJob:
+    def server_name(self, server: McpServer) -> str:
+        """What it is to call an MCP server."""
+        return allowed(server.name)
+
+    def _job(
+        self, question: Question, spec: ModelSpec, endpoint: Endpoint, sandbox: Sandbox
+    ) -> AgentJob:
         speaks = spec.provider.protocols(spec)  # the best one first
+        servers = question.task.mcp if question.task else ()
         return AgentJob(
             prompt_of(question),
             endpoint.model,
@@ -128,6 +144,7 @@ class CommandAgent(Agent):
             question.max_output,
             isinstance(spec.provider, LoginProvider),
             question.verdicts is not None,
+            {self.server_name(server): StandIn.of(n, sandbox) for n, server in enumerate(servers)},
         )
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:

@@ -14,6 +14,7 @@ from ..trials.choice import Listed, skill_tool
 from ..trials.transcript import Step, Tool, ToolCall, ToolResult
 from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
+from .mcp import LoopServers
 from .recorder import Recorder
 from .sandboxes.sandbox import Sandbox
 from .staging import InstalledSkill
@@ -36,6 +37,7 @@ class LoopAgent(Agent):
     """Asks its model, runs the tools that it calls, and asks again, until it calls none."""
 
     name = "loop"
+    mcp = True
 
     def version(self) -> str:
         return VERSION
@@ -48,7 +50,8 @@ class LoopAgent(Agent):
         spec: ModelSpec,  # noqa: ARG002
     ) -> Answer:
         question, skills = recorder.question, recorder.skills
-        tools = tools_for(skills)
+        servers = LoopServers(question.task.mcp if question.task else (), sandbox)
+        tools = (*tools_for(skills), *servers.tools)
         listed = skill_list(skills, sandbox)
         system = "\n\n".join(filter(None, [SYSTEM, question.system, listed]))
         ask = replace(question, system=system, tools=tools, task=None)
@@ -56,7 +59,7 @@ class LoopAgent(Agent):
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)
-        box = Toolbox(sandbox, skills)
+        box = Toolbox(sandbox, skills, servers)
         clock = asyncio.get_running_loop().time
         max_turns = question.task.max_turns if question.task else 1
         until_opened = bool(question.task and question.task.until_opened)

@@ -11,6 +11,7 @@ from .._util.texts import counted
 from ..skills.folder import SKILL_NAMES
 from ..trials.transcript import Tool, ToolCall, ToolResult
 from ..trials.written_calls import is_called
+from .mcp import LoopServers
 from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
 from .staging import InstalledSkill
 
@@ -82,7 +83,12 @@ Run = Callable[[dict[str, Any], int], Awaitable[tuple[str, bool]]]
 class Toolbox:
     """Runs the calls of a trial."""
 
-    def __init__(self, sandbox: Sandbox, skills: Sequence[InstalledSkill]) -> None:
+    def __init__(
+        self,
+        sandbox: Sandbox,
+        skills: Sequence[InstalledSkill],
+        servers: LoopServers | None = None,
+    ) -> None:
         self._sandbox = sandbox
         self._used = 0  # characters so far
         self._skills = {skill.name: skill for skill in skills}
@@ -97,6 +103,9 @@ class Toolbox:
         if skills:
             self._tools["skill"] = self._skill
             self._schemas["skill"] = {"properties": {"name": _TEXT}, "required": ["name"]}
+        self._servers = servers or LoopServers((), sandbox)
+        for offered in self._servers.tools:
+            self._tools[offered.name] = self._server_tool(offered.name)
 
     @property
     def is_full(self) -> bool:
@@ -118,7 +127,7 @@ class Toolbox:
             tool = self._tools.get(call.name)
             if tool is None:
                 raise _Failure(self._no_such_tool(call.name))
-            arguments = _arguments(call, self._schemas[call.name])
+            arguments = _arguments(call, self._schemas.get(call.name))
             text, failed = await tool(arguments, longest - _STATUS_LENGTH)
         except _Failure as failure:
             text, failed = str(failure), True
@@ -207,6 +216,12 @@ class Toolbox:
             raise _Failure(f"No such skill: {name!r}. There are {', '.join(self._skills)}.")
         return skill_content(skill, self._sandbox), False
 
+    def _server_tool(self, name: str) -> Run:
+        async def run(args: dict[str, Any], _: int) -> tuple[str, bool]:
+            return await self._servers.call(name, args)
+
+        return run
+
     async def _data(self, path: str) -> bytes:
         """One byte more than the limit shows that a file is too large."""
         try:
@@ -247,8 +262,8 @@ def cut(text: str, longest: int, missing: int = 0) -> str:
     return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
 
 
-def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
-    """The arguments of a call, checked against the tool's schema."""
+def _arguments(call: ToolCall, schema: dict[str, Any] | None) -> dict[str, Any]:
+    """The arguments of a call, checked against the tool's schema; a mock checks its own."""
     try:
         args = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -256,6 +271,8 @@ def _arguments(call: ToolCall, schema: dict[str, Any]) -> dict[str, Any]:
     args = {} if args is None else args  # some models write null for no arguments
     if not isinstance(args, dict):
         raise _Failure("Not run: the arguments are not a JSON object.")
+    if schema is None:
+        return args
     properties, problems = schema["properties"], list[str]()
     for name, value in list(args.items()):
         if name not in properties:

@@ -27,9 +27,9 @@ from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
 from .logins import CLAUDE, CODEX
 from .run_folder import remove
-from .sandboxes.sandbox import HOME, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
+from .sandboxes.sandbox import HOME, MCP, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
 
-_FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES)
+_FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES, MCP)
 _SANDBOX_PATHS: Final = (*_FOLDERS, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
 _PRIVATE: Final = (
     *("/proc", "/sys", "/dev", "/run", "/boot", "/etc/ssh", "/etc/ssl"),

@@ -8,6 +8,7 @@ from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
 from ..trials.answer import Answer, Usage, total_usage
+from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
     UNTOLD,
@@ -68,6 +69,7 @@ class Recorder:
         self.last: Answer | None = None  # reply of the conversation
         self.offer = Offer()
         self.offer.add_skills(skill.name for skill in self.skills)
+        self._mcp_tools = spellings(self.question.task.mcp if self.question.task else ())
         files = self.question.task.files if self.question.task else ()
         self._skill_use = SkillUse(self.skills, [file.data for file in files])
 
@@ -91,7 +93,7 @@ class Recorder:
             turns.append(Turn("assistant", reply.text))
         entries = [_TurnEntry(turn) for turn in turns]
         entries += [
-            _TurnEntry(Turn("call", call.arguments, call.name), call, number=number)
+            _TurnEntry(Turn("call", call.arguments, self._name_of(call)), call, number=number)
             for number, call in enumerate(reply.calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
@@ -123,13 +125,23 @@ class Recorder:
         at = entry.number if entry else self.tool_calls
         self._skill_use.saw(text, answered, failed=failed, at=at)
         self._note_names(text)
-        turn = Turn("result", text, answered.name if answered else "", failed, self.turns)
+        name = self._name_of(answered) if answered else ""
+        turn = Turn("result", text, name, failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
             self._calls[key] = [orphan := _TurnEntry(turn, result=turn)]
             self._add(orphan)
         else:
             entry.result = self._stored(turn)
+
+    def _name_of(self, call: ToolCall) -> str:
+        """The name of a call's tool, that of an MCP server as all agents have it."""
+        if (spelled := self._mcp_tools.get(call.name)) is None:
+            return call.name
+        name, server, tool = spelled
+        if tool not in parsed(server)["mocks"]:
+            self.add_finding(f"no mock answers the MCP tool {server.name}/{tool}")
+        return name
 
     def side_calls(self, usages: Sequence[Usage]) -> None:
         """Calls beside the conversation, such as for a title: only their tokens count."""

@@ -15,14 +15,15 @@ from typing import Any, Final
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
-from ..skills.case import SandboxNeeds, WorkspaceFile
+from ..skills.case import McpServer, SandboxNeeds, WorkspaceFile
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
 from ..trials.trial import Task
+from .mcp import write_servers
 from .needs import mounts_for
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
+from .sandboxes.sandbox import MCP, SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
@@ -78,6 +79,7 @@ class Staging:
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._mounts: dict[SandboxNeeds, asyncio.Future[tuple[Mount, ...]]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
+        self._servers: dict[tuple[McpServer, ...], asyncio.Future[Path]] = {}
 
     async def skill(self, copy: SkillCopy) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
@@ -86,6 +88,16 @@ class Staging:
             copying = asyncio.to_thread(_copied, copy, target, self._files_of)
             self._skills[copy] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._skills[copy])
+
+    async def mcp_mounts(self, task: Task) -> tuple[Mount, ...]:
+        """The stand-ins for the MCP servers of a task."""
+        if not task.mcp:
+            return ()
+        if task.mcp not in self._servers:
+            folder = self._folder / f"mcp-{len(self._servers)}"
+            writing = asyncio.to_thread(write_servers, folder, task.mcp)
+            self._servers[task.mcp] = asyncio.ensure_future(writing)
+        return (Mount(str(await asyncio.shield(self._servers[task.mcp])), MCP),)
 
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
@@ -117,7 +129,7 @@ class Staging:
         for running in self._starts.values():
             running.cancel()
         making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
-        making += self._mounts.values()
+        making += [*self._mounts.values(), *self._servers.values()]
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
 

@@ -84,6 +84,7 @@ class Case:
     setup: str = ""  # a command that runs before an agent
     sandbox: SandboxNeeds = NO_NEEDS
     needs_agent: str = ""  # why a plain completion can't be asked
+    mcp: tuple[McpServer, ...] = ()  # servers that agents have
     tags: tuple[str, ...] = ()
     group: str = ""  # the same for near-copies, which a lift counts as one case
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from .._util.keys import without_keys
 from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
-from ..skills.case import NO_NEEDS, Case, Role, SandboxNeeds, WorkspaceFile
+from ..skills.case import NO_NEEDS, Case, McpServer, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
 from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
@@ -45,6 +45,7 @@ class Task:
     image: str = ""  # of the sandbox, if that is a container
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
     until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
+    mcp: tuple[McpServer, ...] = ()  # the same in all arms
 
     @cached_property
     def content(self) -> str:
@@ -59,6 +60,7 @@ class Task:
             *(file.digest for file in self.files),
             *(() if self.confined else ("unconfined",)),
             *(("until opened",) if self.until_opened else ()),
+            *(server.digest for server in self.mcp),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -324,7 +326,8 @@ def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
 def of_workspace(case: Case) -> list[str]:
     """What the workspace of a case has besides texts; mostly nothing."""
     files = [file.digest for file in case.exact]
-    return [*files, case.setup] if files or case.setup else []
+    servers = [server.digest for server in case.mcp]
+    return [*files, case.setup, *servers] if files or case.setup or servers else []
 
 
 def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
@@ -341,6 +344,7 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         settings.image or "",
         settings.sandbox != "none",
         until_opened=case.is_trigger,
+        mcp=case.mcp,
     )
 
 

@@ -3,6 +3,8 @@
 import json
 from typing import Final
 
+from ...skills.case import McpServer
+from ...trials.mcp_names import name_in_plugin
 from ..command_agent import AgentJob, CommandAgent, Launch
 from ..logins import CLAUDE
 from ..sandboxes.sandbox import HOME
@@ -23,6 +25,10 @@ class ClaudeCode(CommandAgent):
     skills_folder = f"{HOME}/.claude/skills"
     memory = 300
     login = CLAUDE
+    mcp = True
+
+    def server_name(self, server: McpServer) -> str:
+        return name_in_plugin(server)
 
     def launch(self, job: AgentJob) -> Launch:
         # Else models with a budget for thinking could use all of a reply for it.
@@ -51,6 +57,8 @@ class ClaudeCode(CommandAgent):
             *("--strict-mcp-config", "--disallowedTools", _NEVER),
         ]
         arguments += _JUDGE if job.judges else ()
+        if job.mcp:
+            arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
         # A slash at the very start would make a command of it.
         prompt = f" {job.prompt}" if job.prompt.startswith("/") else job.prompt

@@ -49,10 +49,14 @@ class Codex(CommandAgent):
     protocols = ("responses",)
     memory = 200
     login = CODEX
+    mcp = True
 
     def launch(self, job: AgentJob) -> Launch:
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
         config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
+        for name, server in job.mcp_servers.items():
+            values = [f"{key} = {json.dumps(value)}" for key, value in server.items()]
+            config += "\n".join(["", f"[mcp_servers.{name}]", *values, ""])
         arguments = [
             *("exec", "--json", "--skip-git-repo-check"),
             *("--dangerously-bypass-approvals-and-sandbox", "-"),

@@ -116,6 +116,7 @@ class Bwrap(SandboxKind):
             for number in passed[1:]:
                 os.close(number)
         sandbox = ServedSandbox(process, ours, spec.limits, hosts, group)
+        sandbox.python = python()
         try:
             await sandbox.start(code, tuple(_SHARES), {**_environment(spec), **spec.env})
             _prioritize(process.pid)

@@ -14,6 +14,7 @@ SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SK
 HOME: Final = "/home/agent"
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
+MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
 _TRY_SECONDS: Final = 60.0
 _ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
@@ -104,6 +105,8 @@ class Sandbox(ABC):
     ``read`` and ``write`` raise OSError like the system calls. All methods raise SandboxError if
     the sandbox is gone.
     """
+
+    python = "python3"  # inside
 
     def path(self, path: str) -> str:
         """The path as commands see it, which differs in the sandbox ``none`` only."""

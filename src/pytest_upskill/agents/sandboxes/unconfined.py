@@ -53,6 +53,7 @@ class UnconfinedSandbox(Sandbox):
     """Folders for a trial, but nothing that keeps commands there."""
 
     def __init__(self, folder: Path, spec: SandboxSpec) -> None:
+        self.python = sys.executable
         self._folder = folder
         self._limits = spec.limits
         self._places = {  # the longest first
