@@ -2,7 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable
-from typing import Protocol
+from typing import Final, Protocol
 
 from ..models import Model, ModelSpec
 from ..models.model import PROTOCOLS, ProtocolName
@@ -12,6 +12,7 @@ from .logins import Login
 from .recorder import Recorder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox
 
+NO_MCP: Final = "it can't be given the MCP servers of the case"
 Send = Callable[[Model], Awaitable[Answer]]
 
 

@@ -18,7 +18,7 @@ from ..trials.arm import SkillCopy
 from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
 from ..trials.written_calls import ADVICE, PROBLEM
-from .agent import Agent, Call, Send
+from .agent import NO_MCP, Agent, Call, Send
 from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry
 from .skill_use import keys_of
@@ -67,6 +67,8 @@ class AgentTrials:
         task, staging = question.task, self._staging
         assert task
         agent, price = self._agent(task.agent), self._price_of(question.model)
+        if task.mcp and not agent.mcp:
+            return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
             async with asyncio.timeout(self._timeout + _FILES_SECONDS):
                 staged = [await staging.skill(skill) for skill in task.skills]

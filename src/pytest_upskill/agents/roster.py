@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
 from typing import Final
 
-from .._util.texts import guess, one_line
+from .._util.texts import first_few, guess, one_line
 from ..errors import InputError, Setting, SettingsError, Text
 from ..models import ModelSpec
 from ..models.model import ProtocolName
@@ -117,6 +117,16 @@ class Roster:
         """Those of all agents that are built in."""
         agents = (self.agent(name) for name in self.names if self.is_built_in(name))
         return [agent.login for agent in agents if agent.login]
+
+    def require_mcp(self, agents: Iterable[str], label: str, servers: Iterable[str]) -> None:
+        """SettingsError if an agent can't be given the MCP servers of a skill's cases."""
+        for name in agents:
+            if not self.agent(name).mcp:
+                fitting = ", ".join(each for each in self.names if self.agent(each).mcp)
+                names = first_few([one_line(server, 60) for server in servers], 5)
+                problem = f"it can't be given the MCP servers of {label} ({names})"
+                hint = f'Use {fitting}, or write "mcp": [] into its cases.'
+                raise SettingsError("agents", problem, hint, value=name)
 
     # Versions.
 

@@ -12,6 +12,7 @@ from operator import attrgetter
 from typing import Final
 
 from .._util.texts import counted, one_line
+from ..trials.mcp_names import spellings
 from ..trials.transcript import GIVEN, Activity, Transcript, Turn
 from .check import COUNT, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .matching import folded, search
@@ -54,6 +55,12 @@ def _commands_in(turn: Turn) -> Iterator[str]:
                 yield " ".join(map(str, words))
 
 
+def _canonical(context: CheckContext, name: str) -> str:
+    """The name of a tool in transcripts: agents call those of MCP servers differently."""
+    spelled = spellings(context.case.mcp).get(name)
+    return folded(spelled[0] if spelled else name, context.case_sensitive)
+
+
 def _named(names: Sequence[str]) -> str:
     return one_line(", ".join(dict.fromkeys(names)), _MOST_NAMED) or "none"
 
@@ -62,7 +69,7 @@ def _used(context: CheckContext) -> Iterator[Result]:
     names = called(context.answer.transcript)
     there = {folded(name, context.case_sensitive) for name in names}
     for name in context.value:
-        if folded(name, context.case_sensitive) in there:
+        if _canonical(context, name) in there:
             yield True, f"{quoted(name)} was called"
         else:
             yield False, f"{quoted(name)} was not called (called: {_named(names)})"
@@ -77,7 +84,7 @@ def _order(context: CheckContext) -> Iterator[Result]:
     names = called(context.answer.transcript)
     remaining = iter([folded(name, context.case_sensitive) for name in names])
     for number, name in enumerate(context.value):
-        if folded(name, context.case_sensitive) not in remaining:  # this uses up what is before it
+        if _canonical(context, name) not in remaining:  # this uses up what is before it
             after = f" after {quoted(context.value[number - 1])}" if number else ""
             yield False, f"{quoted(name)} was not called{after} (called: {_in_order(names)})"
             return

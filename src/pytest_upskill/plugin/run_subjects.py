@@ -15,8 +15,9 @@ from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
-from ..skills.case import SandboxNeeds
+from ..skills.case import Case, SandboxNeeds
 from ..skills.context import load_for_run
+from ..skills.mcp_mocks import McpMocks
 from ..trials.subject import CHAT, Subject
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
@@ -113,9 +114,23 @@ class RunSubjects:
                 models.join_cluster(settings, subjects)
             judge = [settings.judge_agent] if settings.judge_agent else []
             models.roster.look_up_versions(dict.fromkeys([*self.agents, *judge]))
+            if self.agents:
+                self._require_mcp(sources, tell)
             if self.has_agents:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
+
+    def _require_mcp(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
+        """SettingsError if an agent can't have the MCP servers of cases; tell what they lack."""
+        told = set[str]()
+        for source in sources:
+            servers = {server.name for case in _cases_of(source) for server in case.mcp}
+            if servers:
+                self.models.roster.require_mcp(self.agents, source.label, sorted(servers))
+            with suppress(InputError):  # which collection reports
+                told |= set(McpMocks(source.case_folder or source.folder).with_folder("").notes)
+        for note in sorted(told):
+            tell(f"upskill: {note}")
 
     def _require_room(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
         """SettingsError if skills fit the context of no model; else tell which don't fit."""
@@ -234,6 +249,11 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run."""
+    return [case.sandbox for case in _cases_of(source)]
+
+
+def _cases_of(source: SkillSource) -> list[Case]:
+    """The cases of a skill that may run."""
     suite, picked = source.suites.cases, dict(source.picks)
     cases = suite.cases if suite else []
-    return [case.sandbox for case in cases if not case.skip and (not picked or case.id in picked)]
+    return [case for case in cases if not case.skip and (not picked or case.id in picked)]

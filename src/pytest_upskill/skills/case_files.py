@@ -9,8 +9,9 @@ from typing import Any, Final
 
 from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Location, Problem
-from .case import Case, WorkspaceFile
-from .case_forms import ContextForm, FileOfSkill
+from .._util.texts import guess
+from .case import Case, McpServer, WorkspaceFile
+from .case_forms import CaseForm, ContextForm, FileOfSkill
 from .folder import (
     TOOL_FOLDERS,
     NotTextError,
@@ -21,8 +22,10 @@ from .folder import (
     real_skill_file,
     walk,
 )
+from .mcp_mocks import MOCKS, McpMocks
 
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
+_MCP: Final = '"mcp" names servers, which only agents can use'
 _BINARY: Final = "a plain question can't have such a file, an agent can"
 
 
@@ -31,12 +34,16 @@ class CaseFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
+        self._mocks = McpMocks(folder)
         self._workspace = cache(
             lambda name: [(file, file.text) for file in workspace_files(folder, name)]
         )
 
-    def add_to(self, case: Case, context: ContextForm | None) -> Case:
-        """The case with its files; those of its own win over those of its workspace."""
+    def add_to(self, case: Case, form: CaseForm) -> Case:
+        """The case with its files; those of its own win over those of its workspace.
+
+        CasesError if a mock of an MCP server can't be used.
+        """
         texts, exact = dict[str, str](), dict[str, WorkspaceFile]()
         problems, needs_agent, size = list[Problem](), "", 0
         if case.workspace:
@@ -51,7 +58,7 @@ class CaseFiles:
                     needs_agent = f"{case.workspace!r} is too large for a plain question"
             except ValueError as error:
                 problems.append((case.place_of("workspace"), str(error)))
-        for step, name, content in _named(context):
+        for step, name, content in _named(form.context):
             texts.pop(name, None)
             exact.pop(name, None)
             try:
@@ -68,10 +75,34 @@ class CaseFiles:
             if size > _MOST_IN_FILES:  # the same large file may be named a million times
                 problem = f"the files have more than {_MOST_IN_FILES:,} characters together"
                 raise FormError([(case.place_of("context", "files"), problem)])
+        servers = self._servers(case, form, problems)
         if problems:
             raise FormError(problems)
-        exact_files = tuple(exact.values())
-        return replace(case, files=tuple(texts.items()), exact=exact_files, needs_agent=needs_agent)
+        return replace(
+            case,
+            files=tuple(texts.items()),
+            exact=tuple(exact.values()),
+            needs_agent=_MCP if form.mcp else needs_agent,
+            mcp=servers,
+        )
+
+    def _servers(
+        self, case: Case, form: CaseForm, problems: list[Problem]
+    ) -> tuple[McpServer, ...]:
+        """The MCP servers of a case: those it names, else all that have mocks."""
+        if form.mocks and PurePosixPath(form.mocks).parts[0] != "evals":
+            problem = f"{form.mocks!r} is not in evals/, so it would be installed with the skill"
+            problems.append((case.place_of("mocks"), problem))
+            return ()
+        servers = self._mocks.with_folder(form.mocks or "").servers
+        for step, name in enumerate(form.mcp or ()):
+            if name not in servers:
+                problem = f"no mocks of the MCP server {name!r}{guess(name, servers)}"
+                hint = f"write {MOCKS}/{name}/TOOL.md, which answers the calls of a tool"
+                problems.append((case.place_of("mcp", step), f"{problem}; {hint}"))
+        return tuple(
+            server for name, server in servers.items() if form.mcp is None or name in form.mcp
+        )
 
     def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
         """A file if it is more than its text, that text, and why there is none."""

@@ -208,6 +208,16 @@ class SharedForm(Strict):
     sandbox: SandboxForm | None = Field(
         None, description="What this case needs of the sandbox, besides what the file says."
     )
+    mcp: list[Text] | None = Field(
+        None,
+        description="The MCP servers that an agent has, in both arms; evals/mocks/SERVER/TOOL.md "
+        "answers (default: all servers with mocks).",
+    )
+    mocks: Text | None = Field(
+        None,
+        description="A folder in evals/ with more mocks, SERVER/TOOL.md; they replace those of "
+        "evals/mocks.",
+    )
     system: Text | None = Field(
         None,
         description="The system prompt of both arms instead of 'You are a helpful assistant.'",

@@ -184,7 +184,7 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
         validator=_validator(form),
         defaulted=written.defaulted,
     )
-    return replace(files.add_to(case, form.context), is_eval=foreign)
+    return replace(files.add_to(case, form), is_eval=foreign)
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
