@@ -9,6 +9,7 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
+from pytest_upskill.agents.mcp import StandIn
 from pytest_upskill.agents.roster import AGENTS, fits
 from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.models.model import PROTOCOLS, ModelName
@@ -107,3 +108,14 @@ def test_the_page_tells_how_to_use_it(agent: CommandAgent) -> None:
     assert install == agent.install
     assert fits(agent, resolve(ModelName(model), {}))
     assert f"`{agent.skills_folder.replace(HOME, '~')}`" in page
+
+
+@each
+def test_it_is_given_mcp_servers_only_if_it_takes_them(agent: CommandAgent) -> None:
+    stand_in = StandIn("/usr/bin/python3", ("-I", "/mcp/stand_in.py", "/mcp/0.json"))
+    launch = launch_of(agent, mcp={"lamp_tracker": stand_in})
+    assert ("lamp_tracker" in told(launch)) is agent.mcp
+    assert ("/mcp/0.json" in told(launch)) is agent.mcp
+    for path, text in launch.files.items():
+        if path.endswith(".toml"):
+            assert tomllib.loads(text)

@@ -57,6 +57,8 @@ WHOLE = {
     "validator": None,
     "workspace": "w",
     "setup": "make",
+    "mcp": ["tracker"],
+    "mocks": "evals/one/mocks",
     "sandbox": {"python": ["pypdf==5.*"], "paths": ["/opt/tool"], "network": False},
 }
 

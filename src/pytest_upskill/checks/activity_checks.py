@@ -12,7 +12,9 @@ from operator import attrgetter
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..trials.mcp_names import spellings
+from ..agents.mcp_stand_in import why_refused
+from ..skills.case import Case
+from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import GIVEN, Activity, Transcript, Turn
 from .check import COUNT, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .matching import folded, search
@@ -113,6 +115,35 @@ def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
     return search(pattern, case_sensitive, folded(command, True)) is not None
 
 
+def _mcp_expected(context: CheckContext) -> Iterator[Result]:
+    """Whether each call of an MCP tool has the arguments that its mock expects."""
+    tools = spellings(context.case.mcp)
+    for turn in context.answer.transcript:
+        if turn.kind != "call" or turn.tool not in tools:
+            continue
+        _, server, tool = tools[turn.tool]
+        rules = parsed(server)["mocks"].get(tool, {}).get("expect", {})
+        try:
+            arguments = json.loads(turn.text or "{}")
+        except (ValueError, RecursionError):  # also of a call that is too long for a transcript
+            continue
+        reason = why_refused(rules, arguments, _has_match)
+        if reason:
+            yield False, f"a call of {server.name}/{tool} was refused: {reason}"
+            return
+    yield True, "no call of an MCP tool was refused by its mock"
+
+
+def _has_match(pattern: str, flags: str, text: str) -> bool:
+    return search(f"(?{flags}){pattern}" if flags else pattern, True, text) is not None
+
+
+def expects_mcp(case: Case) -> bool:
+    """Whether a mock of an MCP server expects certain arguments."""
+    mocks = (mock for server in case.mcp for mock in parsed(server)["mocks"].values())
+    return any(mock["expect"] for mock in mocks)
+
+
 def _activity(context: CheckContext) -> Activity:
     return context.answer.activity or Activity()
 
@@ -169,3 +200,5 @@ KINDS: Final = (
     CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
     CheckKind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
 )
+# Of every case whose mocks expect certain arguments; nobody writes it.
+MCP_EXPECTED: Final = CheckKind("mcp_expected", YES_OR_NO, _mcp_expected)

@@ -21,6 +21,7 @@ from ..skills.suites.reading import load_cases
 from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT
 from .activity_checks import KINDS as ACTIVITY_KINDS
+from .activity_checks import MCP_EXPECTED, expects_mcp
 from .check import AnyCheck, Check, CheckKind, Combined, Text, asked_checks, quoted, walk
 from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
@@ -151,7 +152,17 @@ def with_checks(
 def checks_of(
     case: Case, kinds: Mapping[str, CheckKind], registered: Mapping[str, CheckKind]
 ) -> tuple[AnyCheck, ...]:
-    """The checks of a case; a FormError's paths start at the case."""
+    """The checks of a case; a FormError's paths start at the case.
+
+    What a mock of an MCP server expects is checked, too.
+    """
+    checks = _written_checks(case, kinds, registered)
+    return (*checks, Check(MCP_EXPECTED, True, written=True)) if expects_mcp(case) else checks
+
+
+def _written_checks(
+    case: Case, kinds: Mapping[str, CheckKind], registered: Mapping[str, CheckKind]
+) -> tuple[AnyCheck, ...]:
     place = ("expected",)
     if case.validator is None:
         return parse_checks(case.expected, kinds, place)
