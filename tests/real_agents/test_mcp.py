@@ -9,7 +9,6 @@ import pytest
 
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.skills.mcp_mocks import McpMocks
-from pytest_upskill.trials.transcript import Turn
 from real_agents.packages import HOW, PACKAGES, is_there, path_for
 from real_agents.trying import agent_named, tried
 from support.agents import write_files
@@ -56,12 +55,13 @@ def test_an_agent_calls_tools_of_a_stand_in(
     servers = tuple(McpMocks(tmp_path).with_folder("").servers.values())
     monkeypatch.setenv("PATH", path_for(name))
     done = tried(name, agent_named(name).protocols[0], clerk, mcp=servers)
-    assert done.answer, done.told
-    assert done.answer.activity
-    assert done.answer.activity.findings[:1] == ("no mock answers the MCP tool lamp-tracker/close",)
+    answer = done.answer
+    assert answer, done.told
+    assert answer.activity
+    assert answer.activity.findings[:1] == ("no mock answers the MCP tool lamp-tracker/close",)
 
     def texts(tool: str) -> list[str]:
-        turns: list[Turn] = [turn for turn in done.answer.transcript if turn.kind == "result"]
+        turns = [turn for turn in answer.transcript if turn.kind == "result"]
         return [turn.text for turn in turns if turn.tool == f"mcp__lamp-tracker__{tool}"]
 
     made, refused = texts("create")
