@@ -317,6 +317,13 @@ class Settings(CommonSettings):
         metavar="IMAGE",
         default_text="python:3.13-slim",
     )
+    user_model: str | None = setting(
+        TEXT,
+        "agents",
+        "the model that plays the user of cases with facts, and answers agents that ask",
+        ini="skill_user_model",
+        default_text="the judge",
+    )
     agents_at_once: int | None = setting(
         whole(1),
         "agents",
@@ -554,6 +561,11 @@ class Settings(CommonSettings):
     def agent_output(self) -> int:
         """Output tokens of each reply of an agent's model."""
         return DEFAULT_AGENT_OUTPUT if self.max_output is None else self.max_output
+
+    @property
+    def model_of_users(self) -> str:
+        """The model that plays users who have facts; empty if there is none."""
+        return self.user_model or ("" if self.judge_agent else self.judge or "")
 
     @property
     def calls_at_once(self) -> int:

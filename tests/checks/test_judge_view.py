@@ -238,3 +238,20 @@ def test_skills_of_both_arms_are_neutral_too() -> None:
     look = ("read", {"path": "/skills/tables/SKILL.md"}, "How to make tables")
     answer = replace(agent_answer(), transcript=steps(look, WORK), activity=Activity(2, 2, None))
     assert "/skills" not in asked(answer, question=question)
+
+
+def test_the_judge_sees_what_the_user_answered() -> None:
+    talk = (
+        Turn("user", "Add up."),
+        Turn("assistant", "The skill ledger-sums says to ask. Which currency?", reply=1),
+        Turn("answer", "EUR, see ledger-sums.", reply=1),
+        Turn("call", '{"command": "sum"}', "bash", reply=2),
+        Turn("result", "3", "bash", reply=2),
+        Turn("assistant", "It is 3 EUR.", reply=3),
+    )
+    seen = asked(Answer("It is 3 EUR.", transcript=talk, activity=Activity(3, 1)))
+    work = seen.split("<work")[1].split("</work")[0]
+    assert "Which currency?" in work
+    assert "the user answered: EUR" in work
+    assert work.index("the user answered") < work.index("bash")
+    assert not TELLING.search(work)

@@ -60,6 +60,8 @@ WHOLE = {
     "mcp": ["tracker"],
     "mocks": "evals/one/mocks",
     "sandbox": {"python": ["pypdf==5.*"], "paths": ["/opt/tool"], "network": False},
+    "user": {"facts": ["It is red."], "max_turns": 3},
+    "replies": None,
 }
 
 

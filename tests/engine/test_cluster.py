@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.engine.budget import Allowance, Budget, UnansweredCall
+from pytest_upskill.engine.budget import Allowance, Budget, PaidCall, UnansweredCall
 from pytest_upskill.engine.cluster import cluster
 from pytest_upskill.engine.cluster.brief import Brief, TrialEvent, WorkerReport, packed
 from pytest_upskill.engine.cluster.cluster import connected
@@ -208,8 +208,8 @@ class NoCalls:
     async def __call__(self, question: object, send: object = None) -> NoAnswer:
         raise NotImplementedError
 
-    def paid(self, usage: Usage) -> None:
-        pass
+    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:  # noqa: ARG002
+        return PaidCall("m", usage)
 
 
 def test_trials_that_wait_for_a_place_are_not_at_work() -> None:

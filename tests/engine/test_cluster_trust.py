@@ -10,7 +10,7 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_upskill._util.json_forms import form_of
-from pytest_upskill.engine.budget import Allowance
+from pytest_upskill.engine.budget import Allowance, PaidCall
 from pytest_upskill.engine.cluster import brief
 from pytest_upskill.engine.cluster.brief import (
     MOST_OUTCOME,
@@ -113,8 +113,8 @@ class NoCalls:
     async def __call__(self, question: object, send: object = None) -> NoAnswer:
         raise NotImplementedError
 
-    def paid(self, usage: Usage) -> None:
-        pass
+    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:  # noqa: ARG002
+        return PaidCall("m", usage)
 
 
 @pytest.fixture(scope="module")

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine.budget import Allowance, Budget
+from pytest_upskill.engine.budget import Allowance, Budget, PaidCall
 from pytest_upskill.engine.cluster import on_worker
 from pytest_upskill.engine.cluster.brief import (
     Brief,
@@ -40,8 +40,9 @@ class Paid:
     async def __call__(self, question: object, send: object = None) -> NoAnswer:
         raise NotImplementedError
 
-    def paid(self, usage: Usage) -> None:
+    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:  # noqa: ARG002
         self.all.append(usage)
+        return PaidCall("m", usage)
 
 
 class FakeClient:
@@ -190,7 +191,7 @@ def test_what_an_interrupted_trial_spent_is_counted_once() -> None:
         async def hand_out(
             self, _question: object, _allowance: object, trial: DispatchedTrial
         ) -> None:
-            trial.spent.append(Usage(100, 10))
+            trial.spent.append(PaidCall("m", Usage(100, 10)))
             raise asyncio.CancelledError
 
     async def run(budget: Budget) -> Reply:

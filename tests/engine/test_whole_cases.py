@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.engine import Engine
-from pytest_upskill.engine.budget import Budget
+from pytest_upskill.engine.budget import Budget, PaidCall
 from pytest_upskill.models import Model
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -166,10 +166,10 @@ def test_until_it_is_known_what_a_trial_takes_only_one_case_runs() -> None:
     assert not budget.fits_trial(other, [(first, ())])
     assert budget.fits_trial(trial_question("b", model="n"), [(first, ())])
     assert Budget().fits_trial(other, [(first, ())])
-    budget.end_trial(first, [Usage(100, 50), Usage(100, 50)])  # 600 may be taken by another
+    budget.end_trial(first, [PaidCall("m", Usage(100, 50))] * 2)  # 600 may be taken by another
     assert budget.fits_trial(other, [])
     assert not budget.fits_trial(other, [(second, ())])
-    assert budget.fits_trial(other, [(second, [Usage(150, 50)])])
+    assert budget.fits_trial(other, [(second, [PaidCall("m", Usage(150, 50))])])
 
 
 @pytest.mark.parametrize(("cached", "cost"), [(0, 10.0), (100, 9.1), (1000, 9.1), (None, 10.0)])

@@ -153,6 +153,15 @@ def test_a_turn_of_another_protocol_is_made_of_text_and_calls() -> None:
     assert result == {"type": "function_call_output", "call_id": "1", "output": "oh"}
 
 
+def test_a_user_answers_in_a_message() -> None:
+    step = Step("Which?", (), (), answer="The red one.")
+    _, asked = talk(lambda _: Reply("Done."), replace(QUESTION, steps=(step,)))
+    assert asked[-1].body["input"][1:] == [
+        {"role": "assistant", "content": "Which?"},
+        {"role": "user", "content": "The red one."},
+    ]
+
+
 @pytest.mark.parametrize(
     ("reason", "stop"), [("max_output_tokens", "length"), ("content_filter", "refusal")]
 )

@@ -292,3 +292,16 @@ def test_arguments_stay_as_the_model_wrote_them() -> None:
     answer = answer_to("openai", lambda _: Reply(calls=(("bash", written),)))
     assert answer.calls[0].arguments == written
     assert json.loads(answer.raw)["tool_calls"][0]["function"]["arguments"] == written
+
+
+@pytest.mark.parametrize("raw", ["", '[{"type": "text", "text": "Which?"}]'])
+def test_a_user_answers_in_a_message(provider: str, raw: str) -> None:
+    looked = Step("I look.", (CALL,), RESULTS)
+    asked = Step("Which?", (), (), raw, answer="The red one.")
+    with LoopbackServer(lambda _: Reply("Fine.")) as server:
+        answers_of(spec_of(provider, server.url), replace(QUESTION, steps=(asked, looked)))
+    turn, answer, *later = server.asked[0].body["messages"][-4:]
+    assert answer == {"role": "user", "content": "The red one."}
+    assert turn["content"] in ("Which?", [{"type": "text", "text": "Which?"}])
+    assert "tool_calls" not in turn
+    assert len(later) == 2

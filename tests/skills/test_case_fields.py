@@ -8,7 +8,7 @@ import pytest
 
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, CaseUser
 from pytest_upskill.skills.suites.reading import load_cases
 from support.kit import case, write_skill
 
@@ -269,3 +269,47 @@ def test_the_files_of_a_case_have_a_limit_together(
     (tmp_path / "a.txt").write_text("x" * 60)
     error = rejected(tmp_path, [case("q", "x", context={"files": ["a.txt"] * 1000})])
     assert error.problem == "[0].context.files: the files have more than 100 characters together"
+
+
+# Users.
+
+
+def test_a_user_has_facts_or_fixed_replies(tmp_path: Path) -> None:
+    facts = ["It is red.", "It is heavy."]
+    assert load(tmp_path).user is None
+    assert load(tmp_path, user={"facts": facts}).user == CaseUser(tuple(facts), most=6)
+    assert load(tmp_path, user={"facts": facts, "max_turns": 2}).user == CaseUser(
+        tuple(facts), most=2
+    )
+    fixed = CaseUser(replies=("Red.", "No."), most=2)
+    assert load(tmp_path, replies=["Red.", "No."]).user == fixed
+    assert load(tmp_path, user={"replies": ["Red.", "No."]}).user == fixed
+
+
+@pytest.mark.parametrize(
+    ("fields", "problem"),
+    [
+        ({"user": {}}, 'cases[0].user: needs "facts", a list of what the user knows'),
+        ({"user": "Anna"}, "cases[0].user: must be an object"),
+        ({"user": {"facts": "red"}}, "cases[0].user.facts: must be a list"),
+        ({"user": {"facts": []}}, "cases[0].user.facts: must not be empty"),
+        ({"user": {"facts": [" "]}}, "cases[0].user.facts[0]: must not be empty"),
+        ({"user": {"facts": [1]}}, "cases[0].user.facts[0]: must be a string"),
+        ({"user": {"facts": ["x" * 2001]}}, "facts[0]: must have at most 2,000 characters"),
+        ({"user": {"facts": ["x"] * 51}}, "cases[0].user.facts: must have at most 50 entries"),
+        ({"user": {"facts": ["x"], "max_turns": 0}}, "user.max_turns: must be 1 or more"),
+        ({"user": {"facts": ["x"], "max_turns": 21}}, "user.max_turns: must be 20 or less"),
+        ({"user": {"fact": ["x"]}}, "cases[0].user.fact: unknown key (did you mean"),
+        ({"replies": []}, "cases[0].replies: must not be empty"),
+        ({"replies": ["x"] * 21}, "cases[0].replies: must have at most 20 entries"),
+        ({"replies": ["x"], "user": {"facts": ["x"]}}, "replies: can't be combined with user"),
+        ({"user": {"replies": ["x"], "facts": ["x"]}}, "replies: can't be combined with facts"),
+        ({"user": {"replies": ["x"], "max_turns": 2}}, "can't be combined with max_turns"),
+    ],
+)
+def test_a_wrong_user_is_told_with_its_place(
+    tmp_path: Path, fields: dict[str, Any], problem: str
+) -> None:
+    error = rejected(tmp_path, {"cases": [{**case("Open?", "x"), **fields}]})
+    assert problem in str(error)
+    assert "skill_meta.json:" in str(error)

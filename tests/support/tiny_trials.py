@@ -47,6 +47,17 @@ while calls:
 """
 
 
+# The same with a session, which goes on when it is started again.
+IN_SESSION = BARE.replace(
+    b"\nsaid = [",
+    b"""
+session = os.path.expanduser("~/session.json")
+said = json.load(open(session)) if os.path.exists(session) else []
+said += [""",
+)
+IN_SESSION += b"json.dump(said[:-1], open(session, 'w'))\n"
+
+
 class TinyAgent(CommandAgent):
     name = "tiny"
     program = "sh"
@@ -70,7 +81,7 @@ class TinyAgent(CommandAgent):
             "OPENAI_API_KEY": job.key,
         }
         script = self._script.decode()
-        arguments = [PYTHON, "-c", script, self._way, job.model, job.prompt]
+        arguments = [PYTHON, "-c", script, self._way, job.model, job.text]
         return Launch(["-c", 'exec "$@"', "sh", *arguments], env)
 
 

@@ -218,3 +218,13 @@ def digest(*parts: str) -> str:
         total.update(len(data).to_bytes(8, "big"))
         total.update(data)
     return total.hexdigest()
+
+
+def mark_of(*parts: str) -> str:
+    """A word that none of these texts contains: it is made of them all, and always the same."""
+    return digest(*parts)[:16]
+
+
+def marked(name: str, mark: str, text: str) -> str:
+    """A text that a model must take for data, between marks that it can't contain."""
+    return f"<{name} {mark}>\n{text}\n</{name} {mark}>\n\n"

@@ -35,6 +35,7 @@ class Agent(ABC):
     bundled: tuple[str, ...] = ()  # skills that it always has
     login: Login | None = None  # of its vendor, which its requests may carry
     mcp: bool = False  # whether it can be given MCP servers
+    takes_answers: bool = False  # whether it goes on with what UserTurns say
 
     def require(self) -> None:
         """SettingsError if it is not installed."""

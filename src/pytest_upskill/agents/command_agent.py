@@ -5,7 +5,7 @@ import json
 import re
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 from .._util.keys import HIDDEN, without_keys
@@ -24,6 +24,7 @@ from .mcp import StandIn
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
+from .user_turns import UserTurns
 
 _UNLIMITED: Final = 7 * 86_400.0  # seconds; the time limit of the trial ends the program
 _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a program
@@ -44,11 +45,18 @@ class AgentJob:
     login: bool = False  # whether the gateway asks on the vendor's login, not with a key
     judges: bool = False  # it only has to reply: tools are of no use
     mcp: Mapping[str, StandIn] = field(default_factory=dict)  # servers, by name
+    has_user: bool = False  # who may answer it: its session has to be kept
+    answer: str = ""  # of the user; the session goes on with it, in place of the prompt
 
     @property
     def mcp_servers(self) -> dict[str, Any]:
         """As most agents have it under ``mcpServers``."""
         return {name: stand_in.config for name, stand_in in self.mcp.items()}
+
+    @property
+    def text(self) -> str:
+        """What it is told."""
+        return self.answer or self.prompt
 
 
 @dataclass(frozen=True)
@@ -109,11 +117,16 @@ class CommandAgent(Agent):
             listener = await sandbox.listen(0)
             trial = (recorder.question, spec, call, listener, recorder.skills)
             async with self._gateway.endpoint(*trial) as endpoint:
-                launch = self.launch(self._job(recorder.question, spec, endpoint, sandbox))
+                job = self._job(recorder.question, spec, endpoint, sandbox)
+                launch = self.launch(job)
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())
+                user = UserTurns(recorder, call)
                 try:
                     ran = await self._run_program(sandbox, launch, endpoint)
+                    while said := await _answer_of(user, endpoint, ran):
+                        launch = self.launch(replace(job, answer=said))
+                        ran = await self._resume_program(sandbox, launch, endpoint)
                 finally:  # also if its time is up
                     final = endpoint.write_to(recorder)
         except asyncio.CancelledError:  # its time is up, perhaps because of its model
@@ -145,6 +158,7 @@ class CommandAgent(Agent):
             isinstance(spec.provider, LoginProvider),
             question.verdicts is not None,
             {self.server_name(server): StandIn.of(n, sandbox) for n, server in enumerate(servers)},
+            bool(question.task and question.task.user),
         )
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:
@@ -168,6 +182,17 @@ class CommandAgent(Agent):
             running.cancel()
             over.cancel()
             await asyncio.gather(running, over, return_exceptions=True)
+
+    async def _resume_program(
+        self, sandbox: Sandbox, launch: Launch, endpoint: Endpoint
+    ) -> CommandResult | None:
+        """The same for one that goes on; NoAnswerError if it does not ask its model anything."""
+        turns = endpoint.log.turns
+        ran = await self._run_program(sandbox, launch, endpoint)
+        if ran and endpoint.log.turns == turns and not (endpoint.stop or endpoint.no_answer):
+            problem = "did not go on with the user's answer"
+            raise NoAnswerError(f"{self.name} {problem} ({_ending(ran)})")
+        return ran
 
     def _answer(
         self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
@@ -215,6 +240,13 @@ class CommandAgent(Agent):
 
     async def close(self) -> None:
         await self._gateway.close()
+
+
+async def _answer_of(user: UserTurns, endpoint: Endpoint, ran: CommandResult | None) -> str:
+    """What the user says to an agent that has ended its turn; empty if that was its last."""
+    last = endpoint.log.last
+    is_over = ran is None or last is None or endpoint.stop or endpoint.no_answer
+    return "" if is_over or last is None else await user.answer_to(last)
 
 
 def prompt_of(question: Question) -> str:

@@ -18,14 +18,19 @@ from .mcp import LoopServers
 from .recorder import Recorder
 from .sandboxes.sandbox import Sandbox
 from .staging import InstalledSkill
+from .user_turns import UserTurns
 
 VERSION: Final = "1"  # raise it with any change of what the model sees; a test fails otherwise
 MOST_CALLS: Final = 32  # of a turn that are run
-SYSTEM: Final = (
+_SYSTEM: Final = (
     "You are an agent with tools. Commands run in your workspace, the folder with the files of "
-    "the task, and paths are relative to it. Nobody can answer questions, so decide for yourself. "
-    "Work with the tools until the task is done, then give your answer as text, without a tool "
-    "call."
+    "the task, and paths are relative to it. {user} Work with the tools until the task is done, "
+    "then give your answer as text, without a tool call."
+)
+SYSTEM: Final = _SYSTEM.format(user="Nobody can answer questions, so decide for yourself.")
+SYSTEM_WITH_USER: Final = _SYSTEM.format(
+    user="If only the user can tell you what you need to know, end your reply with a question, "
+    "without a tool call: the user will answer."
 )
 _NOT_RUN: Final = f"Not run: only the first {MOST_CALLS} calls of a turn are. Call it again."
 _CUT_OFF: Final = (
@@ -38,6 +43,7 @@ class LoopAgent(Agent):
 
     name = "loop"
     mcp = True
+    takes_answers = True
 
     def version(self) -> str:
         return VERSION
@@ -53,13 +59,15 @@ class LoopAgent(Agent):
         servers = LoopServers(question.task.mcp if question.task else (), sandbox)
         tools = (*tools_for(skills), *servers.tools)
         listed = skill_list(skills, sandbox)
-        system = "\n\n".join(filter(None, [SYSTEM, question.system, listed]))
+        has_user = question.task and question.task.user
+        base = SYSTEM_WITH_USER if has_user else SYSTEM
+        system = "\n\n".join(filter(None, [base, question.system, listed]))
         ask = replace(question, system=system, tools=tools, task=None)
         recorder.offer.add_tools(tools)
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)
-        box = Toolbox(sandbox, skills, servers)
+        box, user = Toolbox(sandbox, skills, servers), UserTurns(recorder, call)
         clock = asyncio.get_running_loop().time
         max_turns = question.task.max_turns if question.task else 1
         until_opened = bool(question.task and question.task.until_opened)
@@ -71,7 +79,12 @@ class LoopAgent(Agent):
             seconds = clock() - asked_at if reply.seconds is None else reply.seconds
             recorder.reply(reply, seconds)
             if reply.refused or not reply.calls:
-                return recorder.answer(reply.stop)
+                if not (said := await user.answer_to(reply)):
+                    return recorder.answer(reply.stop)
+                recorder.message("user", said)
+                step = Step(reply.text, (), (), reply.raw, said)
+                ask = replace(ask, steps=(*ask.steps, step))
+                continue
             if not remaining and not until_opened:
                 break
             results = await _results(box, reply, recorder)

@@ -7,7 +7,7 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import Role
-from ..trials.answer import Answer, Usage, total_usage
+from ..trials.answer import Answer, Usage, UserCalls, total_usage
 from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
@@ -61,6 +61,10 @@ class Recorder:
         self._calls: dict[str, list[_TurnEntry]] = {}  # by id, which a model may give twice
         self._repeated: set[str] = set()
         self._usages: list[Usage] = []
+        self._user_usages: list[Usage] = []
+        self._user_model = ""
+        # What the user said, until the agent's model is sent it; by text, which may come twice.
+        self._expected: dict[str, list[Turn]] = {}
         self._findings: dict[str, None] = {}
         self._size = 0
         self._left_out = 0
@@ -79,7 +83,22 @@ class Recorder:
 
     def message(self, role: Role, text: str) -> None:
         """A message of a request, besides replies of this trial and results."""
-        self._add_message("user" if role == "user" else "assistant", text)
+        if role == "user" and (answers := self._expected.get(text.strip())):
+            self._repeated.add(digest("user", text))
+            self._skill_use.add_given(text)  # not by the agent itself
+            self._add(_TurnEntry(answers.pop(0)))
+        else:
+            self._add_message("user" if role == "user" else "assistant", text)
+
+    def expect_answer(self, text: str, seconds: float) -> None:
+        """What the user said, which the agent's model is going to be sent."""
+        turn = Turn("answer", text, seconds=_rounded(seconds))
+        self._expected.setdefault(text.strip(), []).append(turn)
+
+    def add_user_call(self, model: str, usage: Usage) -> None:
+        """A call of the model that plays the user; its tokens are not the agent's."""
+        self._user_model = model
+        self._user_usages.append(usage)
 
     def reply(self, reply: Answer, seconds: float | None = None) -> None:
         """A reply of the model: thoughts, a text and calls."""
@@ -171,6 +190,13 @@ class Recorder:
         return total_usage(self._usages) if self._usages else Usage()
 
     @property
+    def user_calls(self) -> UserCalls | None:
+        if not self._user_usages:
+            return None
+        usage = total_usage(self._user_usages)
+        return UserCalls(self._user_model, len(self._user_usages), usage)
+
+    @property
     def activity(self) -> Activity:
         self._settle_listing()
         findings = list(self._findings)
@@ -227,6 +253,7 @@ class Recorder:
             stop,
             transcript=self.transcript,
             activity=self.activity,
+            user=self.user_calls,
         )
 
     def _add_message(self, kind: TurnKind, text: str) -> None:

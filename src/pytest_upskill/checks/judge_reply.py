@@ -11,7 +11,7 @@ from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from .._util.texts import digest, one_line
+from .._util.texts import one_line
 from ..trials.answer import without_reasoning
 
 _LONGEST_REPLY: Final = 100_000  # characters; a judge may write some 20,000
@@ -47,14 +47,6 @@ class _Reply(BaseModel):
 
     mark: str
     verdicts: list[Ruling]
-
-
-def mark_of(*parts: str) -> str:
-    """A word that none of these texts contains: it is made of them all.
-
-    It is the same in every run, so that stored rulings are found again.
-    """
-    return digest(*parts)[:16]
 
 
 def wanted_form(mark: str) -> str:

@@ -145,12 +145,12 @@ def _is_named(rubric: Rubric, path: str) -> bool:
 
 
 def _work(answer: Answer, blind: _Blind) -> str:
-    """Tool calls with their results and the words before them, each shortened."""
+    """Tool calls with their results, the user's answers, and the words before them, shortened."""
     scripts = answer.activity.scripts if answer.activity else ()
     steps_done = [
         (words, call, result)
         for words, call, result in _calls(answer.transcript)
-        if not blind.is_about_skill(call, result, scripts)
+        if call.kind == "answer" or not blind.is_about_skill(call, result, scripts)
     ]
     left_out = max(0, len(steps_done) - _MAX_STEPS)
     head = steps_done[: _MAX_STEPS * 3 // 4] if left_out else steps_done
@@ -162,11 +162,14 @@ def _work(answer: Answer, blind: _Blind) -> str:
 
 
 def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
-    """For each call: the words before it, the call, and its result."""
+    """For each call, or answer of the user: the words before it, itself, and its result."""
     words = ""
     for number, turn in enumerate(transcript):
         if turn.kind == "assistant":
             words = turn.text
+        elif turn.kind == "answer":
+            yield words, turn, None
+            words = ""
         elif turn.kind == "call":
             after = transcript[number + 1] if number + 1 < len(transcript) else None
             yield words, turn, after if after and after.kind == "result" else None
@@ -174,9 +177,11 @@ def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
 
 
 def _step(words: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
+    """A call with its result, or an answer of the user, and the words before it."""
     # Cut generously first, and to size at the end, so that no name or key is shown in part.
     arguments = blind.reworded(without_tokens(call.text[:_MAX_READ]))
-    line = f"- {one_line(call.tool, 60)} {one_line(arguments, _MAX_CALL)}"
+    name = "the user answered:" if call.kind == "answer" else one_line(call.tool, 60)
+    line = f"- {name} {one_line(arguments, _MAX_CALL)}"
     if spoken := one_line(blind.result(without_tokens(words[:_MAX_READ])), _MAX_CALL):
         line = f"- said: {spoken}\n{line}"
     if result is None:

@@ -9,13 +9,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final, NamedTuple
 
-from .._util.texts import one_line, shortened
+from .._util.texts import mark_of, marked, one_line, shortened
 from .._util.tokens import without_tokens
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
 from ..trials.trial import Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
-from .judge_reply import Ruling, mark_of, read_reply, schema, wanted_form
+from .judge_reply import Ruling, read_reply, schema, wanted_form
 from .judge_view import MAX_TEXT, file_texts, view_of
 
 _SYSTEM: Final = (
@@ -115,13 +115,13 @@ def first_questions(rubric: Rubric, question: Question, answer: Answer) -> list[
         mark = mark_of(*spoken, answer.text, *files)
         # What only may be a secret stays: an answer that shows ``password: changeme`` may be right.
         text = shortened(without_tokens(answer.text), MAX_TEXT)
-        work = f"{_marked('answer', mark, text)}{_files_part(answer.files, mark)}"
+        work = f"{marked('answer', mark, text)}{_files_part(answer.files, mark)}"
     else:
         view = view_of(rubric, question, answer)
         mark = mark_of(*spoken, *view)
-        files_part = f"{_LEFT_BEHIND}{_marked('files', mark, view.files)}"
-        work_part = f"{_DONE}{_marked('work', mark, view.work)}"
-        work = f"{_marked('answer', mark, view.text)}{files_part}{work_part}"
+        files_part = f"{_LEFT_BEHIND}{marked('files', mark, view.files)}"
+        work_part = f"{_DONE}{marked('work', mark, view.work)}"
+        work = f"{marked('answer', mark, view.text)}{files_part}{work_part}"
     prompt = _prompt(rubric, question, work, mark)
     messages: tuple[tuple[Role, str], ...] = (("user", prompt),)
     number = len(rubric.texts)
@@ -147,20 +147,16 @@ def _prompt(rubric: Rubric, question: Question, work: str, mark: str) -> str:
         for role, text in question.messages
     )
     criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
-    context = f"{_CONTEXT}{_marked('wanted', mark, rubric.context)}" if rubric.context else ""
+    context = f"{_CONTEXT}{marked('wanted', mark, rubric.context)}" if rubric.context else ""
     return (
-        f"{_marked('question', mark, without_tokens(turns))}{work}"
+        f"{marked('question', mark, without_tokens(turns))}{work}"
         f"{context}{_CRITERIA}{criteria}\n\n{wanted_form(mark)}"
     )
 
 
-def _marked(name: str, mark: str, text: str) -> str:
-    return f"<{name} {mark}>\n{text}\n</{name} {mark}>\n\n"
-
-
 def _files_part(files: Sequence[AnswerFile], mark: str) -> str:
     listing = "\n\n".join(file_texts(files, MAX_TEXT))
-    return f"{_CAME_WITH}{_marked('files', mark, listing)}" if files else ""
+    return f"{_CAME_WITH}{marked('files', mark, listing)}" if files else ""
 
 
 def _repair(question: Question, reply: Reply | None) -> Question | None:

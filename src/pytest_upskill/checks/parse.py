@@ -90,6 +90,8 @@ def why_agent(case: Case, checks: Sequence[AnyCheck]) -> str:
     """Why a case can't be asked in a plain completion; empty if it can."""
     if case.is_trigger:  # a model chooses a skill without an agent, too
         return ""
+    if case.user:
+        return "its user answers an agent"
     asked = asked_checks(checks, CHAT) or checks
     name = next((check.name for check in walk(asked) if check.kind.needs_agent), "")
     return case.needs_agent or (f'"{name}" looks at what an agent does' if name else "")

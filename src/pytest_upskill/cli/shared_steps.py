@@ -27,6 +27,13 @@ def prices_here(args: argparse.Namespace) -> dict[str, Price]:
     return parse_prices(lines)
 
 
+def user_model_here(args: argparse.Namespace) -> str | None:
+    """The model that plays users, of pytest's ini file."""
+    file, lines = ini_lines(Path.cwd(), "skill_user_model")
+    args.origins["user_model"] = f"{shown(file)}: skill_user_model"
+    return lines[0].strip() if lines else None
+
+
 def progress_screen(stream: TextIO) -> ProgressScreen:
     return ProgressScreen(
         partial(tell, stream),

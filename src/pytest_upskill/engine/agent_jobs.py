@@ -19,7 +19,7 @@ from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.answer_times import dated
 from ..trials.trial import Question
-from .budget import Budget
+from .budget import Budget, PaidCall
 from .lane import STOPPED, Job, Lane, over_budget, unexpected
 from .store import KnownAnswers
 
@@ -29,8 +29,8 @@ _SHARE: Final = 0.8  # of the memory that is available, for agents
 class TrialCalls(Call, Protocol):
     """The calls of a trial, including those that were made elsewhere."""
 
-    def paid(self, usage: Usage) -> None:
-        """A call of the trial was answered on another machine."""
+    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:
+        """A call of the trial, or of its user, was answered on another machine."""
 
 
 class Trials(Protocol):
@@ -75,7 +75,7 @@ class _RunningTrial:
     job: Job
     memory: int  # megabytes
     task: "asyncio.Task[None] | None" = None
-    spent: list[Usage] = field(default_factory=list)  # on calls that were answered
+    spent: list[PaidCall] = field(default_factory=list)  # on calls that were answered
     retries: int = 0  # of its calls
 
 
@@ -87,8 +87,12 @@ class _CallsOfTrial:
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
         return await self.make(self.trial, question, send)
 
-    def paid(self, usage: Usage) -> None:
-        self.trial.spent.append(usage)
+    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:
+        question = self.trial.job.question
+        user = question.task.user if question.task and by_user else None
+        call = PaidCall((user and user.model) or question.model, usage)
+        self.trial.spent.append(call)
+        return call
 
 
 class AgentJobs:
@@ -129,10 +133,9 @@ class AgentJobs:
         return bool(self._running or self._waiting)
 
     @property
-    def spent(self) -> list[tuple[str, Usage]]:
-        """Models and usage of all replies that the running agents have got so far."""
-        running = list(self._running)
-        return [(trial.job.question.model, usage) for trial in running for usage in trial.spent]
+    def spent(self) -> list[PaidCall]:
+        """All replies that the running agents have got so far."""
+        return [call for trial in list(self._running) for call in trial.spent]
 
     @property
     def note(self) -> str:
@@ -237,7 +240,7 @@ class AgentJobs:
                 self._answers.put(trial.job.question, reply)
             self._budget.end_trial(trial.job.question, trial.spent)
         else:
-            self._budget.lose(trial.job.question, trial.spent)
+            self._budget.lose(trial.spent)
         trial.job.settle(reply)
         self._pump()
 
@@ -254,7 +257,7 @@ class AgentJobs:
             raise
         trial.retries += reply.retries
         if isinstance(reply, Answer):
-            trial.spent.append(reply.usage)
+            trial.spent.append(PaidCall(question.model, reply.usage))
             return reply
         return replace(reply, over_budget=False)  # the trial was begun
 

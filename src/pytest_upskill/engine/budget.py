@@ -58,6 +58,13 @@ class Allowance(NamedTuple):
     is_all: bool = True  # of the remaining budget
 
 
+class PaidCall(NamedTuple):
+    """A call of a trial that was answered, by the agent's model or by that of its user."""
+
+    model: str
+    usage: Usage
+
+
 class UnansweredCall(NamedTuple):
     """A call that was paid without an answer; ``counted``: by the server, not estimated."""
 
@@ -283,15 +290,15 @@ class Budget:
         if answer is None:
             self.unanswered.append(UnansweredCall(question.model, paid, counted))
 
-    def lose(self, question: Question, spent: Sequence[Usage]) -> None:
+    def lose(self, spent: Sequence[PaidCall]) -> None:
         """Count the calls of a trial that ended without an answer."""
-        for usage in spent:
-            self.unanswered.append(UnansweredCall(question.model, usage, _is_counted(usage)))
+        for call in spent:
+            self.unanswered.append(UnansweredCall(*call, _is_counted(call.usage)))
 
     # Trials of agents, and those of them that are carried out on other machines.
 
     def fits_trial(
-        self, question: Question, running: Sequence[tuple[Question, Sequence[Usage]]]
+        self, question: Question, running: Sequence[tuple[Question, Sequence[PaidCall]]]
     ) -> bool:
         """Whether there is room for a trial beside those that are running, with their usage so far.
 
@@ -303,14 +310,14 @@ class Budget:
         if (needed := self._likely_trial(question)) is None:
             kind, case = _kind_of(question), question.of_case
             return all(other.of_case == case for other, _ in running if _kind_of(other) == kind)
-        for other, usages in running:
+        for other, calls in running:
             likely = self._likely_trial(other) or _Amount(other.model, 0, 0.0)
-            spent = self._sum(other, usages)
+            spent = self._sum(other, calls)
             tokens, usd = likely.tokens - spent.tokens, likely.usd - spent.usd
             needed = needed.plus(_Amount(other.model, max(0, tokens), max(0.0, usd)))
         return self._has_room(needed)
 
-    def end_trial(self, question: Question, spent: Sequence[Usage]) -> None:
+    def end_trial(self, question: Question, spent: Sequence[PaidCall]) -> None:
         """A trial has its answer: others may take as much."""
         self._note_trial(question, self._sum(question, spent))
 
@@ -324,8 +331,8 @@ class Budget:
         tokens, usd = max(before.tokens, amount.tokens), max(before.usd, amount.usd)
         self._largest[_kind_of(question)] = _Amount(question.model, tokens, usd)
 
-    def _sum(self, question: Question, usages: Sequence[Usage]) -> _Amount:
-        amounts = [self._amount(question.model, usage) for usage in usages]
+    def _sum(self, question: Question, calls: Sequence[PaidCall]) -> _Amount:
+        amounts = [self._amount(*call) for call in calls]
         tokens = sum(amount.tokens for amount in amounts)
         return _Amount(question.model, tokens, sum(amount.usd for amount in amounts))
 
@@ -382,9 +389,9 @@ class Budget:
         tokens, usd = max(tokens, allotted.tokens), max(usd, allotted.usd)
         self._note_trial(question, _Amount(question.model, tokens, usd))
 
-    def price(self, question: Question, usages: Sequence[Usage]) -> float:
+    def price(self, question: Question, calls: Sequence[PaidCall]) -> float:
         """What calls cost in USD, if there is a limit in USD."""
-        return self._sum(question, usages).usd
+        return self._sum(question, calls).usd
 
     @property
     def spent(self) -> tuple[int, float]:
@@ -485,7 +492,7 @@ def _size(question: Question) -> int:
         texts.append(step.raw or step.text)
         if not step.raw:
             texts += _texts_of(step.calls)
-        texts += (result.text for result in step.results)
+        texts += (*(result.text for result in step.results), step.answer)
     return _bytes(texts)
 
 

@@ -26,7 +26,7 @@ from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
 from .batches import Batches, BatchOptions, Waiting
-from .budget import Budget
+from .budget import Budget, PaidCall
 from .lane import STOPPED, Job, Lane, adapter_error, over_budget, unexpected
 from .model_calls import ModelCalls
 from .pace import Limit, is_near
@@ -224,8 +224,8 @@ class Engine:
         return [lane.name for lane in lanes if lane.opening and not (lane.model or lane.dead)]
 
     @property
-    def agents_at_work(self) -> tuple[int, list[tuple[str, Usage]]]:
-        """How many agents are running; models and usage of all replies that they have got."""
+    def agents_at_work(self) -> tuple[int, list[PaidCall]]:
+        """How many agents are running, and all replies that they have got."""
         return self._agents.at_work, self._agents.spent
 
     @property

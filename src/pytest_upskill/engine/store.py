@@ -537,8 +537,11 @@ class StoredAnswers(KnownAnswers):
         return kept or self._fresh
 
     def key_of(self, question: Question) -> str | None:
-        identity = self._identity(question.asked_as)
-        return None if identity is None else digest(identity, question.content)
+        user = question.task.user if question.task else None
+        names = [question.asked_as, *([user.model] if user and user.model else [])]
+        identities = [self._identity(name) for name in names]
+        known = [identity for identity in identities if identity is not None]
+        return digest(*known, question.content) if len(known) == len(names) else None
 
     def _opened(self) -> Store:
         if self._store is None:

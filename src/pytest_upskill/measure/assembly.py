@@ -73,6 +73,7 @@ class Assembly:
         self._providers = providers
         self.roster = roster or Roster()
         self.cluster: Cluster | None = None
+        self.user_model = ""  # that plays the users of this run's cases, if there are any
 
     def add(self, model: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
@@ -96,7 +97,8 @@ class Assembly:
             raise SettingsError("base_url", "no model of that server is named", hint)
         origin = f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
         names = settings.models or (DEFAULT_MODEL,)
-        return self._add_all(names, settings, NamedBy(origin=origin))
+        added = (self.add_named(name, settings, NamedBy(origin=origin)) for name in names)
+        return {name: spec for specs in added for name, spec in specs.items()}
 
     def use_logins(self, settings: Settings, subjects: Iterable[Subject]) -> Settings:
         """Have agents of vendors asked on their logins, if that is chosen.
@@ -154,8 +156,7 @@ class Assembly:
             spec = self._judge_spec(judge, settings)
             self.roster.require_fit(judge.label, judge, spec)
             return {judge.label: self.specs.setdefault(judge.label, spec)}
-        names = (settings.judge,) if settings.judge else ()
-        return self._add_all(names, settings, NamedBy("judge"))
+        return self.add_named(settings.judge, settings, NamedBy("judge")) if settings.judge else {}
 
     def _judge(self, settings: Settings) -> Subject | None:
         """The judge, if it is an agent. Models at a base URL may have any name, like gemini/x."""
@@ -208,13 +209,15 @@ class Assembly:
                 raise spec.error(problem, hint)
             tell(f"{spec.name}: {harmless(problem)}. {hint}")
 
-    def _add_all(self, names: Iterable[str], settings: Settings, by: NamedBy) -> Specs:
-        url, folder = settings.base_url, settings.models_folder
-        added = [self.add(ModelName(name, url, folder, by)) for name in names]
-        return {name: self.specs[name] for name in added}
+    def add_named(self, name: str, settings: Settings, by: NamedBy) -> Specs:
+        """Add a model of the settings."""
+        added = self.add(ModelName(name, settings.base_url, settings.models_folder, by))
+        return {added: self.specs[added]}
 
     def price_of(self, name: str) -> Price | None:
-        return price_of(self.specs[name], self._prices)
+        """None if it is not known, as of the user in a recording of another run."""
+        spec = self.specs.get(name)
+        return price_of(spec, self._prices) if spec else None
 
     @property
     def is_free(self) -> bool:
@@ -277,7 +280,8 @@ class Assembly:
             here = {subject.model for subject in subjects if subject.agent == CHAT}
         else:
             here = {subject.model for subject in subjects if subject.label not in settings.logins}
-        return {subject.model for subject in subjects} - here - {settings.judge}
+        asked = {self.user_model} if settings.cluster and not settings.cluster_send_keys else set()
+        return asked.union(subject.model for subject in subjects) - here - {settings.judge}
 
     def join_cluster(self, settings: Settings, subjects: Collection[Subject]) -> "Cluster":
         """Have the trials of agents carried out on a cluster; SettingsError if it can't."""
@@ -291,7 +295,9 @@ class Assembly:
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
             memory[agent] = self.roster.agent(agent).memory
-        specs = {subject.model: self.specs[subject.model] for subject in by_agents}
+        names = dict.fromkeys(subject.model for subject in by_agents)
+        names |= {self.user_model: None} if self.user_model else {}
+        specs = {name: self.specs[name] for name in names}
         brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, memory)
         assert settings.cluster
         at_once, pins = settings.agents_at_once, self.roster.pins

@@ -17,6 +17,7 @@ from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Reply, Usage
 from ..trials.subject import CHAT
 from ..trials.trial import Question, Rubric, Trial
+from ..trials.user import User, system_text
 
 # Typical sizes in tokens.
 QUESTION: Final = 80
@@ -25,11 +26,13 @@ SKILL: Final = 600
 _AGENT_PROMPT: Final = 12_000  # with tools, of a real agent
 _LOOP_PROMPT: Final = 600
 _TURNS: Final = 8
+_ANSWERS: Final = 2  # of a user
 _TURN: Final = 400  # every turn repeats all turns before it
 
 # Limits in tokens.
 _LONGEST_TURN: Final = 2_000
 _LONGEST_REPLY: Final = 1_000  # of an agent, in one turn
+_LONGEST_ANSWER: Final = 300  # of a user
 _TEMPLATE: Final = 100  # that a server adds to a question
 _JUDGE_PROMPT: Final = 500
 _TOKENIZERS: Final = 2  # some count twice as many tokens as we estimate
@@ -131,6 +134,9 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
     )
     answer = min(ANSWER, question.max_output)
     calls = [calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)]
+    if user := _user(question):
+        usage = Usage(_user_prompt(user, question), ANSWER // 5, 0)
+        calls.append(Calls(user.model, _ANSWERS, usage))
     if rubric:
         prompt = estimated_tokens("".join(rubric.texts)) + ANSWER + QUESTION
         prompt += _agent_prompt(rubric.task.agent) if rubric.task else 0
@@ -201,6 +207,7 @@ def cost_bound(
     for key, trial in by_key.items():
         if key not in stored:
             calls.append(_longest_calls(trial.question, batched))
+            calls += _longest_answers(trial.question)
         if trial.rubric:
             votes = stored[key].judge_missing if key in stored else trial.rubric.votes
             calls.append(_longest_judging(trial.rubric, trial.question, votes, batched))
@@ -234,6 +241,25 @@ def _longest_calls(question: Question, batched: Collection[str]) -> Calls:
     prompt = _TOKENIZERS * (prompt + _agent_prompt(question.task.agent))
     reply = min(_LONGEST_REPLY, question.max_output)
     return Calls(model, turns, Usage(prompt + _LONGEST_TURN * turns // 2, reply, 0))
+
+
+def _longest_answers(question: Question) -> list[Calls]:
+    """What the user of a case takes at most, if a model plays it."""
+    if not (user := _user(question)):
+        return []
+    prompt = _TOKENIZERS * _user_prompt(user, question) + _LONGEST_REPLY
+    return [Calls(user.model, user.most, Usage(prompt, min(_LONGEST_ANSWER, user.max_output), 0))]
+
+
+def _user(question: Question) -> User | None:
+    """The user of a trial, if it is a model."""
+    user = question.task.user if question.task else None
+    return user if user and user.model else None
+
+
+def _user_prompt(user: User, question: Question) -> int:
+    texts = (system_text(user), *(text for _, text in question.messages))
+    return sum(map(estimated_tokens, texts)) + _TURN
 
 
 def _longest_judging(

@@ -21,6 +21,15 @@ from ..trials.subject import CHAT, Subject
 from ..trials.trial import judge_task, trials_of, user_text
 
 
+def priced(record: Record, price_of: PriceOf) -> Record:
+    """A record with what it cost, and its user."""
+    user = record.user
+    if user:
+        record = replace(record, user=replace(user, cost=cost(price_of(user.model), user.usage)))
+    price = price_of(record.model)
+    return record if price is None else replace(record, cost=cost(price, record.usage))
+
+
 @dataclass(frozen=True)
 class Evaluator:
     """Asks models and agents, and grades what they answer."""
@@ -53,7 +62,7 @@ class Evaluator:
     def records(self, to_grade: Sequence[ToGrade]) -> list[Record]:
         """The record of each trial, with its cost. Everything is asked at once."""
         return [
-            replace(record, cost=cost(self.price_of(record.model), record.usage))
+            priced(record, self.price_of)
             for record in records_of(to_grade, self.ask, self.settings.sandbox)
         ]
 

@@ -47,6 +47,7 @@ class SkillCases:
     skill: Skill
     cases: tuple[CheckedCase, ...]
     score: Score = "pass"
+    path: Path = Path()  # of the cases
 
     def cases_for(self, subject: Subject, model_id: str) -> tuple[CheckedCase, ...]:
         """The cases for a subject, the same as in a run of tests."""
@@ -61,7 +62,8 @@ def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
     suite = read_suites(file.parent).cases
     cases = tuple(runnable_in(suite)) if suite and suite.has_cases else ()
     score = score_of(settings.score, [case for case, _ in cases])
-    return SkillCases(label, load_for_run(file, settings), cases, score)
+    path = suite.path if suite else file
+    return SkillCases(label, load_for_run(file, settings), cases, score, path)
 
 
 @dataclass(frozen=True)

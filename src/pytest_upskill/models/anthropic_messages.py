@@ -103,7 +103,7 @@ def _messages(question: Question) -> list[dict[str, Any]]:
             if result.failed:
                 results[-1]["is_error"] = True
         messages.append({"role": "assistant", "content": _blocks(step)})
-        messages.append({"role": "user", "content": results})
+        messages.append({"role": "user", "content": step.answer or results})
     return messages
 
 

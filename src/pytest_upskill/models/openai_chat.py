@@ -147,6 +147,7 @@ class OpenAIModel(SdkModel):
                 body["prompt_cache_options"] = {"mode": "explicit"}
         for step in question.steps:
             body["messages"] += [_message(step, left_out), *map(_result, step.results)]
+            body["messages"] += [{"role": "user", "content": step.answer}] if step.answer else []
         if question.tools:
             body["tools"] = list(map(_function, question.tools))
         if question.schema:
@@ -177,9 +178,11 @@ def _message(step: Step, left_out: frozenset[str]) -> dict[str, Any]:
     """A turn as it came, with its thinking; else made of text and calls."""
     message: dict[str, Any] = loaded(step, dict) or {}
     ids = [call.id for call in step.calls]
-    if ids != [call.get("id") for call in message.get("tool_calls") or ()]:
+    if not message or ids != [call.get("id") for call in message.get("tool_calls") or ()]:
         calls = list(map(_tool_call, step.calls))
         message = {"role": "assistant", "content": step.text or None, "tool_calls": calls}
+    if not step.calls:
+        message.pop("tool_calls", None)  # no server takes an empty list
     if "thoughts" in left_out:
         return {key: value for key, value in message.items() if not _THOUGHTS.match(key)}
     return {_THINKING[0]: "", **message} if "lack of thoughts" in left_out else message

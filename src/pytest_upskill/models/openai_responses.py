@@ -28,6 +28,7 @@ def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
             {"type": "function_call_output", "call_id": result.call, "output": result.text}
             for result in step.results
         )
+        items += [{"role": "user", "content": step.answer}] if step.answer else []
     tools = [
         {
             "type": "function",

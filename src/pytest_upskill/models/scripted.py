@@ -22,7 +22,7 @@ from .._util.json_forms import Strict, read_json_form
 from ..errors import InputError, ModelError, SettingsError, shown
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Usage
-from ..trials.transcript import ToolCall
+from ..trials.transcript import Step, ToolCall
 from ..trials.trial import Question
 from .model import Download, Model, ModelName, ModelSpec, Provider
 from .prices import FREE, Price
@@ -54,7 +54,7 @@ class Rule(Strict):
     question: str = ""
     system: str = ""
     turn: int | None = Field(default=None, ge=1)
-    after: str = ""  # text in a result of the turn before
+    after: str = ""  # text in a result of the turn before, or in the user's answer to it
     offered: str | None = None  # a tool
     calls: list[RuleCall] = Field(default_factory=list)
     answer: str = Field(default=None, validate_default=True)
@@ -78,8 +78,9 @@ class Rule(Strict):
         )
 
     def _follows(self, question: Question) -> bool:
-        last = question.steps[-1].results if question.steps else ()
-        return not self.after or any(self.after in result.text for result in last)
+        last = question.steps[-1] if question.steps else Step("", (), ())
+        texts = [*(result.text for result in last.results), last.answer]
+        return not self.after or any(self.after in text for text in texts)
 
     def _needs(self) -> set[str]:
         return {*(call.tool for call in self.calls), *filter(None, [self.offered])}
@@ -164,6 +165,7 @@ def _estimated(answer: Answer, question: Question) -> Answer:
             step.text,
             *map(_written, step.calls),
             *(result.text for result in step.results),
+            step.answer,
         ]
     output_texts = [answer.text, *map(_written, answer.calls)]
     usage = Usage(

@@ -180,6 +180,7 @@ class Conclusion:
             *acceptance,
             *([] if settings.replay_file else ledger.stored_notes()),
             *ledger.judge_notes(settings.judge, self._engine),
+            *ledger.user_notes(),
             *_new_skill_notes(ledger.skills, settings.against),
             *self._trouble(results),
             *_small_model_notes(self._subjects.specs.values()),

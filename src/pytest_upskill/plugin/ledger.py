@@ -20,6 +20,7 @@ from ..checks.judging import all_questions
 from ..engine import Engine
 from ..engine.recording import Recorded
 from ..errors import shown
+from ..measure.evaluate import priced
 from ..models.model import shown_address
 from ..models.prices import PriceOf, cost
 from ..results.outcomes import Reported
@@ -259,14 +260,10 @@ class Ledger:
     def priced_records_of(self, nodeid: str) -> list[Record]:
         records = self.records_of(nodeid)
         if records and self._priced.get(nodeid) is not records:
-            priced = list(map(self._priced_record, records))
-            records = records if priced == records else priced
+            with_costs = [priced(record, self._price_of) for record in records]
+            records = records if with_costs == records else with_costs
             self._records[nodeid] = self._priced[nodeid] = records
         return records
-
-    def _priced_record(self, record: Record) -> Record:
-        price = self._price_of(record.model)
-        return record if price is None else replace(record, cost=cost(price, record.usage))
 
     def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
         """The results, after the last report."""
@@ -346,6 +343,20 @@ class Ledger:
         parts += [counted(tokens, "token")] if tokens is not None else []
         parts += [dollars(usd)] if usd else []
         return [f"{', '.join(parts)}; not in the table."]
+
+    def user_notes(self) -> list[str]:
+        """What the users took who are models, apart from the agents."""
+        users = [record.user for record in self.records() if record.user]
+        notes = list[str]()
+        for model in dict.fromkeys(user.model for user in users):
+            of_model = [user for user in users if user.model == model]
+            tokens = sum(user.usage.tokens for user in of_model)
+            usd = sum(user.cost or 0.0 for user in of_model)
+            calls = counted(sum(user.calls for user in of_model), "call")
+            parts = [f"users played by {model}: {calls}", counted(tokens, "token")]
+            parts += [dollars(usd)] if usd else []
+            notes.append(f"{', '.join(parts)}; not in the table.")
+        return notes
 
     def recorded(self, engine: Engine, root: Path) -> Iterator[Recorded]:
         """Every answer that was used, including the judge's."""

@@ -357,11 +357,14 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
     most = counted(len(trials) + judged, "call")
+    tasks = [trial.question.task for trial in trials if trial.question.task]
     if by:
-        turns = max(trial.question.task.max_turns for trial in trials if trial.question.task)
+        turns = max(task.max_turns for task in tasks)
         by += _on_login(trials)
         most = f"{counted(len(trials), 'trial')} {by}, each of up to {counted(turns, 'turn')}"
         judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
+        users = sum(task.user.most for task in tasks if task.user and task.user.model)
+        judge += f", and up to {counted(users, 'call')} by the user" if users else ""
     return f"up to {most}: {' × '.join(sizes)}{judge}"
 
 

@@ -12,10 +12,11 @@ from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError, SettingsError
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
+from ..measure.case_users import CaseOfFile, add_user_model, cases_with_user, require_users
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
-from ..skills.case import Case, SandboxNeeds
+from ..skills.case import SandboxNeeds
 from ..skills.context import load_for_run
 from ..skills.mcp_mocks import McpMocks
 from ..trials.subject import CHAT, Subject
@@ -46,6 +47,7 @@ class RunSubjects:
         self._config = config
         self._asks = asks
         self.judges, self.sandbox = {}, ""
+        self._with_user: list[CaseOfFile] = []  # cases
         roster = Roster({**AGENTS, **registered_agents(config)})
         agents = dict.fromkeys(map(roster.parse, settings.agents))
         roster.set_versions(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
@@ -93,11 +95,23 @@ class RunSubjects:
 
     # Before the first call.
 
-    def add_judge(self) -> None:
-        """SettingsError if batches are chosen, but no model supports them."""
+    def add_judge(self, sources: Iterable[SkillSource]) -> None:
+        """Also add the model that plays users, if there are any.
+
+        SettingsError if batches are chosen, but no model supports them.
+        """
         self.judges = self.models.add_judge(self.settings)
+        if self.agents:
+            cases = (case for source in sources for case in _asked_cases(source))
+            self._with_user = cases_with_user(cases, self._subjects)
+            add_user_model(self.models, self._with_user, self.settings)
         chat = [subject.model for subject in self.by_label.values() if subject.agent == CHAT]
         self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
+
+    @property
+    def _subjects(self) -> dict[Subject, str]:
+        """With the ids of their models."""
+        return {subject: self.model_ids[label] for label, subject in self.by_label.items()}
 
     def require(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
         """InputError if something is missing: a key, a package, a price, a sandbox."""
@@ -105,6 +119,7 @@ class RunSubjects:
         if settings.replay_file is None:  # a replay needs no key
             subjects = list(self.by_label.values())
             models.require_tools(subjects)
+            require_users(models, self._with_user, self._subjects, settings)
             self._require_room(sources, tell)
             elsewhere = models.asked_elsewhere(settings, subjects)
             models.require(download_bar(self._config), subjects, elsewhere=elsewhere)
@@ -124,7 +139,7 @@ class RunSubjects:
         """SettingsError if an agent can't have the MCP servers of cases; tell what they lack."""
         told = set[str]()
         for source in sources:
-            servers = {server.name for case in _cases_of(source) for server in case.mcp}
+            servers = {server.name for _, case in _asked_cases(source) for server in case.mcp}
             if servers:
                 self.models.roster.require_mcp(self.agents, source.label, sorted(servers))
             with suppress(InputError):  # which collection reports
@@ -249,11 +264,15 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run."""
-    return [case.sandbox for case in _cases_of(source)]
+    return [case.sandbox for _, case in _asked_cases(source)]
 
 
-def _cases_of(source: SkillSource) -> list[Case]:
-    """The cases of a skill that may run."""
+def _asked_cases(source: SkillSource) -> list[CaseOfFile]:
+    """The cases of a skill that may run, each with its file."""
     suite, picked = source.suites.cases, dict(source.picks)
-    cases = suite.cases if suite else []
-    return [case for case in cases if not case.skip and (not picked or case.id in picked)]
+    return [
+        (loaded.file, case)
+        for loaded in (suite.files if suite else ())
+        for case in loaded.cases
+        if not case.skip and not case.is_trigger and (not picked or case.id in picked)
+    ]

@@ -134,7 +134,7 @@ class SkillSession:
 
     def _prepare_models(self) -> None:
         subjects, settings, config = self.subjects, self.settings, self._config
-        subjects.add_judge()
+        subjects.add_judge(self._selected.sources)
         self._announcement = Announcement(
             config, subjects.models, settings, self._note, asks=self.asks
         )

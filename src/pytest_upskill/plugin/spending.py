@@ -51,6 +51,8 @@ class Spending:
                 self._spent = replace(self._spent, stored=self._spent.stored + 1)
             elif isinstance(reply, Answer):
                 paid = self._with(self._spent, model, reply.usage)
+                if reply.user:
+                    paid = self._with(paid, reply.user.model, reply.user.usage)
                 saved = saved_by_cache(self._price_of(model), reply.usage)
                 self._spent = replace(paid, calls=paid.calls + 1, saved=paid.saved + saved)
         return self._spent

@@ -10,7 +10,7 @@ from pydantic import Base64Bytes
 
 from .._util.json_forms import Location
 from .._util.texts import digest
-from .case_forms import SandboxForm
+from .case_forms import DEFAULT_ANSWERS, CaseForm, SandboxForm
 
 Role = Literal["user", "assistant"]
 
@@ -32,6 +32,23 @@ class SandboxNeeds(NamedTuple):
 
 
 NO_NEEDS: Final = SandboxNeeds()
+
+
+class CaseUser(NamedTuple):
+    """Who answers an agent's questions: a model that knows some facts, or fixed replies."""
+
+    facts: tuple[str, ...] = ()
+    replies: tuple[str, ...] = ()
+    most: int = DEFAULT_ANSWERS  # answers
+
+    @classmethod
+    def of(cls, form: CaseForm) -> "CaseUser | None":
+        user = form.user
+        if replies := form.replies or (user and user.replies):
+            return cls(replies=tuple(replies), most=len(replies))
+        if user is None:
+            return None
+        return cls(tuple(user.facts or ()), most=user.max_turns or DEFAULT_ANSWERS)
 
 
 @dataclass(frozen=True)
@@ -83,6 +100,7 @@ class Case:
     workspace: str = ""  # a folder in the skill's folder; its files are among these
     setup: str = ""  # a command that runs before an agent
     sandbox: SandboxNeeds = NO_NEEDS
+    user: CaseUser | None = None  # who answers an agent's questions
     needs_agent: str = ""  # why a plain completion can't be asked
     mcp: tuple[McpServer, ...] = ()  # servers that agents have
     tags: tuple[str, ...] = ()

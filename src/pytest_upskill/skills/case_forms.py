@@ -4,7 +4,7 @@ The field descriptions end up in the JSON schema, where editors show them.
 """
 
 import re
-from typing import Annotated, Any, Final, Literal
+from typing import Annotated, Any, Final, Literal, Self
 
 from pydantic import (
     AfterValidator,
@@ -15,6 +15,9 @@ from pydantic import (
     SkipValidation,
     StringConstraints,
     Tag,
+    ValidationInfo,
+    field_validator,
+    model_validator,
 )
 
 from .._util.json_forms import Strict
@@ -188,6 +191,50 @@ class SandboxForm(Strict):
     )
 
 
+MOST_ANSWERS: Final = 20  # of a user
+DEFAULT_ANSWERS: Final = 6
+Fact = Annotated[Text, StringConstraints(max_length=2_000)]
+Replies = Annotated[
+    list[Annotated[Text, StringConstraints(max_length=10_000)]],
+    Field(min_length=1, max_length=MOST_ANSWERS),
+]
+
+
+class UserForm(Strict):
+    """A user who answers the agent's questions."""
+
+    facts: list[Fact] | None = Field(
+        None,
+        min_length=1,
+        max_length=50,
+        description="What the user knows, such as 'The invoice is due on 3 May.' A model answers "
+        "the agent's questions from these facts alone.",
+    )
+    max_turns: int | None = Field(
+        None,
+        ge=1,
+        le=MOST_ANSWERS,
+        description=f"The most answers that a model gives (default: {DEFAULT_ANSWERS}).",
+    )
+    replies: Replies | None = Field(
+        None, description="Fixed answers instead, the same as replies of the case."
+    )
+
+    @field_validator("replies")
+    @classmethod
+    def _one_kind(cls, replies: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        others = [name for name in ("facts", "max_turns") if info.data.get(name)]
+        if replies and others:
+            raise ValueError(f"can't be combined with {others[0]}; keep one of them")
+        return replies
+
+    @model_validator(mode="after")
+    def _says_something(self) -> Self:
+        if not self.facts and not self.replies:
+            raise ValueError('needs "facts", a list of what the user knows')
+        return self
+
+
 class SharedForm(Strict):
     """The keys that a case and the defaults of a file share."""
 
@@ -275,11 +322,28 @@ class CaseForm(SharedForm):
         description="The question, or a list of messages, user and assistant in turn, that ends "
         "with the question.",
     )
+    user: UserForm | None = Field(
+        None,
+        description="A user who answers an agent that ends its turn with a question. Example: "
+        '{"facts": ["The invoice is in EUR."], "max_turns": 6}',
+    )
+    replies: Replies | None = Field(
+        None,
+        description="Fixed answers to the agent's questions, in order; once they are used up, the "
+        "agent gets no more.",
+    )
     expected: Any = Field(
         None,
         description="The checks that the answer must pass: an object of checks, or a list of such "
         'groups. Example: {"contains": ["9.0"], "not_contains": ["8.0"]}',
     )
+
+    @field_validator("replies")
+    @classmethod
+    def _no_second_user(cls, replies: list[str] | None, info: ValidationInfo) -> list[str] | None:
+        if replies and info.data.get("user"):
+            raise ValueError("can't be combined with user; keep one of them")
+        return replies
 
 
 class DefaultsForm(SharedForm):

@@ -11,11 +11,13 @@ from ..checks import CheckedCase
 from ..errors import Setting, Spell
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import Assembly
+from ..measure.case_users import cases_with_user, require_users
 from ..measure.evaluate import Evaluator
 from ..models.model import ModelName, NamedBy
 from ..models.prices import Price, cost
 from ..results.run import RunResults
 from ..settings import CommonSettings, Settings
+from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import Answer, Reply
 from ..trials.arm import SKILL, Arm
@@ -71,6 +73,13 @@ class TeachModels:
     def require_room(self, skill: str, tokens: int, tell: Callable[[str], None]) -> None:
         """SettingsError if a skill fits the context of no student."""
         self._models.require_room(self.settings, self.students, {skill: tokens}, tell)
+
+    def require_users(self, file: Path | None, cases: Iterable[Case]) -> None:
+        """InputError if cases have users who can't answer the students; the judge plays them."""
+        of_file = ((file or Path(), case) for case in cases)
+        with_user = cases_with_user(of_file, self.students)
+        hint = ("Name a model as ", Setting("judge"), ", who then plays it.")
+        require_users(self._models, with_user, self.students, self.settings, hint)
 
     @property
     def with_agents(self) -> bool:
@@ -135,11 +144,14 @@ class TeachModels:
 
     def spent(self) -> float | None:
         """The cost of this run's new calls, answered or not; None if a price is not known."""
-        costs = [
-            cost(self.price_of(model), reply.usage)
+        new = [
+            (model, reply)
             for model, reply in self._engine.settled()
             if isinstance(reply, Answer) and not reply.stored
         ]
+        costs = [cost(self.price_of(model), reply.usage) for model, reply in new]
+        users = [reply.user for _, reply in new if reply.user]
+        costs += [cost(self.price_of(user.model), user.usage) for user in users]
         unanswered = self._engine.budget.unanswered
         costs += [cost(self.price_of(call.model), call.usage) for call in unanswered]
         priced = [usd for usd in costs if usd is not None]

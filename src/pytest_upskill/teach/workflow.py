@@ -81,6 +81,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             models.require_room(start.name, start.tokens, context.screen.text)
         if models.students:
             require_judge(old.cases, settings.judge)
+            models.require_users(old.file, (usable.case for usable in old.cases))
         require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
         estimate = estimate_teaching(
@@ -170,6 +171,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         models.require_room(start.name, start.tokens, context.screen.text)
+        models.require_users(old.file, (usable.case for usable in old.cases))
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(settings, context, models, material, estimate, start.folder_name)

@@ -10,7 +10,15 @@ from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Base64Bytes, Field, SkipValidation
 
-from .._util.json_forms import MOST, Items, LenientSeconds, LenientTime, Whole, whole_number
+from .._util.json_forms import (
+    MOST,
+    Amount,
+    Items,
+    LenientSeconds,
+    LenientTime,
+    Whole,
+    whole_number,
+)
 from .._util.keys import without_keys
 from .._util.texts import counted, plain
 from .transcript import Activity, ToolCall, Transcript, joined_activity
@@ -85,6 +93,16 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class UserCalls:
+    """What a user who is a model took in a trial, apart from the agent that it answered."""
+
+    model: str
+    calls: Whole = 0
+    usage: Usage = Usage()
+    cost: Amount | None = None  # in USD; filled in by those who know the prices
+
+
 @dataclass(frozen=True)
 class Quota:
     """What a server says is left of one of its rate limits."""
@@ -145,6 +163,7 @@ class Answer:
     files: Items[AnswerFile] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
+    user: UserCalls | None = field(default=None, kw_only=True)  # who answered an agent
     retries: Whole = field(default=0, kw_only=True)
     # The workspace at the end, packed and compressed, for commands that check it; empty if it is
     # too large to keep. Never in a record.
@@ -249,6 +268,7 @@ def joined(answers: Sequence[Answer]) -> Answer:
         files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
         activity=joined_activity([answer.activity for answer in answers]),
+        user=next((answer.user for answer in reversed(answers) if answer.user), None),
         workspace=answers[-1].workspace,
         retries=sum(answer.retries for answer in answers),
     )

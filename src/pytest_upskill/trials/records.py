@@ -18,7 +18,7 @@ from .._util.json_forms import (
     form_of,
     json_values,
 )
-from .answer import STOPPED, Answer, AnswerFile, NoAnswer, Usage
+from .answer import STOPPED, Answer, AnswerFile, NoAnswer, Usage, UserCalls
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -92,6 +92,7 @@ class Record(WithPair):
     retries: Whole = 0  # how often it was asked again after errors
     asked_at: Time | None = None  # seconds since the epoch
     over_budget: Flag = False  # it was not begun, since it could have exceeded the budget
+    user: UserCalls | None = None  # of a model that played the user
 
     @property
     def usage(self) -> Usage:
@@ -150,6 +151,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         activity=answer.activity,
         retries=answer.retries,
         asked_at=answer.asked_at,
+        user=answer.user,
     )
 
 

@@ -20,7 +20,8 @@ _LISTS: Final = ("opened", "read", "scripts", "findings")
 
 # How the list of skills in an agent's first request shows a skill to its model.
 Sent = Literal["whole", "cut", "name", "not listed"]
-TurnKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
+# "answer" is what the user of a case said to a question of the agent.
+TurnKind = Literal["system", "user", "assistant", "thinking", "call", "result", "answer"]
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,8 @@ class Turn:
     failed: Flag = False  # a result that is an error, or a nonzero exit status
     reply: Whole = 0  # number of the model's reply that it is part of or follows; 0: before any
     seconds: Amount | None = None  # of a result, or of the reply at its first turn
-    input_tokens: Whole | None = None  # of the reply, at its first turn; so the next two
+    # Of the reply, at its first turn, or of the user's answer; so the next two.
+    input_tokens: Whole | None = None
     output_tokens: Whole | None = None
     cost: Amount | None = None  # in USD
 
@@ -155,12 +157,13 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Step:
-    """A turn of a model that called tools, and their results; each call has one, in order."""
+    """A turn of a model: it called tools, and each call has a result; or it asked its user."""
 
     text: str
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
     raw: str = ""  # the turn in the provider's own form, as JSON: thinking must go back as it came
+    answer: str = ""  # of the user, in place of calls and results
 
     def without_keys(self) -> "Step":
         """As a whole: calls and ``raw`` may be a script's, not only a server's own words."""
@@ -169,4 +172,5 @@ class Step:
             tuple(call.without_keys() for call in self.calls),
             tuple(result.without_keys() for result in self.results),
             without_keys(self.raw),
+            without_keys(self.answer),
         )

@@ -16,6 +16,7 @@ from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
 from .subject import CHAT, Subject, WithSubject
 from .transcript import Step, Tool
+from .user import User
 
 Turns = tuple[tuple[Role, str], ...]
 # The prefix that other questions share: the system text with the tools, also the messages, or
@@ -46,6 +47,7 @@ class Task:
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
     until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
+    user: User | None = None  # who answers its questions
 
     @cached_property
     def content(self) -> str:
@@ -61,6 +63,7 @@ class Task:
             *(() if self.confined else ("unconfined",)),
             *(("until opened",) if self.until_opened else ()),
             *(server.digest for server in self.mcp),
+            *(("user", repr(self.user)) if self.user else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -307,6 +310,7 @@ def sample_of(case: Case) -> str:
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or ""]
+    texts += [*case.user.facts, *case.user.replies] if case.user else []
     return sample_of_texts(texts, of_workspace(case))
 
 
@@ -345,7 +349,17 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         settings.sandbox != "none",
         until_opened=case.is_trigger,
         mcp=case.mcp,
+        user=user_of(case, settings),
     )
+
+
+def user_of(case: Case, settings: Settings) -> User | None:
+    """Who answers an agent in all arms of a case; None if nobody does."""
+    if case.user is None:
+        return None
+    model = settings.model_of_users if case.user.facts else ""
+    output = settings.answer_output(model) if model else 0
+    return User(*case.user, model, output)
 
 
 def judge_task(settings: Settings, version_of: Callable[[str], str]) -> Task | None:

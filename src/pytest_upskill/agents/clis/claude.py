@@ -26,6 +26,7 @@ class ClaudeCode(CommandAgent):
     memory = 300
     login = CLAUDE
     mcp = True
+    takes_answers = True
 
     def server_name(self, server: McpServer) -> str:
         return name_in_plugin(server)
@@ -52,14 +53,16 @@ class ClaudeCode(CommandAgent):
             "IS_SANDBOX": "1",
         }
         arguments = [
-            *("-p", "--output-format", "stream-json", "--verbose", "--no-session-persistence"),
+            *("-p", "--output-format", "stream-json", "--verbose"),
             *("--permission-mode", "bypassPermissions", "--model", job.model),
             *("--strict-mcp-config", "--disallowedTools", _NEVER),
         ]
+        arguments += () if job.has_user else ("--no-session-persistence",)
+        arguments += ("--continue",) if job.answer else ()
         arguments += _JUDGE if job.judges else ()
         if job.mcp:
             arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
         # A slash at the very start would make a command of it.
-        prompt = f" {job.prompt}" if job.prompt.startswith("/") else job.prompt
+        prompt = f" {job.text}" if job.text.startswith("/") else job.text
         return Launch(arguments, env, files, prompt.encode())

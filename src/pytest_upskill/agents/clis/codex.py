@@ -50,6 +50,7 @@ class Codex(CommandAgent):
     memory = 200
     login = CODEX
     mcp = True
+    takes_answers = True
 
     def launch(self, job: AgentJob) -> Launch:
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
@@ -59,11 +60,13 @@ class Codex(CommandAgent):
             config += "\n".join(["", f"[mcp_servers.{name}]", *values, ""])
         arguments = [
             *("exec", "--json", "--skip-git-repo-check"),
-            *("--dangerously-bypass-approvals-and-sandbox", "-"),
+            "--dangerously-bypass-approvals-and-sandbox",
+            *(("resume", "--last") if job.answer else ()),
+            "-",
         ]
         return Launch(
             arguments,
             {"DOOR_TOKEN": job.key},
             {".codex/config.toml": config},
-            stdin=job.prompt.encode(),
+            stdin=job.text.encode(),
         )

@@ -188,8 +188,11 @@ def question_of(request: AgentRequest, trial: Question) -> Question:
             text = item.text
         elif item.kind == "thinking":
             continue
+        elif steps and text:  # the user answers
+            steps.append(Step(text, (), (), answer=item.text))
+            text = ""
         elif steps:  # a message after a result: the model sees it there
-            _add_to_result(item, steps)
+            _add_to_last(item, steps)
         else:
             messages += [("assistant", text)] if text else []
             messages.append(("user", item.text))
@@ -209,13 +212,17 @@ def question_of(request: AgentRequest, trial: Question) -> Question:
 def _add_call(item: Item, text: str, steps: list[Step]) -> None:
     """Add a call to the step of its turn."""
     call = ToolCall(item.call, item.tool, item.text)
-    if steps and not steps[-1].results:
+    if steps and steps[-1].calls and not steps[-1].results:
         steps[-1] = replace(steps[-1], calls=(*steps[-1].calls, call))
     else:
         steps.append(Step(text, (call,), ()))
 
 
-def _add_to_result(item: Item, steps: list[Step]) -> None:
+def _add_to_last(item: Item, steps: list[Step]) -> None:
+    """Add a message to the last result, or to what the user said."""
+    if steps[-1].answer:
+        steps[-1] = replace(steps[-1], answer=f"{steps[-1].answer}\n{item.text}")
+        return
     *before, last = steps[-1].results or (ToolResult(steps[-1].calls[-1].id, ""),)
     last = replace(last, text=f"{last.text}\n{item.text}" if last.text else item.text)
     steps[-1] = replace(steps[-1], results=(*before, last))

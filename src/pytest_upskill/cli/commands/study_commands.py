@@ -21,6 +21,7 @@ from ...errors import DEFAULT, InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
 from ...measure.assembly import Assembly
+from ...measure.case_users import use_users
 from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
 from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
@@ -41,7 +42,13 @@ from ...trials.trial import lift_sample_of
 from ..command_table import add_options, add_skill, option_values
 from ..output import stdout_look, write
 from ..project import config_here, find_skill, root_of_run
-from ..shared_steps import Consent, prices_here, progress_screen, write_reports
+from ..shared_steps import (
+    Consent,
+    prices_here,
+    progress_screen,
+    user_model_here,
+    write_reports,
+)
 
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 _MOST_NAMES: Final = 6
@@ -114,7 +121,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     """Skills, models, agents and an engine; InputError before the first call if one is missing."""
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
-    settings = _settings(args)
+    settings = replace(_settings(args), user_model=user_model_here(args))
     looks = look_plan(settings.first_runs or settings.runs, settings.runs)
     # The looks say when to ask for more, and studies have their own arms.
     settings = replace(settings, first_runs=None, baseline=True, against=None)
@@ -124,6 +131,8 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
     models.add_judge(settings)
     settings = models.with_limits(models.use_logins(settings, subjects))
+    cases = ((source.path, case) for source in sources for case, _ in source.cases)
+    use_users(models, cases, subjects, settings)
     if line := models.login_line(settings.logins):
         screen.text(f"Asked {line}.")
     sizes = {source.label: source.skill.tokens for source in sources}

@@ -106,6 +106,7 @@ class TrialEvent:
     worker: str
     address: str  # of the worker, as the scheduler knows it
     usage: Usage | None = None  # of the answered call
+    by_user: Flag = False  # whether the user of the case made it
 
 
 def packed(value: object) -> bytes:

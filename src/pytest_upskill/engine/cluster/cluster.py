@@ -198,12 +198,12 @@ class ClusterTrials:
     def _count(self, question: Question, outcome: Outcome, trial: DispatchedTrial) -> None:
         """Count all that was paid, also by a lost worker."""
         lost = trial.lost if outcome.reply else [*trial.lost, *trial.spent]
-        tokens = outcome.tokens + sum(usage.tokens for usage in lost)
+        tokens = outcome.tokens + sum(call.usage.tokens for call in lost)
         usd = outcome.usd + self._budget.price(question, lost)
         unanswered, exceeded = outcome.unanswered, outcome.exceeded
         self._budget.spend(question, tokens, usd, unanswered, exceeded=exceeded)
         if isinstance(outcome.reply, Answer):  # else the engine counts all as unanswered
-            self._budget.lose(question, lost)
+            self._budget.lose(lost)
         self._settled.set()
 
 

@@ -11,11 +11,11 @@ from ..._util.texts import counted, one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
 from ...skills.case import WorkspaceFile
-from ...trials.answer import Answer, Usage
+from ...trials.answer import Answer
 from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question
 from ..agent_jobs import TrialCalls
-from ..budget import Allowance
+from ..budget import Allowance, PaidCall
 from .brief import (
     CPU,
     MEMORY,
@@ -45,8 +45,8 @@ class DispatchedTrial:
     call: TrialCalls
     worker: tuple[str, str] | None = None  # address and name
     begun: int = 0  # times
-    spent: list[Usage] = field(default_factory=list)  # since it began last
-    lost: list[Usage] = field(default_factory=list)  # on workers that were lost
+    spent: list[PaidCall] = field(default_factory=list)  # since it began last
+    lost: list[PaidCall] = field(default_factory=list)  # on workers that were lost
 
     @property
     def words(self) -> str:
@@ -200,8 +200,7 @@ class Dispatch:
             trial.worker = event.address, event.worker
             trial.begun += 1
         else:
-            trial.spent.append(event.usage)
-            trial.call.paid(event.usage)
+            trial.spent.append(trial.call.paid(event.usage, by_user=event.by_user))
 
 
 def _files_of(skill: SkillCopy) -> tuple[WorkspaceFile, ...]:

@@ -148,7 +148,7 @@ def _watch(run: "WorkerRun", name: str, worker: Worker) -> None:
 class _WorkerBudget(Budget):
     """The controller itself counts the calls of trials that have no answer."""
 
-    def lose(self, question: Question, spent: Sequence[Any]) -> None:
+    def lose(self, spent: Sequence[Any]) -> None:
         pass
 
 
@@ -261,10 +261,10 @@ class WorkerRun:
                 if not is_current or self._worker.status.name not in ("running", "paused"):
                     self._engine.end(question.key)
 
-    def tell(self, trial: str, usage: Usage | None = None) -> None:
+    def tell(self, trial: str, usage: Usage | None = None, *, by_user: bool = False) -> None:
         """Tell the controller that a trial began, or that a call of it was answered."""
         worker = self._worker
-        event = TrialEvent(trial, str(worker.name), worker.contact_address, usage)
+        event = TrialEvent(trial, str(worker.name), worker.contact_address, usage, by_user)
         worker.log_event(topic_of(self._brief.run), packed(event))
 
     def budget_of(self, question: Question) -> _TrialBudget:
@@ -323,7 +323,7 @@ class _BudgetedTrials:
         return 0  # Dask takes care of it
 
     async def run(self, question: Question, call: TrialCalls) -> Reply:
-        run, trial = self._run, self._run.budget_of(question)
+        run, trial, model = self._run, self._run.budget_of(question), question.model
         assert question.task
         if trial.is_setup:
             return await self._trials.set_up(question.task)
@@ -341,7 +341,7 @@ class _BudgetedTrials:
                 run.release_call()
             if isinstance(reply, Answer):
                 trial.budget.settle(question, reply.usage, reply)
-                run.tell(trial.trial, reply.usage)
+                run.tell(trial.trial, reply.usage, by_user=question.model != model)
             return reply
 
         return await self._trials.run(question, call_within_budget)

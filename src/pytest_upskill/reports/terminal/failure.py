@@ -381,14 +381,19 @@ def _without_answer(record: Record) -> Transcript:
     return turns
 
 
+_WORDS: Final = {
+    **{"thinking": "thinks", "assistant": "says", "system": "is told"},
+    **{"user": "is asked", "answer": "is answered"},
+}
+
+
 def _turn_words(turn: Turn) -> tuple[str, str]:
     tool = one_line(turn.tool, 60)
     if turn.kind == "call":
         return f"calls {tool}", _argument(turn.text)
     if turn.kind == "result":
         return f"{tool} {'failed' if turn.failed else 'gave'}", turn.text
-    words = {"thinking": "thinks", "assistant": "says", "user": "is asked", "system": "is told"}
-    return words[turn.kind], turn.text
+    return _WORDS[turn.kind], turn.text
 
 
 def _argument(text: str) -> str:

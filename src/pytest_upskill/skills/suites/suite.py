@@ -10,7 +10,7 @@ from pydantic import TypeAdapter
 
 from ..._util.json_forms import FormError, Location, json_path, read_form
 from ...errors import CasesError, NoCasesError
-from ..case import Case, Role, SandboxNeeds
+from ..case import Case, CaseUser, Role, SandboxNeeds
 from ..case_files import CaseFiles
 from ..case_forms import CaseForm, is_good_id
 from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbered
@@ -181,6 +181,7 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
         workspace=form.workspace or "",
         setup=form.setup or "",
         sandbox=SandboxNeeds.of(form.sandbox),
+        user=CaseUser.of(form),
         validator=_validator(form),
         defaulted=written.defaulted,
     )

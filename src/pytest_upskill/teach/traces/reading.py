@@ -126,6 +126,8 @@ def teaching_turns(transcript: Iterable[Turn]) -> Transcript:
                 turns.result(None, turn.text, failed=turn.failed, tool=turn.tool)
             case "user" | "assistant" | "thinking":
                 turns.say(turn.kind, turn.text)
+            case "answer":
+                turns.say("user", turn.text)
     return turns.transcript
 
 

@@ -119,10 +119,18 @@ function spent(record) {
     output != null && `${format.whole(output)} out`,
     record.seconds != null && format.seconds(record.seconds),
     record.cost && format.dollars(record.cost),
+    record.user && userSpent(record.user),
     score > 0 && score < 1
       && `${passed} of ${counted(record.checks.length, "check")} (score ${score.toFixed(2)})`,
     record.stored && "from cache",
   ];
+}
+
+/** What the model took that played the user, which is not the agent's. */
+function userSpent({ calls, usage, cost }) {
+  const tokens = (usage?.input ?? 0) + (usage?.output ?? 0);
+  return `the user: ${counted(calls, "call")}, ${format.whole(tokens)} tokens`
+    + (cost ? `, ${format.dollars(cost)}` : "");
 }
 
 const SENT = { cut: "description cut", name: "name only", "not listed": "not there" };

@@ -4,6 +4,7 @@ const FEW_FILES = 5; // are shown open
 const LONG = 12; // turns from which on a transcript has an outline
 const MOST_STEPS = 400; // before "Show all"
 const SHORTEST = 0.1; // seconds of a trial that has a time bar
+const SAID = ["assistant", "answer"]; // by the agent, and by the user of its case
 const CHANGES = { made: "good", changed: "info", deleted: "bad" };
 
 // AnswerFiles({ record }): the files that an agent left behind; data.images has pictures by digest.
@@ -94,9 +95,10 @@ function callLine({ tool, text }) {
 
 function Step({ step, isOpen, toggle, id }) {
   const { kind, text, result } = step;
-  if (kind === "assistant" && !step.isFinal) {
-    return html`<div class="step said" id=${id} tabindex="-1">
-      <${TurnNumber} step=${step} /><${Markdown} text=${text} /></div>`;
+  if (kind === "answer" || (kind === "assistant" && !step.isFinal)) {
+    return html`<div class=${`step said ${kind}`} id=${id} tabindex="-1">
+      <${TurnNumber} step=${step} /><div>${kind === "answer" ? html`<b>The user</b>` : null}
+        <${Markdown} text=${text} /></div></div>`;
   }
   return html`<${Line} step=${step} id=${id} isOpen=${isOpen} toggle=${toggle} />
     ${isOpen && !step.isFinal ? html`<div class="inside">
@@ -182,14 +184,14 @@ function Transcript({ record }) {
 /** What a reader looks for: what the agent said, failed calls, and where it opened the skill. */
 function Outline({ steps, visit, arm }) {
   const entries = [...steps.entries()]
-    .filter(([, step]) => step.opens || step.failed || step.kind === "assistant");
+    .filter(([, { opens, failed, kind }]) => opens || failed || SAID.includes(kind));
   if (!entries.length) return null;
   return html`<nav class="outline" aria-label=${`Outline of the transcript, ${arm}`}>
     ${entries.map(([index, step]) => {
       const [label, words] = lineOf(step);
-      const said = step.kind === "assistant" ? words.replace(/[*#`]/g, "") : `${label} ${words}`;
+      const said = SAID.includes(step.kind) ? words.replace(/[*#`]/g, "") : `${label} ${words}`;
       const [kind, sign] = step.opens ? ["opens", "opened the skill:"]
-        : step.failed ? ["failed", "✘"] : ["", ""];
+        : step.failed ? ["failed", "✘"] : ["", step.kind === "answer" ? "the user:" : ""];
       return html`<button key=${index} type="button" class=${kind} onClick=${() => visit(index)}>
         <span class="turn">${step.reply}</span> ${sign} ${oneLine(said, 80)}</button>`;
     })}</nav>`;
@@ -208,7 +210,7 @@ function TimeBar({ steps, visit }) {
     totals[by] += seconds;
   };
   steps.forEach((step, index) => {
-    add(index, step.kind === "result" ? "tool" : "model", step.seconds);
+    if (step.kind !== "answer") add(index, step.kind === "result" ? "tool" : "model", step.seconds);
     add(index, "tool", step.result?.seconds);
   });
   const total = totals.model + totals.tool;
