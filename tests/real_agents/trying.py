@@ -21,6 +21,7 @@ from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
+from pytest_upskill.skills.case import McpServer
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.trial import Question, Task
@@ -140,6 +141,7 @@ def tried(
     max_turns: int = 20,
     other: Path | None = None,
     until_opened: bool = False,
+    mcp: tuple[McpServer, ...] = (),
     user: User | None = None,
 ) -> Tried:
     """Carry out a trial."""
@@ -168,6 +170,7 @@ def tried(
             tested=(SKILL,) if skill else (),
             max_turns=max_turns,
             until_opened=until_opened,
+            mcp=mcp,
             user=user,
         )
         question = Question("m", "", (("user", PROMPT),), 4000, 1, task=task)

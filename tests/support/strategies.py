@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import MOST
 from pytest_upskill.skills.case_forms import CaseForm, DefaultsForm, MetaForm
-from pytest_upskill.skills.suites import eval_checks, evals
+from pytest_upskill.skills.suites import eval_checks, evals, skill_checks
 from pytest_upskill.trials.answer import Answer, AnswerFile, Change, Usage
 from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 
@@ -15,7 +15,7 @@ NAMES = ["contains", "not_contains", "files", "file", "role", "content", "user",
 FORMS = (CaseForm, DefaultsForm, MetaForm)
 OWN = {field.alias or name for form in FORMS for name, field in form.model_fields.items()}
 FOREIGN = {*evals.QUESTIONS, *evals.NAMES, *eval_checks.EXPECTING, *evals.SILENT}
-FOREIGN |= {"context", "expected", "files", "id", "tags", "verifiers"}
+FOREIGN |= skill_checks.OF_SKILL | {"context", "expected", "files", "id", "tags", "verifiers"}
 KEYS = sorted(OWN | FOREIGN)
 WORDS = st.text(st.characters()) | st.sampled_from([*NAMES, *KEYS])
 VALUES = st.recursive(

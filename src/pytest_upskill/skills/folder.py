@@ -36,6 +36,7 @@ _PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker
 _NOT_TAUGHT: Final = frozenset(
     {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", COPY_DIGEST_NAME}
 )
+_TRIGGER_FOLDERS: Final = ("trigger", "triggers")  # in evals/
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
 _DEEPEST: Final = 100  # levels of folders
 _CHUNK: Final = 1_000_000
@@ -63,9 +64,16 @@ def cases_files(folder: Path) -> list[Path]:
 
 
 def is_trigger_file(file: Path) -> bool:
-    """Whether a file is for triggers by its path: evals/*trigger*.json."""
-    in_evals = file.parent.name == "evals" and file.suffix == ".json"
-    return in_evals and "trigger" in file.name.lower()
+    """Whether a file is for triggers by its path.
+
+    Such are evals/*trigger*.json, evals/*queries*.json, and files in evals/triggers.
+    """
+    if file.suffix != ".json":
+        return False
+    if file.parent.name in _TRIGGER_FOLDERS:
+        return file.parent.parent.name == "evals"
+    name = file.name.lower()
+    return file.parent.name == "evals" and ("trigger" in name or "queries" in name)
 
 
 def is_taught(path: PurePath) -> bool:

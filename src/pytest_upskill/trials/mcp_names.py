@@ -4,6 +4,7 @@ import json
 import re
 from collections.abc import Iterator
 from functools import lru_cache
+from itertools import product
 from typing import Any, Final
 
 from .._util.texts import digest
@@ -53,7 +54,11 @@ def spellings(servers: tuple[McpServer, ...]) -> dict[str, tuple[str, McpServer,
 
 def _spelled(server: McpServer, tool: str) -> Iterator[str]:
     yield tool_name(server, tool)
-    for name in {server.name, allowed(server.name), name_in_plugin(server)}:
-        for form in _FORMS:
-            yield form.format(name, tool)
-            yield form.format(name, allowed(tool))
+    servers = _variants(server.name) | _variants(name_in_plugin(server))
+    for form, name, own in product(_FORMS, sorted(servers), sorted(_variants(tool))):
+        yield form.format(name, own)
+
+
+def _variants(name: str) -> set[str]:
+    """Some agents take no hyphens either."""
+    return {name, allowed(name), allowed(name).replace("-", "_")}

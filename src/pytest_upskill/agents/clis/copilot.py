@@ -18,6 +18,7 @@ class Copilot(CommandAgent):
     install = "npm install -g @github/copilot"
     protocols = ("chat", "messages", "responses")
     memory = 500
+    mcp = True
 
     def cache(self) -> str:
         return str(run_folder() / "copilot")
@@ -52,5 +53,9 @@ class Copilot(CommandAgent):
             *("--no-ask-user", "--disable-builtin-mcps"),
         ]
         settings = {"disabledSkills": _BUNDLED, "memory": False, "autoUpdate": False}
-        files = {".copilot/settings.json": json.dumps(settings)}
+        servers = {name: {**server, "tools": ["*"]} for name, server in job.mcp_servers.items()}
+        files = {
+            ".copilot/settings.json": json.dumps(settings),
+            ".copilot/mcp-config.json": json.dumps({"mcpServers": servers}),
+        }
         return Launch(arguments, env, files, job.prompt.encode())

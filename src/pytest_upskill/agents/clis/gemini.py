@@ -35,6 +35,7 @@ class GeminiCLI(CommandAgent):
     program = "gemini"
     install = "npm install -g @google/gemini-cli"
     protocols = ("gemini",)
+    mcp = True
     memory = 800  # with Node 24; 300 with Node 20
 
     def launch(self, job: AgentJob) -> Launch:
@@ -47,6 +48,7 @@ class GeminiCLI(CommandAgent):
             **_SETTINGS,
             "model": {"name": job.model, "disableLoopDetection": True},
             "modelConfigs": {"customOverrides": overrides},
+            "mcpServers": job.mcp_servers,
         }
         env = {
             "GEMINI_API_KEY": job.key,

@@ -19,6 +19,7 @@ class QwenCode(CommandAgent):
     program = "qwen"
     install = "npm install -g @qwen-code/qwen-code"
     protocols = ("chat", "messages", "responses")
+    mcp = True
     memory = 1800  # with Node 24; 300 with Node 20
 
     def launch(self, job: AgentJob) -> Launch:
@@ -38,6 +39,7 @@ class QwenCode(CommandAgent):
             "general": {"enableAutoUpdate": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
+            "mcpServers": job.mcp_servers,
         }
         names = "ANTHROPIC" if job.protocol == "messages" else "OPENAI"
         env = {

@@ -1,5 +1,6 @@
 """What cases in foreign forms expect of an answer, as our own checks."""
 
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -15,12 +16,19 @@ _RUBRICS: Final = (
     "expect",
     "rubric",
     "criteria",
+    "expected_repo_state",
 )
-_ANTI_RUBRICS: Final = ("anti_expectations", "must_not")
+_ANTI_RUBRICS: Final = ("anti_expectations", "must_not", "unexpected_behavior")
 TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
 _FILES: Final = "expected_files"
+_FILES_ANYWHERE: Final = "files_exist"  # paths that may be below other folders
+_SAID: Final = "expected_chat_output"  # what an agent tells the user, beside the work it does
+_LOGGED: Final = "logs_contain"  # texts of the answer or of commands
 _WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
-EXPECTING: Final = (*_RUBRICS, *_ANTI_RUBRICS, *TEXTS, _FILES, *_WHOLE[:2])
+EXPECTING: Final = (
+    *(*_RUBRICS, *_ANTI_RUBRICS, *TEXTS, *_WHOLE[:2]),
+    *(_FILES, _FILES_ANYWHERE, _SAID, _LOGGED),
+)
 # Assertions that are objects.
 _SAYING: Final = (
     *("text", "description", "assertion", "expectation", "criterion", "check"),
@@ -65,13 +73,26 @@ def expected_checks(
     """The checks that the keys of foreign forms stand for."""
     checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
     lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
-    groups += [{"files": {path: "exists"}} for path in _files_expected(entry, place, problems)]
+    for key in (_FILES, _FILES_ANYWHERE):
+        around = "**/" if key == _FILES_ANYWHERE else ""
+        paths = _files_expected(entry, key, place, problems)
+        groups += [{"files": {around + path: "exists"}} for path in paths]
+    for item_place, text in _items(entry, _LOGGED, place, problems):
+        if isinstance(text, str) and text.strip():
+            groups.append({"any_of": [{"contains": text}, {"commands_run": re.escape(text)}]})
+        else:
+            problems.append((item_place, "must be a string"))
     groups += [group for _, group in _of_agents(entry, lists, place)]
     for name, values in _checks_in(entry, lists, place, problems):
         if name == "contains_any":
             groups.append({name: values})
         else:
             checks.setdefault(name, []).extend(values)
+    for item_place, text in _items(entry, _SAID, place, problems):
+        if isinstance(text, str) and text.strip():
+            checks.setdefault("judge", []).append(f"The answer to the user is as expected: {text}")
+        else:
+            problems.append((item_place, "must be a string"))
     for key, name in TEXTS.items():
         for item_place, item in _items(entry, key, place, problems):
             if texts := _texts(item):
@@ -110,6 +131,8 @@ def together(checks: Any, foreign_checks: dict[str, Any]) -> Any:
         return [*checks, foreign_checks]
     if not isinstance(checks, dict) or not isinstance(checks.get("all_of", []), list):
         return checks  # reported when it is parsed
+    if not checks.keys() & foreign_checks.keys() and "with_skill" in foreign_checks:
+        return {**checks, **foreign_checks}
     return {**checks, "all_of": [*checks.get("all_of", []), foreign_checks]}
 
 
@@ -168,9 +191,9 @@ def _of_agent(item: Any) -> dict[str, Any] | None:
 
 
 def _files_expected(
-    entry: Mapping[str, Any], place: Location, problems: list[Problem]
+    entry: Mapping[str, Any], key: str, place: Location, problems: list[Problem]
 ) -> Iterator[str]:
-    for item_place, item in _items(entry, _FILES, place, problems):
+    for item_place, item in _items(entry, key, place, problems):
         named = item if isinstance(item, dict) else {"path": item}
         path = path_in(named)
         if _is_in_workspace(path):

@@ -5,7 +5,6 @@ told in one warning for the file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any, Final
 
 from ..._util.json_forms import FormError, Location, Problem
@@ -14,12 +13,15 @@ from ..case_files import files_of
 from ..case_forms import is_good_tag
 from .eval_checks import EXPECTING, TEXTS, expected_checks, together, whole_output
 from .json_files import Entries, Unknown, usable_id
+from .skill_checks import OF_SKILL, OwnSkill, has_paths, has_wish, skill_checks
 
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
-LISTS: Final = ("evals", "test_cases", "scenarios")  # where foreign files keep their cases
+# Where foreign files keep their cases.
+LISTS: Final = ("evals", "evaluations", "test_cases", "scenarios")
 TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
 QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
+_WORKSPACES: Final = ("workspace", "test_data")  # a folder of the skill
 NAMES: Final = ("name", "eval_name", "slug")
 # For people and other programs; ignored silently.
 SILENT: Final = frozenset(
@@ -36,7 +38,7 @@ def is_trigger_set(entries: Sequence[Any]) -> bool:
 
 def is_trigger(entry: Any) -> bool:
     """Whether an entry is a trigger query: nothing is expected of an answer."""
-    if not isinstance(entry, dict) or "should_trigger" not in entry:
+    if not isinstance(entry, dict) or not has_wish(entry) or has_paths(entry):
         return False
     return not any(entry.get(key) for key in (*EXPECTING, "expected"))
 
@@ -83,12 +85,12 @@ def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
                 unknown.add((), key, data[key])
 
 
-def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
+def case_of_eval(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> dict[str, Any]:
     """A foreign case in our own form; FormError if it can't be run."""
-    entry = object_of(entry, place)
+    entry, folder = object_of(entry, place), skill.folder
     key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
-    read = {key, "id", "expected", "files", "tags", "group", "context", "verifiers"}
-    for unread in entry.keys() - read - {*NAMES, *EXPECTING} - SILENT:
+    read = {key, "id", "expected", "files", "tags", "group", "context", "verifiers", *_WORKSPACES}
+    for unread in entry.keys() - read - {*NAMES, *EXPECTING, *OF_SKILL} - SILENT:
         if not unread.startswith(("_", "$")):
             unknown.add(place, unread, entry[unread])
     question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
@@ -110,17 +112,20 @@ def case_of_eval(entry: Any, place: Location, folder: Path, unknown: Unknown) ->
     expected = expected_checks(entry, place, unknown, problems)
     if isinstance(own_checks, dict):
         expected = together(own_checks, expected)
+    with_skill = skill_checks(entry, place, skill, unknown)
     if not expected and not problems:
         expected = whole_output(entry)
-        if not expected:
+        if not expected and not with_skill:
             problems.append((place, _NOTHING_EXPECTED))
     if problems:
         raise FormError(problems)
-    return {
+    workspace = next((entry[key] for key in _WORKSPACES if isinstance(entry.get(key), str)), None)
+    case = {"workspace": workspace} if workspace else {}
+    return case | {
         "id": usable_id(entry, "id", *NAMES),
         "input": question,
         "context": {"files": files},
-        "expected": expected,
+        "expected": together(expected, {"with_skill": with_skill} if with_skill else {}),
         "tags": list(_usable_tags(tags if isinstance(tags, list) else [tags])),
         "group": group if isinstance(group := entry.get("group"), str) and group.strip() else None,
     }

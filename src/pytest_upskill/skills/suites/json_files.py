@@ -28,6 +28,11 @@ class Unknown:
         if value not in (None, "", [], {}):  # else nothing is ignored
             self.places.setdefault(inside + key, (*place, key))
 
+    def add_as(self, key: str, reason: str, place: Location) -> None:
+        """Note a key that is known, but whose value can't be used; its first one tells why."""
+        if not any(known.startswith(f"{key} (") for known in self.places):
+            self.places[f"{key} ({reason})"] = (*place, key)
+
 
 class Entries(NamedTuple):
     """The cases of a file as written, each with its path."""

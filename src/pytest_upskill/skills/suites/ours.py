@@ -22,6 +22,7 @@ from ..case_forms import (
 from .eval_checks import EXPECTING, expected_checks, together, whole_output
 from .evals import LISTS, NAMES, OF_FILE, QUESTIONS, SILENT, is_trigger_set, object_of
 from .json_files import Entries, Unknown, is_typo, read_cases_json, usable_id
+from .skill_checks import OF_SKILL, OwnSkill, skill_checks
 
 _TRIGGERS_ARE_NO_CASES: Final = (
     "only queries of triggers (should_trigger), and no cases; "
@@ -131,9 +132,9 @@ def read_messages(turns: Any) -> tuple[tuple[Role, str], ...]:
     return tuple((message.role, message.content) for message in messages)
 
 
-def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dict[str, Any]:
+def own_case(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> dict[str, Any]:
     """A case in our own form, with foreign keys translated; typos stay, to be reported."""
-    entry = object_of(entry, place)
+    entry, folder = object_of(entry, place), skill.folder
     fields, problems = CaseForm.model_fields, list[Problem]()
     case = {key: value for key, value in entry.items() if key in fields}
     if isinstance(case.get("context"), dict):
@@ -145,7 +146,7 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
             case["input"] = entry[key]
         elif key == "files" and "context" not in entry:
             case["context"] = {"files": entry[key]}
-        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT:
+        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT | OF_SKILL:
             continue
         elif is_typo(key, fields):
             case[key] = entry[key]
@@ -163,6 +164,8 @@ def own_case(entry: Any, place: Location, folder: Path, unknown: Unknown) -> dic
         raise FormError(problems)
     if not foreign_checks and not {"expected", "validator"} & case.keys():
         foreign_checks = whole_output(entry)
+    if with_skill := skill_checks(entry, place, skill, unknown):
+        foreign_checks = together(foreign_checks, {"with_skill": with_skill})
     if foreign_checks:
         case["expected"] = together(case.get("expected"), foreign_checks)
     return case

@@ -14,6 +14,7 @@ from ..loaded_cases import LoadedCases
 from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
 from .json_files import Unknown, ignored_keys, lines_of, usable_id
 from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
+from .skill_checks import OwnSkill
 from .suite import Suite, Written, folder_around, read_cases
 from .triggers import all_triggers, load_triggers, trigger_files
 
@@ -123,6 +124,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     entries, defaults = entries_of(file, data, foreign, unknown)
     if foreign:
         keys_of_file(data, foreign, unknown)
+    skill = OwnSkill.of(case_folder, data, entries.written)
     lines, translate = lines_of(text, entries.places), case_of_eval if foreign else own_case
 
     def written() -> Iterator[Written]:
@@ -131,7 +133,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
                 continue
             own_id = usable_id(entry, "id", "name") if isinstance(entry, dict) else None
             try:
-                case = translate(entry, place, case_folder, unknown)
+                case = translate(entry, place, skill, unknown)
             except FormError as error:
                 yield Written(place, lines[place], error, own_id)
                 continue
@@ -139,5 +141,5 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             yield Written(place, lines[place], merged, own_id, defaulted_in(case, defaults))
 
     loaded = read_cases(file, written(), case_folder, foreign=foreign is not None)
-    warnings = sorted([*loaded.warnings, *ignored_keys(text, unknown)])
+    warnings = sorted([*loaded.warnings, *ignored_keys(text, unknown), *skill.warnings])
     return replace(loaded, warnings=tuple(warnings))

@@ -19,6 +19,7 @@ from ..folder import cases_files, is_trigger_file
 from ..loaded_cases import BrokenCase, LoadedCases, broken, numbered
 from .evals import TRIGGER_LISTS, entries_of_others, is_trigger
 from .json_files import Unknown, ignored_keys, is_typo, lines_of, read_cases_json, usable_id
+from .skill_checks import OF_SKILL, WISHES, OwnSkill, has_wish, should_open
 
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
 PREFIX: Final = "trigger-"  # of all ids
@@ -28,10 +29,12 @@ _LISTS: Final = (
     *TRIGGER_LISTS,
     *("queries", "cases", "tests", "test_cases", "evals", "prompts", "examples"),
 )
-_SHOULD: Final = ("should_trigger", "should_activate", "should_fire", "positive")
-_SHOULD_NOT: Final = ("should_not_trigger", "should_not_activate", "should_not_fire", "negative")
+_SHOULD: Final = (*WISHES, "positive", "positives", "positive_triggers")  # lists
+_SHOULD_NOT: Final = (
+    *("should_not_trigger", "should_not_activate", "should_not_fire"),
+    *("negative", "negatives", "negative_triggers", "distractors"),
+)
 _QUERIES: Final = ("query", "prompt", "input", "text", "question", "user_prompt", "q")
-_WISHES: Final = _SHOULD[:3]
 # Some write the expectation as a word.
 _IN_WORDS: Final = ("expected", "expect", "expected_action", "type", "label", "polarity")
 _YES: Final = frozenset({"trigger", "should_trigger", "activate", "fire", "yes", "positive"})
@@ -40,7 +43,7 @@ _NO: Final = frozenset(
     | {"do_not_activate", "should_not_activate", "skip", "none"}
 )
 _OURS: Final = ("query", "should_trigger")
-_OTHERS: Final = frozenset({*_QUERIES, *_WISHES, *_SHOULD_NOT, *_IN_WORDS, "queries", "id"})
+_OTHERS: Final = frozenset({*_QUERIES, *OF_SKILL, *_SHOULD_NOT, *_IN_WORDS, "queries", "id"})
 _HOW_TO_WRITE: Final = 'Write [{"query": "a request", "should_trigger": true}] to it.'
 
 Entry = tuple[Location, Any, bool | None]  # its path, as written, and what its list says of all
@@ -49,8 +52,9 @@ Entry = tuple[Location, Any, bool | None]  # its path, as written, and what its 
 def trigger_files(folder: Path) -> list[Path]:
     """The trigger files of a skill, sorted; evals/triggers.json first."""
     evals = folder / "evals"
-    files = [file for file in evals.glob("*.json") if is_trigger_file(file) and not file.is_dir()]
-    return sorted(files, key=lambda file: (file.name != Path(TRIGGERS_NAME).name, file.name))
+    paths = [path for pattern in ("*.json", "trigger*/*.json") for path in evals.glob(pattern)]
+    files = [path for path in paths if is_trigger_file(path) and not path.is_dir()]
+    return sorted(files, key=lambda file: (file != folder / TRIGGERS_NAME, file))
 
 
 def names_skill(query: str, name: str) -> bool:
@@ -81,22 +85,24 @@ def load_triggers(
     """
     files = [*cases_files(folder), *trigger_files(folder)] if files is None else files
     if cases_file and cases_file not in cases_files(folder):
-        alone = _load(cases_file)
+        alone = _load(cases_file, folder)
         if not alone.is_empty or cases_file in files:
             return _with_ids(_once([alone]), taken)
-    return _with_ids(_once(map(_load, files)), taken)
+    return _with_ids(_once(_load(file, folder) for file in files), taken)
 
 
 def all_triggers(loaded: Iterable[LoadedCases[Case]]) -> tuple[Case, ...]:
     return tuple(case for of_file in loaded for case in of_file.cases)
 
 
-def _load(file: Path) -> LoadedCases[Case]:
+def _load(file: Path, folder: Path) -> LoadedCases[Case]:
     """The queries of a file; ids are as written, or empty."""
     alone = is_trigger_file(file)
     try:
         text, data = read_cases_json(file, _HOW_TO_WRITE)
         entries = list(_entries(data) if alone else _beside_cases(data))
+        if alone and "trigger" not in file.name and not any(map(_says_so, entries)):
+            entries = []  # queries of something else
         if alone and not entries and file.match(TRIGGERS_NAME):
             problem = "no queries" if data in ([], {}) else "no list of queries"
             raise NoCasesError(file, problem, _HOW_TO_WRITE)
@@ -110,15 +116,22 @@ def _load(file: Path) -> LoadedCases[Case]:
     if alone and not entries:  # another kind of file may have such a name: the results of a run
         return LoadedCases(file, (), warnings=((1, "no list of queries, so it is left out"),))
     lines = lines_of(text, [place for place, *_ in entries])
+    skill = OwnSkill.of(folder, data, [entry for _, entry, _ in entries])
     cases, bad, unknown = list[Case](), list[BrokenCase](), Unknown()
     for place, written, wish in entries:
         line = lines[place]
         try:
-            cases.append(_trigger(line, place, written, wish, unknown))
+            cases.append(_trigger(line, place, written, wish, skill, unknown))
         except FormError as error:
             own_id = usable_id(written, "id") if isinstance(written, dict) else None
             bad.append(_broken(file, line, place, error.problems, own_id))
     return LoadedCases(file, tuple(cases), tuple(bad), tuple(ignored_keys(text, unknown)))
+
+
+def _says_so(entry: Entry) -> bool:
+    """Whether a query says if the skill should be opened."""
+    _, written, wish = entry
+    return wish is not None or (isinstance(written, dict) and has_wish(written))
 
 
 def _broken(
@@ -162,7 +175,7 @@ def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
     if isinstance(data, list):
         yield from (((*root, number), item, None) for number, item in enumerate(data))
     elif isinstance(data, dict):
-        if any(key in data for key in _QUERIES) and any(key in data for key in _WISHES):
+        if any(key in data for key in _QUERIES) and has_wish(data):
             yield root, data, None
             return
         kinds = [(key, True) for key in _SHOULD] + [(key, False) for key in _SHOULD_NOT]
@@ -200,7 +213,14 @@ def _triggers_in(places: Iterable[Location], written: Iterable[Any]) -> Iterator
     yield from ((place, item, None) for place, item in pairs if is_trigger(item))
 
 
-def _trigger(line: int, place: Location, written: Any, wish: bool | None, unknown: Unknown) -> Case:
+def _trigger(
+    line: int,
+    place: Location,
+    written: Any,
+    wish: bool | None,
+    skill: OwnSkill,
+    unknown: Unknown,
+) -> Case:
     """A query without its final id; FormError if it is broken."""
     inside: tuple[Location, ...] = ()
     if isinstance(written, str) and wish is not None:
@@ -218,7 +238,7 @@ def _trigger(line: int, place: Location, written: Any, wish: bool | None, unknow
         problems.append(((*place, key), problem))
     elif not query.strip():
         problems.append((inside[0] if inside else (*place, key), "must not be empty"))
-    wish_key, should_open = _wish(written, wish)
+    wish_key, should_open = _wish(written, wish, skill)
     if should_open is None:
         problem = (
             "must be true or false" if wish_key in written else f"missing{guess(wish_key, written)}"
@@ -240,14 +260,18 @@ def _trigger(line: int, place: Location, written: Any, wish: bool | None, unknow
     )
 
 
-def _wish(written: Mapping[str, Any], wish: bool | None) -> tuple[str, bool | None]:
+def _wish(
+    written: Mapping[str, Any], wish: bool | None, skill: OwnSkill
+) -> tuple[str, bool | None]:
     """The key that says whether the skill should be opened, and its value; None if unclear."""
     if wish is not None:
         return "should_trigger", wish
-    for key in _WISHES:
+    for key in WISHES:
         if key in written:
             value = written[key]
             return key, value if isinstance(value, bool) else None
+    if has_wish(written):
+        return "expected_skill", should_open(written, skill)
     for key in _IN_WORDS:
         value = written.get(key)
         word = slug(value).replace("-", "_") if isinstance(value, str) else ""
