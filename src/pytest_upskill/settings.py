@@ -32,6 +32,7 @@ from .options import (
 
 STUDY_RUNS: Final = (2, 8)  # the first and the most runs of a study
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
+MOST_TURNS: Final = 1000
 DEFAULT_MAX_OUTPUT: Final = 2048
 DEFAULT_AGENT_OUTPUT: Final = 8192  # a turn may have to write a whole file
 DEFAULT_TIMEOUT: Final = 120.0
@@ -96,7 +97,7 @@ class CommonSettings:
         default="auto",
     )
     max_turns: int = setting(
-        whole(1, 1000),
+        whole(1, MOST_TURNS),
         "agents",
         "maximum replies of the model in a trial of an agent",
         "--skill-max-turns",

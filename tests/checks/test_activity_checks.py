@@ -42,6 +42,16 @@ ANSWER = agent_answer(calls=CALLS, turns=4)
         ({"max_tool_calls": 5}, True),
         ({"max_tool_calls": 4}, False),
         ({"not": {"tools_used": "edit"}}, True),
+        ({"tools_used": {"tool": "bash", "min": 2, "max": 2}}, True),
+        ({"tools_used": {"tool": "bash", "max": 1}}, False),
+        ({"tools_used": {"tool": "bash", "max": 0, "input_match": "reboot"}}, True),
+        ({"tools_used": {"tool": "bash", "max": 0, "input_match": "make"}}, False),
+        ({"tools_used": [{"tool": "Read", "input_match": r'^\{"path":"a\.md"'}]}, True),
+        ({"tools_used": [{"tool": "read", "input_match": r'"path":\s*"A'}]}, False),
+        ({"tool_order": ["read", {"tool": "bash", "input_match": "rm -r"}, "write"]}, True),
+        ({"tool_order": [{"tool": "bash", "input_match": "rm"}, {"tool": "bash"}]}, False),
+        ({"transcript": {"contains": '"name":"Bash","input":{"command":"rm -r out"'}}, True),
+        ({"transcript": {"not_regex": "reboot"}}, False),
     ],
 )
 def test_tools_commands_and_numbers(expected: Any, good: bool) -> None:

@@ -45,6 +45,8 @@ def agent_of(cell: str) -> Answer | None:
             activity = Activity(activated=what == "opened")
         case "read":
             activity = Activity(activated=True, read=tuple(named))
+        case "loaded":
+            activity = Activity(activated=True, opened=tuple(named))
         case "started":
             activity = Activity(activated=True, scripts=tuple(named))
         case _ if cell.endswith((" turns", " calls")):

@@ -214,3 +214,27 @@ def test_accepted_results_belong_to_what_a_case_starts_from(skill: Path) -> None
     made += load(skill, {"workspace": "fixtures/in"})
     assert len({case_digest(case) for case in made}) == 4
     assert len({sample_of(case) for case in made}) == 4
+
+
+def test_a_scaffold_has_the_files_around_it_but_not_those_of_other_cases(skill: Path) -> None:
+    for path in (
+        *("evals/lib.sh", "evals/late/setup.sh", "evals/late/data.csv", "evals/late/prompt.md"),
+        *("evals/late/graders/a.md", "evals/soon/setup.sh", "evals/soon/case.yaml"),
+        *("evals/results/a.json", "evals/mocks/db/find.md"),
+    ):
+        (skill / path).parent.mkdir(parents=True, exist_ok=True)
+        (skill / path).write_text("x")
+    (case,) = load(skill, {"scaffold": "evals/late/setup.sh", "setup": "make", "max_turns": 7})
+    paths = {file.path.removeprefix(".upskill-scaffold/evals/") for file in case.exact}
+    assert paths == {"lib.sh", "late/setup.sh", "late/data.csv"}
+    assert case.setup.startswith("bash .upskill-scaffold/evals/late/setup.sh;")
+    assert case.setup.endswith("; make")
+    assert case.needs_agent
+    assert case.max_turns == 7
+
+
+@pytest.mark.parametrize("script", ["evals/none.sh", "../x.sh", "setup.sh"])
+def test_a_scaffold_that_is_not_there(skill: Path, script: str) -> None:
+    (skill / "setup.sh").write_text("x")
+    with pytest.raises(CasesError, match="scaffold"):
+        load(skill, {"scaffold": script})

@@ -70,7 +70,7 @@ class AgentTrials:
         if task.mcp and not agent.mcp:
             return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
-            async with asyncio.timeout(self._timeout + _FILES_SECONDS):
+            async with asyncio.timeout(self._seconds(task) + _FILES_SECONDS):
                 staged = [await staging.skill(skill) for skill in task.skills]
                 start = await staging.start_of(task)
             skills = [
@@ -125,6 +125,9 @@ class AgentTrials:
     def _staging(self) -> Staging:
         return Staging(self._kind, self._timeout, self._files_of)
 
+    def _seconds(self, task: Task) -> float:
+        return self._timeout if task.timeout is None else task.timeout
+
     def _agent(self, name: str) -> Agent:
         if name not in self._agents:
             self._agents[name] = self._agent_named(name)
@@ -142,14 +145,14 @@ class AgentTrials:
             async with asyncio.timeout(_FILES_SECONDS):
                 await fill(sandbox, await start.workspace())
                 before = () if task.until_opened else await sandbox.tree()
-            clock = _Clock(call, max(0.0, self._timeout - start.seconds))
+            clock = _Clock(call, max(0.0, self._seconds(task) - start.seconds))
             model = self._spec_of(recorder.question.asked_as)
             answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
             answer = answer or recorder.answer("time")
             if recorder.ends_with_written_call:
                 raise NoAnswerError(f"{recorder.question.model}: {PROBLEM}. {ADVICE}")
             is_late = answer.stop == "time"
-            seconds = self._timeout if is_late else clock.seconds + start.seconds
+            seconds = self._seconds(task) if is_late else clock.seconds + start.seconds
             answer = replace(answer, seconds=seconds)
             changes = WorkspaceChanges()  # of no use if only opening the skill was tested
             if not task.until_opened:

@@ -101,7 +101,10 @@ ABOUT: Final = {
         "A command that succeeds in a copy of the workspace, after the agent; or several.",
         {"run": "pytest -q", "contains": "3 passed"},
     ),
-    "tools_used": About("Tools that an agent has to call, each at least once.", ["bash", "write"]),
+    "tools_used": About(
+        "Tools that an agent has to call, each at least once, or as often as an object says.",
+        ["write", {"tool": "bash", "input_match": "pytest", "max": 3}],
+    ),
     "tools_not_used": About("Tools that an agent must not call.", ["web_search"]),
     "tool_order": About(
         "Tools that an agent calls in this order, with any others between.", ["read", "write"]
@@ -111,6 +114,12 @@ ABOUT: Final = {
     "max_turns": About("The most replies of the model until an agent is done.", 5),
     "max_tool_calls": About("The most calls of tools until an agent is done.", 8),
     "skill_activated": About("Whether an agent has to open the skill.", example=True),
+    "transcript": About(
+        "Checks of what was said, called and replied until an agent was done.",
+        {"not_regex": "rm -rf"},
+    ),
+    "skill_opened": About("Skills that an agent has to open, by their names.", ["forms"]),
+    "skill_not_opened": About("Skills that an agent must not open.", ["invoices"]),
     "references_read": About(
         "Files of the skill that an agent has to read.", ["references/forms.md"]
     ),
@@ -177,7 +186,8 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
         about = ABOUT[name].schema(checked) if name in ABOUT else {}
         return {**_or_nothing(schemas[f"check {name}", _MODE], _SHORT.get(name)), **about}
 
-    for form, checked in (("FileForm", "the file"), ("CommandForm", "its output")):
+    conditions = {"FileForm": "the file", "CommandForm": "its output"}
+    for form, checked in {**conditions, "TranscriptForm": "the transcript"}.items():
         properties = parts[form]["properties"]
         properties |= {name: check(name, checked) for name in kinds if name in properties}
     of_code = parts["CodeForm"]["properties"]

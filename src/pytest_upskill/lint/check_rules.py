@@ -268,7 +268,7 @@ def _agent_problems(
 ) -> Iterator[tuple[str, str, str]]:
     """The code, message and hint of each problem."""
     if check.name in _TOOL_CHECKS and check.wanted:
-        for name in check.texts:
+        for name in _wanted_tools(check):
             if name.casefold() == _SKILL_TOOL:
                 message = f"the baseline has no tool {quoted(name)}, so it always fails"
                 yield "tool-unknown", message, 'Use "skill_activated": true.'
@@ -298,6 +298,15 @@ def _agent_problems(
                 message = f"{quoted(path)} is part of the skill, so an agent may read it"
                 hint = "Move it below evals/; here it is left out only if SKILL.md doesn't name it."
                 yield "expected-in-skill", message, hint
+
+
+def _wanted_tools(check: WrittenCheck) -> Iterator[str]:
+    """The tools that have to be called."""
+    for call in check.texts:
+        if isinstance(call, str):
+            yield call
+        elif isinstance(call, dict) and call.get("max") != 0 and call.get("min") != 0:
+            yield str(call.get("tool", ""))
 
 
 def _files_named(argument: Any) -> Iterator[str]:

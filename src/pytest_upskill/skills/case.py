@@ -99,6 +99,8 @@ class Case:
     exact: tuple[WorkspaceFile, ...] = ()  # files for agents that are more than their text
     workspace: str = ""  # a folder in the skill's folder; its files are among these
     setup: str = ""  # a command that runs before an agent
+    max_turns: int | None = None  # of an agent
+    timeout: float | None = None  # seconds of an agent
     sandbox: SandboxNeeds = NO_NEEDS
     user: CaseUser | None = None  # who answers an agent's questions
     needs_agent: str = ""  # why a plain completion can't be asked

@@ -1,11 +1,12 @@
 """The files of a case: those it names, and those of its workspace."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from functools import cache
 from pathlib import Path, PurePosixPath
-from typing import Any, Final
+from shlex import quote
+from typing import Any, Final, NamedTuple
 
 from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Location, Problem
@@ -29,6 +30,16 @@ _MCP: Final = '"mcp" names servers, which only agents can use'
 _BINARY: Final = "a plain question can't have such a file, an agent can"
 
 
+_SCAFFOLD: Final = ".upskill-scaffold"  # in the workspace, until the script has run
+_OF_CASE: Final = ("prompt.md", "case.yaml", "case.yml")  # of a plugin's evals
+_NOT_OF_SCAFFOLDS: Final = frozenset({"results", "mocks"})  # folders
+
+
+class _ScaffoldFiles(NamedTuple):
+    files: tuple[WorkspaceFile, ...]  # by their paths in the skill's folder
+    cases: tuple[PurePosixPath, ...]  # the folders of cases
+
+
 class CaseFiles:
     """Reads the files of cases; the folder of a workspace once, as many cases may share it."""
 
@@ -38,6 +49,7 @@ class CaseFiles:
         self._workspace = cache(
             lambda name: [(file, file.text) for file in workspace_files(folder, name)]
         )
+        self._scaffolds = dict[str, _ScaffoldFiles]()
 
     def add_to(self, case: Case, form: CaseForm) -> Case:
         """The case with its files; those of its own win over those of its workspace.
@@ -104,6 +116,45 @@ class CaseFiles:
             server for name, server in servers.items() if form.mcp is None or name in form.mcp
         )
 
+    def with_scaffold(self, case: Case, script: str) -> Case:
+        """The case with a script that runs before its setup, and the files that it may use."""
+        path = PurePosixPath(script.removeprefix("./"))
+        try:
+            real_skill_file(self._folder, script)
+            if len(path.parts) < 2:
+                raise ValueError(f"{script!r} must be in a folder, such as evals/")
+            files = self._beside_cases(path.parts[0])
+        except ValueError as error:
+            raise FormError([(case.place_of("scaffold"), str(error))]) from None
+        others = [folder for folder in files.cases if not path.is_relative_to(folder)]
+        exact = tuple(
+            replace(file, path=f"{_SCAFFOLD}/{file.path}")
+            for file in files.files
+            if not any(PurePosixPath(file.path).is_relative_to(folder) for folder in others)
+        )
+        run = f"bash {quote(f'{_SCAFFOLD}/{path}')}; status=$?; rm -rf {_SCAFFOLD}"
+        setup = f"{run}; [ $status = 0 ] || exit $status" + (f"; {case.setup}" * bool(case.setup))
+        return replace(
+            case,
+            exact=(*case.exact, *exact),
+            setup=setup,
+            needs_agent=case.needs_agent or f"{script} makes its workspace",
+        )
+
+    def _beside_cases(self, top: str) -> "_ScaffoldFiles":
+        """The files of a folder of cases, without those that scripts don't use."""
+        if top not in self._scaffolds:
+            all_files = workspace_files(self._folder, top, _NOT_OF_SCAFFOLDS)
+            paths = [PurePosixPath(top, file.path) for file in all_files]
+            cases = {path.parent for path in paths if path.name in _OF_CASE}
+            files = tuple(
+                replace(file, path=str(path))
+                for file, path in zip(all_files, paths, strict=True)
+                if path.name not in _OF_CASE and path.parent.name != "graders"
+            )
+            self._scaffolds[top] = _ScaffoldFiles(files, tuple(cases))
+        return self._scaffolds[top]
+
     def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
         """A file if it is more than its text, that text, and why there is none."""
         text, reason = None, ""
@@ -129,15 +180,22 @@ MOST_FILES: Final = 2_000
 MOST_BYTES: Final = 50_000_000  # of all files together
 
 
-def workspace_files(folder: Path, name: str) -> tuple[WorkspaceFile, ...]:
-    """All files of a folder in the skill's folder, sorted; ValueError says what is wrong."""
+def workspace_files(
+    folder: Path, name: str, without: Collection[str] = ()
+) -> tuple[WorkspaceFile, ...]:
+    """All files of a folder in the skill's folder, sorted; ValueError says what is wrong.
+
+    ``without`` are folders in it that are left out.
+    """
     top = real_skill_file(folder, name, is_folder=True)
     if top == Path(os.path.realpath(folder)):
         raise ValueError(f"{name!r} is the skill itself, which the baseline must not see")
     files, size = list[WorkspaceFile](), 0
     for inside, subfolders, names in walk(top):
         # git keeps no empty folder, and what tools keep is not part of a task.
-        subfolders[:] = sorted(set(subfolders) - TOOL_FOLDERS)
+        subfolders[:] = sorted(
+            set(subfolders) - TOOL_FOLDERS - set(without if inside == top else ())
+        )
         linked = [entry for entry in subfolders if (inside / entry).is_symlink()]
         for entry in sorted([*names, *linked]):
             file = inside / entry

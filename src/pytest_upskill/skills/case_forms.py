@@ -22,7 +22,7 @@ from pydantic import (
 
 from .._util.json_forms import Strict
 from .._util.texts import slug
-from ..settings import MOST_RUNS
+from ..settings import MOST_RUNS, MOST_TURNS
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
@@ -265,6 +265,15 @@ class SharedForm(Strict):
         description="A folder in evals/ with more mocks, SERVER/TOOL.md; they replace those of "
         "evals/mocks.",
     )
+    max_turns: int | None = Field(
+        None, ge=1, le=MOST_TURNS, description="Turns that an agent may take, instead of those set."
+    )
+    timeout: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds that an agent may take, instead of those set.",
+    )
     system: Text | None = Field(
         None,
         description="The system prompt of both arms instead of 'You are a helpful assistant.'",
@@ -317,6 +326,12 @@ class CaseForm(SharedForm):
         None,
         description="A name that variants of one question share, such as the same task with other "
         "numbers: for the lift they are averaged, and count as one case.",
+    )
+    scaffold: Text | None = Field(
+        None,
+        description="A bash script below a folder of the skill, such as 'evals/late/setup.sh', "
+        "that makes the workspace of an agent, before setup. It sees the files of evals/ but "
+        "those of other cases; the agent sees none of them.",
     )
     input: Input = Field(
         description="The question, or a list of messages, user and assistant in turn, that ends "

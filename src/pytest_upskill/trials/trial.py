@@ -48,6 +48,7 @@ class Task:
     until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
+    timeout: float | None = None  # seconds, if they are not those of the run
 
     @cached_property
     def content(self) -> str:
@@ -64,6 +65,7 @@ class Task:
             *(("until opened",) if self.until_opened else ()),
             *(server.digest for server in self.mcp),
             *(("user", repr(self.user)) if self.user else ()),
+            *(() if self.timeout is None else (f"timeout {self.timeout}",)),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -344,12 +346,15 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         arm.skills,
         arm.tested,
         case.sandbox,
-        min(TRIGGER_TURNS, settings.max_turns) if case.is_trigger else settings.max_turns,
+        min(TRIGGER_TURNS, settings.max_turns)
+        if case.is_trigger
+        else case.max_turns or settings.max_turns,
         settings.image or "",
         settings.sandbox != "none",
         until_opened=case.is_trigger,
         mcp=case.mcp,
         user=user_of(case, settings),
+        timeout=case.timeout,
     )
 
 

@@ -180,12 +180,16 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
         models=tuple(form.models or ()),
         workspace=form.workspace or "",
         setup=form.setup or "",
+        max_turns=form.max_turns,
+        timeout=form.timeout,
         sandbox=SandboxNeeds.of(form.sandbox),
         user=CaseUser.of(form),
         validator=_validator(form),
         defaulted=written.defaulted,
     )
-    return replace(files.add_to(case, form), is_eval=foreign)
+    case = files.add_to(case, form)
+    case = files.with_scaffold(case, form.scaffold) if form.scaffold else case
+    return replace(case, is_eval=foreign)
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
