@@ -218,6 +218,15 @@ class Settings(CommonSettings):
         "--skill",
         ini="skill_paths",
     )
+    bundle: bool = setting(
+        SWITCH,
+        "skills and cases",
+        "test every folder of skills that --skill names as one: all of its skills are there, or "
+        "none. A plugin with cases of its own needs no such setting",
+        ini="skill_bundle",
+        default=False,
+        default_text="false",
+    )
     tests_file: Path | None = setting(
         PATH,
         "skills and cases",

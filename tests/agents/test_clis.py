@@ -39,6 +39,13 @@ def told(launch: Launch) -> str:
     return "\n".join([*launch.arguments, *launch.env.values(), *launch.files.values()])
 
 
+def test_claude_code_is_told_of_the_plugin_under_test() -> None:
+    launch = launch_of(AGENTS["claude"](), plugin="/home/agent/plugins/garden")  # type: ignore[arg-type]
+    at = list(launch.arguments).index("--plugin-dir")
+    assert launch.arguments[at + 1] == "/home/agent/plugins/garden"
+    assert "--plugin-dir" not in launch_of(AGENTS["claude"]()).arguments  # type: ignore[arg-type]
+
+
 @each
 def test_it_says_what_it_is(agent: CommandAgent) -> None:
     assert agent is MADE[agent.name]

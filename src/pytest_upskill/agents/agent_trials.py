@@ -1,6 +1,7 @@
 """A trial of an agent: stage skills, open a sandbox, run the agent, keep its workspace."""
 
 import asyncio
+import posixpath
 from collections.abc import Callable, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
@@ -23,7 +24,7 @@ from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry
 from .skill_use import keys_of
 from .snapshot import WorkspaceChanges, collect_changes, fill
-from .staging import FilesOf, Staging, StartState, close_sandbox
+from .staging import FilesOf, Staging, StartState, close_sandbox, plugin_folder
 
 _END_SECONDS: Final = 5.0  # for an agent to end
 _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at the end
@@ -71,21 +72,24 @@ class AgentTrials:
             return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
             async with asyncio.timeout(self._seconds(task) + _FILES_SECONDS):
-                staged = [await staging.skill(skill) for skill in task.skills]
+                staged = {copy: await staging.skill(copy) for copy in task.skills}
                 start = await staging.start_of(task)
             skills = [
                 replace(
-                    skill,
+                    staged[copy],
                     skills_folder=agent.skills_folder,
-                    tested=skill.name in task.tested,
+                    tested=copy.name in task.tested,
+                    in_plugin=_place_in_plugin(copy, task),
                 )
-                for skill in staged
+                for copy in task.skills
+                if not copy.plugin
             ]
+            plugin = staged[task.plugin].host if task.plugin else ""
             tested = (skill for skill in skills if skill.tested)
             if task.until_opened and not any(keys_of(skill.body) for skill in tested):
                 return NoAnswer(_NO_TEXT)
             recorder = Recorder(question, skills, partial(cost, price))
-            return await self._in_sandbox(agent, task, call, recorder, start)
+            return await self._in_sandbox(agent, task, call, recorder, start, plugin)
         except NoAnswerError as error:
             return NoAnswer(str(error))
         except SandboxError as error:
@@ -134,10 +138,19 @@ class AgentTrials:
         return self._agents[name]
 
     async def _in_sandbox(
-        self, agent: Agent, task: Task, call: Call, recorder: Recorder, start: StartState
+        self,
+        agent: Agent,
+        task: Task,
+        call: Call,
+        recorder: Recorder,
+        start: StartState,
+        plugin: str,
     ) -> Answer:
+        """``plugin`` is the staged copy of the plugin under test, if there is one."""
         spec = await self._staging.spec_for(task)
-        skill_mounts = [Mount(skill.host, skill.inside) for skill in recorder.skills]
+        apart = (skill for skill in recorder.skills if not skill.in_plugin)
+        skill_mounts = [Mount(skill.host, skill.inside) for skill in apart]
+        skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
         skill_mounts += await self._staging.mcp_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         sandbox = await self._kind.open(replace(spec, mounts=mounts))
@@ -257,3 +270,9 @@ async def _cancelled(task: "asyncio.Task[Answer]") -> None:
     task.cancel()
     with suppress(Exception, asyncio.CancelledError):
         await asyncio.wait({task}, timeout=_END_SECONDS)
+
+
+def _place_in_plugin(copy: SkillCopy, task: Task) -> str | None:
+    if copy.in_plugin is None or task.plugin is None:
+        return None
+    return posixpath.normpath(f"{plugin_folder(task)}/{copy.in_plugin}")

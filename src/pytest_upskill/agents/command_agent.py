@@ -24,6 +24,7 @@ from .mcp import StandIn
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
+from .staging import plugin_folder
 from .user_turns import UserTurns
 
 _UNLIMITED: Final = 7 * 86_400.0  # seconds; the time limit of the trial ends the program
@@ -47,6 +48,7 @@ class AgentJob:
     mcp: Mapping[str, StandIn] = field(default_factory=dict)  # servers, by name
     has_user: bool = False  # who may answer it: its session has to be kept
     answer: str = ""  # of the user; the session goes on with it, in place of the prompt
+    plugin: str = ""  # the folder of a plugin that is under test
 
     @property
     def mcp_servers(self) -> dict[str, Any]:
@@ -147,6 +149,7 @@ class CommandAgent(Agent):
     ) -> AgentJob:
         speaks = spec.provider.protocols(spec)  # the best one first
         servers = question.task.mcp if question.task else ()
+        plugin = plugin_folder(question.task)
         return AgentJob(
             prompt_of(question),
             endpoint.model,
@@ -159,6 +162,7 @@ class CommandAgent(Agent):
             question.verdicts is not None,
             {self.server_name(server): StandIn.of(n, sandbox) for n, server in enumerate(servers)},
             bool(question.task and question.task.user),
+            plugin=plugin and sandbox.path(plugin),
         )
 
     async def _start(self, sandbox: Sandbox, launch: Launch) -> CommandResult:

@@ -23,7 +23,7 @@ from ..trials.trial import Task
 from .mcp import write_servers
 from .needs import mounts_for
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import MCP, SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
+from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
@@ -41,14 +41,24 @@ class InstalledSkill:
     files: tuple[str, ...]  # relative to its folder, with SKILL.md
     host: str  # its staged copy on the host
     skills_folder: str = SKILLS  # of its agent
-    tested: bool = False  # the skill under test, not one that all arms have
+    tested: bool = False  # a skill under test, not one that all arms have
+    in_plugin: str | None = None  # its folder, if it is installed as part of a plugin
 
     @property
     def inside(self) -> str:
         """Its folder as the agent sees it, named like the skill."""
-        name = self.name
-        plain = name.isprintable() and "/" not in name and not name.startswith(".")
-        return f"{self.skills_folder}/{name if plain else slug(name) or 'skill'}"
+        return self.in_plugin or f"{self.skills_folder}/{_folder_name(self.name)}"
+
+
+def plugin_folder(task: Task | None) -> str:
+    """The folder of the plugin under test as an agent sees it; empty without one."""
+    plugin = task.plugin if task else None
+    return f"{PLUGINS}/{_folder_name(plugin.name)}" if plugin else ""
+
+
+def _folder_name(name: str) -> str:
+    plain = name.isprintable() and "/" not in name and not name.startswith(".")
+    return name if plain else slug(name) or "skill"
 
 
 @dataclass(frozen=True)

@@ -102,9 +102,11 @@ def rubric_for(
     refusals = wants_refusal(walk(checks))
     hidden = Hidden()
     if skill:
-        names = dict.fromkeys([skill.name, skill.file.parent.name])
-        skill_texts = (skill.description, skill.body, skill.previous)
-        hidden = Hidden(tuple(filter(None, names)), tuple(filter(None, skill_texts)))
+        parts = list(dict.fromkeys([skill, *skill.members]))
+        names = [name for part in parts for name in (part.name, part.folder.name)]
+        texts_of = [(part.description, part.body, part.previous) for part in parts]
+        skill_texts = [text for part_texts in texts_of for text in part_texts if text]
+        hidden = Hidden(tuple(dict.fromkeys(filter(None, names))), tuple(skill_texts))
     asked = (judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals)
     return Rubric(*asked, files, hidden, context, task)
 

@@ -3,12 +3,13 @@
 from collections.abc import Iterable, Iterator, Sequence
 from functools import cached_property
 from pathlib import Path
-from posixpath import normpath
+from posixpath import join, normpath
 from typing import Any, Final
 
 from .._util.files import resolved
 from ..errors import Setting, SettingsError, SkillError, shown
 from ..settings import Settings
+from ..skills.bundle import Bundle
 from ..skills.case import Case
 from ..skills.case_files import is_path
 from ..skills.folder import skill_file
@@ -53,21 +54,24 @@ class ArmMaker:
         """
         if not agents:
             return arms_of(skill, self._settings)
-        without = files_of_cases(skill, _own_cases(skill) if cases is None else cases)
+        own = _own_cases(skill.folder) if cases is None else cases
+        without = (*files_of_cases(skill, own), *_files_of_members(skill))
         key = skill.file, skill.digest, skill.previous, without, neighbours
         if key not in self._made:
             files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)
-            self.require_apart([skill.file, *files])
-            beside = self.beside(skill.name, neighbours)
+            self.require_apart([*(member.file for member in skill.members), *files])
+            beside = self.beside([member.name for member in skill.members], neighbours)
             self._made[key] = arms_of(skill, self._settings, beside, without, agents=True)
         return self._made[key]
 
-    def beside(self, name: str, neighbours: tuple[SkillCopy, ...] = ()) -> tuple[SkillCopy, ...]:
-        """All that is installed beside a skill; SettingsError if there is not enough noise."""
+    def beside(
+        self, names: Sequence[str], neighbours: tuple[SkillCopy, ...] = ()
+    ) -> tuple[SkillCopy, ...]:
+        """All that is installed beside skills; SettingsError if there is not enough noise."""
         skills, number = (*self._in_all_arms, *neighbours), self._settings.noise
         if not number:
             return skills
-        noise = noise_for(number, [name, *(skill.name for skill in skills)])
+        noise = noise_for(number, [*names, *(skill.name for skill in skills)])
         if len(noise) < number:
             problem = f"only {len(noise)} of the unrelated skills have names of their own here"
             raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
@@ -77,7 +81,7 @@ class ArmMaker:
         """SettingsError if a tested skill is also installed in the baseline."""
         for file in tested:
             name = name_of(file)
-            self.beside(name)
+            self.beside([name])
             for skill in self._in_all_arms:
                 folder = Path(skill.folder)
                 if resolved(folder) == resolved(file.parent):
@@ -103,9 +107,20 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
     return tuple(sorted({FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}))
 
 
-def _own_cases(skill: Skill) -> Sequence[Case]:
+def _files_of_members(skill: Skill) -> list[str]:
+    """Paths in the folder of a bundle that belong to cases of its skills."""
+    if not isinstance(skill, Bundle):
+        return []
+    return [
+        join(place, path)
+        for member, place in zip(skill.members, skill.places, strict=True)
+        for path in files_of_cases(member, _own_cases(member.folder))
+    ]
+
+
+def _own_cases(folder: Path) -> Sequence[Case]:
     """The cases of a skill's own file; none if it can't be read, which its tests report."""
-    suite = read_suites(skill.file.parent).cases
+    suite = read_suites(folder).cases
     return suite.cases if suite else ()
 
 

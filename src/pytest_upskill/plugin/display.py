@@ -16,8 +16,9 @@ from ..models.model import Download, Progress
 from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, wrapped
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
+from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, takes_plugins
 from .paths import Selected, SkillSource, command_for_cases
 
 _KEY: Final = "upskill_screen"
@@ -113,7 +114,8 @@ def header_lines(
         total = len(selected.all)
         lines.append(f"upskill: {total:,} found, {len(without):,} without cases: {names}")
         lines.append(f"upskill: to write some: {' '.join(command_for_cases('SKILL', os.environ))}")
-    return [*lines, *(f"upskill: {line}" for line in left_out_lines(selected.left_out))]
+    notes = [*selected.notes, *left_out_lines(selected.left_out)]
+    return [*lines, *(f"upskill: {note}" for note in notes)]
 
 
 def batch_lines(models: Assembly, settings: Settings) -> list[str]:
@@ -144,6 +146,17 @@ def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
     lines = [f"upskill: with other skills: {', '.join(others)}"] if others else []
     unrelated = counted(noise, "unrelated skill")
     return [*lines, *([f"upskill: with {unrelated} besides (--skill-noise)"] if noise else [])]
+
+
+def plugin_lines(sources: Iterable[SkillSource], agents: Iterable[str]) -> list[str]:
+    """What agents don't have of plugins that are tested as one."""
+    others = one_line(", ".join(agent for agent in agents if not takes_plugins(agent)), 100)
+    parts = {source.label: parts_besides_skills(source.skill_file) for source in sources}
+    return [
+        f"upskill: {label}: only claude has its {' and '.join(words)}, not {others}"
+        for label, words in parts.items()
+        if words and others
+    ]
 
 
 def unfit_lines(pairs: Sequence[str], *, verbose: bool) -> list[str]:

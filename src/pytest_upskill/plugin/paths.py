@@ -14,8 +14,9 @@ from .._util.keys import shown_command
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
+from ..skills.bundle import entry_name, find_entries, folder_of
 from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
-from ..skills.search import FoundSkills, SkippedFolder, find_skills, labels_of
+from ..skills.search import FoundSkills, SkippedFolder, labels_of
 from ..skills.suites.ours import how_to_add_cases
 from ..skills.suites.reading import Ask, Suites, case_places, read_suites
 from ..skills.suites.triggers import trigger_files
@@ -35,7 +36,7 @@ class SkillSource:
     """Where a skill and its cases are; pytest collects ``file``."""
 
     label: str
-    skill_file: Path
+    skill_file: Path  # its SKILL.md; of a bundle, its manifest or its folder
     tests: Path | None = None  # cases to use instead of the skill's own
     ask: Ask | None = field(default=None, compare=False)  # the hook that reads other forms
     picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
@@ -43,7 +44,7 @@ class SkillSource:
 
     @property
     def folder(self) -> Path:
-        return self.skill_file.parent
+        return folder_of(self.skill_file)
 
     @property
     def file(self) -> Path:
@@ -97,6 +98,7 @@ class Selected:
     without_cases: tuple[SkillSource, ...] = ()
     left_out: tuple[SkippedFolder, ...] = ()
     labels: tuple[str, ...] = ()  # of agents and models in node ids
+    notes: tuple[str, ...] = ()  # about bundles
 
     @property
     def all(self) -> tuple[SkillSource, ...]:
@@ -133,7 +135,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     if only_below:
         near = [*filter(Path.is_dir, paths), *named_files]
         roots = [root for root in roots if any(_is_near(root, place) for place in near)]
-    searches = [_skills_of(root) for root in roots]
+    ask = partial(asked_suite, config)
+    searches = [_skills_of(root, settings, ask) for root in roots]
     ignored = _ignored(config)
     skill_files = list(
         dict.fromkeys(
@@ -144,8 +147,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         )
     )
     files = list(dict.fromkeys([*skill_files, *named_files]))
-    labels = labels_of(files)
-    ask = partial(asked_suite, config)
+    labels = labels_of(files, entry_name)
     sources = _sources(named, settings.tests_file, labels, ask)
     # If one case of a skill is named, the others don't run.
     whole_skills = [SkillArg(file, None) for file in skill_files if file not in named_files]
@@ -155,7 +157,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     if sources:
         _require_file(settings.tests_file)
     home = config.invocation_params.dir if by_option else _project(config)
-    folders = {file.parent for file in files}
+    folders = {folder_of(file) for file in files}
     is_inside = code.skill_around if code else lambda path: not folders.isdisjoint(_upwards(path))
     conftests = partial(
         _conftests_for, is_inside=is_inside, home=home, root=config.rootpath, trusted=code is None
@@ -171,7 +173,10 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
     shows_left_out = any(not source.picks for source in chosen)  # a node id is about one skill
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
-    return Selected(with_cases, without, tuple(left_out) if shows_left_out else (), tuple(picked))
+    notes = dict.fromkeys(note for search in searches for note in search.notes)
+    if not shows_left_out:
+        left_out, notes = {}, {}
+    return Selected(with_cases, without, tuple(left_out), tuple(picked), tuple(notes))
 
 
 def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
@@ -224,7 +229,7 @@ def _sources(
     sources: dict[Path, SkillSource] = {}
     for arg in args:
         named = arg.cases_file
-        if named and is_trigger_file(named) and not case_places(arg.skill_file.parent):
+        if named and is_trigger_file(named) and not case_places(folder_of(arg.skill_file)):
             named = None  # the usual file of a skill that has no other
         picks = () if arg.case is None else ((arg.case, arg.label),)
         tests = tests_file or named
@@ -276,9 +281,9 @@ def _upwards(path: Path) -> tuple[Path, ...]:
     return path, *path.parents
 
 
-def _skills_of(path: Path) -> FoundSkills:
+def _skills_of(path: Path, settings: Settings, ask: Ask) -> FoundSkills:
     try:
-        return find_skills(path)
+        return find_entries(path, settings, ask)
     except SkillError as error:
         raise SettingsError("skill_paths", error.problem, error.hint, value=error.where) from None
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 from typing import Final
 
@@ -16,8 +17,8 @@ from ..measure.case_users import CaseOfFile, add_user_model, cases_with_user, re
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
+from ..skills.bundle import load_entry, skill_files_in
 from ..skills.case import SandboxNeeds
-from ..skills.context import load_for_run
 from ..skills.mcp_mocks import McpMocks
 from ..trials.subject import CHAT, Subject
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
@@ -76,7 +77,8 @@ class RunSubjects:
             source.suites.has_triggers for source in selected.all
         )
         if self._has_other_skills:
-            self.arm_maker.require_apart(source.skill_file for source in selected.all)
+            files = (skill_files_in(source.skill_file) for source in selected.all)
+            self.arm_maker.require_apart(chain.from_iterable(files))
 
     @property
     def agents(self) -> list[str]:
@@ -155,7 +157,7 @@ class RunSubjects:
         for source in sources:
             with suppress(InputError):  # which collection reports
                 if source.suites.has_cases:
-                    sizes[source.label] = load_for_run(source.skill_file, self.settings).tokens
+                    sizes[source.label] = load_entry(source.skill_file, self.settings).tokens
         self.models.require_room(
             self.settings, subjects, sizes, lambda line: tell(f"upskill: {line}")
         )

@@ -17,6 +17,7 @@ from .._util.texts import counted, one_line
 from ..engine.batches import Waiting
 from ..errors import InputError
 from ..settings import Settings
+from ..skills.bundle import entry_name
 from ..skills.context import require_ref
 from ..skills.folder import skill_file
 from ..skills.search import labels_of
@@ -37,6 +38,7 @@ from .display import (
     batch_lines,
     fitted_lines,
     header_lines,
+    plugin_lines,
     score_lines,
     screen_of,
     send_screen,
@@ -184,7 +186,7 @@ class SkillSession:
         return (
             labels[0]
             if labels
-            else labels_of([file, *(source.skill_file for source in sources)])[file]
+            else labels_of([file, *(source.skill_file for source in sources)], entry_name)[file]
         )
 
     def pytest_report_header(self) -> list[str]:
@@ -203,6 +205,8 @@ class SkillSession:
                 "upskill: calls are concurrent already: -n only spreads the work of checks"
             )
         lines += subjects.header_lines()
+        agents = dict.fromkeys(subject.agent for subject in subjects.by_label.values())
+        lines += plugin_lines(sources, agents)
         if sources:
             lines += score_lines(sources, self.settings.score)
         if self._code:

@@ -45,6 +45,12 @@ class SkillArg:
     case: str | None = None  # None for all cases
     label: str | None = None  # of an agent and a model; None for those of the run
 
+    @property
+    def folder(self) -> Path:
+        from ..skills.bundle import folder_of
+
+        return folder_of(self.skill_file)
+
 
 def is_asked_for(config: pytest.Config) -> bool:
     """A model alone is enough: tests in Python name their skills themselves."""
@@ -86,7 +92,8 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     doctests = getattr(config.known_args_namespace, "doctestglob", None)
     if path.suffix == ".md" and not label and doctests:
         return None
-    skill_file = _skill_file_for(path, _tests_file(config))
+    bundle = value_of(config, "bundle")
+    skill_file = _skill_file_for(path, _tests_file(config), bundle=bundle)
     if skill_file is None:
         return None
     return SkillArg(
@@ -105,23 +112,20 @@ def _tests_file(config: pytest.Config) -> Path | None:
     return file
 
 
-def _skill_file_for(path: Path, tests_file: Path | None) -> Path | None:
-    """The SKILL.md of the skill that a file names."""
-    from ..skills.folder import (
-        CASES_NAME,
-        EVALS_NAME,
-        SKILL_NAMES,
-        is_trigger_file,
-        skill_file,
-    )
+def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Path | None:
+    """The SKILL.md of the skill that a file names, or what stands for a bundle."""
+    from ..skills.bundle import entry_in
+    from ..skills.folder import CASES_NAME, EVALS_NAME, SKILL_NAMES, is_trigger_file
+    from ..skills.plugins import MANIFEST
 
-    if path.name in SKILL_NAMES:
+    if path.name in SKILL_NAMES or path.match(MANIFEST):
         return path
     folders = list(path.parents) if path == tests_file else []
     folders += [path.parent] if path.name == CASES_NAME else []
     in_evals = path.match(EVALS_NAME) or is_trigger_file(path)
     folders += [path.parent.parent] if in_evals else []
-    return next((file for folder in folders if (file := skill_file(folder)).is_file()), None)
+    tested = (entry_in(folder, bundle=bundle) for folder in folders)
+    return next(filter(None, tested), None)
 
 
 class SkillCode:
@@ -148,7 +152,7 @@ class SkillCode:
         # As for the skills themselves: those of the ini file are tested below the arguments.
         all_of_them = given or (not known.file_or_dir and here == config.rootpath)
         self._near = None if all_of_them else _forms(paths)
-        self._folders = set(_forms(arg.skill_file.parent for arg in named))
+        self._folders = set(_forms(arg.folder for arg in named))
         # A skill may be inside another one, whose code is a stranger's too.
         chosen = self._roots if given else filter(_may_be_skill, self._near or ())
         self._inner = (*chosen, *self._folders)

@@ -25,14 +25,14 @@ from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, printable, shown
 from ..results.accepted import NOTHING_ACCEPTED, read_results
 from ..settings import Settings
+from ..skills.bundle import load_entry
 from ..skills.case import Case
-from ..skills.context import load_for_run
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.skill import Skill
 from ..skills.suites.suite import Suite
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, Subject, takes_plugins
 from ..trials.trial import Trial, judge_task, start_files, trials_of
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
@@ -108,10 +108,12 @@ class SkillFile(pytest.File):
         yield from items
 
     def _items(self) -> list[pytest.Item]:
-        skill = load_for_run(self.source.skill_file, self.run.settings)
+        skill = load_entry(self.source.skill_file, self.run.settings)
         self.accepted = read_results(self.source.folder)
-        faults = [(fault.line, fault.message) for fault in skill.warnings]
-        self._warn(skill.file, faults, skill.warnings[0].code if faults else "")
+        for part in dict.fromkeys([skill, *skill.members]):
+            faults = [(fault.line, fault.message) for fault in part.warnings]
+            self._warn(part.file, faults, part.warnings[0].code if faults else "")
+        self._require_skills(skill)
         loaded, refused = list[LoadedCases[CheckedCase]](), list[pytest.Item]()
         suites = self.source.suites
         if suites.cases and not suites.cases.is_empty:
@@ -129,6 +131,14 @@ class SkillFile(pytest.File):
             self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
             self._warn(self._cases_file, [] if items else [(1, self.unfit)])
         return [*refused, *items, *([] if refused else self._missing(items))]
+
+    def _require_skills(self, skill: Skill) -> None:
+        """InputError if a plugin has only what some agents of the run don't know."""
+        agents = [subject.agent for subject in self.run.subjects.by_label.values()]
+        without = [agent for agent in dict.fromkeys(agents) if not takes_plugins(agent)]
+        if not skill.members and without:
+            problem = f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
+            raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
 
     def _take(
         self, skill: Skill, loaded: Sequence[LoadedCases[CheckedCase]], *, all_known: bool

@@ -64,17 +64,29 @@ def load_for_run(file: Path, settings: Settings) -> Skill:
         skill = replace(skill, references=references, unseen=unseen)
     else:
         skill = replace(skill, unseen=tuple(map(UnseenFile, named)))
-    if settings.against is None:
+    if settings.against is None or (before := at_ref(file.resolve().parent, settings)) is None:
         return skill
-    at_ref = files_at_ref(file.resolve().parent, settings.against)
-    name = next((name for name in SKILL_NAMES if name in at_ref.entries("")), None)
+    return replace(skill, previous=before.text, previous_file=before.file_text)
+
+
+class SkillAtRef(NamedTuple):
+    """What a model saw of a skill at a git ref, and its whole SKILL.md."""
+
+    text: str
+    file_text: str
+
+
+def at_ref(folder: Path, settings: Settings) -> SkillAtRef | None:
+    """The skill of a folder at the ref of a run; None if it is newer."""
+    assert settings.against is not None
+    files = files_at_ref(folder, settings.against)
+    name = next((name for name in SKILL_NAMES if name in files.entries("")), None)
     if name is None:
-        return skill  # it is newer
-    data = at_ref.data(name)
+        return None
+    data = files.data(name)
     body = body_of(data)
-    named = files_named(at_ref, body.split("\n")) if settings.references else []
-    previous = with_files(body, _read(at_ref, named)[0])
-    return replace(skill, previous=previous, previous_file=decoded(data, "replace"))
+    named = files_named(files, body.split("\n")) if settings.references else []
+    return SkillAtRef(with_files(body, _read(files, named)[0]), decoded(data, "replace"))
 
 
 def _read(

@@ -20,9 +20,9 @@ from ..errors import CasesError, shown
 from .case import McpServer
 from .folder import read_skill_bytes, text_of, walk
 from .frontmatter import YAML_ERRORS, read_yaml
+from .plugins import MANIFEST
 
 MOCKS: Final = "evals/mocks"
-MANIFEST: Final = ".claude-plugin/plugin.json"
 _TOOLS: Final = "_tools.json"
 _SERVER: Final = "_server"
 _FIXTURES: Final = "fixtures/"

@@ -3,7 +3,7 @@
 import hashlib
 import os
 from collections import deque
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -55,6 +55,7 @@ class FoundSkills:
 
     files: tuple[Path, ...]
     left_out: tuple[SkippedFolder, ...] = ()
+    notes: tuple[str, ...] = ()  # which of them are tested as one, or why they are not
 
 
 def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
@@ -251,7 +252,7 @@ def _files_key(file: Path) -> str:
     return f"{name_of(file)}/{digest_of(folder, installed_files(folder).values())}"
 
 
-def labels_of(files: Sequence[Path]) -> dict[Path, str]:
+def labels_of(files: Sequence[Path], name_of: Callable[[Path], str] = name_of) -> dict[Path, str]:
     """The name of each skill, after a folder above it where skills share a name."""
     groups = grouped(files, name_of)
     labels = {

@@ -54,6 +54,15 @@ class Skill:
     previous_file: str | None = None  # the whole SKILL.md at the ref
 
     @property
+    def folder(self) -> Path:
+        return self.file.parent
+
+    @property
+    def members(self) -> tuple["Skill", ...]:
+        """The skills that it stands for: itself, or those of a bundle."""
+        return (self,)
+
+    @property
     def text(self) -> str:
         """What a model gets to see: the body, then the files that are put in context."""
         return with_files(self.body, self.references)
@@ -109,6 +118,11 @@ def name_of(file: Path) -> str:
         return _name(file, parse(read_text(file)))
     except SkillError:
         return _folder_name(file)
+
+
+def name_in(file: Path, text: str) -> str:
+    """The name of the skill of a SKILL.md that had this text."""
+    return _name(file, parse(text))
 
 
 def fields_of(file: Path) -> dict[str, Any]:

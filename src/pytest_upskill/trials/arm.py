@@ -4,7 +4,7 @@ Arms are compared, so those of a comparison differ by the skill and by nothing e
 """
 
 import os
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -16,8 +16,9 @@ from .._util.files import read_file, reason_of
 from .._util.texts import digest
 from ..errors import SkillError
 from ..settings import Settings
+from ..skills.bundle import Bundle
 from ..skills.case import WorkspaceFile
-from ..skills.context import files_at_ref
+from ..skills.context import FilesAtRef, FilesOnDisk, files_at_ref
 from ..skills.folder import (
     SKILL_NAMES,
     belongs,
@@ -25,6 +26,15 @@ from ..skills.folder import (
     is_executable,
     is_installed,
     is_taught,
+)
+from ..skills.plugins import (
+    MANIFEST,
+    files_on_disk,
+    installed_paths,
+    read_manifest,
+    server_files,
+    skill_places,
+    without_servers,
 )
 from ..skills.skill import Skill
 
@@ -53,13 +63,23 @@ class SkillCopy:
     ref: str | None = None  # as it was at this git ref
     without: tuple[str, ...] = ()  # paths in the folder, of files or folders, of the cases
     text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
+    plugin: bool = False  # a whole plugin, for agents that take one
+    in_plugin: str | None = None  # the folder of this skill in the plugin of its arm
 
     @classmethod
     def of(
-        cls, name: str, folder: Path, ref: str | None = None, without: tuple[str, ...] = ()
+        cls,
+        name: str,
+        folder: Path,
+        ref: str | None = None,
+        without: tuple[str, ...] = (),
+        *,
+        plugin: bool = False,
+        in_plugin: str | None = None,
     ) -> "SkillCopy":
-        """A skill to install; SkillError if it is too large."""
-        return cls(name, str(folder), "", ref, without)._with_digest()
+        """A skill or plugin to install; SkillError if it is too large."""
+        place = str(folder)
+        return cls(name, place, "", ref, without, "", plugin, in_plugin)._with_digest()
 
     @classmethod
     def bundled(cls, name: str, text: str) -> "SkillCopy":
@@ -74,8 +94,10 @@ class SkillCopy:
         if self.text:
             return (WorkspaceFile(SKILL_NAMES[0], self.text.encode()),)
         folder = Path(self.folder)
-        if self.ref is None:
-            files = _on_disk(folder, self.without)
+        if self.plugin:
+            files = _plugin_files(folder, self.ref, self.without)
+        elif self.ref is None:
+            files = _on_disk(folder, installed_files(folder), self.without)
         else:
             files = _at_ref(folder, self.ref, self.without)
         return tuple(sorted(files, key=lambda file: file.path))
@@ -108,14 +130,14 @@ def arms_of(
     """The arms of a run of tests, in the order in which they are asked.
 
     Only where there are ``agents``, skills are installed: ``others`` in all arms, and the tested
-    one without the files of its cases. SkillError if it is too large.
+    one, or those of a bundle, without the files of cases. SkillError if it is too large.
     """
 
     def arm(name: str, text: str, ref: str | None = None) -> Arm:
+        tested = _names_at(skill, ref)
         if not agents:
-            return Arm(name, text, tested=(skill.name,))
-        copy = SkillCopy.of(skill.name, skill.file.parent, ref, without)
-        return Arm(name, text, _by_name(*others, copy), (skill.name,))
+            return Arm(name, text, tested=tested)
+        return Arm(name, text, _by_name(*others, *copies_of(skill, ref, without)), tested)
 
     if settings.aa:
         return arm(AGAIN, skill.text), arm(SKILL, skill.text)
@@ -123,6 +145,37 @@ def arms_of(
     if skill.previous is not None:
         arms.append(arm(PREVIOUS, skill.previous, settings.against))
     return (*arms, arm(SKILL, skill.text))
+
+
+def copies_of(
+    skill: Skill, ref: str | None = None, without: tuple[str, ...] = ()
+) -> list[SkillCopy]:
+    """A skill to install; of a bundle all of its skills, and the plugin if it is one.
+
+    ``without`` are paths of cases in its folder. SkillError if it is too large.
+    """
+    if not isinstance(skill, Bundle):
+        return [SkillCopy.of(skill.name, skill.folder, ref, without)]
+    names = zip(_names_at(skill, None), skill.places, strict=True) if ref is None else skill.before
+    copies = [
+        SkillCopy.of(name, skill.root / place, ref, _below(place, without), in_plugin=place)
+        for name, place in names
+    ]
+    if skill.plugin:
+        copies.append(SkillCopy.of(skill.name, skill.root, ref, without, plugin=True))
+    return copies
+
+
+def _names_at(skill: Skill, ref: str | None) -> tuple[str, ...]:
+    if ref is not None and isinstance(skill, Bundle):
+        return tuple(name for name, _ in skill.before)
+    return tuple(member.name for member in skill.members)
+
+
+def _below(folder: str, paths: Iterable[str]) -> tuple[str, ...]:
+    """Those of some paths that are below a folder, relative to it."""
+    pure = (PurePosixPath(path) for path in paths)
+    return tuple(str(path.relative_to(folder)) for path in pure if path.is_relative_to(folder))
 
 
 def _by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
@@ -134,11 +187,30 @@ def digest_of_copy(files: Iterable[WorkspaceFile]) -> str:
     return digest(*(file.digest for file in files))
 
 
-def _on_disk(folder: Path, without: Collection[str]) -> list[WorkspaceFile]:
+def _plugin_files(root: Path, ref: str | None, without: Collection[str]) -> list[WorkspaceFile]:
+    """All of a plugin but its cases and its MCP servers."""
+    at_ref = None if ref is None else files_at_ref(Path(os.path.realpath(root)), ref)
+    manifest = read_manifest(root / MANIFEST, at_ref.data(MANIFEST) if at_ref else None)
+    without = {*without, *server_files(manifest)}
+    if at_ref:
+        files = _read_at_ref(root, at_ref, installed_paths(at_ref.paths, manifest), without)
+    else:
+        places = skill_places(FilesOnDisk(root), manifest)
+        files = _on_disk(root, files_on_disk(root, manifest, places), without)
+    return [
+        replace(file, data=without_servers(file.data, manifest)) if file.path == MANIFEST else file
+        for file in files
+    ]
+
+
+def _on_disk(
+    folder: Path, found: Mapping[str, Path], without: Collection[str]
+) -> list[WorkspaceFile]:
     files, size, root = list[WorkspaceFile](), 0, Path(os.path.realpath(folder))
-    for path, file in installed_files(folder).items():
-        real = Path(os.path.realpath(file)).relative_to(root).as_posix()
-        if not (belongs(path, without) and belongs(real, without)):
+    for path, file in found.items():
+        real = Path(os.path.realpath(file))
+        inside = real.relative_to(root).as_posix() if real.is_relative_to(root) else real.name
+        if not (belongs(path, without) and belongs(inside, without)):
             continue
         try:
             data = read_file(file, MOST_BYTES)
@@ -157,16 +229,24 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[WorkspaceF
     # The folder of another skill is not part of this one.
     skills = {file.parent for file in pure.values() if file.name in SKILL_NAMES}
     other_skills = {parent for parent in skills if parent.parts}
-    files, size = list[WorkspaceFile](), 0
+    paths = list[str]()
     for path, file in pure.items():
         above = [file, *(parent for parent in file.parents if parent.parts)]
-        if not all(map(is_taught, above)) or not other_skills.isdisjoint(above):
-            continue
+        if all(map(is_taught, above)) and other_skills.isdisjoint(above) and is_installed(file):
+            paths.append(path)
+    return _read_at_ref(folder, at_ref, paths, without)
+
+
+def _read_at_ref(
+    folder: Path, at_ref: FilesAtRef, paths: Iterable[str], without: Collection[str]
+) -> list[WorkspaceFile]:
+    files, size = list[WorkspaceFile](), 0
+    for path in paths:
         try:
             real = at_ref.real(path)
         except ValueError:
             continue  # a link out of the skill, as on disk
-        if not is_installed(file) or not is_installed(PurePosixPath(real)):
+        if real != path and not is_installed(PurePosixPath(real)):
             continue
         if not (belongs(path, without) and belongs(real, without)):
             continue

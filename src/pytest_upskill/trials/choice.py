@@ -146,7 +146,7 @@ class Choice:
 @lru_cache(maxsize=16)  # one for all queries of a skill
 def choice_of(arm: Arm) -> Choice:
     """What a model without an agent chooses from: the skills of an arm."""
-    listed = (Listed(skill.name, _description(skill)) for skill in arm.skills)
+    listed = (Listed(skill.name, _description(skill)) for skill in arm.skills if not skill.plugin)
     return Choice(arm.tested, tuple(listed))
 
 

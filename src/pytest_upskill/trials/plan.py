@@ -33,6 +33,7 @@ class SkillInfo:
     score: Score = "pass"  # what its lift and verdict are of
     seen_files: tuple[str, ...] = ()  # put in context besides SKILL.md
     unseen_files: tuple[UnseenFile, ...] = ()  # that SKILL.md refers to
+    members: tuple[str, ...] = ()  # the skills of a bundle
     # SKILL.md, and as it was at the ref; cut if it is huge. Not compared: its digest tells.
     text: str = field(default="", compare=False)
     previous_text: str | None = field(default=None, compare=False)
@@ -43,8 +44,11 @@ class SkillInfo:
     ) -> "SkillInfo":
         seen_files = tuple(path for path, _ in skill.references)
         facts = (name, path, skill.digest, skill.tokens, against, score, seen_files, skill.unseen)
+        members = tuple(member.name for member in skill.members if member is not skill)
         before = None if skill.previous_file is None else _cut(skill.previous_file)
-        return cls(*facts, _cut(skill.file_text or skill.body), before if against else None)
+        return cls(
+            *facts, members, _cut(skill.file_text or skill.body), before if against else None
+        )
 
 
 def _cut(text: str) -> str:

@@ -4,6 +4,13 @@ from typing import Final, NamedTuple
 
 CHAT: Final = "chat"  # no agent: one completion with the skill's text in the system text
 
+_WITH_PLUGINS: Final = ("claude",)
+
+
+def takes_plugins(agent: str) -> bool:
+    """Whether an agent installs a plugin as a whole; others have its skills only."""
+    return agent.partition("@")[0] in _WITH_PLUGINS
+
 
 class Subject(NamedTuple):
     """An agent on a model, both by the names that people gave."""

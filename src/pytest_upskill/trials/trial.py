@@ -14,7 +14,7 @@ from ..skills.case import NO_NEEDS, Case, McpServer, Role, SandboxNeeds, Workspa
 from ..skills.case_files import is_path
 from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
-from .subject import CHAT, Subject, WithSubject
+from .subject import CHAT, Subject, WithSubject, takes_plugins
 from .transcript import Step, Tool
 from .user import User
 
@@ -39,7 +39,7 @@ class Task:
     version: str = ""  # of the agent
     files: tuple[WorkspaceFile, ...] = ()
     setup: str = ""  # a command that runs before the agent
-    skills: tuple[SkillCopy, ...] = ()
+    skills: tuple[SkillCopy, ...] = ()  # and the plugin that tested ones are in, if it takes one
     tested: tuple[str, ...] = ()  # names of the skills under test; none in the baseline
     needs: SandboxNeeds = NO_NEEDS
     max_turns: int = DEFAULT_MAX_TURNS
@@ -49,6 +49,11 @@ class Task:
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
+
+    @property
+    def plugin(self) -> SkillCopy | None:
+        """The plugin that is under test, with the tested skills in it."""
+        return next((skill for skill in self.skills if skill.plugin), None)
 
     @cached_property
     def content(self) -> str:
@@ -338,12 +343,13 @@ def of_workspace(case: Case) -> list[str]:
 
 def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
     """The task of an arm; ValueError if a file of the case can't be in a workspace."""
+    skills = [skill for skill in arm.skills if takes_plugins(agent) or not skill.plugin]
     return Task(
         agent,
         version,
         start_files(case),
         case.setup,
-        arm.skills,
+        tuple(skills),
         arm.tested,
         case.sandbox,
         min(TRIGGER_TURNS, settings.max_turns)

@@ -60,6 +60,7 @@ class ClaudeCode(CommandAgent):
         arguments += () if job.has_user else ("--no-session-persistence",)
         arguments += ("--continue",) if job.answer else ()
         arguments += _JUDGE if job.judges else ()
+        arguments += ("--plugin-dir", job.plugin) if job.plugin else ()
         if job.mcp:
             arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
         files = {".claude/settings.json": json.dumps(_SETTINGS)}

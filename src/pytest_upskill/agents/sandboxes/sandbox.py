@@ -12,6 +12,7 @@ from typing import Final
 WORKSPACE: Final = "/workspace"  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
+PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUGINS/NAME
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
