@@ -36,7 +36,7 @@ _GOOD_RECALL: Final = 0.9
 _FEW_ALARMS: Final = 0.1
 _MOST_NAMES: Final = 3
 _LONGEST_QUERY: Final = 60
-_IntervalValue = Annotated[
+IntervalValue = Annotated[
     Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])
 ]
 
@@ -82,7 +82,7 @@ class QueryShare:
     """A share of queries: a mean over queries of the share of runs, with its interval."""
 
     rate: float
-    interval: _IntervalValue
+    interval: IntervalValue
     queries: int  # those that ask the same count once
     opened: int  # queries that opened the skill, by the threshold
 

@@ -43,7 +43,7 @@ class Change(NamedTuple):
     high: float | None
 
 
-def wilson(rate: float, n: int, level: float = LEVEL) -> Interval:
+def wilson(rate: float, n: float, level: float = LEVEL) -> Interval:
     """Wilson's score interval of a rate over `n` cases.
 
     It is conservative for a mean of rates: no values in 0–1 vary more than zeros and ones.
