@@ -55,6 +55,7 @@ Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares o
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
 _STUDIES: Final = "matrix ablate"
+_ASKING: Final = f"{_STUDIES} route"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 
 
@@ -80,7 +81,7 @@ class CommonSettings:
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
         at("matrix", "--agent", default=("loop",)),
-        at("ablate", "--agent"),
+        at("ablate route", "--agent"),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
         default=("chat",),
@@ -91,7 +92,7 @@ class CommonSettings:
         "where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
         "of bwrap, docker and podman that works",
         "--skill-sandbox",
-        at(f"{_TAUGHT} describe {_STUDIES}", "--sandbox"),
+        at(f"{_TAUGHT} describe {_ASKING}", "--sandbox"),
         metavar="NAME",
         resume="free",
         default="auto",
@@ -133,7 +134,7 @@ class CommonSettings:
         "budget",
         "budget in USD: calls that could exceed it are not made; needs the prices of all models",
         "--skill-max-cost",
-        at(f"{_TAUGHT} triggers describe {_STUDIES}", "--max-cost"),
+        at(f"{_TAUGHT} triggers describe {_ASKING}", "--max-cost"),
         metavar="USD",
         resume="limit",
     )
@@ -170,7 +171,7 @@ class Gates:
         "gates",
         "apply these gates to the bound of the 95 % interval instead of the estimate",
         "--skill-confident",
-        at("report", "--confident"),
+        at("report route", "--confident"),
     )
     no_worse: bool = setting(
         SWITCH,
@@ -184,6 +185,7 @@ class Gates:
         "fail if the skill is opened less often for queries that need it: 0.8 is 80 % of runs",
         "--skill-min-recall",
         at("report", "--min-recall"),
+        at("route", "--min-recall", help="fail if fewer queries open the skill that they need"),
     )
     max_false_alarms: float | None = setting(
         RATE,
@@ -191,6 +193,11 @@ class Gates:
         "fail if the skill is opened more often for queries that don't need it",
         "--skill-max-false-alarms",
         at("report", "--max-false-alarms"),
+        at(
+            "route",
+            "--max-false-alarms",
+            help="fail if more queries open a skill that they should not",
+        ),
     )
 
     @property
@@ -233,6 +240,7 @@ class Settings(CommonSettings):
         "use the cases of another file",
         "--skill-tests",
         at(_AS_UPSKILL, "-t --tests"),
+        at("route", "-t --tests", help="use the queries of this file, not of evals/routes.json"),
     )
     baseline: bool = setting(
         OFF_SWITCH,
@@ -283,7 +291,7 @@ class Settings(CommonSettings):
         "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name that the server at the "
         "base URL knows",
         "--model",
-        at(f"{_STUDIES} eval", "-m --model"),
+        at(f"{_ASKING} eval", "-m --model"),
         at("benchmark", "-m --model", required=True, default_text=""),
         ini="skill_models",
         default_text="local",
@@ -297,7 +305,7 @@ class Settings(CommonSettings):
         "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for agents one that "
         "speaks their protocol",
         "--skill-base-url",
-        at(f"{_STUDIES} {_AS_UPSKILL} judge", "--base-url"),
+        at(f"{_ASKING} {_AS_UPSKILL} judge", "--base-url"),
         metavar="URL",
     )
     prices: tuple[str, ...] = setting(
@@ -314,7 +322,7 @@ class Settings(CommonSettings):
         "ask models of claude and codex on your own login to them (claude setup-token, codex "
         "login) in place of a key",
         "--skill-login",
-        at(f"{_STUDIES} judge", "--login"),
+        at(f"{_ASKING} judge", "--login"),
         at(_AS_UPSKILL, "--skill-login"),
     )
     logins: tuple[str, ...] = ()  # labels of the subjects that are asked on a login
@@ -375,6 +383,7 @@ class Settings(CommonSettings):
             metavar="A..B",
             help="runs of each case: A at first, up to B where more may show something",
         ),
+        at("route", "--runs", kind=whole(1, MOST_RUNS), help="ask every query N times"),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
         default=1,
@@ -501,21 +510,21 @@ class Settings(CommonSettings):
         "reports",
         "write all results as JSON",
         "--skill-json",
-        at(f"{_STUDIES} report", "--json"),
+        at(f"{_ASKING} report", "--json"),
     )
     html_file: Path | None = setting(
         PATH,
         "reports",
         "write an HTML page with plots, verdicts and every answer",
         "--skill-html",
-        at(f"{_STUDIES} report", "--html"),
+        at(f"{_ASKING} report", "--html"),
     )
     markdown_file: Path | None = setting(
         PATH,
         "reports",
         "write a Markdown summary, for a comment on a pull request",
         "--skill-markdown",
-        at(f"{_STUDIES} report", "--markdown"),
+        at(f"{_ASKING} report", "--markdown"),
     )
     csv_file: Path | None = setting(
         PATH, "reports", "write a CSV row per answer", at("report", "--csv")

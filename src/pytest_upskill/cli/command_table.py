@@ -143,6 +143,13 @@ COMMANDS: Final = (
         module="study_commands",
     ),
     Subcommand(
+        "route",
+        "study",
+        "measure which skill of a catalogue each query opens",
+        "pytest-upskill route skills --model haiku --min-recall 0.8",
+        f"0 passed, 1 a gate failed or incomplete, {USAGE}",
+    ),
+    Subcommand(
         "judge",
         "study",
         "measure how well a judge agrees with people",

@@ -54,7 +54,7 @@ class ArmMaker:
         """
         if not agents:
             return arms_of(skill, self._settings)
-        own = _own_cases(skill.folder) if cases is None else cases
+        own = own_cases(skill.folder) if cases is None else cases
         without = (*files_of_cases(skill, own), *_files_of_members(skill))
         key = skill.file, skill.digest, skill.previous, without, neighbours
         if key not in self._made:
@@ -114,11 +114,11 @@ def _files_of_members(skill: Skill) -> list[str]:
     return [
         join(place, path)
         for member, place in zip(skill.members, skill.places, strict=True)
-        for path in files_of_cases(member, _own_cases(member.folder))
+        for path in files_of_cases(member, own_cases(member.folder))
     ]
 
 
-def _own_cases(folder: Path) -> Sequence[Case]:
+def own_cases(folder: Path) -> Sequence[Case]:
     """The cases of a skill's own file; none if it can't be read, which its tests report."""
     suite = read_suites(folder).cases
     return suite.cases if suite else ()

@@ -8,12 +8,12 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
 
-from .._util.files import resolved
 from .._util.texts import counted, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
 from ..results.arm_comparison import unit_of
 from ..results.contrasts import Contrast, Study, gain_words, points_words
+from ..skills.named_skill import named_once
 from ..skills.skill import Skill, estimated_tokens
 from ..trials.arm import Arm, SkillCopy
 from ..trials.subject import CHAT, Subject
@@ -124,14 +124,10 @@ def _in_arms(
 
 def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
     """Each skill once; InputError if two have the same name, or there are not two."""
-    by_name: dict[str, SkillCases] = {}
-    for source in sources:
-        name, folder = source.skill.name, source.skill.file.parent
-        same_name = by_name.setdefault(name, source).skill.file.parent
-        if resolved(folder) != resolved(same_name):
-            problem = f"{shown(same_name)} has the same name ({one_line(name, 60)})"
-            hint = "Agents know skills by their names, so rename one, or leave it out."
-            raise InputError(shown(folder), problem, hint)
+    every, by_name = list(sources), dict[str, SkillCases]()
+    named_once(source.skill for source in every)
+    for source in every:
+        by_name.setdefault(source.skill.name, source)
     if len(by_name) < 2:
         folders = [shown(source.skill.file.parent) for source in by_name.values()] or ["skills"]
         raise InputError(folders[0], "a matrix needs at least two skills", "Name more skills.")

@@ -29,7 +29,7 @@ from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.records import Record, asked_apart
 from ..trials.subject import Subject
-from ..trials.trial import Question, lift_sample_of
+from ..trials.trial import Question, Trial, lift_sample_of
 from .estimate import Estimate, calls_of_trial, estimate_of
 from .evaluate import Evaluator, asked_cases
 
@@ -117,28 +117,36 @@ class StudyRunner:
         asked = list(self._trials(plan, runs, progress.open_arms))
         numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
         self.begin(f"{plan.subject.label}: {numbers}, {counted(len(asked), 'trial')}")
+        records, interrupted = self.ask(asked)
+        progress.interrupted |= interrupted
+        for item, record in zip(asked, records, strict=True):
+            progress.records[record.arm].append(record)
+            progress.by_question[item.trial.question.key] = record
+
+    def ask(self, asked: Sequence[ToGrade]) -> tuple[list[Record], bool]:
+        """The records, and whether Ctrl-C came: then only of what was answered before."""
         try:
-            records = self.evaluator.records(asked)
+            return self.evaluator.records(asked), False
         except KeyboardInterrupt:
             if self.stop is None:
                 raise
             self.stop()
-            progress.interrupted = True  # and take what is answered already
-            records = self.evaluator.records(asked)
-        for item, record in zip(asked, records, strict=True):
-            progress.records[record.arm].append(record)
-            progress.by_question[item.trial.question.key] = record
+            return self.evaluator.records(asked), True
 
     def estimate(self, plans: Sequence[StudyPlan], *, free: bool) -> Estimate:
         """What the studies take that is not stored, with as many runs as there may be."""
         runs = range(1, self.looks[-1] + 1)
         planned = [item.trial for plan in plans for item in self._trials(plan, runs)]
+        return replace(self.estimate_of(planned, free=free), warning=self._warning(plans))
+
+    def estimate_of(self, planned: Sequence[Trial], *, free: bool) -> Estimate:
+        """What trials take that is not stored."""
         trials = {trial.question.key: trial for trial in planned}
         stored = self.stored([trial.question for trial in trials.values()])
         new = [trial for key, trial in trials.items() if key not in stored.used]
         calls = [group for trial in new for group in calls_of_trial(trial)]
         by_agents = sum(trial.question.task is not None for trial in new)
-        guess = estimate_of(
+        return estimate_of(
             calls,
             self.evaluator.price_of,
             free=free or not calls,
@@ -146,7 +154,6 @@ class StudyRunner:
             stored=len(stored.used),
             outdated=len(stored.outdated),
         )
-        return replace(guess, warning=self._warning(plans))
 
     def _warning(self, plans: Sequence[StudyPlan]) -> str:
         """If there are too few cases to show anything, however large."""

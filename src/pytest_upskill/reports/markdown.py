@@ -14,6 +14,7 @@ from ..results.causes import cause_lines
 from ..results.contrasts import Study
 from ..results.outcomes import BAD as FAILURES
 from ..results.outcomes import count_words, failure_words
+from ..results.routing import Routing
 from ..results.run import RunResults
 from ..results.run_notes import agent_lines
 from ..results.summary import case_words
@@ -25,6 +26,8 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from .headline import headline
 from .numbers import checks_words, growth_words, shown_numbers
+from .routing_tables import LEGEND, skill_table
+from .routing_tables import facts_of as routing_facts
 from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
@@ -76,6 +79,8 @@ def markdown_summary(
     _add_table(page, results)
     for study in results.studies:
         _add_study(page, study)
+    for routing in results.routings:
+        _add_routing(page, routing)
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
     _add_sentences(page, results)
     _add_folded(page, "Regressions", results, _regressions(results))
@@ -250,6 +255,23 @@ def _add_study(page: _Page, study: Study) -> None:
     if left_out := len(table.rows) - shown_rows:
         page.add(f"No room for {counted(left_out, 'more row')}.")
     page.add(". ".join(map(escaped, filter(None, (table.folded, legend_of(study))))) + ".")
+
+
+def _add_routing(page: _Page, routing: Routing) -> None:
+    """What to remember, the other sentences, and the skills of which something is wrong."""
+    *sentences, last = routing.conclusions
+    facts = escaped(routing_facts(routing))
+    page.add(f"### {escaped(routing.title, 200)}\n\n**{escaped(last)}.** {facts}.")
+    page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
+    table = skill_table(routing, _MOST_CONTRASTS)
+
+    def first(number: int) -> str:
+        return _table(table.headers, [[*map(_cell, row)] for row in table.rows[:number]])
+
+    shown_rows = page.add_most(len(table.rows), first, _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
+    if left_out := len(table.rows) - shown_rows:
+        page.add(f"No room for {counted(left_out, 'more row')}.")
+    page.add(". ".join(map(escaped, filter(None, (table.folded, LEGEND)))) + ".")
 
 
 def _contrasts(table: StudyTable, number: int) -> str:

@@ -6,6 +6,7 @@ from .._util.texts import apart
 from ..settings import Gates
 from ..stats import ROUNDING
 from .arm_comparison import unit_of
+from .routing import Routing
 from .trigger_summary import NO_QUERY, TriggerSummary
 from .verdict import Verdict, missing_words
 
@@ -29,6 +30,13 @@ def trigger_reasons(
     tested = {row.skill for row in rows}
     reasons += [f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested]
     return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])
+
+
+def routing_reasons(routings: Sequence[Routing], gates: Gates) -> list[str]:
+    """Why the routing of a catalogue fails its gates, over all of its queries."""
+    if not gates.of_triggers:
+        return []
+    return [f"{row.label}: {reason}" for row in routings for reason in _of_triggers(row, gates)]
 
 
 def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
@@ -59,19 +67,19 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
         yield verdict.since or ""
 
 
-def _of_triggers(row: TriggerSummary, gates: Gates) -> Iterator[str]:
-    if row.incomplete or row.over_budget:
+def _of_triggers(row: TriggerSummary | Routing, gates: Gates) -> Iterator[str]:
+    if row.missing_words:
         yield f"can't pass: {row.missing_words}"
         return
     if gates.min_recall is not None:
         if row.recall is None:
-            yield "recall unknown: no query that needs the skill was asked"
+            yield "recall unknown: no query that needs a skill was asked"
         else:
             recall = row.recall
             yield from _missed("recall", recall.rate, recall.interval, gates.min_recall, gates)
     if gates.max_false_alarms is not None:
         if row.false_alarms is None:
-            yield "false alarms unknown: no query without need of it was asked"
+            yield "false alarms unknown: no query without need of one was asked"
         else:
             alarms, name, most = row.false_alarms, "share of false alarms", gates.max_false_alarms
             yield from _missed(name, alarms.rate, alarms.interval, most, gates, is_maximum=True)

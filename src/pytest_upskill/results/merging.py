@@ -70,6 +70,7 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
         interrupted="; ".join(stops) if stops else None,
         studies=tuple(study for run in runs for study in run.studies),
+        routings=tuple(routing for run in runs for routing in run.routings),
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
     notes = []

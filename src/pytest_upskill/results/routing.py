@@ -64,6 +64,7 @@ class RoutedQuery:
         facts = (dict(first), unopened, dict(also), tuple(errors))
         return cls(query, expected, unwanted, *facts, place)
 
+    @computed_field
     @property
     def row(self) -> str:
         """What it should open, in words: ``pdf``, ``pdf or docx``, ``not pdf``, ``(none)``."""
@@ -249,9 +250,9 @@ class Routing(WithSubject):
         runs = Counter[tuple[RouteOutcome, str, str]]()
         queries: dict[tuple[RouteOutcome, str, str], list[str]] = {}
         for query in self.queries:
-            unopened = {None: query.unopened} if query.unopened else {}
-            for name, number in {**query.opened, **unopened}.items():
-                if (outcome := query.outcome_of(name)) != "right":
+            for name, number in (*query.opened.items(), ("", query.unopened)):
+                outcome = query.outcome_of(name or None)
+                if number and outcome != "right":
                     pair = outcome, query.row, name or NO_SKILL
                     runs[pair] += number
                     queries.setdefault(pair, []).append(query.query)
@@ -300,11 +301,8 @@ class Routing(WithSubject):
         """Sentences; the last one is what to remember."""
         lines = [_confused(pair) for pair in self.confusions[:_MOST_PAIRS]]
         if untested := [row.name for row in self.by_skill if not row.queries]:
-            verb = "has" if len(untested) == 1 else "have"
             names = first_few([one_line(name, _LONGEST_NAME) for name in untested], _MOST_NAMES)
-            lines.append(
-                f"{counted(len(untested), 'skill')} {verb} no query that should open it: {names}"
-            )
+            lines.append(f"No query is for {counted(len(untested), 'skill')}: {names}")
         lines += self._few_queries
         if self.errors:
             reason, times = Counter(map(_one_reason, self.errors)).most_common(1)[0]
@@ -381,7 +379,7 @@ def _in_brackets(words: Sequence[str]) -> str:
 
 def _confused(pair: Confusion) -> str:
     """``docx is opened for pdf in 3 trials: "Merge these"``."""
-    query = one_line(pair.queries[0], _LONGEST_NAME)
+    query = one_line(pair.queries[0], _LONGEST_NAME).rstrip(".")
     others = f" and {len(pair.queries) - 1:,} more" if len(pair.queries) > 1 else ""
     expected, opened = (one_line(name, _LONGEST_NAME) for name in (pair.expected, pair.opened))
     trials = counted(pair.runs, "trial")

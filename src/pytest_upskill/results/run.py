@@ -37,7 +37,7 @@ from ..trials.records import Record, agents_in
 from ..trials.subject import SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
-from .gates import gate_reasons, trigger_reasons
+from .gates import gate_reasons, routing_reasons, trigger_reasons
 from .outcomes import (
     BAD,
     CaseOutcome,
@@ -55,6 +55,7 @@ from .regressions import (
     compared,
     unmatched_reasons,
 )
+from .routing import Routing
 from .summary import BUDGET_ENDED, CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
@@ -233,6 +234,7 @@ class RunResults:
     lost: Many[str] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
     studies: Many[Study] = ()  # one or more per agent and model
+    routings: Many[Routing] = ()  # of a catalogue, one per agent and model
     base_url: str = ""  # the server for names of models that no provider knows, safe to show
     with_skills: Many[str] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
@@ -304,7 +306,7 @@ class RunResults:
         reasons = (
             *gate_reasons(self.verdicts, gates),
             *(self._without_evidence if gates.of_cases else ()),
-            *trigger_reasons(self.trigger_summaries, gates, [s.name for s in self.skills]),
+            *self._trigger_reasons,
             *(reason for comparison in self.comparisons for reason in comparison.reasons),
             *unmatched,
             *self.not_tested,
@@ -312,6 +314,14 @@ class RunResults:
         if not reasons and self.budget_ended:  # also if only accepted results are compared
             reasons = (f"can't pass: {self.budget_ended}",)
         return Gate(not reasons, reasons)
+
+    @property
+    def _trigger_reasons(self) -> list[str]:
+        """Why queries fail the gates: those of a catalogue, or those of each skill."""
+        if self.routings and not self.tests:
+            return routing_reasons(self.routings, self.active_gates)
+        names = [skill.name for skill in self.skills]
+        return trigger_reasons(self.trigger_summaries, self.active_gates, names)
 
     @cached_property
     def active_gates(self) -> Gates:
@@ -361,7 +371,7 @@ class RunResults:
     @property
     def only_studied(self) -> bool:
         """Whether no test was planned, as for commands that compare ways to install skills."""
-        return not self.tests and bool(self.studies)
+        return not self.tests and bool(self.studies or self.routings)
 
     # What it lacks.
 
@@ -532,7 +542,10 @@ class RunResults:
 
     @property
     def failed_studies(self) -> list[str]:
-        return [study.problem for study in self.studies if study.problem]
+        """Routings only without a gate, which says the same."""
+        routings = () if self.active_gates.of_triggers else self.routings
+        problems = [study.problem for study in self.studies]
+        return list(filter(None, [*problems, *(routing.problem for routing in routings)]))
 
     @cached_property
     def _without_evidence(self) -> list[str]:

@@ -36,9 +36,7 @@ _GOOD_RECALL: Final = 0.9
 _FEW_ALARMS: Final = 0.1
 _MOST_NAMES: Final = 3
 _LONGEST_QUERY: Final = 60
-IntervalValue = Annotated[
-    Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])
-]
+IntervalValue = Annotated[Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])]
 
 
 @dataclass(frozen=True)

@@ -5,14 +5,27 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Final
 
+from .._util.files import resolved
 from .._util.texts import first_few, guess, one_line
 from ..errors import InputError, SkillError, shown
 from .search import find_skills, no_such_path
-from .skill import name_of
+from .skill import Skill, name_of
 from .upskill_config import read_config
 
 DEFAULT_SKILLS: Final = "skills"  # upskill's default
 _MOST_NAMED: Final = 3
+
+
+def named_once(skills: Iterable[Skill]) -> dict[str, Skill]:
+    """Each skill once, by its name; InputError if two have the same name."""
+    by_name: dict[str, Skill] = {}
+    for skill in skills:
+        folder, same_name = skill.file.parent, by_name.setdefault(skill.name, skill).file.parent
+        if resolved(folder) != resolved(same_name):
+            problem = f"{shown(same_name)} has the same name ({one_line(skill.name, 60)})"
+            hint = "Agents know skills by their names, so rename one, or leave it out."
+            raise InputError(shown(folder), problem, hint)
+    return by_name
 
 
 def require_text(written: str) -> None:

@@ -67,7 +67,7 @@ class Task:
             repr(tuple(self.needs)),
             *(file.digest for file in self.files),
             *(() if self.confined else ("unconfined",)),
-            *(("until opened",) if self.until_opened else ()),
+            *(("until opened", *self.tested) if self.until_opened else ()),
             *(server.digest for server in self.mcp),
             *(("user", repr(self.user)) if self.user else ()),
             *(() if self.timeout is None else (f"timeout {self.timeout}",)),

@@ -4,7 +4,7 @@ a skill earns, and a shorter skill without some."""
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from time import monotonic
 from typing import Final
 
 from ..._util.files import why_unwritable
-from ..._util.texts import counted, one_line
+from ..._util.texts import counted, harmless, one_line
 from ...checks import CheckedCase, rubric_of
 from ...engine import Engine
 from ...errors import DEFAULT, InputError, Setting, SettingsError, shown
@@ -22,15 +22,17 @@ from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
 from ...measure.assembly import Assembly
 from ...measure.case_users import use_users
+from ...measure.estimate import Estimate
 from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
 from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
 from ...reports.terminal.progress_screen import ProgressScreen
-from ...reports.terminal.summary_text import study_lines
+from ...reports.terminal.summary_text import results_lines
 from ...reports.writers import report_paths, require_apart
 from ...results.contrasts import MARGIN, Study, size_of
+from ...results.routing import Routing
 from ...results.run import RunResults, versions
-from ...settings import Settings, settings_of
+from ...settings import Gates, Settings, settings_of
 from ...skills.copies import beside, save_beside
 from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
@@ -75,8 +77,11 @@ class StudySession:
 
     def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
         """Estimate what it takes, and ask for consent."""
-        consent = Consent(self.args.yes, self.screen, sys.stdout)
-        agreed = consent(self.runner.estimate(plans, free=self.free))
+        return self.may_ask_for(self.runner.estimate(plans, free=self.free))
+
+    def may_ask_for(self, estimate: Estimate) -> bool:
+        """Ask for consent to what it takes."""
+        agreed = Consent(self.args.yes, self.screen, sys.stdout)(estimate)
         if not agreed:
             self.screen.line("Nothing was asked.")
         return agreed
@@ -90,17 +95,23 @@ class StudySession:
                 break
         return studies
 
-    def report(self, studies: Sequence[Study]) -> tuple[str, int]:
+    def report(
+        self, studies: Sequence[Study] = (), routings: Sequence[Routing] = ()
+    ) -> tuple[str, int]:
         """Show and write what came of it; the exit status is 1 if a study fails."""
-        results = self._results(studies)
+        results = self._results(studies, routings)
         written, status = write_reports(self.args, results, self.notes)
-        lines = study_lines(studies, stdout_look(int(self.args.verbose)))[1:]
-        write("\n".join(["", *lines, *self.notes, *written]))
+        lines = results_lines(results, stdout_look(int(self.args.verbose)))
+        # The last sentence of a study says why it fails; a routing has none of its gates.
+        failed = [f"upskill: {harmless(line)}" for line in results.problems if routings]
+        write("\n".join(["", *lines, *self.notes, *written, *failed]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
         return "", status or int(bool(results.problems) or self.engine.not_kept)
 
-    def _results(self, studies: Sequence[Study]) -> RunResults:
+    def _results(self, studies: Sequence[Study], routings: Sequence[Routing]) -> RunResults:
+        stopped = [study.interrupted for study in studies]
+        stopped += [routing.interrupted for routing in routings]
         infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
         return RunResults(
             started=self.started,
@@ -110,22 +121,32 @@ class StudySession:
             tests=(),
             records=(),
             logins=self.logins,
-            interrupted="Ctrl-C" if any(study.interrupted for study in studies) else None,
+            interrupted="Ctrl-C" if any(stopped) else None,
             studies=tuple(studies),
+            routings=tuple(routings),
+            gates=self.runner.evaluator.settings.gates,
             versions=versions(),
         )
 
 
 @contextmanager
-def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudySession]:
-    """Skills, models, agents and an engine; InputError before the first call if one is missing."""
+def study_session(
+    args: argparse.Namespace,
+    skills: Sequence[str],
+    load: Callable[[Path, str, Settings], SkillCases] = load_skill_cases,
+    sizes: Mapping[str, int] | None = None,
+) -> Iterator[StudySession]:
+    """Skills, models, agents and an engine; InputError before the first call if one is missing.
+
+    ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
+    """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
     settings = replace(_settings(args), user_model=user_model_here(args))
     looks = look_plan(settings.first_runs or settings.runs, settings.runs)
     # The looks say when to ask for more, and studies have their own arms.
     settings = replace(settings, first_runs=None, baseline=True, against=None)
-    sources = _sources(skills, settings)
+    sources = _sources(skills, settings, load)
     _require_judge(sources, settings)
     models, notes = Assembly(prices_here(args)), list[str]()
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
@@ -135,7 +156,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
     use_users(models, cases, subjects, settings)
     if line := models.login_line(settings.logins):
         screen.text(f"Asked {line}.")
-    sizes = {source.label: source.skill.tokens for source in sources}
+    sizes = sizes or {source.label: source.skill.tokens for source in sources}
     models.require_room(settings, subjects, sizes, screen.text)
     models.require_all(settings, subjects, screen.text)
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
@@ -157,7 +178,7 @@ def _session(args: argparse.Namespace, skills: Sequence[str]) -> Iterator[StudyS
 
 def _settings(args: argparse.Namespace) -> Settings:
     config = config_here()
-    settings = settings_of(option_values(args, config, Settings))
+    settings = settings_of(option_values(args, config, Settings, Gates))
     if settings.models:
         return replace(settings, models_folder=Path.cwd())
     args.origins["models"] = config.origin("eval_models") or DEFAULT
@@ -169,11 +190,13 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
+def _sources(
+    written: Sequence[str], settings: Settings, load: Callable[[Path, str, Settings], SkillCases]
+) -> tuple[SkillCases, ...]:
     paths = [find_skill(text, os.environ) for text in written]
     files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
     labels = labels_of(files)
-    return tuple(load_skill_cases(file, labels[file], settings) for file in files)
+    return tuple(load(file, labels[file], settings) for file in files)
 
 
 def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
@@ -184,7 +207,7 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
             raise SettingsError("judge", problem, "Name one, for example sonnet.")
 
 
-def _add_flags(output: argparse._ArgumentGroup) -> None:
+def add_flags(output: argparse._ArgumentGroup) -> None:
     output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
     output.add_argument("-v", "--verbose", action="store_true", help="show all rows and arms")
 
@@ -198,11 +221,11 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
         help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
     )
     output = add_options(parser, "matrix", Settings)["reports"]
-    _add_flags(output)
+    add_flags(output)
 
 
 def run_matrix(args: argparse.Namespace) -> tuple[str, int]:
-    with _session(args, args.skills) as session:
+    with study_session(args, args.skills) as session:
         plans = matrix_plans(session.sources, session.subjects, session.maker)
         if not session.may_ask(plans):
             return "", 1
@@ -214,7 +237,7 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s SKILL [options]"
     add_skill(parser)
     output = add_options(parser, "ablate", Settings, TeachSettings)["reports"]
-    _add_flags(output)
+    add_flags(output)
     parser.add_argument(
         "--by",
         choices=("section", "paragraph"),
@@ -230,7 +253,7 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
-    with _session(args, [args.skill]) as session:
+    with study_session(args, [args.skill]) as session:
         ablate = _Ablate(session)
         plans = [ablation.plan() for ablation in ablate.ablations]
         ablate.require_cases()

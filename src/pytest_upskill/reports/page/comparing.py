@@ -10,6 +10,7 @@ from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, Changes, Place, same_answer
 from ...results.contrasts import Study, span_words
 from ...results.history import KeptRow
+from ...results.routing import Routing
 from ...results.run import RunResults
 from ...results.run_comparison import NOTHING_SHARED, PairComparison
 from ...results.summary_row import SummaryRow
@@ -17,6 +18,8 @@ from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
 from ..history_rows import short_commit
 from ..numbers import LIFT, Number, metrics, shown_numbers
+from ..routing_tables import LEGEND, confused_table, skill_table, wrong_cells
+from ..routing_tables import facts_of as routing_facts
 from ..study_tables import arm_table, contrast_table, facts_of, legend_of
 
 _MOST_CHARACTERS: Final = 3_000_000  # of the earlier answers
@@ -134,6 +137,18 @@ def study_values(study: Study) -> dict[str, Any]:
         "legend": legend_of(study),
         "contrasts": json_values(contrast_table(study)),
         "arms": json_values(arm_table(study, every=True)),
+    }
+
+
+def routing_values(routing: Routing) -> dict[str, Any]:
+    """Beside the routing itself, which the results have: its tables in words."""
+    return {
+        "title": routing.title,
+        "facts": routing_facts(routing),
+        "legend": LEGEND,
+        "skills": json_values(skill_table(routing)),
+        "confused": json_values(confused_table(routing)),
+        "wrong": sorted(wrong_cells(routing)),
     }
 
 

@@ -27,6 +27,7 @@ from .layout import (
     wrapped,
 )
 from .number_tables import lift_style, number_table, word_style
+from .routing_lines import routing_lines, sentences
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
@@ -60,7 +61,7 @@ def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] 
         notes,
         results.trigger_summaries,
     )
-    studied = study_lines(results.studies, look)
+    studied = [*study_lines(results.studies, look), *routing_lines(results.routings, look)]
     return [*tested, *(studied if tested else studied[1:])]
 
 
@@ -355,9 +356,9 @@ def _study(study: Study, look: TerminalLook) -> list[str]:
     blocks = [
         [look.paint(first, bold=True), *more],
         _study_table(contrasts, look),
-        _sentences([*folded, legend_of(study)] if study.contrasts else [], look),
+        sentences([*folded, legend_of(study)] if study.contrasts else [], look),
         _study_table(arm_table(study, every=verbose), look),
-        _sentences(study.conclusions, look),
+        sentences(study.conclusions, look),
     ]
     return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
 
@@ -380,11 +381,3 @@ def _study_table(table: StudyTable, look: TerminalLook) -> list[str]:
         return Table(columns, rows, drop_below=drop_below)
 
     return fitted((layout(*each) for each in _LAYOUTS), look.width).lines(look)
-
-
-def _sentences(sentences: Sequence[str], look: TerminalLook) -> list[str]:
-    return [
-        line
-        for sentence in sentences
-        for line in wrapped(f"{harmless(sentence)}.", look.width, rest="  ")
-    ]

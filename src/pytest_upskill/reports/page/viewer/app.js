@@ -5,15 +5,18 @@ const KEY_HELP = [
   ["/", "search"], ["?", "these keys"],
 ];
 
+const studied = Boolean(run && (run.studies.length || run.routings.length));
+
 // The tabs of this page, each if there is something in it, what it shows, and its tests in order.
 const views = run ? [
-  ["summary", "Summary", null, tests.length > 0 || !run.studies.length, ({ address }) => html`
+  ["summary", "Summary", null, tests.length > 0 || !studied, ({ address }) => html`
     <${Overview} address=${address} />${tests.length ? html`<${Cases} address=${address} />` : null}`],
   ["changes", "Changes", allChanges.length, Boolean(data.changes),
     ({ address }) => html`<${Since} changes=${data.changes} address=${address} />`, changedTests],
   ["triggers", "Triggers", null, run.trigger_summaries.length > 0,
     ({ address }) => html`<${Triggers} address=${address} />`, queryTests],
-  ["studies", "Studies", null, run.studies.length > 0, ({ address }) => html`<${Studies} address=${address} />`],
+  ["studies", "Studies", null, studied, ({ address }) => html`
+    <${Studies} address=${address} /><${Routings} address=${address} />`],
 ].filter(([, , , isThere]) => isThere) : [];
 
 const viewOf = (address) => views.find(([id]) => id === (address.get("view") ?? data.view)) ?? views[0];
