@@ -1,5 +1,6 @@
 """The tables of a routing, for the terminal, Markdown and the page."""
 
+from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Final
 
@@ -16,11 +17,11 @@ _MOST_NAMES: Final = 3
 
 
 def skill_table(routing: Routing, most: int | None = None) -> StudyTable:
-    """A row for each skill; of more than ``most``, only those of which something is wrong."""
-    rows = list(routing.by_skill)
-    if most is not None and len(rows) > most:
-        rows = sorted(filter(_is_wrong, rows), key=_rank)[:most]
-    hidden = [row for row in routing.by_skill if row not in rows]
+    """The skills, the worst first; of more than ``most``, only those with something wrong."""
+    rows = every = sorted(routing.by_skill, key=_rank)
+    if most is not None and len(every) > most:
+        rows = [row for row in every if _is_wrong(row)][:most]
+    hidden = every[len(rows) :]
     counts = {
         "wrong": sum(map(_is_wrong, hidden)),
         "right": sum(not _is_wrong(row) and row.queries > 0 for row in hidden),
@@ -38,12 +39,10 @@ def _is_wrong(row: SkillRouting) -> bool:
     return any(share is not None and share.rate < 1 for share in (row.recall, row.precision))
 
 
-def _rank(row: SkillRouting) -> tuple[float, float]:
-    """The worst first."""
-    return (
-        row.recall.rate if row.recall else 1.0,
-        row.precision.rate if row.precision else 1.0,
-    )
+def _rank(row: SkillRouting) -> tuple[bool, float, str]:
+    """By the lower of recall and precision, as far as so many queries show them."""
+    bounds = [share.interval.high for share in (row.recall, row.precision) if share]
+    return not _is_wrong(row), min(bounds, default=1.0), row.name
 
 
 def _row(row: SkillRouting) -> tuple[str, ...]:
@@ -65,21 +64,43 @@ def instead_words(instead: Mapping[str, int]) -> str:
 
 
 def confused_table(routing: Routing, most: int | None = None) -> RoutingTable:
-    """The rows and columns of the table with something wrong, of at most so many rows."""
-    rows = dict.fromkeys(pair.expected for pair in routing.confusions)
-    chosen = set([*rows][:most])
-    pairs = [pair for pair in routing.confusions if pair.expected in chosen]
-    columns = chosen | {pair.opened for pair in pairs}
-    columns |= {name for query in routing.queries if query.row in chosen for name in query.expected}
-    places = [place for place, name in enumerate(routing.table.opened) if name in columns]
+    """The rows with something wrong, at most so many, and what was opened in them."""
+    rows = [*dict.fromkeys(pair.expected for pair in routing.confusions)][:most]
+    opened = {
+        name: None
+        for row in rows
+        for name, runs in zip(routing.table.opened, routing.table.rows[row], strict=True)
+        if runs
+    }
+    places = [place for place, name in enumerate(routing.table.opened) if name in opened]
     return RoutingTable(
         tuple(routing.table.opened[place] for place in places),
-        {
-            row: tuple(runs[place] for place in places)
-            for row, runs in routing.table.rows.items()
-            if row in chosen
-        },
+        {row: tuple(routing.table.rows[row][place] for place in places) for row in rows},
     )
+
+
+def wrong_table(routing: Routing, most_rows: int | None, most_columns: int) -> RoutingTable:
+    """The rows with something wrong: what was opened wrongly, the most frequent first.
+
+    What was right is the first column, and what there is no room for is the last.
+    """
+    rows = [*dict.fromkeys(pair.expected for pair in routing.confusions)][:most_rows]
+    runs = {(pair.expected, pair.opened): pair.runs for pair in routing.confusions}
+    often = Counter[str]()
+    for (row, name), number in runs.items():
+        often[name] += number if row in rows else 0
+    names = [name for name, number in often.most_common() if number]
+    others = names[most_columns:]
+    names = names[:most_columns]
+
+    def cells(row: str) -> tuple[int, ...]:
+        wrong = [runs.get((row, name), 0) for name in names]
+        hidden = sum(runs.get((row, name), 0) for name in others)
+        right = sum(routing.table.rows[row]) - sum(wrong) - hidden
+        return (right, *wrong, *((hidden,) if others else ()))
+
+    columns = ("right", *names, *((f"{len(others):,} others",) if others else ()))
+    return RoutingTable(columns, {row: cells(row) for row in rows})
 
 
 def wrong_cells(routing: Routing) -> Set[tuple[str, str]]:

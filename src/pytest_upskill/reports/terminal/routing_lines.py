@@ -1,18 +1,21 @@
 """The routing of a catalogue on a terminal: skills, what was confused, and sentences."""
 
+import sys
 from collections.abc import Sequence
 from typing import Final
 
-from ..._util.texts import harmless, one_line
-from ...results.routing import Routing
-from ..routing_tables import LEGEND, confused_table, facts_of, skill_table, wrong_cells
+from ..._util.texts import harmless
+from ...results.routing import Routing, RoutingTable
+from ..routing_tables import LEGEND, facts_of, skill_table, wrong_table
 from .layout import TerminalLook, distinct_names, spaced, wrapped
 from .tables import Cell, Column, Table
 
 _MOST_ROWS: Final = 12  # with -v all
+_MOST_COLUMNS: Final = 12
 _NAMES: Final = (48, 40, 32, 24, 18)  # lengths, of which the first that fits is taken
+_LONGEST_ROW: Final = 24
 _LONGEST_COLUMN: Final = 16
-_EXPECTED: Final = "expected"
+_NONE: Final = Cell(".", {"light": True})
 
 
 def routing_lines(routings: Sequence[Routing], look: TerminalLook) -> list[str]:
@@ -54,35 +57,33 @@ def _skills(headers: Sequence[str], rows: Sequence[Sequence[str]], look: Termina
 
 
 def _confusions(routing: Routing, look: TerminalLook, most: int | None) -> list[list[str]]:
-    """What should be opened × what was, where something is wrong; split if it is too wide."""
-    table = confused_table(routing, most)
-    if not table.rows:
+    """What should be opened × what was, where that was wrong, with as many columns as fit."""
+    if not routing.confusions:
         return []
-    wrong, cut = wrong_cells(routing), look.marks.cut
-    rows = distinct_names([*table.rows], _NAMES[-2], cut)
-    names = distinct_names(table.opened, _LONGEST_COLUMN, cut)
-    columns = [Column(_EXPECTED), *(Column(names[name], right=True) for name in table.opened)]
+    hidden = len({pair.expected for pair in routing.confusions}) - (most or sys.maxsize)
+    more = f" ({hidden:,} more rows: -v shows them)" if hidden > 0 else ""
+    title = f"Trials, by what should be opened and what was{more}"
+    for number in range(_MOST_COLUMNS, 0, -1):
+        table = _matrix(wrong_table(routing, most, number), look)
+        if table.width <= look.width:
+            break
+    return [sentences([title], look), table.lines(look)]
+
+
+def _matrix(contents: RoutingTable, look: TerminalLook) -> Table:
+    cut = look.marks.cut
+    rows = distinct_names([*contents.rows], _LONGEST_ROW, cut)
+    names = distinct_names(contents.opened, _LONGEST_COLUMN, cut)
+    columns = [Column("expected"), *(Column(names[name], right=True) for name in contents.opened)]
     cells = [
-        [
-            Cell(rows[row]),
-            *(
-                Cell(f"{number:,}" if number else ".", _style(number, (row, name) in wrong))
-                for name, number in zip(table.opened, runs, strict=True)
-            ),
-        ]
-        for row, runs in table.rows.items()
+        [Cell(rows[row]), *(_cell(number, place > 0) for place, number in enumerate(runs))]
+        for row, runs in contents.rows.items()
     ]
-    hidden = len({pair.expected for pair in routing.confusions}) - len(table.rows)
-    more = f"; {hidden:,} more with -v" if hidden > 0 else ""
-    title = f"Trials by what was opened, of queries where that was wrong{more}"
-    blocks = [part.lines(look) for part in Table(columns, cells).split(look.width)]
-    return [sentences([one_line(title, None)], look), *blocks]
+    return Table(columns, cells)
 
 
-def _style(number: int, is_wrong: bool) -> dict[str, bool]:
-    if not number:
-        return {"light": True}
-    return {"red": True, "bold": True} if is_wrong else {"green": True}
+def _cell(number: int, is_wrong: bool) -> Cell:
+    return Cell(f"{number:,}", {"red": True} if is_wrong else {"green": True}) if number else _NONE
 
 
 def sentences(lines: Sequence[str], look: TerminalLook) -> list[str]:

@@ -1,7 +1,7 @@
 // Which skill each query opens: Routings({ address }), of run.routings and data.routings. In the
 // address, `route` is the row whose queries are shown: that of a skill, or of the table.
 
-const MOST_COLUMNS = 16; // of the table, before what is right is left out
+const MOST_SKILLS = 16; // shown before those with nothing wrong are folded, also in the table
 
 function Routings({ address }) {
   return html`${run.routings.map((routing, number) => html`<${RoutingView} key=${number} routing=${routing}
@@ -13,8 +13,11 @@ function RoutingView({ routing, number, about, address }) {
   const idOf = (kind, name) => `${number}.${kind}.${name}`;
   const chosen = address.get("route");
   const linkTo = (kind, name) => href({ route: chosen === idOf(kind, name) ? null : idOf(kind, name) });
-  const texts = new Map(about.skills.rows.map(([name], index) => [name, textsOf(about.skills)[index]]));
-  const rows = routing.by_skill.map((skill) => ({ ...skill, texts: texts.get(skill.name) ?? {} }));
+  const bySkill = new Map(routing.by_skill.map((each) => [each.name, each]));
+  const rows = textsOf(about.skills).map((texts) => ({ ...bySkill.get(texts.skill), texts }));
+  const wrong = rows.filter(({ recall, precision }) => recall?.rate < 1 || precision?.rate < 1);
+  const [all, showAll] = useState(rows.length <= MOST_SKILLS);
+  const shown = all ? rows : wrong;
   const label = `${about.title}: ${labelOf(routing)}`;
   const skill = rows.find((row) => chosen === idOf("skill", row.name));
   const row = Object.keys(routing.table.rows).find((name) => chosen === idOf("row", name));
@@ -24,8 +27,12 @@ function RoutingView({ routing, number, about, address }) {
     <p class="facts"><span>${about.facts}</span><span>${routing.source}</span></p>
     <div class="selected"><p><b>${last}.</b></p>
       ${others.length ? html`<ul>${others.reverse().map((line) => html`<li key=${line}>${line}.</li>`)}</ul>` : null}</div>
-    <${Table} label=${`Skills: ${label}`} rows=${rows} columns=${skillColumns(rows, (name) => linkTo("skill", name))}
+    ${tests.length ? null : data.problems.map((line) => html`<p key=${line} class="problem">${line}</p>`)}
+    <${Table} label=${`Skills: ${label}`} rows=${shown} columns=${skillColumns(rows, (name) => linkTo("skill", name))}
       keyOf=${(each) => each.name} hrefOf=${(each) => linkTo("skill", each.name)} current=${skill?.name ?? null} />
+    ${shown.length < rows.length ? html`<p class="folded"><button type="button" class="plain"
+      onClick=${() => showAll(true)}>${counted(rows.length - shown.length, "more skill")}</button>
+      ${" "}with nothing wrong</p>` : null}
     ${skill ? html`<${RoutedQueries} title=${skill.name} words="queries that should open it, or did"
       queries=${ofSkill(skill)} />` : null}
     <p class="note">${about.legend}.</p>
@@ -47,7 +54,7 @@ function skillColumns(rows, linkOf) {
         low=${recall.interval.low} high=${recall.interval.high} />` : null) },
     share("recall"), share("precision"),
     rows.some((row) => row.texts["opened instead"]) && { id: "instead", title: "opened instead", kind: "reason wide",
-      cell: (row) => html`<span class="clamp">${row.texts["opened instead"] ?? ""}</span>` },
+      cell: (row) => html`<span class="clamp">${Object.keys(row.instead).length ? row.texts["opened instead"] : ""}</span>` },
   ].filter(Boolean);
 }
 
@@ -55,7 +62,7 @@ function skillColumns(rows, linkOf) {
 function Confusions({ routing, about, label, chosen, linkTo }) {
   const { opened, rows } = routing.table;
   const wrong = new Set(about.wrong.map((pair) => JSON.stringify(pair)));
-  const [all, showAll] = useState(opened.length <= MOST_COLUMNS);
+  const [all, showAll] = useState(opened.length <= MOST_SKILLS);
   const part = all ? routing.table : about.confused;
   const hidden = Object.keys(rows).length - Object.keys(part.rows).length;
   return html`<h3>Trials, by what should be opened and what was</h3>
@@ -85,13 +92,16 @@ function RoutedQueries({ title, words, queries }) {
     { id: "query", title: "query", kind: "name query", cell: (query) => html`
       <span class="case-name" title=${query.query}>${oneLine(query.query)}</span>
       <small>${query.place}</small>` },
-    { id: "row", title: "expected", kind: "reason", cell: (query) => query.row },
-    { id: "opened", title: "opened", kind: "reason", cell: (query) => html`<span class="clamp"
+    { id: "row", title: "expected", kind: "model", cell: (query) => query.row },
+    { id: "opened", title: "opened", kind: "evidence", cell: (query) => html`<span class="clamp"
       title=${query.errors.join("\n")}>${openedWords(query)}</span>` },
   ];
-  return html`<div class="selected queries" role="region" aria-label=${`Queries: ${title}`}>
+  const place = useRef(null);
+  useLayoutEffect(() => place.current.scrollIntoView({ block: "nearest" }), [title]);
+  const rows = [...queries].sort((a, b) => (a.outcome === "right") - (b.outcome === "right"));
+  return html`<div ref=${place} class="selected queries" role="region" aria-label=${`Queries: ${title}`}>
     <p><b>${title}</b> <small>${words}</small></p>
-    <${Table} label=${`Queries: ${title}`} rows=${queries} columns=${columns} keyOf=${(query) => query.query} /></div>`;
+    <${Table} label=${`Queries: ${title}`} rows=${rows} columns=${columns} keyOf=${(query) => query.query} /></div>`;
 }
 
 function openedWords({ opened, unopened, also, errors }) {
