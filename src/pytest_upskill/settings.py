@@ -81,7 +81,13 @@ class CommonSettings:
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
         at("matrix", "--agent", default=("loop",)),
-        at("ablate route", "--agent"),
+        at("ablate", "--agent"),
+        at(
+            "route",
+            "--agent",
+            help="who is asked: chat, one completion that chooses a skill; loop, an agent with "
+            "tools in a sandbox; or a real agent: claude, codex, opencode and others",
+        ),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
         default=("chat",),
@@ -240,7 +246,7 @@ class Settings(CommonSettings):
         "use the cases of another file",
         "--skill-tests",
         at(_AS_UPSKILL, "-t --tests"),
-        at("route", "-t --tests", help="use the queries of this file, not of evals/routes.json"),
+        at("route", "-t --tests", help="use the queries of another file"),
     )
     baseline: bool = setting(
         OFF_SWITCH,

@@ -22,17 +22,19 @@ def skill_table(routing: Routing, most: int | None = None) -> StudyTable:
     if most is not None and len(every) > most:
         rows = [row for row in every if _is_wrong(row)][:most]
     hidden = every[len(rows) :]
-    counts = {
-        "wrong": sum(map(_is_wrong, hidden)),
-        "right": sum(not _is_wrong(row) and row.queries > 0 for row in hidden),
-        "without a query": sum(not _is_wrong(row) and not row.queries for row in hidden),
-    }
-    words = ", ".join(f"{number:,} {word}" for word, number in counts.items() if number)
+    counts = Counter(map(_word, hidden))
+    words = ", ".join(f"{number:,} {word}" for word, number in counts.items())
     headers = ("skill", "right", "recall", "precision", "opened instead")
     if not rows:
         return StudyTable((), (), folded=f"{len(hidden):,} skills: {words}")
     folded = f"{len(hidden):,} more: {words}" if hidden else ""
     return StudyTable.of(headers, [_row(row) for row in rows], folded=folded)
+
+
+def _word(row: SkillRouting) -> str:
+    if _is_wrong(row):
+        return "wrong"
+    return "right" if row.recall else "without a result" if row.queries else "without a query"
 
 
 def _is_wrong(row: SkillRouting) -> bool:

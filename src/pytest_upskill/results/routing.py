@@ -279,11 +279,8 @@ class Routing(WithSubject):
     def sentence(self) -> str:
         """``41 of 50 queries are routed right: recall 82% (69% to 90%), …``."""
         right, all_queries = self.outcomes.get("right", 0), counted(len(self.queries), "query")
-        wrong = [
-            f"{number:,} {word}"
-            for word in (*_WRONG, "error")
-            if (number := self.outcomes.get(word, 0))
-        ]
+        wrong = [f"{n:,} {word}" for word in _WRONG if (n := self.outcomes.get(word, 0))]
+        wrong += [f"{n:,} without a result" for n in [self.outcomes.get("error", 0)] if n]
         verb = "is" if len(self.queries) == 1 else "are"
         counts = f"{right:,} of {all_queries} {verb} routed right{_in_brackets(wrong)}"
         shares = {

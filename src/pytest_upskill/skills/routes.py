@@ -14,11 +14,12 @@ from .._util.json_forms import Location, parse_limited
 from .._util.texts import as_read, counted, first_few, guess, one_line, slug
 from ..errors import CasesError, InputError, shown
 from .case import OPENS, STAYS_CLOSED, Case
-from .case_loading import MAX_CASES_BYTES, lines_of, read_cases_json
 from .loaded_cases import numbered
 from .named_skill import named_once
 from .skill import Skill, fields_of
-from .trigger_loading import ACTIVATED, load_triggers
+from .suites.json_files import MAX_CASES_BYTES, lines_of, read_cases_json
+from .suites.reading import read_suites
+from .suites.triggers import ACTIVATED
 
 ROUTES_NAME: Final = "evals/routes.json"
 EXAMPLE: Final = """\
@@ -121,22 +122,27 @@ def load_routes(file: Path, catalogue: Catalogue) -> LoadedRoutes:
 
 
 def routes_of_skills(catalogue: Catalogue) -> LoadedRoutes:
-    """The routes that follow from the triggers of the skills; CasesError if one is broken."""
-    routes, skills = _Routes(merge=True), 0
+    """The routes that follow from the skills' own triggers, and from cases that name a skill.
+
+    CasesError if a trigger is broken.
+    """
+    routes, reader, used = _Routes(merge=True), _Reader(catalogue), set[str]()
     for skill in catalogue.skills:
-        before = len(routes.by_query)
-        for loaded in load_triggers(skill.file.parent):
-            for case in loaded.require_all():
-                place = f"{shown(loaded.file)}:{case.line}"
-                expected, unwanted = (
-                    ((skill.name,), ()) if case.should_open else ((), (skill.name,))
-                )
-                routes.add(case, expected, unwanted, place)
-        skills += len(routes.by_query) > before
-    return LoadedRoutes(routes.all(), f"triggers of {counted(skills, 'skill')}")
+        suites = read_suites(skill.file.parent)
+        for of_file in (*(suites.cases.files if suites.cases else ()), *suites.triggers):
+            if broken := [case for case in of_file.broken if case.is_trigger]:
+                raise broken[0].error
+            for case in of_file.cases:
+                for expected, unwanted in reader.expectations(case, skill.name):
+                    place = f"{shown(of_file.file)}:{case.line}"
+                    routes.add(case, expected, unwanted, place)
+                    used.add(skill.name)
+    source = f"triggers of {counted(len(used), 'skill')}"
+    return LoadedRoutes(routes.all(), source, tuple(reader.notes))
 
 
-Expectation = tuple[str, tuple[str, ...], tuple[str, ...]]  # a query, skills that are right, wrong
+Names = tuple[str, ...]
+Expectation = tuple[str, Names, Names]  # a query, skills that are right, and that are wrong
 
 
 class _Problems(Exception):
@@ -214,6 +220,15 @@ class _Reader:
             return None
         return str(query), tuple(routable), () if says_which else tuple(unwanted)
 
+    def expectations(self, case: Case, own: str) -> Iterator[tuple[Names, Names]]:
+        """What a trigger of a skill, or a case that says so, should open, and should not."""
+        if case.is_trigger:
+            yield ((own,), ()) if case.should_open else ((), (own,))
+            return
+        for group in _skill_groups(case.expected):
+            if isinstance(opens := group.get(ACTIVATED), bool):
+                yield ((own,), ()) if opens else ((), (own,))
+
     def _names(
         self, written: Mapping[str, Any], keys: Sequence[str], problems: list[str]
     ) -> list[str]:
@@ -241,12 +256,19 @@ class _Reader:
             yield f"Left out: {queries} for skills that no model can open ({names})"
 
 
+def _skill_groups(expected: Any) -> Iterator[Mapping[str, Any]]:
+    """The groups of checks that only answers with the skill must pass."""
+    for group in expected if isinstance(expected, list) else [expected]:
+        inside = group.get("with_skill") if isinstance(group, dict) else None
+        yield from (each for each in (inside if isinstance(inside, list) else [inside]) if each)
+
+
 # Files.
 
 
 def _entries(file: Path) -> list[tuple[int, Any]]:
     """The entries of a JSON file, with their lines: a list, or an object that has one."""
-    text, data = read_cases_json(file, MAX_CASES_BYTES, _HOW_TO_WRITE)
+    text, data = read_cases_json(file, _HOW_TO_WRITE)
     root: Location = ()
     if isinstance(data, dict):
         root = next(((key,) for key in _LISTS if isinstance(data.get(key), list)), ())
