@@ -59,6 +59,7 @@ _PAGES: Final = {
     "install": "skills.md#install-skills",
     "list": "commands.md#list",
     "matrix": "studies.md#what-skills-do-to-each-other",
+    "route": "studies.md#which-skill-a-query-opens",
     "eval": "commands.md#eval-and-benchmark",
     "benchmark": "commands.md#eval-and-benchmark",
     "runs": "compare.md#results-over-time",

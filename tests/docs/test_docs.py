@@ -14,9 +14,13 @@ from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
+from pytest_upskill.skills.routes import EXAMPLE as ROUTES
+from pytest_upskill.skills.routes import Catalogue, load_routes
+from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.reading import load_cases
 from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from support.documentation import PAGES, ROOT, blocks, without_blocks
+from support.kit import write_skill
 
 
 def test_the_costs_of_many_trials_are_those_that_were_computed(
@@ -45,6 +49,11 @@ def test_json_examples_load(tmp_path: Path) -> None:
             set_file.parent.mkdir(exist_ok=True)
             set_file.write_text(text)
             assert len(all_triggers(load_triggers(tmp_path, set_file))) == 2
+        elif '"expected_skill"' in text and page == "studies.md":
+            assert text.strip() == ROUTES
+            folders = [write_skill(tmp_path / name, []) for name in ("docx", "pdf")]
+            catalogue = Catalogue.of(load_skill(folder / "SKILL.md") for folder in folders)
+            assert len(load_routes(file, catalogue).routes) == 3
         else:
             assert load_cases(file).require_all()
         seen += 1

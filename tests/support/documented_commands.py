@@ -117,6 +117,16 @@ def run_matrix(place: Place, words: list[str]) -> None:
     assert "docs-writer" in shown
 
 
+def run_route(place: Place, words: list[str]) -> None:
+    write_neighbours(place.empty, 1)
+    routes = [{"query": "Fill in form 1.", "expected_skill": "pdf"}]
+    file = place.empty / "skills/evals/routes.json"
+    file.parent.mkdir(exist_ok=True)
+    file.write_text(json.dumps(routes), encoding="utf-8")
+    shown = run_with_servers(place.shell, place.empty, [*words, "--yes"])
+    assert "Which skill each query opens" in shown
+
+
 def run_lint(place: Place, words: list[str]) -> None:
     json_wanted = "json" in words or "--json" in words
     assert ('"few-cases"' if json_wanted else "0 errors") in place.output(words)
@@ -334,6 +344,7 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "matrix": run_matrix,
     "models": list_models,
     "report": run_report,
+    "route": run_route,
     "runs": run_runs,
     "schema": write_schema,
     "try": run_try,

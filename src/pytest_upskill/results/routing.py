@@ -381,7 +381,7 @@ def _confused(pair: Confusion) -> str:
     expected, opened = (one_line(name, _LONGEST_NAME) for name in (pair.expected, pair.opened))
     trials = counted(pair.runs, "trial")
     if pair.outcome == "missed":
-        what = f"no skill is opened in {trials} for {expected}"
+        what = f"No skill is opened in {trials} for {expected}"
     elif pair.outcome == "wrong skill":
         what = f"{opened} is opened in {trials} in place of {expected}"
     else:
