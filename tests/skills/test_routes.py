@@ -152,7 +152,7 @@ def test_triggers_of_skills_are_put_together(tmp_path: Path, catalogue: Catalogu
 def test_cases_that_say_which_skill_they_need_are_routes_too(
     tmp_path: Path, catalogue: Catalogue
 ) -> None:
-    cases = [
+    cases: list[dict[str, Any]] = [
         {
             "input": "Fill in",
             "expected": {"contains": "x", "with_skill": {"skill_activated": True}},

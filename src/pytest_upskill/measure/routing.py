@@ -77,7 +77,9 @@ class Router:
 def arm_of(catalogue: Catalogue) -> Arm:
     """All skills of a catalogue installed, without the files of their cases."""
     copies = [
-        SkillCopy.of(skill.name, skill.file.parent, None, files_of_cases(skill, own_cases(skill.file.parent)))
+        SkillCopy.of(
+            skill.name, skill.file.parent, None, files_of_cases(skill, own_cases(skill.file.parent))
+        )
         for skill in catalogue.skills
     ]
     return Arm(SKILL, skills=tuple(copies), tested=catalogue.names)
