@@ -24,7 +24,8 @@ from .mcp import StandIn
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
-from .staging import plugin_folder
+from .skill_content import invoked_skill, skill_content
+from .staging import InstalledSkill, plugin_folder
 from .user_turns import UserTurns
 
 _UNLIMITED: Final = 7 * 86_400.0  # seconds; the time limit of the trial ends the program
@@ -49,6 +50,7 @@ class AgentJob:
     has_user: bool = False  # who may answer it: its session has to be kept
     answer: str = ""  # of the user; the session goes on with it, in place of the prompt
     plugin: str = ""  # the folder of a plugin that is under test
+    command: bool = False  # the prompt is a command of the agent's, by which a skill is invoked
 
     @property
     def mcp_servers(self) -> dict[str, Any]:
@@ -119,7 +121,9 @@ class CommandAgent(Agent):
             listener = await sandbox.listen(0)
             trial = (recorder.question, spec, call, listener, recorder.skills)
             async with self._gateway.endpoint(*trial) as endpoint:
+                prompt, command = self._prompt(recorder, sandbox)
                 job = self._job(recorder.question, spec, endpoint, sandbox)
+                job = replace(job, prompt=prompt, command=command)
                 launch = self.launch(job)
                 for path, text in launch.files.items():
                     await sandbox.write(f"{HOME}/{path}", text.encode())
@@ -143,6 +147,26 @@ class CommandAgent(Agent):
     def server_name(self, server: McpServer) -> str:
         """What it is to call an MCP server."""
         return allowed(server.name)
+
+    def command(self, skill: InstalledSkill, arguments: str) -> str:  # noqa: ARG002
+        """What a user types to invoke a skill; empty if the agent has no such way."""
+        return ""
+
+    def _prompt(self, recorder: Recorder, sandbox: Sandbox) -> tuple[str, bool]:
+        """What the agent is told, and whether it is a command of its own.
+
+        An agent without commands gets the text of the skill that the user invokes. So does any if
+        something comes before: a command has to be first.
+        """
+        question, skill = recorder.question, invoked_skill(recorder.question, recorder.skills)
+        if not (skill and question.task and question.task.invoke):
+            return prompt_of(question), False
+        invoke = question.task.invoke
+        is_alone = not question.system and len(question.messages) == 1
+        command = self.command(skill, invoke.arguments) if is_alone else ""
+        text = command or skill_content(skill, sandbox, invoke)
+        invoked = replace(question, messages=(*question.messages[:-1], ("user", text)))
+        return prompt_of(invoked), bool(command)
 
     def _job(
         self, question: Question, spec: ModelSpec, endpoint: Endpoint, sandbox: Sandbox

@@ -17,6 +17,7 @@ from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .mcp import LoopServers
 from .recorder import Recorder
 from .sandboxes.sandbox import Sandbox
+from .skill_content import invoked_skill, skill_content
 from .staging import InstalledSkill
 from .user_turns import UserTurns
 
@@ -55,7 +56,8 @@ class LoopAgent(Agent):
         recorder: Recorder,
         spec: ModelSpec,  # noqa: ARG002
     ) -> Answer:
-        question, skills = recorder.question, recorder.skills
+        question = recorder.question
+        skills = [skill for skill in recorder.skills if not skill.users_only]
         servers = LoopServers(question.task.mcp if question.task else (), sandbox)
         tools = (*tools_for(skills), *servers.tools)
         listed = skill_list(skills, sandbox)
@@ -63,6 +65,9 @@ class LoopAgent(Agent):
         base = SYSTEM_WITH_USER if has_user else SYSTEM
         system = "\n\n".join(filter(None, [base, question.system, listed]))
         ask = replace(question, system=system, tools=tools, task=None)
+        if question.task and (invoked := invoked_skill(question, recorder.skills)):
+            content = skill_content(invoked, sandbox, question.task.invoke)
+            ask = replace(ask, messages=(*ask.messages[:-1], ("user", content)))
         recorder.offer.add_tools(tools)
         recorder.system(ask.system)
         for role, text in ask.messages:

@@ -3,16 +3,15 @@
 import json
 import signal
 from collections.abc import Awaitable, Callable, Sequence
-from html import escape
 from typing import Any, Final
 
 from .._util.files import reason_of
 from .._util.texts import counted
-from ..skills.folder import SKILL_NAMES
 from ..trials.transcript import Tool, ToolCall, ToolResult
 from ..trials.written_calls import is_called
 from .mcp import LoopServers
 from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
+from .skill_content import MOST_LISTED, skill_content
 from .staging import InstalledSkill
 
 # Characters of a result, of all results of a turn, and of a trial, after which each result is cut:
@@ -26,7 +25,6 @@ LONGEST_SKILL: Final = 200_000
 DEFAULT_TIMEOUT: Final = 120
 LONGEST_TIMEOUT: Final = 600
 MOST_LINES: Final = 2_000
-MOST_LISTED: Final = 500
 MOST_BYTES: Final = 2_000_000  # of a file
 
 _TEXT: Final = {"type": "string"}
@@ -235,22 +233,6 @@ def _listed(entry: TreeEntry) -> str:
         return f"{entry.path}/"
     target = f"-> {entry.link}" if entry.link is not None else f"({entry.size:,})"
     return f"{entry.path} {target}"
-
-
-def skill_content(skill: InstalledSkill, sandbox: Sandbox) -> str:
-    """An opened skill in the form of agentskills.io's guide for clients."""
-    files = [path for path in skill.files if path not in SKILL_NAMES]
-    lines = [f"  <file>{escape(path, quote=False)}</file>" for path in files[:MOST_LISTED]]
-    if len(files) > MOST_LISTED:
-        lines.append(f"  [… {len(files) - MOST_LISTED:,} more …]")
-    parts = [
-        f'<skill_content name="{escape(skill.name)}">\n{skill.body.strip()}\n',
-        f"Skill directory: {sandbox.path(skill.inside)}\n"
-        "Paths in the skill are relative to this directory.",
-    ]
-    if lines:
-        parts.append("\n".join(["\n<skill_resources>", *lines, "</skill_resources>"]))
-    return "\n".join([*parts, "</skill_content>"])
 
 
 def cut(text: str, longest: int, missing: int = 0) -> str:

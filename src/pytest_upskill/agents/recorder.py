@@ -11,6 +11,7 @@ from ..trials.answer import Answer, Usage, UserCalls, total_usage
 from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
+    NOT_INVOKED,
     UNTOLD,
     Activity,
     ListedSkill,
@@ -22,8 +23,9 @@ from ..trials.transcript import (
 )
 from ..trials.trial import Question
 from ..trials.written_calls import Offer, writes_call
+from .skill_content import invoked_skill
 from .skill_listing import names_in, sent_in
-from .skill_use import SkillUse
+from .skill_use import SkillUse, is_in
 from .staging import InstalledSkill
 
 LONGEST_TURN: Final = 32_000  # characters of a turn that are kept
@@ -102,7 +104,7 @@ class Recorder:
 
     def reply(self, reply: Answer, seconds: float | None = None) -> None:
         """A reply of the model: thoughts, a text and calls."""
-        self._settle_listing()
+        self._settle_first_request()
         self.turns += 1
         self._usages.append(reply.usage)
         self.last = reply
@@ -198,15 +200,15 @@ class Recorder:
 
     @property
     def activity(self) -> Activity:
-        self._settle_listing()
+        self._settle_first_request()
         findings = list(self._findings)
         listed = tuple(
             ListedSkill(skill.name, self._sent[skill.name], skill.tested)
             for skill in self.skills
             if skill.name in self._sent
         )
-        if {skill.sent for skill in listed if skill.tested} == {"not listed"}:
-            findings.append(UNTOLD)
+        is_untold = {skill.sent for skill in listed if skill.tested} == {"not listed"}
+        findings += [UNTOLD] if is_untold else []
         if self._left_out:
             findings.append(f"{self._left_out:,} turns are not in the transcript: it is too long")
         use = self._skill_use
@@ -270,12 +272,20 @@ class Recorder:
                 self._first_texts.append(text)
         self._add(_TurnEntry(Turn(kind, text)))
 
-    def _settle_listing(self) -> None:
-        """Once the first request is complete: how it lists the skills."""
+    def _settle_first_request(self) -> None:
+        """Once it is complete: whether it has the skill that is invoked, and lists the others."""
         if self._first_texts and self.skills:
+            invoked = invoked_skill(self.question, self.skills)
+            if invoked and self.question.task and self.question.task.invoke:
+                filled = self.question.task.invoke.text(invoked.body)
+                if any(is_in(body, self._first_texts) for body in (invoked.body, filled)):
+                    self._skill_use.was_invoked(invoked.name)
+                else:
+                    self.add_finding(NOT_INVOKED)
             texts = [*self._first_texts, *self.offer.descriptions]
             prompts = (text for _, text in self.question.messages)
-            self._sent = sent_in(texts, self.skills, prompts)
+            skills = [skill for skill in self.skills if skill is not invoked]
+            self._sent = sent_in(texts, skills, prompts)
         self._first_texts = []
 
     def _note_names(self, text: str) -> None:

@@ -69,6 +69,13 @@ def _key(line: str) -> str:
     return _NOT_WORD.sub("", _START.sub("", line))[:_LONGEST_LINE]
 
 
+def is_in(body: str, texts: Iterable[str]) -> bool:
+    """Whether texts have most of the words of a body, line by line."""
+    forms = (form for text in texts for form in _plain_forms(text[:_LONGEST_SEEN]))
+    seen, keys = "\n".join(_NOT_WORD.sub("", form) for form in forms), keys_of(body)
+    return _letters(key for key in keys if key in seen) >= MOST * _letters(keys)
+
+
 class SkillUse:
     """Watches the texts that a model sees."""
 
@@ -138,6 +145,10 @@ class SkillUse:
             if lines & unique if unique else file.text and file.text in _without_spaces(text):
                 self._named_files.add(file.path)
         return lines
+
+    def was_invoked(self, name: str) -> None:
+        """The first request had the text of a skill since a user named it."""
+        self._opened_at[name] = 0
 
     def was_given(self, query: Iterable[str]) -> bool:
         """Whether the first request had the text of a tested skill, which then counts as opened.

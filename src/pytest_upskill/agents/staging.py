@@ -43,6 +43,7 @@ class InstalledSkill:
     skills_folder: str = SKILLS  # of its agent
     tested: bool = False  # a skill under test, not one that all arms have
     in_plugin: str | None = None  # its folder, if it is installed as part of a plugin
+    users_only: bool = False  # no model opens it by itself
 
     @property
     def inside(self) -> str:
@@ -177,8 +178,9 @@ def _copied(copy: SkillCopy, target: Path, files_of: FilesOf) -> InstalledSkill:
     if digest_of_copy(files) != copy.digest:
         raise NoAnswerError(f"the skill {copy.name} has changed since the run began")
     texts = {file.path: file.data for file in files}
-    description, body = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
-    skill = InstalledSkill(copy.name, description, body, tuple(texts), "")
+    summary = summary_of(next((texts[n] for n in SKILL_NAMES if n in texts), b""))
+    described = (copy.name, summary.description, summary.body)
+    skill = InstalledSkill(*described, tuple(texts), "", users_only=summary.users_only)
     host = target / PurePosixPath(skill.inside).name
     try:
         for file in files:

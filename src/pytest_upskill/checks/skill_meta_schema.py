@@ -208,7 +208,9 @@ def schema_of_cases(kinds: Mapping[str, CheckKind] = KINDS) -> dict[str, Any]:
         },
     }
     parts["CaseForm"]["properties"]["expected"] |= _EXPECTED
-    parts["CaseForm"]["required"] = ["input"]  # expected too, unless the defaults have it
+    # Also expected, unless the defaults have it.
+    parts["CaseForm"] |= {"anyOf": [{"required": ["input"]}, {"required": ["invoke"]}]}
+    del parts["CaseForm"]["required"]
     of_defaults = parts["DefaultsForm"]["properties"]["expected"]
     of_defaults |= {"anyOf": [_EXPECTED, {"type": "null"}]}
 

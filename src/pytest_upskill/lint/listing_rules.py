@@ -8,7 +8,7 @@ from .._util.texts import counted, one_line
 from ..errors import SkillError, shown
 from ..skills.folder import read_text
 from ..skills.frontmatter import parse
-from ..skills.skill import is_for_users_only, name_of, summary_of
+from ..skills.skill import name_of, summary_of
 from .finding import Finding
 
 # As Claude Code 2.1 does: a line for each skill, in one percent of a context of 200,000 tokens.
@@ -53,11 +53,11 @@ def _line_of(file: Path) -> _Line | None:
         text = read_text(file)
     except SkillError:
         return None
-    parsed = parse(text)
-    if is_for_users_only(parsed.fields):
+    parsed, summary = parse(text), summary_of(text.encode("utf-8", "replace"))
+    if summary.users_only:
         return None
     name, when = name_of(file), parsed.fields.get("when_to_use")
-    description, _ = summary_of(text.encode("utf-8", "replace"))
+    description = summary.description
     described = f"{description} - {when}" if isinstance(when, str) and when else description
     length = len(f"- {name}: ") + min(len(described.strip()), _LONGEST)
     return _Line(length, file, name, parsed.lines.get("description", 1))

@@ -227,7 +227,7 @@ def case_digest(case: Case, folder: Path | None = None) -> str:
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
     code = _code([case.expected], folder) if folder else ()
-    asked = [*turns, user_text(case), case.system or "", *of_workspace(case)]
+    asked = [*turns, user_text(case), case.system or "", *of_workspace(case), *(case.invoke or ())]
     return short_digest(*asked, expected, *code)
 
 

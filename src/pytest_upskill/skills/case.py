@@ -11,6 +11,7 @@ from pydantic import Base64Bytes
 from .._util.json_forms import Location
 from .._util.texts import digest
 from .case_forms import DEFAULT_ANSWERS, CaseForm, SandboxForm
+from .invocation import Invocation
 
 Role = Literal["user", "assistant"]
 
@@ -108,6 +109,7 @@ class Case:
     tags: tuple[str, ...] = ()
     group: str = ""  # the same for near-copies, which a lift counts as one case
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
+    invoke: Invocation | None = None  # what arms with the skill get in place of the question
     system: str | None = None
     skip: str | None = None  # the reason
     xfail: str | None = None  # the reason

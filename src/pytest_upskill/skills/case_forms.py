@@ -23,6 +23,7 @@ from pydantic import (
 from .._util.json_forms import Strict
 from .._util.texts import slug
 from ..settings import MOST_RUNS, MOST_TURNS
+from .invocation import Invocation
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
@@ -128,6 +129,14 @@ Input = Annotated[
     Annotated[Text, Tag("text")] | Annotated[Messages, Tag("messages")],
     either({str: "text", list: "messages"}, "must be a string or a list of messages"),
 ]
+
+
+def _invocation(value: str) -> str:
+    Invocation.of(value)
+    return value
+
+
+Invoke = Annotated[Text, AfterValidator(_invocation)]
 
 
 class FileOfSkill(Strict):
@@ -336,6 +345,11 @@ class CaseForm(SharedForm):
     input: Input = Field(
         description="The question, or a list of messages, user and assistant in turn, that ends "
         "with the question.",
+    )
+    invoke: Invoke | None = Field(
+        None,
+        description="The explicit use of the skill, '/name arguments': arms with the skill get it "
+        "in place of the input, which is the arguments if there is none.",
     )
     user: UserForm | None = Field(
         None,

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from .._util.texts import guess, named_fence, one_line, slug
 from ..errors import SkillError
@@ -140,10 +140,16 @@ def body_of(data: bytes) -> str:
     return parse(decoded(data, "replace")).body
 
 
-def summary_of(data: bytes) -> tuple[str, str]:
-    """The description and the body of a SKILL.md, even if there is something wrong with it."""
+class SkillSummary(NamedTuple):
+    description: str
+    body: str
+    users_only: bool = False  # whether no model may open it by itself
+
+
+def summary_of(data: bytes) -> SkillSummary:
+    """What an agent needs of a SKILL.md, even if there is something wrong with it."""
     parsed = parse(decoded(data, "replace"))
-    return _description(parsed), parsed.body
+    return SkillSummary(_description(parsed), parsed.body, is_for_users_only(parsed.fields))
 
 
 def is_valid_name(name: str) -> bool:

@@ -16,7 +16,7 @@ from .._util.files import read_file
 from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..skills.folder import SKILL_NAMES
-from ..skills.skill import summary_of
+from ..skills.skill import SkillSummary, summary_of
 from .answer import Answer, without_reasoning
 from .arm import Arm, SkillCopy
 from .transcript import Activity, Tool, ToolCall
@@ -146,20 +146,23 @@ class Choice:
 @lru_cache(maxsize=16)  # one for all queries of a skill
 def choice_of(arm: Arm) -> Choice:
     """What a model without an agent chooses from: the skills of an arm."""
-    listed = (Listed(skill.name, _description(skill)) for skill in arm.skills if not skill.plugin)
+    summaries = ((skill.name, _summary(skill)) for skill in arm.skills if not skill.plugin)
+    listed = (
+        Listed(name, summary.description) for name, summary in summaries if not summary.users_only
+    )
     return Choice(arm.tested, tuple(listed))
 
 
-def _description(skill: SkillCopy) -> str:
+def _summary(skill: SkillCopy) -> SkillSummary:
     """Empty if the skill can't be read, as an agent would not know it either."""
     if skill.text:
-        return summary_of(skill.text.encode())[0]
+        return summary_of(skill.text.encode())
     for name in SKILL_NAMES:
         try:
-            return summary_of(read_file(Path(skill.folder, name)))[0]
+            return summary_of(read_file(Path(skill.folder, name)))
         except OSError:
             continue
-    return ""
+    return SkillSummary("", "")
 
 
 def skill_list(skills: Sequence[Listed], intro: str = SKILLS_INTRO) -> str:

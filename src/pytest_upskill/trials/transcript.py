@@ -16,6 +16,8 @@ from .._util.texts import counted, one_line
 UNTOLD: Final = "its model was never told of the skill"
 # A finding of agents that open a skill without their model, in trials of triggers.
 GIVEN: Final = "the first request had the skill's text: the agent did not leave it to the model"
+# A finding of agents that did not take a user's command to use a skill.
+NOT_INVOKED: Final = "the first request had no text of the skill, though it was invoked"
 _LISTS: Final = ("opened", "read", "scripts", "findings")
 
 # How the list of skills in an agent's first request shows a skill to its model.

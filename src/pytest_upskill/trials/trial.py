@@ -12,6 +12,7 @@ from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import NO_NEEDS, Case, McpServer, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
+from ..skills.invocation import Invocation
 from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
 from .subject import CHAT, Subject, WithSubject, takes_plugins
@@ -45,6 +46,7 @@ class Task:
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
     confined: bool = True  # False: no sandbox, so it may see and do all that the user can
+    invoke: Invocation | None = None  # of a tested skill, in place of the question
     until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
@@ -71,6 +73,7 @@ class Task:
             *(server.digest for server in self.mcp),
             *(("user", repr(self.user)) if self.user else ()),
             *(() if self.timeout is None else (f"timeout {self.timeout}",)),
+            *(("invoked", *self.invoke) if self.invoke else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -276,12 +279,31 @@ def question_of(
         return _choice(case, model, arm, settings)
     if agent == CHAT:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
-        return Question(model, prompt(arm, case), turns, settings.answer_output(model), 1)
+        system = prompt(_with_arguments(arm, case), case)
+        return Question(model, system, turns, settings.answer_output(model), 1)
     turns = (*case.earlier, ("user", case.input))
     task = task_of(case, agent, arm, settings, version)
     login = agent if subject.label in settings.logins else ""
     texts = (model, case.system or "", turns)
     return Question(*texts, settings.agent_output, 1, task=task, login=login)
+
+
+def _invoked_in(case: Case, arm: Arm) -> Invocation | None:
+    """What is invoked in an arm: nothing in one without the skill."""
+    return case.invoke if case.invoke and case.invoke.skill in arm.tested else None
+
+
+def _with_arguments(arm: Arm, case: Case) -> Arm:
+    """An arm whose text has the arguments of a case that invokes the skill.
+
+    A plain completion has the text of the skill anyway, and asks what the baseline asks.
+    """
+    invoke = _invoked_in(case, arm)
+    if not invoke or arm.text is None:
+        return arm
+    if len(arm.tested) > 1:
+        return replace(arm, text=f"{arm.text}\n\n/{invoke.skill} {invoke.arguments}".rstrip())
+    return replace(arm, text=invoke.text(arm.text, case.input))
 
 
 def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question:
@@ -316,7 +338,7 @@ def sample_of(case: Case) -> str:
     White space, letter case and characters that nobody sees make no other question.
     """
     texts = [text for message in case.earlier for text in message]
-    texts += [user_text(case), case.system or ""]
+    texts += [user_text(case), case.system or "", *(case.invoke or ())]
     texts += [*case.user.facts, *case.user.replies] if case.user else []
     return sample_of_texts(texts, of_workspace(case))
 
@@ -357,6 +379,7 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         else case.max_turns or settings.max_turns,
         settings.image or "",
         settings.sandbox != "none",
+        invoke=_invoked_in(case, arm),
         until_opened=case.is_trigger,
         mcp=case.mcp,
         user=user_of(case, settings),

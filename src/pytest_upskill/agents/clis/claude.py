@@ -8,6 +8,7 @@ from ...trials.mcp_names import name_in_plugin
 from ..command_agent import AgentJob, CommandAgent, Launch
 from ..logins import CLAUDE
 from ..sandboxes.sandbox import HOME
+from ..staging import InstalledSkill
 
 # Bundled skills that remain when the others are switched off.
 _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}
@@ -64,6 +65,10 @@ class ClaudeCode(CommandAgent):
         if job.mcp:
             arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
-        # A slash at the very start would make a command of it.
-        prompt = f" {job.text}" if job.text.startswith("/") else job.text
+        # A slash at the very start makes a command of it.
+        is_command = job.command and not job.answer
+        prompt = f" {job.text}" if job.text.startswith("/") and not is_command else job.text
         return Launch(arguments, env, files, prompt.encode())
+
+    def command(self, skill: InstalledSkill, arguments: str) -> str:
+        return f"/{skill.name} {arguments}".strip()

@@ -5,6 +5,7 @@ from typing import Final
 
 from ..command_agent import AgentJob, CommandAgent, Launch
 from ..logins import CODEX
+from ..staging import InstalledSkill
 
 _CONFIG: Final = """\
 model = {model}
@@ -70,3 +71,6 @@ class Codex(CommandAgent):
             {".codex/config.toml": config},
             stdin=job.text.encode(),
         )
+
+    def command(self, skill: InstalledSkill, arguments: str) -> str:
+        return f"${skill.name} {arguments}".strip()

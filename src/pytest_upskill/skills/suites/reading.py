@@ -12,6 +12,7 @@ from ..case import Case
 from ..folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..loaded_cases import LoadedCases
 from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
+from .invoking import Invocable
 from .json_files import Unknown, ignored_keys, lines_of, usable_id
 from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
 from .skill_checks import OwnSkill
@@ -76,6 +77,14 @@ def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) 
     is asked first, and what it returns stands for all files of cases; triggers in files of their
     own are read, too.
     """
+    suites, invocable = _read(folder, path, ask), Invocable.in_folder(folder)
+    cases = suites.cases
+    if cases:
+        cases = replace(cases, files=tuple(map(invocable.applied_to, cases.files)))
+    return replace(suites, cases=cases, triggers=tuple(map(invocable.applied_to, suites.triggers)))
+
+
+def _read(folder: Path, path: Path | None, ask: Ask | None) -> Suites:
     if ask and (suite := ask(path or folder)):
         read = {suite.path, *(of_file.file for of_file in suite.files)}
         triggers = load_triggers(folder, taken=list(suite.ids), files=trigger_files(folder))

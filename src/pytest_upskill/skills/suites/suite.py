@@ -1,6 +1,7 @@
 """A suite: cases translated from any form into those of skill_meta.json, then into values."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from itertools import chain
 from pathlib import Path
@@ -13,10 +14,12 @@ from ...errors import CasesError, NoCasesError
 from ..case import Case, CaseUser, Role, SandboxNeeds
 from ..case_files import CaseFiles
 from ..case_forms import CaseForm, is_good_id
+from ..invocation import Invocation
 from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbered
 
 EVALS: Final = "evals"  # the folder of a skill's evals
 _NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
+_NO_INPUT: Final = "missing; the baseline has no skill, so say what it is asked instead"
 _NO_REASON: Final = "no reason given"
 _CASE: Final = TypeAdapter(CaseForm)
 
@@ -124,7 +127,7 @@ def read_cases(
         try:
             if isinstance(item.case, FormError):
                 raise item.case
-            form: CaseForm = read_form(_CASE, dict(item.case), item.place)
+            form: CaseForm = read_form(_CASE, _with_input(item), item.place)
             if (form.output_file or form.validator_config) and not form.validator:
                 warnings = warnings or [(item.line, _NO_VALIDATOR)]
             cases.append(_case(item, form, files, foreign=foreign))
@@ -151,6 +154,18 @@ def read_cases(
     return replace(LoadedCases.of(file, cases, bad, warnings), written=ours)
 
 
+def _with_input(written: Written) -> dict[str, Any]:
+    """A case that is invoked with arguments needs no other input for arms without the skill."""
+    assert not isinstance(written.case, FormError)
+    case = dict(written.case)
+    if isinstance(invoke := case.get("invoke"), str) and "input" not in case:
+        with suppress(ValueError):  # reported with its form
+            case["input"] = Invocation.of(invoke).arguments
+            if not case["input"]:
+                raise FormError([((*written.place, "input"), _NO_INPUT)])
+    return case
+
+
 def _id_of(written: Written) -> str | None:
     """The id of a case whose other keys may be wrong."""
     value = None if isinstance(written.case, FormError) else written.case.get("id")
@@ -172,6 +187,7 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
         tags=tuple(form.tags),
         group=form.group or "",
         earlier=tuple(turns[:-1]),
+        invoke=Invocation.of(form.invoke) if form.invoke else None,
         system=form.system,
         skip=_reason(form.skip),
         xfail=_reason(form.xfail),

@@ -1,0 +1,76 @@
+"""Cases that invoke a skill by its name, and those of skills that no model opens by itself."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Final
+
+from ..._util.texts import first_few, guess, one_line
+from ...errors import SkillError
+from ..case import Case
+from ..folder import is_skill, skill_file
+from ..invocation import Invocation
+from ..loaded_cases import BrokenCase, LoadedCases, broken_case
+from ..search import find_skills
+from ..skill import USERS_ONLY, fields_of, is_for_users_only, name_of
+
+_NEVER_OPENED: Final = (
+    f"should trigger, but no agent opens the skill by itself: SKILL.md says {USERS_ONLY}"
+)
+_CLOSED_ANYWAY: Final = f"no agent opens the skill by itself: SKILL.md says {USERS_ONLY}"
+
+
+@dataclass(frozen=True)
+class Invocable:
+    """The skills that cases may invoke: one, or those of a bundle."""
+
+    names: tuple[str, ...]
+    users_only: bool = False  # the only one, which no model opens by itself
+
+    @classmethod
+    def in_folder(cls, folder: Path) -> "Invocable":
+        """Of the skill or bundle in a folder; none if it has no skills yet."""
+        try:
+            if is_skill(folder):
+                file = skill_file(folder)
+                return cls((name_of(file),), is_for_users_only(fields_of(file)))
+            return cls(tuple(map(name_of, find_skills(folder).files)))
+        except SkillError:  # reported with the skill
+            return cls(())
+
+    def applied_to(self, loaded: LoadedCases[Case]) -> LoadedCases[Case]:
+        """The cases of a file, with how they invoke a skill, or why they can't."""
+        if not self.names or not (self.users_only or any(case.invoke for case in loaded.cases)):
+            return loaded
+        problems = {
+            case.place: problem for case in loaded.cases if (problem := self._problem(case))
+        }
+        kept = [number for number, case in enumerate(loaded.cases) if case.place not in problems]
+        bad = [
+            replace(
+                broken_case(loaded.file, case, [(case.place_of(*inside), problem)]),
+                is_trigger=case.is_trigger,
+            )
+            for case in loaded.cases
+            if case.place in problems
+            for inside, problem in [problems[case.place]]
+        ]
+        cases = [self._invoked(loaded.cases[number]) for number in kept]
+        written = tuple(loaded.written[number] for number in kept if loaded.written)
+        return replace(loaded.only(cases, bad), written=written)
+
+    def _problem(self, case: Case) -> tuple[tuple[str, ...], str] | None:
+        if case.is_trigger and case.should_open and self.users_only:
+            return (), _NEVER_OPENED
+        if case.invoke and case.invoke.skill not in self.names:
+            name = one_line(case.invoke.skill, 60)
+            known = guess(name, self.names) or f": write /{first_few(self.names, 5)}"
+            return ("invoke",), f"{name!r} is no skill under test{known}"
+        return None
+
+    def _invoked(self, case: Case) -> Case:
+        if not self.users_only:
+            return case
+        if case.is_trigger:
+            return replace(case, skip=case.skip or _CLOSED_ANYWAY)
+        return replace(case, invoke=case.invoke or Invocation(self.names[0], case.input))
