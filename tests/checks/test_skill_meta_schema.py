@@ -44,6 +44,7 @@ def test_bundled_skills_match_the_schema(file: Path) -> None:
 WHOLE = {
     "id": 1,
     "input": [{"role": "user", "content": "q"}],
+    "invoke": "/gate now",
     "system": "Be terse.",
     "context": {"files": {"a": "text", "b": {"file": "b.txt"}}},
     "expected": {"contains": "one", "not_contains": ["a", "b"], "case_sensitive": True},
@@ -79,6 +80,7 @@ WHOLE = {
         {"cases": [{"input": "q", "expected": {"check_of_a_project": 1}}]},
         {"cases": [{"input": "q", "expected": {"contains": None, "not_contains": "x"}}]},
         {"cases": [{**GOOD, "context": {"files": ["a.txt"]}}]},
+        {"cases": [{"invoke": "/gate now", "expected": {"contains": "x"}}]},
     ],
 )
 def test_correct_cases_are_valid(data: Any) -> None:

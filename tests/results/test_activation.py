@@ -12,7 +12,7 @@ from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
 from pytest_upskill.trials.answer import STOPPED
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.transcript import ListedSkill, Sent
+from pytest_upskill.trials.transcript import NOT_INVOKED, ListedSkill, Sent
 from support.agent_runs import Opens, agent_run
 from support.made import Passes, made_run
 from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED, TOO_FEW
@@ -326,6 +326,18 @@ def test_a_skill_that_was_never_opened_is_told_by_how_it_was_listed(
     assert words in verdict.sentence
     names = ("listed_whole", "listed_cut", "listed_by_name", "not_listed")
     assert {name: getattr(row, name) for name in names} == {**dict.fromkeys(names, 0), field: 10}
+
+
+def test_an_agent_that_did_not_take_the_command_is_told() -> None:
+    results = agent_run(cases=10, opens=NONE)
+    records = (
+        replace(
+            record, activity=record.activity and replace(record.activity, findings=(NOT_INVOKED,))
+        )
+        for record in results.records
+    )
+    (verdict,) = replace(results, records=tuple(records)).verdicts
+    assert "did not take the command to use it in 10" in verdict.sentence
 
 
 def test_a_skill_that_was_opened_without_its_description_is_told_so() -> None:

@@ -14,7 +14,7 @@ from typing import Final
 from .._util.texts import one_line, points, span
 from ..stats import RELEVANT_LIFT, ROUNDING, Interval, Lift, wilson
 from ..trials.records import Record
-from ..trials.transcript import Sent
+from ..trials.transcript import NOT_INVOKED, Sent
 
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
@@ -34,6 +34,7 @@ class Activation:
     trials: int
     shares: tuple[float, ...]  # of the trials of each sample
     untold: int = 0  # trials in which the model did not know that there is such a skill
+    not_invoked: int = 0  # trials in which the agent did not take a command to use it
     sent: Mapping[Sent, int] = field(default_factory=dict)  # see sent_counts
     instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
     tool_calls: int = 1  # of all arms
@@ -69,6 +70,7 @@ def activation_of(samples: Samples) -> Activation | None:
             for cases in samples
         ),
         untold=sum(map(_untold, all_runs)),
+        not_invoked=sum(map(_not_invoked, all_runs)),
         sent=sent_counts(run["skill"] for run in all_runs),
         instead=_instead(all_runs),
         tool_calls=sum(
@@ -92,6 +94,11 @@ def _is_opened(run: Mapping[str, Record]) -> bool:
 def _untold(run: Mapping[str, Record]) -> bool:
     activity = run["skill"].activity
     return activity is not None and activity.untold
+
+
+def _not_invoked(run: Mapping[str, Record]) -> bool:
+    activity = run["skill"].activity
+    return activity is not None and NOT_INVOKED in activity.findings
 
 
 def sent_counts(records: Iterable[Record]) -> dict[Sent, int]:
@@ -133,6 +140,11 @@ def activation_words(
                 f"never listed in {trials}: the agent did not tell its model of it, so this says "
                 "nothing of the skill. Its list may have no room beside other skills, or this "
                 "version of the agent may know no skills, or not take this one"
+            )
+        if activation.not_invoked:
+            return (
+                f"never opened in {trials}, as the agent did not take the command to use it in "
+                f"{activation.not_invoked:,}: see that its version knows the skill by this name"
             )
         if not activation.tool_calls:
             return (

@@ -1,7 +1,7 @@
 """Cases that invoke a skill by its name, and those of skills that no model opens by itself."""
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -10,7 +10,7 @@ from ...errors import SkillError
 from ..case import Case
 from ..folder import is_skill, skill_file
 from ..invocation import Invocation
-from ..loaded_cases import BrokenCase, LoadedCases, broken_case
+from ..loaded_cases import LoadedCases, broken_case
 from ..search import find_skills
 from ..skill import USERS_ONLY, fields_of, is_for_users_only, name_of
 
@@ -22,25 +22,30 @@ _CLOSED_ANYWAY: Final = f"no agent opens the skill by itself: SKILL.md says {USE
 
 @dataclass(frozen=True)
 class Invocable:
-    """The skills that cases may invoke: one, or those of a bundle."""
+    """The skills of a folder that cases may invoke: one, or those of a bundle."""
 
-    names: tuple[str, ...]
-    users_only: bool = False  # the only one, which no model opens by itself
+    folder: Path
 
-    @classmethod
-    def in_folder(cls, folder: Path) -> "Invocable":
-        """Of the skill or bundle in a folder; none if it has no skills yet."""
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """None if there are no skills yet, or mistakes to report with them."""
         try:
-            if is_skill(folder):
-                file = skill_file(folder)
-                return cls((name_of(file),), is_for_users_only(fields_of(file)))
-            return cls(tuple(map(name_of, find_skills(folder).files)))
-        except SkillError:  # reported with the skill
-            return cls(())
+            return tuple(map(name_of, find_skills(self.folder).files))
+        except SkillError:
+            return ()
+
+    @cached_property
+    def users_only(self) -> bool:
+        """Whether there is only one skill, which no model opens by itself."""
+        try:
+            file = skill_file(self.folder)
+            return is_skill(self.folder) and is_for_users_only(fields_of(file))
+        except SkillError:
+            return False
 
     def applied_to(self, loaded: LoadedCases[Case]) -> LoadedCases[Case]:
         """The cases of a file, with how they invoke a skill, or why they can't."""
-        if not self.names or not (self.users_only or any(case.invoke for case in loaded.cases)):
+        if not (self.users_only or any(case.invoke for case in loaded.cases)) or not self.names:
             return loaded
         problems = {
             case.place: problem for case in loaded.cases if (problem := self._problem(case))

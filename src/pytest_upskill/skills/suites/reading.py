@@ -77,7 +77,7 @@ def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) 
     is asked first, and what it returns stands for all files of cases; triggers in files of their
     own are read, too.
     """
-    suites, invocable = _read(folder, path, ask), Invocable.in_folder(folder)
+    suites, invocable = _read(folder, path, ask), Invocable(folder)
     cases = suites.cases
     if cases:
         cases = replace(cases, files=tuple(map(invocable.applied_to, cases.files)))

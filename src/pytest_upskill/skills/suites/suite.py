@@ -220,7 +220,10 @@ def _reason(written: bool | str | None) -> str | None:
 
 def _with_ids(cases: Sequence[Case]) -> list[Case]:
     unnamed = [case for case in cases if not case.id]
-    questions = [(case.input, *chain(*case.files), *chain(*case.earlier)) for case in unnamed]
+    questions = [
+        (case.input, *chain(*case.files), *chain(*case.earlier), *(case.invoke or ()))
+        for case in unnamed
+    ]
     new_ids = iter(automatic_ids(questions))
     return [case if case.id else replace(case, id=next(new_ids)) for case in cases]
 
