@@ -11,6 +11,7 @@ from pytest_upskill.agents.clis.codex import Codex
 from pytest_upskill.agents.command_agent import CommandAgent
 from pytest_upskill.agents.loop import LoopAgent
 from pytest_upskill.agents.recorder import Recorder
+from pytest_upskill.agents.sandboxes.sandbox import PLUGINS
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.skills.invocation import Invocation
 from pytest_upskill.trials.answer import Answer
@@ -77,6 +78,11 @@ def test_agents_have_commands_of_their_own(
     assert prompt.startswith('Be brief.\n\n<skill_content name="gate">')  # a command comes first
     assert not is_command
     assert not agent._prompt(recorder_for(skill), MemorySandbox())[1]
+
+
+def test_claude_code_finds_a_skill_of_a_plugin_by_both_names(tmp_path: Path) -> None:
+    skill = replace(installed(tmp_path), in_plugin=f"{PLUGINS}/garden/skills/gate")
+    assert ClaudeCode().command(skill, "now") == "/garden:gate now"
 
 
 def test_other_agents_get_the_text_of_the_skill(

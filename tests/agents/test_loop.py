@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.loop import MOST_CALLS, SYSTEM, LoopAgent, skill_list, tools_for
-from pytest_upskill.agents.loop_tools import skill_content
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxError
+from pytest_upskill.agents.skill_content import skill_content
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for

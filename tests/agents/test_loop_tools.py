@@ -16,11 +16,11 @@ from pytest_upskill.agents.loop_tools import (
     LONGEST_TRIAL,
     LONGEST_TURN,
     MOST_BYTES,
-    MOST_LISTED,
     Toolbox,
     cut,
 )
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
+from pytest_upskill.agents.skill_content import MOST_LISTED
 from pytest_upskill.trials.transcript import ToolCall
 from support.agents import MemorySandbox, installed
 

@@ -50,6 +50,11 @@ class InstalledSkill:
         """Its folder as the agent sees it, named like the skill."""
         return self.in_plugin or f"{self.skills_folder}/{_folder_name(self.name)}"
 
+    @property
+    def plugin(self) -> str:
+        """The name of the plugin that it is part of; empty if it is installed by itself."""
+        return self.in_plugin.removeprefix(f"{PLUGINS}/").split("/")[0] if self.in_plugin else ""
+
 
 def plugin_folder(task: Task | None) -> str:
     """The folder of the plugin under test as an agent sees it; empty without one."""

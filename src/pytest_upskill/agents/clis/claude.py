@@ -71,4 +71,5 @@ class ClaudeCode(CommandAgent):
         return Launch(arguments, env, files, prompt.encode())
 
     def command(self, skill: InstalledSkill, arguments: str) -> str:
-        return f"/{skill.name} {arguments}".strip()
+        name = f"{skill.plugin}:{skill.name}" if skill.plugin else skill.name
+        return f"/{name} {arguments}".strip()
