@@ -203,3 +203,13 @@ def test_limits(tmp_path: Path) -> None:
     assert "more than 5 MB" in problem(tmp_path / "bytes", {"t/a.md": "a", **large})
     servers = {f"s{number}/a.md": "a" for number in range(51)}
     assert "more than 50 servers" in problem(tmp_path / "servers", servers)
+
+
+def test_the_mock_in_the_docs(tmp_path: Path) -> None:
+    page = (Path(__file__).parents[2] / "docs/agents.md").read_text(encoding="utf-8")
+    mock = page.partition("```markdown\n")[2].partition("```")[0]
+    server = content(read(tmp_path, {"tracker/create_issue.md": mock}))
+    lamp, chair = ({"title": title, "priority": "low"} for title in ("Lamp", "Chair"))
+    assert answered(server, "create_issue", lamp) == ("There is one already.", True)
+    assert answered(server, "create_issue", chair) == ("Created issue #4821: Chair", False)
+    assert answered(server, "create_issue", {"title": "x", "priority": "mid"})[1]

@@ -82,7 +82,7 @@ class McpServer:
     content: str  # JSON for the stand-in: tools, mocks and files
     plugin: str = ""  # the name of the plugin that has this server
 
-    @property
+    @cached_property
     def digest(self) -> str:
         return digest(self.name, self.content, self.plugin)
 

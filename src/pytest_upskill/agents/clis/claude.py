@@ -64,6 +64,7 @@ class ClaudeCode(CommandAgent):
         arguments += ("--plugin-dir", job.plugin) if job.plugin else ()
         if job.mcp:
             arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
+            env["MCP_TIMEOUT"] = "60000"  # milliseconds, to start them
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
         # A slash at the very start makes a command of it.
         is_command = job.command and not job.answer

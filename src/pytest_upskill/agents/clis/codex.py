@@ -57,7 +57,9 @@ class Codex(CommandAgent):
         model = json.dumps(job.model, ensure_ascii=False)  # as TOML has it, too
         config = _CONFIG.format(model=model, url=json.dumps(f"{job.url}/v1"))
         for name, server in job.mcp_servers.items():
-            values = [f"{key} = {json.dumps(value)}" for key, value in server.items()]
+            # Unless it is required, the first request does not wait for its tools.
+            settings = {**server, "required": True, "startup_timeout_sec": 60}
+            values = [f"{key} = {json.dumps(value)}" for key, value in settings.items()]
             config += "\n".join(["", f"[mcp_servers.{name}]", *values, ""])
         arguments = [
             *("exec", "--json", "--skip-git-repo-check"),
