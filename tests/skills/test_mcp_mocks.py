@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.agents.mcp_stand_in import answered
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.mcp_mocks import McpMocks, Mocks
+from pytest_upskill.skills.plugins import MANIFEST
 from support.agents import write_files
 
 HEAD = "---\nexpect:\n  title: string\n  priority: [low, high]\n---\n\n"
@@ -136,7 +137,7 @@ def test_files_of_the_skill_and_of_a_case_replace_those_of_the_plugin(tmp_path: 
 def test_servers_of_a_plugin(
     tmp_path: Path, manifest: Any, files: dict[str, str], left_out: str
 ) -> None:
-    write_files(tmp_path, {".claude-plugin/plugin.json": json.dumps(manifest), **files})
+    write_files(tmp_path, {MANIFEST: json.dumps({"name": "p", **manifest}), **files})
     mocks = McpMocks(tmp_path).with_folder("")
     assert mocks.servers == {}
     assert left_out in " ".join(mocks.notes)

@@ -16,11 +16,11 @@ from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
 from .._util.json_forms import FormError, Location, json_path, read_form, read_json
 from .._util.texts import first_few, one_line
-from ..errors import CasesError, shown
+from ..errors import CasesError, SkillError, shown
 from .case import McpServer
 from .folder import read_skill_bytes, text_of, walk
 from .frontmatter import YAML_ERRORS, read_yaml
-from .plugins import MANIFEST
+from .plugins import MANIFEST, MCP_FILE, is_plugin, plugin_name, read_manifest
 
 MOCKS: Final = "evals/mocks"
 _TOOLS: Final = "_tools.json"
@@ -94,7 +94,7 @@ class McpMocks:
 
         A file replaces the same one of an earlier folder. CasesError if one can't be used.
         """
-        plugin = plugin_above(self._folder)
+        plugin = _plugin_above(self._folder)
         places = [(plugin, MOCKS)] if plugin and plugin != self._folder else []
         places += [(self._folder, MOCKS), *([(self._folder, own)] if own else [])]
         servers = dict[str, dict[str, _MockFile]]()
@@ -103,7 +103,8 @@ class McpMocks:
                 servers.setdefault(server, {})[path] = _MockFile(root, f"{mocks}/{server}/{path}")
         if len(servers) > _MOST_SERVERS:
             raise CasesError(self._folder / MOCKS, f"more than {_MOST_SERVERS} servers")
-        name, declared, notes = _declared(plugin) if plugin else ("", (), [])
+        declared, notes = _declared(plugin) if plugin else ((), [])
+        name = plugin_name(plugin) if plugin else ""
         mocked = dict[str, McpServer]()
         for server, files in sorted(servers.items()):
             content, server_notes = _compiled(server, files)
@@ -298,40 +299,31 @@ def _rule(value: Any, file: _MockFile) -> dict[str, Any]:
 # The plugin above a skill.
 
 
-def plugin_above(folder: Path) -> Path | None:
-    """The plugin that a folder is, or is part of."""
+def _plugin_above(folder: Path) -> Path | None:
+    """The plugin that a folder is, or is part of; not above its repository."""
     for place in (folder, *folder.absolute().parents[:_MOST_LEVELS]):
-        if (place / MANIFEST).is_file():
+        if is_plugin(place):
             return place
         if (place / ".git").exists():
             break
     return None
 
 
-def _declared(plugin: Path) -> tuple[str, tuple[str, ...], list[str]]:
-    """The name of a plugin, those of its servers, and what can't be read of them."""
-    notes = list[str]()
-    manifest = _object_in(plugin, MANIFEST, notes)
-    name = manifest.get("name")
-    written = manifest.get("mcpServers")
-    servers = list[str]()
-    for part in (".mcp.json", *(written if isinstance(written, list) else [written])):
-        if isinstance(part, str):
-            exists = (plugin / part).is_file()
-            part = _object_in(plugin, part, notes) if exists or part != ".mcp.json" else {}
-            part = part.get("mcpServers", part)
-        servers += part if isinstance(part, dict) else ()
-    plugin_name = name if isinstance(name, str) and name else plugin.name
-    return plugin_name, tuple(dict.fromkeys(servers)), notes
-
-
-def _object_in(plugin: Path, path: str, notes: list[str]) -> dict[str, Any]:
-    """A JSON object of the plugin; empty if it can't be read, which is noted."""
+def _declared(plugin: Path) -> tuple[tuple[str, ...], list[str]]:
+    """The MCP servers of a plugin, and which files can't be read."""
+    servers, notes = list[str](), list[str]()
     try:
-        data = json.loads(text_of(read_skill_bytes(plugin, path)))
-    except (ValueError, RecursionError) as error:
-        notes.append(
-            f"MCP servers of {shown(plugin / path)} can't be read: {one_line(str(error), 200)}"
-        )
-        return {}
-    return data if isinstance(data, dict) else {}
+        written = read_manifest(plugin / MANIFEST).servers
+    except SkillError:  # which is told where the plugin is tested
+        written = None
+    default = [MCP_FILE] if (plugin / MCP_FILE).is_file() else []
+    for part in (*default, *(written if isinstance(written, list) else [written])):
+        if isinstance(part, str):
+            try:
+                part = json.loads(text_of(read_skill_bytes(plugin, part)))
+            except (ValueError, RecursionError) as error:
+                reason = f"{shown(plugin / part)}: {one_line(str(error), 200)}"
+                notes.append(f"MCP servers that can't be read are left out: {reason}")
+            part = part.get("mcpServers", part) if isinstance(part, dict) else None
+        servers += part if isinstance(part, dict) else ()
+    return tuple(dict.fromkeys(servers)), notes
