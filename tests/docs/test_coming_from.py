@@ -8,7 +8,7 @@ from typing import Any
 import yaml
 
 from pytest_upskill.checks import KINDS, parse_checks
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 
 DOCS = Path(__file__).parents[2] / "docs"
 PAGE = (DOCS / "coming-from.md").read_text()

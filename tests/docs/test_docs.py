@@ -17,7 +17,7 @@ from pytest_upskill.models.scripted import load_script
 from pytest_upskill.skills.routes import EXAMPLE as ROUTES
 from pytest_upskill.skills.routes import Catalogue, load_routes
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from support.documentation import PAGES, ROOT, blocks, without_blocks
 from support.kit import write_skill

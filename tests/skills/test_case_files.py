@@ -12,7 +12,7 @@ from pytest_upskill.results.accepted import case_digest
 from pytest_upskill.skills import case_files
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.case_files import is_path, workspace_files
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.trials.trial import sample_of, start_files, user_text
 
 PNG = b"\x89PNG\r\n\0"

@@ -10,7 +10,8 @@ import pytest_upskill.skills.suites.json_files as cases_module
 from pytest_upskill.checks import load_checked_cases, walk
 from pytest_upskill.errors import CasesError, NoCasesError
 from pytest_upskill.skills.case import Case
-from pytest_upskill.skills.suites.reading import load_cases, read_suites
+from pytest_upskill.skills.suites.json_suites import load_cases
+from pytest_upskill.skills.suites.reading import read_suites
 from support.kit import case
 
 GATE = case("How do I open the gate?", "gate up")

@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.checks import load_checked_cases
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.case import Case, WorkspaceFile
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 
 
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:

@@ -117,7 +117,7 @@ def test_an_eval_that_expects_something_is_no_trigger(tmp_path: Path) -> None:
     assert ids(load(tmp_path, data, "evals/evals.json")) == BOTH[1:]
 
 
-def test_files_are_found_by_name_and_sorted(tmp_path: Path) -> None:
+def test_files_are_found_by_name_or_content_and_sorted(tmp_path: Path) -> None:
     for name in (
         "z-trigger-eval.json",
         "Trigger_set.json",
@@ -130,6 +130,7 @@ def test_files_are_found_by_name_and_sorted(tmp_path: Path) -> None:
     assert [file.name for file in found] == [
         "triggers.json",
         "Trigger_set.json",
+        "a.json",
         "z-trigger-eval.json",
     ]
     queries = [case.input for case in all_triggers(load_triggers(tmp_path))]

@@ -13,7 +13,7 @@ from pytest_upskill.results.accepted import (
     read_results,
     write_results,
 )
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from support.kit import case, write_skill
 from support.runs import SkillRun, run_skills
 

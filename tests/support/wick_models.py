@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from support.fake_models import FakeModels
 from support.loopback import Asked, Reply
 

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import KINDS, parse_checks
 from pytest_upskill.skills.case import Case
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.teach.case_file import ids_held_out
 from pytest_upskill.teach.case_writing import CaseTrial, UsableCase
 from pytest_upskill.teach.replies import NotUsable, cases_schema, described_checks, offered

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from support.fake_models import COLOURS, FakeModels, Project, body, case, cases, draft, lines
 from support.kit import write_skill
 

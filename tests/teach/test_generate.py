@@ -10,7 +10,7 @@ from pytest_upskill.engine.store import Store
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from support.fake_models import (
     ALL_CASES,
     COLOURS,

@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from support.fake_models import COLOURS, FakeModels, Project, body, case, draft, lines, served
 from support.kit import write_skill
 from support.stored_answers import age_store

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.skills.suites.reading import load_cases
+from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.teach.teach_run import resume_state, start_state
 from support.fake_models import (
     COLOURS,

@@ -17,7 +17,7 @@ from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
-from ..skills.suites.reading import load_cases
+from ..skills.suites.json_suites import load_cases
 from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT
 from .activity_checks import KINDS as ACTIVITY_KINDS

@@ -5,6 +5,7 @@ No code of the skill is run or imported.
 
 from collections.abc import Iterator
 from dataclasses import replace
+from operator import attrgetter
 from pathlib import Path
 
 from ..errors import CasesError, NoCasesError, shown
@@ -14,7 +15,7 @@ from ..skills.loaded_cases import LoadedCases
 from ..skills.skill import name_of
 from ..skills.suites.reading import read_suites
 from ..skills.suites.suite import Suite
-from .check_rules import check_findings, runnable_cases
+from .check_rules import check_findings, judge_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
 from .listing_rules import listing_findings
 from .question_rules import duplicate_findings, question_findings, trigger_findings
@@ -36,6 +37,9 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     else:
         hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
+    for unread in filter(attrgetter("is_foreign"), suites.unread):
+        message = f"not read: {unread.reason}"
+        findings.append(Finding(shown(unread.file), 1, "warning", "evals-unread", message))
     for loaded in suites.triggers:
         findings += _of_file(loaded)
     findings += trigger_findings(suites.triggers, folder, name_of(skill_file))
@@ -49,9 +53,11 @@ def _lint_cases(suite: Suite, *, judge: bool, lift: float) -> Iterator[Finding]:
         yield from _invalid(suite.path, suite.error)
     for loaded in suite.files:
         yield from _of_file(loaded)
-        source = CasesSource(loaded.file)
-        yield from dict.fromkeys(check_findings(source, loaded.cases, suite.folder, judge))
-        yield from question_findings(source, loaded.cases, lift)
+        source = CasesSource(loaded.file, loaded.cases)
+        yield from dict.fromkeys(check_findings(source, loaded.cases, suite.folder))
+    if not suite.error:
+        yield from [] if judge else judge_findings(suite)
+        yield from question_findings(suite, lift)
 
 
 def _invalid(file: Path, error: CasesError) -> Iterator[Finding]:

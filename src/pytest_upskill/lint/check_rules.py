@@ -31,7 +31,7 @@ from ..checks.final_workspace import matches
 from ..checks.languages import BrokenError, parse_python
 from ..checks.parse import COMBINING, RESERVED, kinds_of_skill, with_checks
 from ..checks.python_checks import place_of_function
-from ..errors import CheckError, Setting
+from ..errors import CasesError, CheckError, Setting, shown
 from ..skills.case import Case
 from ..skills.folder import installed_files, read_skill_file
 from ..skills.loaded_cases import LoadedCases
@@ -118,11 +118,9 @@ def runnable_cases(suite: Suite) -> list[LoadedCases[CheckedCase]]:
     return [with_checks(of_file, parsed) for of_file in suite.require().files]
 
 
-def check_findings(
-    source: CasesSource, cases: Sequence[Case], folder: Path, judge: bool
-) -> Iterator[Finding]:
+def check_findings(source: CasesSource, cases: Sequence[Case], folder: Path) -> Iterator[Finding]:
     """A mistake in the defaults is found in every case; the caller drops the repeats."""
-    judged, unknown = list[Case](), set[str]()
+    unknown = set[str]()
     for case in cases:
         written = list(written_checks(case.expected))
         for name, place in _unregistered(case, written):
@@ -146,12 +144,25 @@ def check_findings(
             message = f"{case.id}: any answer passes, even nonsense"
             hint = 'Check for something the answer must say, for example with "contains".'
             yield source.finding("warning", "any-answer", case.place, message, hint)
-        if rubric_of(checks).texts:
-            judged.append(case)
-    if judged and not judge:
+
+
+def judge_findings(suite: Suite) -> Iterator[Finding]:
+    """What there is to say if no judge is set."""
+    try:
+        loaded = runnable_cases(suite)
+    except CasesError:  # of the defaults, which is told
+        return
+    judged = [
+        (of_file.file, case)
+        for of_file in loaded
+        for case, checks in of_file.cases
+        if rubric_of(checks).texts
+    ]
+    if judged:
+        file, case = judged[0]
         message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
         fix = ("Name a judge: skill_judge in pytest's ini file, or ", Setting("judge"), " MODEL.")
-        yield source.finding("warning", "no-judge", judged[0].place, message, fix)
+        yield Finding(shown(file), case.line, "warning", "no-judge", message, fix)
 
 
 def _unregistered(case: Case, written: Sequence[WrittenCheck]) -> Iterator[tuple[str, Location]]:

@@ -1,6 +1,7 @@
 """A finding of the linter, and how errors and places in a file become findings."""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
@@ -8,6 +9,7 @@ from typing import Final
 from .._util.files import read_file
 from .._util.json_forms import Location, json_path, line_of
 from ..errors import InputError, Text, shown
+from ..skills.case import Case
 from ..skills.frontmatter import Level as Level
 
 _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTALL)
@@ -33,16 +35,25 @@ def finding_of(error: InputError, code: str) -> Finding:
 
 
 class CasesSource:
-    """A JSON file of cases; turns paths in it into findings."""
+    """A file of cases; turns paths in it into findings.
 
-    def __init__(self, file: Path) -> None:
+    In a file that is not JSON, the line of a finding is that of its case.
+    """
+
+    def __init__(self, file: Path, cases: Iterable[Case] = ()) -> None:
         self._name = shown(file)
-        self._text = read_file(file).decode("utf-8-sig")
+        self._text = read_file(file).decode("utf-8-sig") if file.suffix == ".json" else ""
+        self._lines = {case.place: case.line for case in cases}
 
     def finding(
         self, level: Level, code: str, place: Location, message: str, hint: Text = ""
     ) -> Finding:
-        return Finding(self._name, line_of(self._text, place), level, code, message, hint)
+        if self._text:
+            line = line_of(self._text, place)
+        else:
+            starts = (place[:length] for length in range(len(place), -1, -1))
+            line = next((self._lines[start] for start in starts if start in self._lines), 1)
+        return Finding(self._name, line, level, code, message, hint)
 
     def invalid(self, place: Location, problem: str) -> Finding:
         return self.finding("error", "cases-invalid", place, f"{json_path(place)}: {problem}")

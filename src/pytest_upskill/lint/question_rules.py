@@ -11,10 +11,11 @@ from ..errors import shown
 from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
 from ..skills.loaded_cases import LoadedCases
+from ..skills.suites.suite import Suite
 from ..skills.suites.triggers import names_skill
 from ..stats.power import assumed_kinds, cases_to_find
 from ..trials.trial import lift_sample_of, sample_of
-from .finding import CasesSource, Finding
+from .finding import Finding
 
 _ALIKE: Final = 0.9  # share of words that near-duplicates have in common, in order
 _SHARED: Final = 0.8  # so they share at least this much of their combined vocabulary
@@ -30,13 +31,15 @@ _RUNS: Final = 5  # more hardly spare any cases
 _LOPSIDED: Final = 2  # one kind has more than this many times as many queries as the other
 
 
-def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -> Iterator[Finding]:
+def question_findings(suite: Suite, lift: float) -> Iterator[Finding]:
     """``lift`` is what the cases should be able to show."""
-    for case in cases:
-        if EDIT_ME in case.tags:
-            message = f"{case.id}: an example, which says nothing about the skill"
-            hint = f'Ask what users ask, then remove the tag "{EDIT_ME}".'
-            yield source.finding("warning", "example", case.place, message, hint)
+    for of_file in suite.files:
+        for case in of_file.cases:
+            if EDIT_ME in case.tags:
+                message = f"{case.id}: an example, which says nothing about the skill"
+                hint = f'Ask what users ask, then remove the tag "{EDIT_ME}".'
+                yield Finding(shown(of_file.file), case.line, "warning", "example", message, hint)
+    cases = suite.cases
     not_skipped = [case for case in cases if case.skip is None]
     number = len({lift_sample_of(case) for case in not_skipped})
     fewest = cases_to_find(assumed_kinds(lift), _RUNS)
@@ -49,7 +52,7 @@ def question_findings(source: CasesSource, cases: Sequence[Case], lift: float) -
             f"It takes {needed[0]} with {_RUNS} runs each, or {needed[1]} with one: "
             "see pytest-upskill plan SKILL."
         )
-        yield source.finding("warning", "few-cases", (), message, hint)
+        yield Finding(shown(suite.path), 1, "warning", "few-cases", message, hint)
 
 
 def duplicate_findings(file: Path, cases: Sequence[Case]) -> Iterator[Finding]:

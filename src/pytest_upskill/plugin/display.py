@@ -19,7 +19,7 @@ from ..settings import Score, Settings
 from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT, takes_plugins
-from .paths import Selected, SkillSource, command_for_cases
+from .paths import Selected, SkillSource, command_for_cases, unread_names
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
@@ -114,7 +114,9 @@ def header_lines(
         total = len(selected.all)
         lines.append(f"upskill: {total:,} found, {len(without):,} without cases: {names}")
         lines.append(f"upskill: to write some: {' '.join(command_for_cases('SKILL', os.environ))}")
-    notes = [*selected.notes, *left_out_lines(selected.left_out)]
+    unread = unread_names(selected.all, every=verbose)
+    notes = [*selected.notes, *([f"not read: {unread}"] if unread else [])]
+    notes += left_out_lines(selected.left_out)
     return [*lines, *(f"upskill: {note}" for note in notes)]
 
 

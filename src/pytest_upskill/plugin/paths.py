@@ -11,14 +11,15 @@ from typing import Final
 import pytest
 
 from .._util.keys import shown_command
+from .._util.texts import first_few
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
 from ..skills.bundle import entry_name, find_entries, folder_of
-from ..skills.folder import CASES_NAME, EVALS_NAME, is_trigger_file
+from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files, is_trigger_file
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
 from ..skills.suites.ours import how_to_add_cases
-from ..skills.suites.reading import Ask, Suites, case_places, read_suites
+from ..skills.suites.reading import Ask, Suites, read_suites
 from ..skills.suites.triggers import trigger_files
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
@@ -28,6 +29,7 @@ Pick = tuple[str, str | None]  # a case and the label of an agent and model; Non
 
 NO_CASES: Final = "no cases"  # why a skill is not tested
 _BY_MODEL: Final = ("pytest-upskill", "cases")
+_MOST_UNREAD: Final = 3
 _ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
 
 
@@ -201,12 +203,21 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
     how = "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
     by_hand = how_to_add_cases(folder / CASES_NAME)
     hint = f"{how}: {shown_command(words)}\n  Or by hand: {by_hand}"
+    if unread := unread_names(sources):
+        hint += f"\n  Not read: {unread}"
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))
     return CasesError(place, f"none of its {len(sources):,} skills has cases", hint)
+
+
+def unread_names(sources: Iterable[SkillSource], *, every: bool = False) -> str:
+    """The eval files of skills that nobody reads, and why; the first few unless ``every``."""
+    unread = [entry for source in sources for entry in source.suites.unread]
+    files = [f"{shown(entry.file)} ({entry.reason})" for entry in unread]
+    return first_few(files, len(files) if every else _MOST_UNREAD)
 
 
 def _needs_no_key(model: str) -> bool:
@@ -229,7 +240,7 @@ def _sources(
     sources: dict[Path, SkillSource] = {}
     for arg in args:
         named = arg.cases_file
-        if named and is_trigger_file(named) and not case_places(folder_of(arg.skill_file)):
+        if named and is_trigger_file(named) and not cases_files(folder_of(arg.skill_file)):
             named = None  # the usual file of a skill that has no other
         picks = () if arg.case is None else ((arg.case, arg.label),)
         tests = tests_file or named

@@ -115,15 +115,15 @@ def _tests_file(config: pytest.Config) -> Path | None:
 def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Path | None:
     """The SKILL.md of the skill that a file names, or what stands for a bundle."""
     from ..skills.bundle import entry_in
-    from ..skills.folder import CASES_NAME, EVALS_NAME, SKILL_NAMES, is_trigger_file
+    from ..skills.folder import CASES_NAME, SKILL_NAMES, is_trigger_file
     from ..skills.plugins import MANIFEST
 
     if path.name in SKILL_NAMES or path.match(MANIFEST):
         return path
     folders = list(path.parents) if path == tests_file else []
     folders += [path.parent] if path.name == CASES_NAME else []
-    in_evals = path.match(EVALS_NAME) or is_trigger_file(path)
-    folders += [path.parent.parent] if in_evals else []
+    folders += [path.parent.parent] if path.parent.name == "evals" else []
+    folders += path.parents[1:3] if is_trigger_file(path) else []
     tested = (entry_in(folder, bundle=bundle) for folder in folders)
     return next(filter(None, tested), None)
 

@@ -23,7 +23,7 @@ from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, is_skill, ski
 from ...skills.named_skill import DEFAULT_SKILLS, require_text
 from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import LONGEST_NAME, Skill, is_valid_name, load_skill
-from ...skills.suites.reading import case_places
+from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import read_config
 from ..first_model import embedded_model, model_of_key
 from ..project import MAX_BYTES, CannotEdit, block, ini_settings, with_keys
@@ -216,9 +216,10 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
 
 def _plan_cases(plan: _Plan, file: Path) -> None:
     usual = file.parent / CASES_NAME
-    if files := [*case_places(file.parent), *([usual] if os.path.lexists(usual) else [])]:
-        about = f"{_KEPT}, with examples to edit" if _has_examples(files[0]) else _KEPT
-        plan.entries.append(_PlannedFile(files[0], about, has_cases=True))
+    path = read_suites(file.parent).path or (usual if os.path.lexists(usual) else None)
+    if path:
+        about = f"{_KEPT}, with examples to edit" if _has_examples(path) else _KEPT
+        plan.entries.append(_PlannedFile(path, about, has_cases=True))
         return
     try:
         _plan_examples(plan, load_skill(file))

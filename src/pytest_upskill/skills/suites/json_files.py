@@ -1,6 +1,7 @@
 """JSON files of cases: reading them, the lines of cases, and keys that are not read."""
 
 import codecs
+import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
@@ -14,8 +15,31 @@ from ...errors import CasesError
 from ..case_forms import is_good_id
 
 MAX_CASES_BYTES: Final = 50_000_000
+_LONGEST_PATH: Final = 300  # characters
 _MOST_KEYS: Final = 10  # named in a warning
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
+
+ROUTES_NAME: Final = "routes.json"  # queries of a catalogue
+_RESULTS: Final = re.compile("result|report|output|summary|baseline|history|grading|benchmark")
+
+
+def is_for_others(file: Path) -> bool:
+    """Whether a file beside the evals of a skill is for something else, by its name."""
+    return file.name == ROUTES_NAME or _RESULTS.search(file.name.lower()) is not None
+
+
+def names_in(written: Any) -> frozenset[str]:
+    """The names of files that cases name, wherever they do."""
+    names, values = set[str](), [written]
+    while values:
+        match values.pop():
+            case str() as text if len(text) < _LONGEST_PATH:
+                names.add(text.rpartition("/")[2])
+            case dict() as inner:
+                values += [*inner, *inner.values()]
+            case list() | tuple() as items:
+                values += items
+    return frozenset(names)
 
 
 class Unknown:

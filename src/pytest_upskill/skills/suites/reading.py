@@ -1,38 +1,48 @@
 """What a skill or a bundle is tested with: the suite of its cases, and its triggers."""
 
+import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
-from ..._util.json_forms import FormError
-from ...errors import CasesError
+from ..._util.texts import one_line
+from ...errors import CasesError, NoCasesError
 from ..case import Case
 from ..folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..loaded_cases import LoadedCases
-from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
 from .invoking import Invocable
-from .json_files import Unknown, ignored_keys, lines_of, usable_id
-from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
-from .skill_checks import OwnSkill
-from .suite import Suite, Written, folder_around, read_cases
+from .json_files import ROUTES_NAME, is_for_others, names_in
+from .json_suites import json_folder, json_suite
+from .suite import EVALS, Suite, folder_around
 from .triggers import all_triggers, load_triggers, trigger_files
 
 Ask = Callable[[Path], Suite | None]  # a folder, or the file of cases that a run names
 Reader = Callable[[Path, Path], Suite | None]
 
-
-def json_suite(path: Path, folder: Path) -> Suite | None:
-    """A JSON file of cases, in our own form or that of evals.json."""
-    return Suite(path, folder, (load_cases(path, folder),))
-
-
 # Where a skill or a bundle has cases, in its folder: the first place with cases counts.
-PLACES: Final = (CASES_NAME, EVALS_NAME)
+PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS)
 # Each translates a form, given a path and the folder whose files cases may name. It returns None
-# if the path is of another form, and raises CasesError if it can't be read. The last reads all.
-READERS: Final[tuple[Reader, ...]] = (json_suite,)
+# if the path is of another form, and raises CasesError if it can't be read.
+READERS: Final[tuple[Reader, ...]] = (json_folder, json_suite)
+
+# Files that may well be evals, whoever reads them.
+_EVAL_FILES: Final = (
+    *("evals/*.json", "evals/*.jsonl", "evals/*.yaml", "evals/*.yml", ROUTES_NAME),
+    *("eval*.json", "eval*.yaml", "eval*.yml", "eval/*.json", "benchmark/evals.json"),
+)
+_NO_EVALS: Final = re.compile(
+    "answer|script|record|expected|schema|config|package|fixture|mock|lock"
+)
+
+
+class Unread(NamedTuple):
+    """An eval file that nobody reads, and why."""
+
+    file: Path
+    reason: str
+    is_foreign: bool = False  # whether its form is not known
 
 
 @dataclass(frozen=True)
@@ -42,6 +52,7 @@ class Suites:
     folder: Path
     cases: Suite | None = None  # without cases, the first place that could have some
     triggers: tuple[LoadedCases[Case], ...] = ()  # queries beside the suite's own, by file
+    is_named: bool = False  # whether a run names the cases, instead of the skill's own
 
     @property
     def path(self) -> Path | None:
@@ -60,14 +71,49 @@ class Suites:
         return of_files or (self.cases is not None and self.cases.has_triggers)
 
     @property
+    def files(self) -> tuple[LoadedCases[Case], ...]:
+        """All that is read, by file."""
+        return (*(self.cases.files if self.cases else ()), *self.triggers)
+
+    @property
     def all_triggers(self) -> tuple[Case, ...]:
-        files = (*(self.cases.files if self.cases else ()), *self.triggers)
-        return tuple(case for case in all_triggers(files) if case.is_trigger)
+        return tuple(case for case in all_triggers(self.files) if case.is_trigger)
 
+    @cached_property
+    def unread(self) -> tuple[Unread, ...]:
+        """Eval files of the folder that nobody reads; none if a run names the cases."""
+        read = {self.path, *(of_file.file for of_file in self.files)}
+        unread = [] if self.is_named else [one for one in self._others() if one.file not in read]
+        return tuple({one.file: one for one in reversed(unread)}.values())[::-1]
 
-def case_places(folder: Path) -> list[Path]:
-    """The files and folders that may have cases, in order of preference."""
-    return [path for place in PLACES if (path := folder / place).exists()]
+    def _others(self) -> Iterator[Unread]:
+        named = names_in([of_file.written for of_file in self.files])
+        for place in PLACES:
+            if (suite := read_suite(self.folder / place, self.folder)) and not suite.error:
+                yield from (Unread(of_file.file, self._instead) for of_file in suite.files)
+        for pattern in _EVAL_FILES:
+            for file in sorted(filter(Path.is_file, self.folder.glob(pattern))):
+                if file.name not in named and (unread := self._unread(file)):
+                    yield unread
+
+    @property
+    def _instead(self) -> str:
+        if self.path is None or not self.has_cases:
+            return "not in evals/"
+        return f"{self.path.relative_to(self.folder).as_posix()} has the cases"
+
+    def _unread(self, file: Path) -> Unread | None:
+        """None if a file that nobody reads does not look like evals."""
+        if file.name == ROUTES_NAME:
+            return Unread(file, "for pytest-upskill route")
+        suite = read_suite(file, self.folder) if file.suffix == ".json" else None
+        if suite and suite.cases:
+            return Unread(file, "looks like results" if is_for_others(file) else self._instead)
+        if is_for_others(file) or _NO_EVALS.search(file.name.lower()):
+            return None
+        if suite and suite.error and not isinstance(suite.error, NoCasesError):
+            return Unread(file, one_line(suite.error.problem, 60), is_foreign=True)
+        return Unread(file, "no known form", is_foreign=True)
 
 
 def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) -> Suites:
@@ -85,70 +131,41 @@ def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) 
 
 
 def _read(folder: Path, path: Path | None, ask: Ask | None) -> Suites:
+    is_named = path is not None
     if ask and (suite := ask(path or folder)):
         read = {suite.path, *(of_file.file for of_file in suite.files)}
-        triggers = load_triggers(folder, taken=list(suite.ids), files=trigger_files(folder))
-        return Suites(folder, suite, tuple(of for of in triggers if of.file not in read))
+        files = [file for file in trigger_files(folder) if file not in read]
+        triggers = load_triggers(folder, taken=list(suite.ids), files=files)
+        return Suites(folder, suite, tuple(triggers), is_named)
     if path and is_trigger_file(path):  # some forms of triggers are forms of cases, too
         triggers = load_triggers(folder, path)
         if all_triggers(triggers):
-            return Suites(folder, Suite(path, folder), tuple(triggers))
+            return Suites(folder, Suite(path, folder), tuple(triggers), is_named)
     cases = _suite_at(path, folder) if path else _own_suite(folder)
-    taken = list(cases.ids) if cases else []
-    return Suites(folder, cases, tuple(load_triggers(folder, path, taken)))
+    triggers = load_triggers(folder, path, list(cases.ids) if cases else ())
+    return Suites(folder, cases, tuple(triggers), is_named)
 
 
-def read_suite(path: Path, folder: Path) -> Suite:
-    """The cases at a path, in any of the known forms."""
+def read_suite(path: Path, folder: Path) -> Suite | None:
+    """The cases at a path, in any of the known forms; None if there is nothing to read."""
+    if not path.exists():
+        return None
     try:
-        return next(suite for read in READERS if (suite := read(path, folder)))
+        return next((suite for read in READERS if (suite := read(path, folder))), None)
     except CasesError as error:
         return Suite(path, folder, error=error)
 
 
-def _suite_at(path: Path, folder: Path) -> Suite:
+def _suite_at(path: Path, folder: Path) -> Suite | None:
     """The cases at a path, which may be outside of the skill's folder."""
     return read_suite(path, folder if path.is_relative_to(folder) else folder_around(path))
 
 
 def _own_suite(folder: Path) -> Suite | None:
     first: Suite | None = None
-    for path in case_places(folder):
-        suite = read_suite(path, folder)
-        if suite.has_cases:
+    for place in PLACES:
+        suite = read_suite(folder / place, folder)
+        if suite and not suite.is_empty:
             return suite
         first = first or suite
     return first
-
-
-def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
-    """The cases of a JSON file, in any of the known forms, in file order.
-
-    Cases may name files in the skill's ``folder``; the default is the folder of the file.
-    CasesError if the file as a whole can't be read.
-    """
-    text, data = read_own_json(file)
-    case_folder, unknown = folder or file.parent, Unknown()
-    foreign = entries_of_others(data)
-    entries, defaults = entries_of(file, data, foreign, unknown)
-    if foreign:
-        keys_of_file(data, foreign, unknown)
-    skill = OwnSkill.of(case_folder, data, entries.written)
-    lines, translate = lines_of(text, entries.places), case_of_eval if foreign else own_case
-
-    def written() -> Iterator[Written]:
-        for place, entry in zip(*entries, strict=True):
-            if is_trigger(entry):  # read as such
-                continue
-            own_id = usable_id(entry, "id", "name") if isinstance(entry, dict) else None
-            try:
-                case = translate(entry, place, skill, unknown)
-            except FormError as error:
-                yield Written(place, lines[place], error, own_id)
-                continue
-            merged = with_defaults(case, defaults)
-            yield Written(place, lines[place], merged, own_id, defaulted_in(case, defaults))
-
-    loaded = read_cases(file, written(), case_folder, foreign=foreign is not None)
-    warnings = sorted([*loaded.warnings, *ignored_keys(text, unknown), *skill.warnings])
-    return replace(loaded, warnings=tuple(warnings))

@@ -15,10 +15,18 @@ from ..._util.json_forms import FormError, Location, Problem
 from ..._util.texts import as_read, digest, guess, slug
 from ...errors import CasesError, NoCasesError, shown
 from ..case import OPENS, STAYS_CLOSED, Case
-from ..folder import cases_files, is_trigger_file
+from ..folder import EVALS_NAME, cases_files, is_trigger_file
 from ..loaded_cases import BrokenCase, LoadedCases, broken, numbered
-from .evals import TRIGGER_LISTS, entries_of_others, is_trigger
-from .json_files import Unknown, ignored_keys, is_typo, lines_of, read_cases_json, usable_id
+from .evals import TRIGGER_LISTS, entries_of_others, is_trigger, is_trigger_set
+from .json_files import (
+    Unknown,
+    ignored_keys,
+    is_for_others,
+    is_typo,
+    lines_of,
+    read_cases_json,
+    usable_id,
+)
 from .skill_checks import OF_SKILL, WISHES, OwnSkill, has_wish, should_open
 
 TRIGGERS_NAME: Final = "evals/triggers.json"  # where new ones go
@@ -53,8 +61,21 @@ def trigger_files(folder: Path) -> list[Path]:
     """The trigger files of a skill, sorted; evals/triggers.json first."""
     evals = folder / "evals"
     paths = [path for pattern in ("*.json", "trigger*/*.json") for path in evals.glob(pattern)]
-    files = [path for path in paths if is_trigger_file(path) and not path.is_dir()]
+    paths = [path for path in paths if not path.is_dir()]
+    files = [path for path in paths if is_trigger_file(path) or _is_set(path)]
     return sorted(files, key=lambda file: (file != folder / TRIGGERS_NAME, file))
+
+
+def _is_set(file: Path) -> bool:
+    """Whether a file of another name has queries, and nothing else."""
+    if file.match(EVALS_NAME) or is_for_others(file):
+        return False
+    try:
+        _, data = read_cases_json(file, "")
+    except CasesError:
+        return False
+    entries = entries_of_others(data)
+    return entries is not None and is_trigger_set(entries.written)
 
 
 def names_skill(query: str, name: str) -> bool:
