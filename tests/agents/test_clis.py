@@ -23,6 +23,7 @@ MODELS = ("gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B", 'a "model" of {ours} \N{L
 
 MADE = {name: make() for name, make in AGENTS.items()}
 CLIS = [agent for agent in MADE.values() if isinstance(agent, CommandAgent)]
+[CLAUDE] = [agent for agent in CLIS if agent.name == "claude"]
 each = pytest.mark.parametrize("agent", CLIS, ids=lambda agent: agent.name)
 
 
@@ -40,10 +41,26 @@ def told(launch: Launch) -> str:
 
 
 def test_claude_code_is_told_of_the_plugin_under_test() -> None:
-    launch = launch_of(AGENTS["claude"](), plugin="/home/agent/plugins/garden")  # type: ignore[arg-type]
+    launch = launch_of(CLAUDE, plugin="/home/agent/plugins/garden")
     at = list(launch.arguments).index("--plugin-dir")
     assert launch.arguments[at + 1] == "/home/agent/plugins/garden"
-    assert "--plugin-dir" not in launch_of(AGENTS["claude"]()).arguments  # type: ignore[arg-type]
+    assert "--plugin-dir" not in launch_of(CLAUDE).arguments
+
+
+@pytest.mark.parametrize(
+    ("errors", "problem"),
+    [
+        ([{"type": "generic-error", "message": "wrong\nmanifest"}], "wrong manifest"),
+        ([{"type": "path-not-found", "message": "no skills"}], ""),
+        ("hostile", ""),
+        ([3], ""),
+    ],
+)
+def test_claude_code_says_if_it_does_not_take_the_plugin(errors: object, problem: str) -> None:
+    event = json.dumps({"type": "system", "subtype": "init", "plugin_errors": errors})
+    output = f'a warning\n{event}\n{{"type": "result"}}\n'.encode()
+    assert CLAUDE.why_not_installed(output) == problem
+    assert CLAUDE.why_not_installed(b'{"plugin_errors"') == ""
 
 
 @each

@@ -1,5 +1,6 @@
 """``pytest-upskill ablate``: which parts of a skill earn their tokens."""
 
+import json
 import re
 from pathlib import Path
 
@@ -14,6 +15,7 @@ from support.documentation import ROOT, shows
 from support.kit import case, write_skill
 from support.made_studies import BODY, MODEL, write_pages
 from support.pages import page_words
+from support.plugins import BOAT, GATE, write_plugin
 
 OPTIONS = ["--model", MODEL, "--runs", "1", "--margin", "0.2", "--json", "out.json"]
 ARGS = ["ablate", "skills/pages", *OPTIONS]
@@ -46,6 +48,35 @@ def shorter() -> tuple[Contrast, str]:
     """What the shorter skill loses, and what is said at last."""
     study = read_run(Path("out.json")).studies[1]
     return study.contrast(SHORTER), "\n".join(study.conclusions)
+
+
+def test_of_a_plugin_each_skill_is_left_out(project: Path, capsys: Output) -> None:
+    rules = [{"system": GATE, "answer": "Type gate up."}, {"answer": "No idea."}]
+    Path("answers.json").write_text(json.dumps(rules), encoding="utf-8")
+    cases = [case(f"How do I open gate {number}?", "gate up") for number in range(60)]
+    write_plugin(project / "garden", cases=cases)
+    args = ["ablate", "garden", "--model", "scripted:answers.json", *OPTIONS[2:]]
+    assert main(args) == 0
+    study = results()
+    assert {each.name: each.word for each in study.contrasts} == {
+        "all skills": "helps",
+        "without boat": "no loss shown",
+        "without gate": "hurts",
+    }
+    assert "Could go: boat" in study.conclusions[-1]
+    assert main([*args, "--apply"]) == 2
+    assert "--apply" in capsys.readouterr().err
+
+
+def test_a_plugin_without_cases_is_studied_on_those_of_its_skills(project: Path) -> None:
+    rules = [{"system": GATE, "answer": "Type gate up."}, {"answer": "No idea."}]
+    Path("answers.json").write_text(json.dumps(rules), encoding="utf-8")
+    root = write_plugin(project / "garden", cases=())
+    for name in ("gate", "boat"):
+        body = {"gate": GATE, "boat": BOAT}[name]
+        write_skill(root / "skills" / name, [case("How?", "gate up", id="a")], body=body)
+    assert main(["ablate", "garden", "--model", "scripted:answers.json", *OPTIONS[2:]]) == 0
+    assert [each.cases for each in results().contrasts] == [1, 1, 1]  # both ask the same
 
 
 def test_a_section_that_counts_and_others_that_do_not(project: Path, capsys: Output) -> None:
@@ -202,7 +233,8 @@ def test_wrong_arguments(args: list[str], message: str, capsys: Output) -> None:
     assert message in capsys.readouterr().err
 
 
-def test_a_folder_of_skills_is_refused(project: Path, capsys: Output) -> None:
+def test_of_a_folder_of_skills_each_is_left_out(project: Path) -> None:
     write_skill(project / "skills/other", [case("Page?", "left")])
-    assert main(["ablate", "skills", "--model", MODEL]) == 2
-    assert "2 skills" in capsys.readouterr().err
+    assert main(["ablate", "skills", *OPTIONS]) == 0
+    names = [contrast.name for contrast in results().contrasts]
+    assert sorted(names) == ["all skills", "without other", "without pages"]

@@ -266,6 +266,25 @@ def test_skills_that_were_opened_instead_are_named() -> None:
     )
 
 
+def test_of_a_bundle_each_skill_is_counted() -> None:
+    results = agent_run(cases=4, opens=lambda case, _run: case < 3)
+    opened = [("gate",), ("gate", "boat"), ("gate",), ()]
+    records = [
+        replace(record, activity=replace(record.activity, opened=opened[number % 4]))
+        for arm in ("baseline", "skill")
+        for number, record in enumerate(each for each in results.records if each.arm == arm)
+        if record.activity
+    ]
+    [info] = results.skills
+    info = replace(info, members=("boat", "gate", "pond"))
+    bundle = replace(results, records=tuple(records), skills=(info,))
+    assert activation(bundle).by_skill == {"boat": 1, "gate": 3, "pond": 0}
+    words = "opened in 3 of 4 trials (gate in 3, boat in 1; never: pond)"
+    assert activation(bundle).opened == words
+    [row] = bundle.summary
+    assert row.opened_by_skill == {"boat": 1, "gate": 3, "pond": 0}
+
+
 def test_one_trial_reads_as_one() -> None:
     assert Activation(1, 1, (1.0,)).opened == "opened in 1 of 1 trial"
     assert activation_words(Activation(0, 1, (0.0,)), None, None, None).startswith(

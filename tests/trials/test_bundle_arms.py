@@ -7,7 +7,7 @@ import pytest
 
 from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.bundle import load_entry
+from pytest_upskill.skills.bundle import Bundle, load_entry, without_skills
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.plugins import MANIFEST
 from pytest_upskill.trials.arm import Arm, SkillCopy
@@ -104,6 +104,20 @@ def test_the_plugin_of_a_ref_is_that_of_then(root: Path) -> None:
     plugin = task(previous, "claude").plugin
     assert plugin
     assert plugin.files() == before
+
+
+def test_a_skill_that_is_left_out_is_not_in_the_plugin_either(root: Path) -> None:
+    bundle = load_entry(root / MANIFEST, Settings())
+    assert isinstance(bundle, Bundle)
+    less = without_skills(bundle, {"gate"})
+    assert "gate" not in less.text
+    _, arm = ArmMaker(Settings()).arms(less, agents=True)
+    assert arm.tested == ("boat",)
+    plugin = task(arm, "claude").plugin
+    assert plugin
+    paths = [file.path for file in plugin.files()]
+    assert "skills/gate/SKILL.md" not in paths
+    assert "skills/boat/SKILL.md" in paths
 
 
 def test_a_folder_of_skills_is_no_plugin(tmp_path: Path) -> None:

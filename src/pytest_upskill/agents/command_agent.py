@@ -226,6 +226,8 @@ class CommandAgent(Agent):
         self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
     ) -> Answer:
         last, asked = endpoint.log.last, endpoint.has_requests
+        if ran and (problem := self.why_not_installed(ran.output)):
+            raise NoAnswerError(f"{self.name}: {problem}")
         if endpoint.stop:
             return recorder.answer(endpoint.stop, final)
         if endpoint.no_answer:
@@ -245,6 +247,10 @@ class CommandAgent(Agent):
             problem = "ended after a tool call, without an answer"
             raise NoAnswerError(f"{self.name} {problem} ({_ending(ran)})")
         return recorder.answer(last.stop, final)
+
+    def why_not_installed(self, output: bytes) -> str:  # noqa: ARG002
+        """Why it did not take the plugin under test, by what it printed; empty if it did."""
+        return ""
 
     def with_needs(self, program: Program) -> Program:
         """Add programs that it starts; SettingsError if one of them is missing."""

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Final
+from typing import ClassVar, Final
 
 from .._util.texts import counted, one_line, points, span
 from ..checks import CheckedCase
@@ -41,6 +41,10 @@ class Ablation:
     maker: ArmMaker
     by: By = "section"
     margin: float = MARGIN
+
+    whole: ClassVar = WHOLE  # what the arm and the contrast of all of it are called
+    noun: ClassVar = "part"
+    subject_noun: ClassVar = "skill"
 
     @cached_property
     def parted(self) -> PartedSkill:
@@ -90,13 +94,15 @@ class Ablation:
                 hint = "Cut it by paragraph, not by section." if self.by == "section" else hint
             raise InputError(shown(self.source.skill.file), problem, hint)
         without = {name: self.without([part]) for name, part in self.parts.items()}
-        contrasts = [Contrast(name, (name,), (WHOLE,), self.margin) for name in without]
+        contrasts = [Contrast(name, (name,), (self.whole,), self.margin) for name in without]
         return StudyPlan(
-            f"Parts of {self.source.label} (about {counted(self.source.skill.tokens, 'token')})",
-            "By how many points the results change with the skill, and without one of its parts",
+            f"{self.noun.capitalize()}s of {self.source.label} "
+            f"(about {counted(self.source.skill.tokens, 'token')})",
+            f"By how many points the results change with the {self.subject_noun}, and without one "
+            f"of its {self.noun}s",
             self.subject,
             (self._in_arms(without, self.cases, baseline=True),),
-            (Contrast(WHOLE, (WHOLE,), (_NO_SKILL,)), *contrasts),
+            (Contrast(self.whole, (self.whole,), (_NO_SKILL,)), *contrasts),
             lambda study, _: self._concluded(study),
         )
 
@@ -118,7 +124,7 @@ class Ablation:
         """With the whole skill, perhaps with none, and with changed ones by their names."""
         agents, whole = self.subject.agent != CHAT, self.source.skill
         no_skill, skill = self.maker.arms(whole, agents=agents)
-        arms = [replace(skill, name=WHOLE)]
+        arms = [replace(skill, name=self.whole)]
         if baseline:
             arms.append(replace(no_skill, name=_NO_SKILL))
         for name, copy in changed.items():
@@ -139,7 +145,7 @@ class Ablation:
 
         None if the whole skill is not shown to help: then no part could be shown to be missed.
         """
-        if study.contrast(WHOLE).word != "helps":
+        if study.contrast(self.whole).word != "helps":
             return []
         words = {contrast.name: contrast.word for contrast in study.contrasts}
         free = ("no loss shown", "helps")
@@ -177,8 +183,8 @@ class Ablation:
             lift = whole.lift
             number = f" ({points(lift.lift)} points, {span(lift.low, lift.high)})" if lift else ""
             return (
-                f"The skill itself {verdict} on these cases{number}, so they can't tell which "
-                "parts are missed"
+                f"The {self.subject_noun} itself {verdict} on these cases{number}, so they can't "
+                f"tell which {self.noun}s are missed"
             )
         margin = size_of(self.margin)
         if going := self.could_go(study):
@@ -189,7 +195,8 @@ class Ablation:
             )
         cases = counted(max(contrast.cases for contrast in parts), "case")
         return (
-            f"Nothing is shown to be free to go: no part rules out a loss of {margin} with {cases}"
+            f"Nothing is shown to be free to go: no {self.noun} rules out a loss of {margin} with "
+            f"{cases}"
         )
 
     def _names(self, parts: Sequence[Part]) -> str:

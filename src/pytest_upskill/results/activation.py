@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from statistics import fmean
 from typing import Final
 
-from .._util.texts import one_line, points, span
+from .._util.texts import first_few, one_line, points, span
 from ..stats import RELEVANT_LIFT, ROUNDING, Interval, Lift, wilson
 from ..trials.records import Record
 from ..trials.transcript import NOT_INVOKED, Sent
@@ -19,6 +19,7 @@ from ..trials.transcript import NOT_INVOKED, Sent
 _SELDOM: Final = 0.5
 _MOSTLY: Final = 0.9
 _MOST_OTHERS: Final = 3
+_MOST_SKILLS: Final = 6  # of a bundle
 MORE_ROOM: Final = "shorten the descriptions of all skills, or install fewer"
 
 Runs = Sequence[Mapping[str, Record]]  # of a case
@@ -38,6 +39,7 @@ class Activation:
     sent: Mapping[Sent, int] = field(default_factory=dict)  # see sent_counts
     instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
     tool_calls: int = 1  # of all arms
+    by_skill: Mapping[str, int] = field(default_factory=dict)  # of a bundle: trials that opened it
 
     @property
     def rate(self) -> float:
@@ -51,13 +53,26 @@ class Activation:
 
     @property
     def opened(self) -> str:
-        """``opened in 9 of 10 trials``."""
+        """``opened in 9 of 10 trials``; of a bundle also which of its skills."""
         trials = "trial" if self.trials == 1 else "trials"
-        return f"opened in {self.count:,} of {self.trials:,} {trials}"
+        return f"opened in {self.count:,} of {self.trials:,} {trials}{_each(self.by_skill)}"
 
 
-def activation_of(samples: Samples) -> Activation | None:
-    """None unless all trials with the skill tell whether it was opened."""
+def _each(by_skill: Mapping[str, int]) -> str:
+    """`` (gate in 6, boat in 3; never: pond)``, or nothing."""
+    trials = sorted(by_skill.items(), key=lambda item: -item[1])
+    opened = [f"{one_line(name, 60)} in {count:,}" for name, count in trials if count]
+    never = [one_line(name, 60) for name, count in trials if not count]
+    shown = [first_few(opened, _MOST_SKILLS)] if opened else []
+    shown += [f"never: {first_few(never, _MOST_SKILLS)}"] if never else []
+    return f" ({'; '.join(shown)})" if shown else ""
+
+
+def activation_of(samples: Samples, members: Sequence[str] = ()) -> Activation | None:
+    """None unless all trials with the skill tell whether it was opened.
+
+    ``members`` are the skills of a bundle.
+    """
     all_runs = [run for cases in samples for runs, _ in cases for run in runs]
     openings = [_opened(run) for run in all_runs]
     if not openings or None in openings:
@@ -79,7 +94,13 @@ def activation_of(samples: Samples) -> Activation | None:
             for record in run.values()
             if record.activity
         ),
+        by_skill={name: sum(_opens(run, name) for run in all_runs) for name in members},
     )
+
+
+def _opens(run: Mapping[str, Record], name: str) -> bool:
+    activity = run["skill"].activity
+    return activity is not None and name in activity.opened
 
 
 def _opened(run: Mapping[str, Record]) -> bool | None:

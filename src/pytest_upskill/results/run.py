@@ -466,6 +466,7 @@ class RunResults:
                 max_age=self.max_age,
                 started=self.started,
                 by_outcome=Group(pair, False) in self.selected_to_fail,
+                members=skill.members,
             )
             for skill in self.skills
             for label, model_id in self.model_ids.items()

@@ -345,10 +345,12 @@ def summarize(
     max_age: float = DAY,
     started: datetime | None = None,
     by_outcome: bool = False,
+    members: Sequence[str] = (),
 ) -> Summary:
     """Sum up the records of one skill on one model, of a run that ``started`` then.
 
-    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides records.
+    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides records;
+    ``members`` are the skills of a bundle.
     """
     records = [record for record in records if record.pair == pair]
     planned = {test.case: test for test in tests}
@@ -403,7 +405,7 @@ def summarize(
         score=score,
         agent=agent,
         agent_version=agents_in(records).get(agent, ""),
-        activation=activation_of(by_sample),
+        activation=activation_of(by_sample, members),
         max_age=max_age,
         apart=asked_apart(
             (record for case in complete.values() for run in case.runs for record in run.values()),

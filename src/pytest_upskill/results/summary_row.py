@@ -5,7 +5,7 @@ in by name.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from datetime import datetime
 from typing import Any, Final
 
@@ -133,6 +133,7 @@ class SummaryRow(WithPair):
     activated_rate: Number | None = None
     activated_low: Number | None = None
     activated_high: Number | None = None
+    opened_by_skill: Mapping[str, Whole] = field(default_factory=dict)  # trials, of a bundle
     listed_whole: Whole | None = None  # trials: the agent's list had the description
     listed_cut: Whole | None = None
     listed_by_name: Whole | None = None
@@ -295,6 +296,7 @@ def _activation(summary: Summary) -> dict[str, Any]:
         "activated_trials": activation.trials,
         "activated_rate": activation.rate,
         **_bounds("activated", activation.interval),
+        "opened_by_skill": activation.by_skill,
         **_listed(activation.sent),
     }
 

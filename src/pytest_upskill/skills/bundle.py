@@ -5,7 +5,7 @@ The entry of a skill is its SKILL.md; that of a bundle is its manifest, or else 
 
 import os
 import posixpath
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -46,6 +46,7 @@ class Bundle(Skill):
     before: tuple[tuple[str, str], ...] = ()  # names and places of its skills at the git ref
     plugin: bool = False  # whether Claude Code can install it as a whole
     other_parts: tuple[str, ...] = ()  # in words, what only Claude Code has of it
+    left_out: tuple[str, ...] = ()  # paths of skills that are not there, though on disk
 
     @property
     def folder(self) -> Path:
@@ -211,6 +212,21 @@ def load_bundle(root: Path, settings: Settings) -> Bundle:
         other_parts=others,
     )
     return bundle if settings.against is None else _with_previous(bundle, settings)
+
+
+def without_skills(bundle: Bundle, names: Collection[str]) -> Bundle:
+    """A bundle without some of its skills."""
+    each = list(zip(bundle.members, bundle.places, strict=True))
+    kept = [(member, place) for member, place in each if member.name not in names]
+    gone = [place or member.file.name for member, place in each if member.name in names]
+    return replace(
+        bundle,
+        skills=tuple(member for member, _ in kept),
+        places=tuple(place for _, place in kept),
+        body=joined((member.name, member.text) for member, _ in kept),
+        digest=digest(bundle.digest, *gone),
+        left_out=tuple(gone),
+    )
 
 
 def joined(texts: Iterable[tuple[str, str]]) -> str:

@@ -18,7 +18,7 @@ from .._util.texts import one_line
 from .frontmatter import parse
 
 By = Literal["section", "paragraph"]
-PartKind = Literal["section", "paragraph", "file"]
+PartKind = Literal["section", "paragraph", "file", "skill"]
 
 INTRODUCTION: Final = "introduction"  # the text before the first heading
 _NO_WORDS: Final = "no words"
@@ -31,7 +31,7 @@ _WORD: Final = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a skill: a stretch of its SKILL.md, or a file that it names."""
+    """A part of a skill: a stretch of its SKILL.md, or a file that it names. Or of a bundle."""
 
     name: str  # a heading, the first words of a paragraph or a path; unique
     kind: PartKind

@@ -162,7 +162,8 @@ def copies_of(
         for name, place in names
     ]
     if skill.plugin:
-        copies.append(SkillCopy.of(skill.name, skill.root, ref, without, plugin=True))
+        paths = (*without, *skill.left_out)
+        copies.append(SkillCopy.of(skill.name, skill.root, ref, paths, plugin=True))
     return copies
 
 

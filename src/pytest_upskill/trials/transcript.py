@@ -82,7 +82,9 @@ class Activity:
     def words(self) -> str:
         """``5 turns, 4 tool calls, opened the skill``."""
         words = [counted(self.turns, "turn"), counted(self.tool_calls, "tool call")]
-        if self.activated:
+        if self.activated and len(self.sent) > 1:
+            words.append(f"opened {one_line(', '.join(self.opened), 100)}")
+        elif self.activated:
             words.append("opened the skill")
         elif self.activated is not None:
             others = one_line(", ".join(self.opened), 100)

@@ -3,6 +3,8 @@
 import json
 from typing import Final
 
+from ..._util.keys import without_keys
+from ..._util.texts import one_line
 from ...skills.case import McpServer
 from ...trials.mcp_names import name_in_plugin
 from ..command_agent import AgentJob, CommandAgent, Launch
@@ -16,6 +18,12 @@ _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off
 _NEVER: Final = "ScheduleWakeup,CronCreate,CronDelete,CronList"
 _JUDGE: Final = ("--tools", "", "--system-prompt", "You grade answers, and do nothing else.")
 _LEAST_THINKING: Final = 1024  # tokens that the API takes
+_LONGEST_START: Final = 200_000  # bytes of its output, in which it lists what it has
+
+
+def _is_ours(error: object) -> bool:
+    """Whether it left out the plugin as a whole; a wrong path of it is only a warning."""
+    return isinstance(error, dict) and error.get("type") == "generic-error"
 
 
 class ClaudeCode(CommandAgent):
@@ -31,6 +39,17 @@ class ClaudeCode(CommandAgent):
 
     def server_name(self, server: McpServer) -> str:
         return name_in_plugin(server)
+
+    def why_not_installed(self, output: bytes) -> str:
+        for line in output[:_LONGEST_START].splitlines():
+            if b'"plugin_errors"' in line and line.startswith(b"{"):
+                try:
+                    errors = json.loads(line)["plugin_errors"]
+                    messages = [str(error["message"]) for error in errors if _is_ours(error)]
+                except (ValueError, KeyError, TypeError, RecursionError):
+                    return ""
+                return one_line(without_keys("; ".join(messages)), 500)
+        return ""
 
     def launch(self, job: AgentJob) -> Launch:
         # Else models with a budget for thinking could use all of a reply for it.

@@ -21,6 +21,7 @@ from ...errors import DEFAULT, InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.arm_maker import ArmMaker
 from ...measure.assembly import Assembly
+from ...measure.bundle_ablation import BundleAblation, load_bundle_cases
 from ...measure.case_users import use_users
 from ...measure.estimate import Estimate
 from ...measure.evaluate import Evaluator
@@ -33,6 +34,7 @@ from ...results.contrasts import MARGIN, Study, size_of
 from ...results.routing import Routing
 from ...results.run import RunResults, versions
 from ...settings import Gates, Settings, settings_of
+from ...skills.bundle import Bundle, bundle_root, entry_in, entry_name, skill_files_in
 from ...skills.copies import beside, save_beside
 from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
@@ -112,7 +114,7 @@ class StudySession:
     def _results(self, studies: Sequence[Study], routings: Sequence[Routing]) -> RunResults:
         stopped = [study.interrupted for study in studies]
         stopped += [routing.interrupted for routing in routings]
-        infos = [source.info(shown(source.skill.file.parent)) for source in self.sources]
+        infos = [source.info(shown(source.skill.folder)) for source in self.sources]
         return RunResults(
             started=self.started,
             seconds=monotonic() - self.clock,
@@ -135,10 +137,13 @@ def study_session(
     skills: Sequence[str],
     load: Callable[[Path, str, Settings], SkillCases] = load_skill_cases,
     sizes: Mapping[str, int] | None = None,
+    *,
+    as_one: bool = False,
 ) -> Iterator[StudySession]:
     """Skills, models, agents and an engine; InputError before the first call if one is missing.
 
     ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
+    With ``as_one``, several skills are a bundle.
     """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
@@ -146,7 +151,8 @@ def study_session(
     looks = look_plan(settings.first_runs or settings.runs, settings.runs)
     # The looks say when to ask for more, and studies have their own arms.
     settings = replace(settings, first_runs=None, baseline=True, against=None)
-    sources = _sources(skills, settings, load)
+    bundles = _bundles(skills, settings) if as_one else ()
+    sources = bundles or _sources(skills, settings, load)
     _require_judge(sources, settings)
     models, notes = Assembly(prices_here(args)), list[str]()
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
@@ -197,6 +203,15 @@ def _sources(
     files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
     labels = labels_of(files)
     return tuple(load(file, labels[file], settings) for file in files)
+
+
+def _bundles(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
+    """A plugin, or a folder, that has several skills; nothing if it has not."""
+    path = find_skill(written[0], os.environ)
+    entry = entry_in(path, bundle=len(find_skills(path).files) > 1) if path.is_dir() else None
+    if entry is None or (root := bundle_root(entry)) is None or len(skill_files_in(entry)) < 2:
+        return ()
+    return (load_bundle_cases(root, entry_name(entry), settings),)
 
 
 def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
@@ -253,7 +268,7 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
-    with study_session(args, [args.skill]) as session:
+    with study_session(args, [args.skill], as_one=True) as session:
         ablate = _Ablate(session)
         plans = [ablation.plan() for ablation in ablate.ablations]
         ablate.require_cases()
@@ -277,6 +292,9 @@ class _Ablate:
             number = counted(len(session.sources), "skill")
             raise InputError("SKILL", f"{number}, and parts are of one", "Name one skill.")
         args, (source,), held = session.args, session.sources, frozenset[str]()
+        if args.apply and isinstance(source.skill, Bundle):
+            problem = "only parts of one skill are left out for good"
+            raise SettingsError("apply", problem, "Remove the skill from the bundle yourself.")
         if args.apply:
             held = ids_held_out([case for case, _ in source.cases], _HELD_OUT)
             _require_place(source.skill.file)
@@ -286,7 +304,8 @@ class _Ablate:
             learn = tuple(checked for checked in cases if checked[0].id not in held)
             self._held_out.append(tuple(checked for checked in cases if checked[0].id in held))
             folder = session.folder / f"{len(self.ablations)}"
-            ablation = Ablation(
+            kind = BundleAblation if isinstance(source.skill, Bundle) else Ablation
+            ablation = kind(
                 *(source, subject, learn, folder, settings, session.maker, args.by, margin)
             )
             self.ablations.append(ablation)
@@ -321,8 +340,8 @@ class _Ablate:
             if have >= needed_held:
                 could_go = "that one could go only if others are missed: else that takes"
             session.screen.text(
-                f"{counted(have, 'case')} may show that a part is missed, but {could_go} "
-                f"{needed:,}, with a margin of {margin}."
+                f"{counted(have, 'case')} may show that a {ablation.noun} is missed, but "
+                f"{could_go} {needed:,}, with a margin of {margin}."
             )
         if apply and held < needed_held:
             session.screen.text(

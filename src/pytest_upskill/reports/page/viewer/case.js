@@ -144,7 +144,8 @@ function Done({ activity }) {
     counted(calls, "tool call"),
     named("in the agent's list", shortened.map(({ name, sent }) => `${name} (${SENT[sent]})`)),
     activated == null ? null : activated ? "opened the skill" : "did not open the skill",
-    !activated && named("opened", opened), named("read", read), named("ran", scripts),
+    (!activated || listed.filter((skill) => skill.tested).length > 1)
+      && named("opened", opened), named("read", read), named("ran", scripts),
   ];
   return html`<${Facts} facts=${facts} />
     ${findings.slice(0, 20).map((finding) => html`<p class="note" key=${finding}>${finding}</p>`)}`;
