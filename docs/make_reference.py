@@ -37,6 +37,7 @@ _PAGES: Final = {
     "--skill-sandbox": "agents.md#what-the-sandbox-promises",
     "--skill-noise": "triggers.md#among-many-skills",
     "--skill-judge": "judge.md",
+    "skill_user_model": "agents.md#a-user-who-answers",
     "--skill-batch": "running.md#batches",
     "--skill-score": "statistics.md#checks",
     "--skill-allow-code": "skills.md#code-in-a-skills-folder",

@@ -12,7 +12,7 @@ from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.page.payload import case_anchor
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import Rerun, RunResults
-from pytest_upskill.trials.answer import Answer, AnswerFile
+from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, UserCalls
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
@@ -258,5 +258,25 @@ def test_what_an_agent_did(page: Page, tmp_path: Path) -> None:
     press(page, f"{WITH} .step", "$ ls -la")
     assert page.texts(f"{WITH} .inside pre") == ["ls -la\nexit", "total 0"]
     assert page.texts(f"{WITH} .arguments code") == ["9"]
+    assert violations(page) == []
+    page.assert_quiet()
+
+
+def test_what_a_user_answered(page: Page, tmp_path: Path) -> None:
+    talk = (
+        Turn("user", "Ship it."),
+        Turn("assistant", "Where to?", reply=1, seconds=1.0),
+        Turn("answer", "To **Norway** <b>now</b>.", reply=1, seconds=9.0),
+        Turn("assistant", "It is on its way.", reply=2, seconds=1.0),
+    )
+    user = UserCalls("cheap", 1, Usage(1000, 10), 0.25)
+    made = agent_run(cases=1)
+    records = (
+        replace(one, transcript=talk, output="On its way.", user=user) for one in made.records
+    )
+    opened(page, replace(made, records=tuple(records)), tmp_path)
+    assert page.texts(f"{WITH} .step.answer") == ["The user\n\nTo Norway <b>now</b>."]
+    assert page.texts(f"{WITH} .time figcaption") == ["model 2.0 s\ntools 0.0 s"]
+    assert "the user: 1 call, 1,010 tokens, $0.25" in page.texts(WITH)[0]
     assert violations(page) == []
     page.assert_quiet()

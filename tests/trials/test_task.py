@@ -7,13 +7,15 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SkillError
+from pytest_upskill.results.accepted import case_digest
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import Case, CaseUser
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.trials import arm
 from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
 from pytest_upskill.trials.subject import Subject
-from pytest_upskill.trials.trial import task_of, trials_of
+from pytest_upskill.trials.trial import sample_of, task_of, trials_of, user_of
+from pytest_upskill.trials.user import User
 from support.kit import commit_all, write_skill
 
 
@@ -122,3 +124,22 @@ def test_the_digest_of_an_arm_is_of_what_is_there(tmp_path: Path) -> None:
     assert replace(with_skill, name="whole").digest == with_skill.digest
     assert arms[-3].digest == baseline.digest  # nothing is there
     assert len({arm.digest for arm in arms}) == len(arms) - 1
+
+
+def test_a_user_is_part_of_the_key_and_the_same_in_both_arms(folder: Path) -> None:
+    user = CaseUser(("It is red.",), most=2)
+    settings, case = Settings(user_model="cheap"), Case("a", "Open?", user=user)
+    base, skill = arms_of(load_skill(folder / "SKILL.md"), Settings(), agents=True)
+    assert task_of(case, "loop", base, settings).user == User(("It is red.",), (), 2, "cheap", 2048)
+    assert task_of(case, "loop", skill, settings).user == user_of(case, settings)
+    fixed = Case("a", "Open?", user=CaseUser(replies=("Red.",), most=1))
+    assert user_of(fixed, settings) == User((), ("Red.",), 1)
+    other = replace(case, user=user._replace(facts=("It is blue.",)))
+    cases = [case, other, fixed, Case("a", "Open?")]
+    assert len({task_of(one, "loop", base, settings).content for one in cases}) == 4
+    assert len({sample_of(one) for one in cases}) == 4
+    assert len({case_digest(one) for one in cases}) == 4
+    judged = Settings(judge="strict")
+    assert (judged.model_of_users, replace(judged, judge_agent="claude").model_of_users) == (
+        *("strict", ""),
+    )

@@ -165,7 +165,7 @@ def _estimated(answer: Answer, question: Question) -> Answer:
             step.text,
             *map(_written, step.calls),
             *(result.text for result in step.results),
-            step.answer,
+            *filter(None, [step.answer]),
         ]
     output_texts = [answer.text, *map(_written, answer.calls)]
     usage = Usage(

@@ -339,7 +339,6 @@ def sample_of(case: Case) -> str:
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or "", *(case.invoke or ())]
-    texts += [*case.user.facts, *case.user.replies] if case.user else []
     return sample_of_texts(texts, of_workspace(case))
 
 
@@ -357,10 +356,12 @@ def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
 
 
 def of_workspace(case: Case) -> list[str]:
-    """What the workspace of a case has besides texts; mostly nothing."""
+    """What an agent has besides texts, with who answers it; mostly nothing."""
     files = [file.digest for file in case.exact]
     servers = [server.digest for server in case.mcp]
-    return [*files, case.setup, *servers] if files or case.setup or servers else []
+    user = [repr(tuple(case.user))] if case.user else []
+    others = [*files, case.setup, *servers, *user]
+    return others if any(others) else []
 
 
 def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
