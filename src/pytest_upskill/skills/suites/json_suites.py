@@ -17,7 +17,9 @@ from .suite import Suite, Written, read_cases
 
 def json_suite(path: Path, folder: Path) -> Suite | None:
     """A file of cases."""
-    return None if path.is_dir() else Suite(path, folder, (load_cases(path, folder),))
+    if path.is_dir() or path.suffix in (".yaml", ".yml"):
+        return None
+    return Suite(path, folder, (load_cases(path, folder),))
 
 
 def json_folder(path: Path, folder: Path) -> Suite | None:

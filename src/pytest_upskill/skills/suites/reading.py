@@ -15,17 +15,20 @@ from ..loaded_cases import LoadedCases
 from .invoking import Invocable
 from .json_files import ROUTES_NAME, is_for_others, names_in
 from .json_suites import json_folder, json_suite
+from .plugin_evals import plugin_suite
 from .suite import EVALS, Suite, folder_around
 from .triggers import all_triggers, load_triggers, trigger_files
+from .vally import FILE_NAMES as VALLY_NAMES
+from .vally import vally_suite
 
 Ask = Callable[[Path], Suite | None]  # a folder, or the file of cases that a run names
 Reader = Callable[[Path, Path], Suite | None]
 
 # Where a skill or a bundle has cases, in its folder: the first place with cases counts.
-PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS)
+PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *VALLY_NAMES)
 # Each translates a form, given a path and the folder whose files cases may name. It returns None
 # if the path is of another form, and raises CasesError if it can't be read.
-READERS: Final[tuple[Reader, ...]] = (json_folder, json_suite)
+READERS: Final[tuple[Reader, ...]] = (plugin_suite, vally_suite, json_folder, json_suite)
 
 # Files that may well be evals, whoever reads them.
 _EVAL_FILES: Final = (
@@ -106,7 +109,7 @@ class Suites:
         """None if a file that nobody reads does not look like evals."""
         if file.name == ROUTES_NAME:
             return Unread(file, "for pytest-upskill route")
-        suite = read_suite(file, self.folder) if file.suffix == ".json" else None
+        suite = read_suite(file, self.folder) if file.suffix != ".jsonl" else None
         if suite and suite.cases:
             return Unread(file, "looks like results" if is_for_others(file) else self._instead)
         if is_for_others(file) or _NO_EVALS.search(file.name.lower()):
@@ -158,7 +161,11 @@ def read_suite(path: Path, folder: Path) -> Suite | None:
 
 def _suite_at(path: Path, folder: Path) -> Suite | None:
     """The cases at a path, which may be outside of the skill's folder."""
-    return read_suite(path, folder if path.is_relative_to(folder) else folder_around(path))
+    folder = folder if path.is_relative_to(folder) else folder_around(path)
+    suite = read_suite(path, folder)
+    if suite is None and path.exists():
+        return Suite(path, folder, error=CasesError(path, "no cases in a form that is known"))
+    return suite
 
 
 def _own_suite(folder: Path) -> Suite | None:
