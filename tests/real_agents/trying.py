@@ -23,7 +23,7 @@ from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.skills.case import McpServer
 from pytest_upskill.trials.answer import Answer, Reply
-from pytest_upskill.trials.arm import SkillCopy
+from pytest_upskill.trials.arm import Arm, SkillCopy
 from pytest_upskill.trials.trial import Question, Task
 from pytest_upskill.trials.user import User
 from support import loopback
@@ -143,8 +143,9 @@ def tried(
     until_opened: bool = False,
     mcp: tuple[McpServer, ...] = (),
     user: User | None = None,
+    arm: Arm | None = None,
 ) -> Tried:
-    """Carry out a trial."""
+    """Carry out a trial; in an ``arm``, with what is there."""
     with LoopbackServer(script) as server, environment(protocol):
         spec = server_for(protocol, server.url)
 
@@ -166,8 +167,8 @@ def tried(
         skills += [SkillCopy.of(OTHER, other)] if other else []
         task = Task(
             name,
-            skills=tuple(skills),
-            tested=(SKILL,) if skill else (),
+            skills=arm.skills if arm else tuple(skills),
+            tested=arm.tested if arm else (SKILL,) if skill else (),
             max_turns=max_turns,
             until_opened=until_opened,
             mcp=mcp,
