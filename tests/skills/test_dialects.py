@@ -90,6 +90,24 @@ def test_cases_that_all_name_the_end_of_the_skills_name_mean_it(tmp_path: Path) 
     assert suites.cases.files[0].warnings == (warning,)
 
 
+def test_cases_of_a_bundle_name_the_skill_that_has_to_be_opened(tmp_path: Path) -> None:
+    for name in ("gate", "bell"):
+        write_skill(tmp_path / "skills" / name)
+    wanted = ["gate", ["gate", "Bell"], "oven", None]
+    entries = [{**PROMPT, "id": n, **SAYS, "expected_skill": w} for n, w in enumerate(wanted)]
+    (tmp_path / "evals").mkdir()
+    (tmp_path / "evals/evals.json").write_text(json.dumps(entries))
+    suite = read_suites(tmp_path).cases
+    assert suite
+    ((*loaded,),) = [of_file.cases for of_file in checked_suite(suite)]
+    assert [case.expected["with_skill"] for case, _ in loaded] == [
+        {"skill_opened": "gate"},
+        {"any_of": [{"skill_opened": "gate"}, {"skill_opened": "bell"}]},
+        {"skill_activated": False},
+        {"skill_activated": False},
+    ]
+
+
 def test_scripts_and_references_of_the_skill_have_to_be_used(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     for name in ("scripts/open.py", "references/hinges.md"):
@@ -129,7 +147,7 @@ def test_what_may_be_anywhere_and_what_the_log_has(tmp_path: Path) -> None:
             "judge": ["Asks who is there"],
             "all_of": [
                 {"files": {"**/out/report.md": "exists"}},
-                {"any_of": [{"contains": "--two-keys"}, {"commands_run": r"\-\-two\-keys"}]},
+                {"transcript": {"contains": "--two-keys"}},
                 {"not": {"judge": ["Breaks the lock"]}},
             ],
             "with_skill": {"skill_activated": True},

@@ -1,6 +1,5 @@
 """What cases in foreign forms expect of an answer, as our own checks."""
 
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any, Final
 
@@ -23,7 +22,7 @@ TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
 _FILES: Final = "expected_files"
 _FILES_ANYWHERE: Final = "files_exist"  # paths that may be below other folders
 _SAID: Final = "expected_chat_output"  # what an agent tells the user, beside the work it does
-_LOGGED: Final = "logs_contain"  # texts of the answer or of commands
+_LOGGED: Final = "logs_contain"  # texts of the transcript
 _WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
 EXPECTING: Final = (
     *(*_RUBRICS, *_ANTI_RUBRICS, *TEXTS, *_WHOLE[:2]),
@@ -79,7 +78,7 @@ def expected_checks(
         groups += [{"files": {around + path: "exists"}} for path in paths]
     for item_place, text in _items(entry, _LOGGED, place, problems):
         if isinstance(text, str) and text.strip():
-            groups.append({"any_of": [{"contains": text}, {"commands_run": re.escape(text)}]})
+            groups.append({"transcript": {"contains": text}})
         else:
             problems.append((item_place, "must be a string"))
     groups += [group for _, group in _of_agents(entry, lists, place)]

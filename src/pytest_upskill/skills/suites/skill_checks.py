@@ -5,6 +5,7 @@ No baseline could pass such checks, so they are in ``with_skill``.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path, PurePosixPath
+from types import MappingProxyType
 from typing import Any, Final, NamedTuple
 
 from ..._util.json_forms import Location
@@ -20,6 +21,7 @@ _PATHS: Final = {
     "expected_references": "references_read",
 }
 _OF_FILE: Final = ("skill_name", "skill")  # keys of a file that name the skill
+_MEMBERS: Final = ("skills/*/SKILL.md", "*/SKILL.md")  # the skills of a bundle
 OF_SKILL: Final = frozenset({*WISHES, *_SKILLS, *_PATHS})
 
 
@@ -29,6 +31,7 @@ class OwnSkill(NamedTuple):
     folder: Path
     names: frozenset[str] = frozenset()
     told: str = ""  # by which name cases call it, if that is none of its own
+    members: Mapping[str, str] = MappingProxyType({})  # names of the skills, if it is a bundle
 
     @classmethod
     def of(cls, folder: Path, data: Any, entries: Iterable[Any]) -> "OwnSkill":
@@ -42,6 +45,11 @@ class OwnSkill(NamedTuple):
             if isinstance(entry, dict) and entry.get(WISHES[0]) is not False
             for name in _names_in(entry)
         }
+        if wanted and not is_skill(folder):
+            files = (file for pattern in _MEMBERS for file in folder.glob(pattern))
+            members = {_plain(name): name for name in map(name_of, files)}
+            if members:
+                return cls(folder, frozenset(members), members=members)
         written = [data.get(key) for key in _OF_FILE] if isinstance(data, dict) else []
         if is_skill(folder):
             written += [folder.name, *([name_of(skill_file(folder))] if wanted else [])]
@@ -86,10 +94,13 @@ def skill_checks(
     """The checks of ``with_skill``; files that the skill does not have are left out, and told."""
     checks = dict[str, Any]()
     wish = should_open(entry, skill)
-    if wish is not None:
+    names = [skill.members.get(_plain(name), "") for name in _names_in(entry)]
+    if wish and (opened := [{"skill_opened": name} for name in names if name]):
+        checks |= opened[0] if len(opened) == 1 else {"any_of": opened}
+    elif wish is not None:
         checks["skill_activated"] = wish
-    elif names := _names_in(entry):
-        unknown.add_as("expected_skill", f"not known to be this skill: {names[0]}", place)
+    elif others := _names_in(entry):
+        unknown.add_as("expected_skill", f"not known to be this skill: {others[0]}", place)
     for key, name in _PATHS.items():
         for path in _texts(entry.get(key)):
             if file := _file_of(skill.folder, path):
