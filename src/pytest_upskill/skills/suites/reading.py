@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 from ..._util.texts import one_line
-from ...errors import CasesError, NoCasesError
+from ...errors import CasesError, NoCasesError, shown
 from ..case import Case
 from ..folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..loaded_cases import LoadedCases
@@ -102,8 +102,10 @@ class Suites:
     @property
     def _instead(self) -> str:
         if self.path is None or not self.has_cases:
-            return "not in evals/"
-        return f"{self.path.relative_to(self.folder).as_posix()} has the cases"
+            return "for --skill-tests only"
+        inside = self.path.is_relative_to(self.folder)
+        place = self.path.relative_to(self.folder).as_posix() if inside else shown(self.path)
+        return f"{place} has the cases"
 
     def _unread(self, file: Path) -> Unread | None:
         """None if a file that nobody reads does not look like evals."""
