@@ -55,6 +55,7 @@ def test_an_agent_has_the_tools_in_both_arms(pytester: pytest.Pytester, workers:
         "tools_not_used": True,
         "mcp_expected": False,
     }
+    assert "mcp_expected" not in {check["check"] for check in skill["checks"]}
     assert skill["activity"]["findings"] == ["no mock answers the MCP tool tracker/close"]
 
 

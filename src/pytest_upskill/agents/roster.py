@@ -13,6 +13,7 @@ from ..errors import InputError, Setting, SettingsError, Text
 from ..models import ModelSpec
 from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
+from ..skills.case import Case
 from ..trials.subject import CHAT, Subject
 from .agent import Agent
 from .logins import Login
@@ -118,10 +119,11 @@ class Roster:
         agents = (self.agent(name) for name in self.names if self.is_built_in(name))
         return [agent.login for agent in agents if agent.login]
 
-    def require_mcp(self, agents: Iterable[str], label: str, servers: Iterable[str]) -> None:
+    def require_mcp(self, agents: Iterable[str], label: str, cases: Iterable[Case]) -> None:
         """SettingsError if an agent can't be given the MCP servers of a skill's cases."""
-        for name in agents:
-            if not self.agent(name).mcp:
+        servers = sorted({server.name for case in cases for server in case.mcp})
+        for name in agents if servers else ():
+            if name != CHAT and not self.agent(name).mcp:
                 fitting = ", ".join(each for each in self.names if self.agent(each).mcp)
                 names = first_few([one_line(server, 60) for server in servers], 5)
                 problem = f"it can't be given the MCP servers of {label} ({names})"

@@ -206,7 +206,10 @@ def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
 
 
 def _mcp_expected(context: CheckContext) -> Iterator[Result]:
-    """Whether each call of an MCP tool has the arguments that its mock expects."""
+    """The first call of an MCP tool without the arguments that its mock expects.
+
+    There is no result if all have them: nobody wrote this check, so it must not raise a score.
+    """
     tools = spellings(context.case.mcp)
     for turn in context.answer.transcript:
         if turn.kind != "call" or turn.tool not in tools:
@@ -221,7 +224,6 @@ def _mcp_expected(context: CheckContext) -> Iterator[Result]:
         if reason:
             yield False, f"a call of {server.name}/{tool} was refused: {reason}"
             return
-    yield True, "no call of an MCP tool was refused by its mock"
 
 
 def _has_match(pattern: str, flags: str, text: str) -> bool:

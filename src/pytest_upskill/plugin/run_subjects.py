@@ -141,9 +141,8 @@ class RunSubjects:
         """SettingsError if an agent can't have the MCP servers of cases; tell what they lack."""
         told = set[str]()
         for source in sources:
-            servers = {server.name for _, case in _asked_cases(source) for server in case.mcp}
-            if servers:
-                self.models.roster.require_mcp(self.agents, source.label, sorted(servers))
+            cases = (case for _, case in _asked_cases(source))
+            self.models.roster.require_mcp(self.agents, source.label, cases)
             with suppress(InputError):  # which collection reports
                 told |= set(McpMocks(source.case_folder or source.folder).with_folder("").notes)
         for note in sorted(told):

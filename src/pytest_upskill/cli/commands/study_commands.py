@@ -160,6 +160,9 @@ def study_session(
     settings = models.with_limits(models.use_logins(settings, subjects))
     cases = ((source.path, case) for source in sources for case, _ in source.cases)
     use_users(models, cases, subjects, settings)
+    for source in sources:
+        agents = dict.fromkeys(subject.agent for subject in subjects)
+        models.roster.require_mcp(agents, source.label, (case for case, _ in source.cases))
     if line := models.login_line(settings.logins):
         screen.text(f"Asked {line}.")
     sizes = sizes or {source.label: source.skill.tokens for source in sources}
