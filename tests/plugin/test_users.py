@@ -116,7 +116,7 @@ def test_a_user_without_a_model_is_refused_before_the_first_call(
     write(pytester, FACTS, FIXED, ini="[pytest]")
     with LoopbackServer(office) as server:
         done = run(pytester, server)
-        assert run(pytester, server, "--collect-only").status == 0
+        collected = run(pytester, server, "--collect-only")
         assert not server.asked
         fixed = run_skills(
             pytester,
@@ -125,6 +125,8 @@ def test_a_user_without_a_model_is_refused_before_the_first_call(
             "skills/ship/skill_meta.json::fixed",
             skill="",
         )
+    assert collected.status == 0
+    assert "1 of these tests would need skill_user_model" in collected.screen
     assert done.status == 4
     assert "skills/ship/skill_meta.json:" in done.screen
     assert "parcel has a user with facts, and no model plays it" in done.screen

@@ -17,9 +17,7 @@ from .assembly import Assembly
 
 CaseOfFile = tuple[Path, Case]
 _HOW_TO_NAME: Final = (
-    "Name one in the ini file, such as ",
-    Setting("user_model"),
-    " = haiku, or with ",
+    "Name one in the ini file, such as skill_user_model = haiku, or with ",
     Setting("judge"),
     ": a model that judges plays users, too.",
 )

@@ -287,6 +287,12 @@ class CaseItem(ItemOfFile):
         """The same for a case that needs an agent."""
         return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
 
+    @property
+    def lacks_user(self) -> bool:
+        """The same for a user with facts that no model plays."""
+        user = self.case.user if self._planned.agent != CHAT else None
+        return bool(user and user.facts) and not self.parent.run.settings.model_of_users
+
 
 def _reason(text: str) -> str:
     """On one line. pytest may wrap it anywhere, and no line of a log may begin with ``::``.

@@ -272,7 +272,8 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
     prefix = "" if asks else "a run would make "
     for line, agents in by_size.items():
         if len(agents) > 1:
-            line = line.replace("by the judge", "by the judge for each")
+            for who in ("judge", "user"):
+                line = line.replace(f"by the {who}", f"by the {who} for each")
         each = "each by" if len(agents) > 1 else "by"
         lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
     queries = [test for test in plan.tests if test.is_trigger]
@@ -295,6 +296,7 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
     needed = {
         "--skill-judge MODEL": sum(case.lacks_judge for case in cases),
         "--skill-agent loop": sum(case.lacks_agent for case in cases),
+        "skill_user_model in the ini file": sum(case.lacks_user for case in cases),
     }
     return [
         *(
