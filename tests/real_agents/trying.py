@@ -22,6 +22,7 @@ from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.skills.case import McpServer
+from pytest_upskill.skills.invocation import Invocation
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import Arm, SkillCopy
 from pytest_upskill.trials.trial import Question, Task
@@ -144,6 +145,7 @@ def tried(
     mcp: tuple[McpServer, ...] = (),
     user: User | None = None,
     arm: Arm | None = None,
+    invoke: Invocation | None = None,
 ) -> Tried:
     """Carry out a trial; in an ``arm``, with what is there."""
     with LoopbackServer(script) as server, environment(protocol):
@@ -173,6 +175,7 @@ def tried(
             until_opened=until_opened,
             mcp=mcp,
             user=user,
+            invoke=invoke,
         )
         question = Question("m", "", (("user", PROMPT),), 4000, 1, task=task)
         try:

@@ -18,7 +18,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import missing_words
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.plan import PlannedCase
-from support.agent_runs import agent_run
+from support.agent_runs import agent_run, with_listing
 from support.made import accepted_count, made_triggers
 from support.made import made_run as any_run
 from support.words import HELPS, HURTS, INCOMPLETE, NO_EFFECT, NOT_NEEDED, TOO_FEW
@@ -150,7 +150,10 @@ def test_several_models_share_a_line_with_the_worst_first_and_many_are_counted()
 
 def test_a_skill_that_no_agent_opened() -> None:
     run = agent_run(opens=lambda *_: False)
-    assert any("never opened by" in line for line in shown(run))
+    assert any("never opened by loop/haiku" in line for line in shown(run))
+    name_only, unlisted = (with_listing(run, sent) for sent in ("name", "not listed"))
+    assert any("(its description was not sent whole)" in line for line in shown(name_only))
+    assert any("never listed by loop/haiku" in line for line in shown(unlisted))
 
 
 def test_triggers_are_told_by_recall_and_false_alarms() -> None:

@@ -13,7 +13,7 @@ from pytest_upskill.stats import wilson
 from pytest_upskill.trials.answer import STOPPED
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import NOT_INVOKED, ListedSkill, Sent
-from support.agent_runs import Opens, agent_run
+from support.agent_runs import Opens, agent_run, with_listing
 from support.made import Passes, made_run
 from support.words import HELPS, HURTS, NO_EFFECT, NOT_NEEDED, TOO_FEW
 
@@ -314,19 +314,6 @@ def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_litt
     assert words in activation_words(found, NO_EFFECT, None, None)
 
 
-def listing(results: RunResults, *sent: Sent) -> RunResults:
-    """The results of an agent whose list showed the tested skills so, and another by its name."""
-    skills = [ListedSkill(f"wick-{at}", kind, tested=True) for at, kind in enumerate(sent)]
-    listed = (*skills, ListedSkill("docs-writer", "name"))
-    records = (
-        replace(record, activity=replace(record.activity, listed=listed))
-        if record.activity and record.arm == "skill"
-        else record
-        for record in results.records
-    )
-    return replace(results, records=tuple(records))
-
-
 @pytest.mark.parametrize(
     ("sent", "words", "field"),
     [
@@ -340,7 +327,7 @@ def listing(results: RunResults, *sent: Sent) -> RunResults:
 def test_a_skill_that_was_never_opened_is_told_by_how_it_was_listed(
     sent: tuple[Sent, ...], words: str, field: str
 ) -> None:
-    results = listing(agent_run(cases=10, opens=NONE), *sent)
+    results = with_listing(agent_run(cases=10, opens=NONE), *sent)
     (verdict,), (row,) = results.verdicts, results.summary
     assert words in verdict.sentence
     names = ("listed_whole", "listed_cut", "listed_by_name", "not_listed")
@@ -360,17 +347,17 @@ def test_an_agent_that_did_not_take_the_command_is_told() -> None:
 
 
 def test_a_skill_that_was_opened_without_its_description_is_told_so() -> None:
-    (verdict,) = listing(agent_run(cases=10, opens=ALL), "name").verdicts
+    (verdict,) = with_listing(agent_run(cases=10, opens=ALL), "name").verdicts
     assert "opened in 10 of 10 trials (listed by name only in 10 of 10 trials)" in verdict.sentence
 
 
 def test_a_note_names_all_skills_that_were_not_listed_whole() -> None:
     results = agent_run(cases=10, opens=NONE)
-    assert not any("whole descriptions" in note for note in run_notes(results))
-    notes = [note for note in run_notes(listing(results, "cut")) if "whole descriptions" in note]
+    assert not any("all descriptions" in note for note in run_notes(results))
+    notes = [note for note in run_notes(with_listing(results, "cut")) if "all descriptions" in note]
     assert notes == [
-        "loop/haiku did not list 2 installed skills with whole descriptions: cut: 1 (wick-0); "
-        "name only: 1 (docs-writer)."
+        "loop/haiku did not send all descriptions of 2 installed skills: cut 1 (wick-0), name only "
+        "1 (docs-writer)."
     ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.transcript import Activity, Transcript, Turn
+from pytest_upskill.trials.transcript import Activity, ListedSkill, Sent, Transcript, Turn
 
 from .made import Passes, helps, made_run
 
@@ -95,3 +95,16 @@ def agent_run(
         ),
         records=tuple(map(done, made.records)),
     )
+
+
+def with_listing(results: RunResults, *sent: Sent) -> RunResults:
+    """The results of an agent whose list showed the tested skills so, and another by its name."""
+    skills = [ListedSkill(f"wick-{at}", kind, tested=True) for at, kind in enumerate(sent)]
+    listed = (*skills, ListedSkill("docs-writer", "name"))
+    records = (
+        replace(record, activity=replace(record.activity, listed=listed))
+        if record.activity and record.arm == "skill"
+        else record
+        for record in results.records
+    )
+    return replace(results, records=tuple(records))

@@ -40,8 +40,8 @@ def listing_findings(files: Iterable[Path]) -> Iterator[Finding]:
     )
     message = (
         f"{counted(len(lines), 'skill')} take {length:,} characters in the list that Claude Code "
-        f"gives its model, {length - BUDGET:,} more than its budget of {BUDGET:,}; the longest: "
-        f"{named}"
+        f"gives its model, {length - BUDGET:,} more than its budget of {BUDGET:,} (with a context "
+        f"of 200,000 tokens); the longest: {named}"
     )
     longest = lines[0]
     yield Finding(shown(longest.file), longest.at, "warning", "listing-budget", message, _HINT)

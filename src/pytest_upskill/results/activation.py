@@ -167,15 +167,15 @@ def activation_words(
                 f"never opened in {trials}, as the agent did not take the command to use it in "
                 f"{activation.not_invoked:,}: see that its version knows the skill by this name"
             )
-        if not activation.tool_calls:
-            return (
-                f"never opened in {trials}, and no tool was called at all, with or without it: see "
-                "that this model calls tools before you work on the description"
-            )
         if shortened := sent_words(activation.sent):
             return (
                 f"never opened in {trials}{_opened_instead(activation)}, but {shortened}, so this "
                 f"says nothing of its text: {MORE_ROOM}"
+            )
+        if not activation.tool_calls:
+            return (
+                f"never opened in {trials}, and no tool was called at all, with or without it: see "
+                "that this model calls tools before you work on the description"
             )
         return (
             f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "

@@ -182,15 +182,14 @@ def _listing_notes(results: RunResults) -> list[str]:
     for label, by_name in skills.items():
         kinds: dict[Sent, str] = {"cut": "cut", "name": "name only", "not listed": "not listed"}
         parts = [
-            f"{words}: {len(names):,} ({first_names(names)})"
+            f"{words} {len(names):,} ({first_names(names)})"
             for kind, words in kinds.items()
             if (names := sorted(name for name, sent in by_name.items() if kind in sent))
         ]
         if parts:
             total = counted(len(by_name), "installed skill")
-            notes.append(
-                f"{label} did not list {total} with whole descriptions: {'; '.join(parts)}."
-            )
+            words = ", ".join(parts)
+            notes.append(f"{label} did not send all descriptions of {total}: {words}.")
     return notes
 
 

@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
 from ...models.prices import ON_A_PLAN
+from ...results.activation import sent_words
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
 from ...results.outcomes import count_outcomes, count_words
@@ -301,7 +302,9 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     elif row.activation and not row.activation.count:
         untold = row.activation.untold == row.activation.trials
         verb = f"never {'listed' if untold else 'opened'} by"
-        yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
+        was_cut = not untold and sent_words(row.activation.sent)
+        cut = "(its description was not sent whole)" if was_cut else ""
+        yield _Phrase(_CLOSED, verb, model, "", f"{cut}{_over(row)}".strip())
     elif word == "not needed":
         rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
         without = f"({rate} pass without it){_over(row)}"
