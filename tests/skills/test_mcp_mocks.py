@@ -49,9 +49,7 @@ def test_a_server(tmp_path: Path) -> None:
     assert answered(server, "create", {"title": "a", "priority": "x"})[1]
     assert answered(server, "get", {"id": "7"}) == ('{"id": 7}\n', False)
     assert list(mocks.servers) == ["tracker"]
-    assert [note.partition(":")[0] for note in mocks.notes] == [
-        "files among mocks that are no mocks are ignored"
-    ]
+    assert mocks.notes == ()
 
 
 def test_answers_by_arguments(tmp_path: Path) -> None:
@@ -144,11 +142,15 @@ def test_servers_of_a_plugin(
     assert bool(mocks.notes) is bool(left_out)
 
 
-def test_mocks_that_a_model_would_answer_are_left_out(tmp_path: Path) -> None:
+def test_mocks_that_a_model_would_answer_are_offered_and_fail(tmp_path: Path) -> None:
     agent = "---\ntype: agent\nabort_when: x\n---\nYou are a server."
-    mocks = read(tmp_path, {"tracker/a.md": agent, "tracker/_server.md": agent, "b/c.md": "c"})
-    assert list(mocks.servers) == ["b"]
-    assert len(mocks.notes) == 2
+    several = "---\ntype: agent\ntools: [b, c]\n---\nYou are a server."
+    files = {"tracker/a.md": agent, "tracker/_server.md": several, "tracker/c.md": "c"}
+    mocks = read(tmp_path, {**files, "tracker/notes.txt": "x"})
+    server = content(mocks)
+    assert sorted(tool["name"] for tool in server["tools"]) == ["a", "b", "c"]
+    assert [answered(server, tool, {})[1] for tool in "abc"] == [True, True, False]
+    assert [note.rpartition("/")[2] for note in mocks.notes] == ["_server.md", "a.md", "notes.txt"]
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,8 @@ from .plugins import MANIFEST, MCP_FILE, is_plugin, plugin_name, read_manifest
 
 MOCKS: Final = "evals/mocks"
 _TOOLS: Final = "_tools.json"
-_SERVER: Final = "_server"
+_SERVER: Final = "_server.md"  # of several tools, which a model plays
+_README: Final = "README.md"
 _FIXTURES: Final = "fixtures/"
 _MOST_SERVERS: Final = 50
 _MOST_FILES: Final = 1_000  # of a server
@@ -61,6 +62,17 @@ class _MockForm(_Lenient):
     description: str | None = None
     input_schema: dict[str, Any] | None = None
     answers: list[_AnswerForm] = Field(default_factory=list)
+    tools: list[str] = Field(default_factory=list)
+
+    @property
+    def about_tool(self) -> dict[str, Any]:
+        """What it says of a tool, as tools/list has it."""
+        about: dict[str, Any] = {}
+        if self.description is not None:
+            about["description"] = self.description
+        if self.input_schema is not None:
+            about["inputSchema"] = {**self.input_schema, "type": "object"}
+        return about
 
 
 class _ToolForm(_Lenient):
@@ -164,23 +176,18 @@ def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[st
         if path.startswith(_FIXTURES):
             fixtures[path] = file.read()
             size += len(fixtures[path])
-        elif path == _TOOLS:
-            continue
-        elif path.endswith(".md") and "/" not in path and path != "README.md":
-            tool = path.removesuffix(".md")
+        elif path.endswith(".md") and "/" not in path and path != _README:
             form, body = _mock_form(file)
             size += len(body)
-            if tool == _SERVER or form.type == "agent":
+            by_model = path == _SERVER or form.type == "agent"
+            for tool in form.tools if path == _SERVER else [path.removesuffix(".md")]:
+                if not _TOOL_NAME.fullmatch(tool):
+                    raise file.error(f"{one_line(tool, 80)!r} can't be the name of a tool")
+                tools[tool] = tools.get(tool, {"name": tool}) | form.about_tool
+                mocks |= {} if by_model else {tool: _mock_of(form, body, file)}
+            if by_model:
                 notes.append(f"mocks of the type agent are not answered: {shown(file.file)}")
-                continue
-            if not _TOOL_NAME.fullmatch(tool):
-                raise file.error(f"{one_line(tool, 80)!r} can't be the name of a tool")
-            mocks[tool] = _mock_of(form, body, file)
-            written = {"description": form.description, "inputSchema": form.input_schema}
-            tools[tool] = tools.get(tool, {"name": tool}) | {
-                key: value for key, value in written.items() if value is not None
-            }
-        else:
+        elif path not in (_TOOLS, _README):
             notes.append(f"files among mocks that are no mocks are ignored: {shown(file.file)}")
         if size > _MOST_BYTES:
             raise file.error(f"the mocks of {server} have more than {_MOST_BYTES // 10**6} MB")
