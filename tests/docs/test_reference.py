@@ -45,7 +45,7 @@ def test_the_help_of_an_option_names_its_default() -> None:
 
 
 def test_every_key_of_a_file_of_cases_is_explained() -> None:
-    pages = "".join((DOCS / name).read_text() for name in ("cases.md", "checks.md"))
+    pages = "".join((DOCS / name).read_text() for name in ("cases.md", "checks.md", "agents.md"))
     schema = schema_of_cases()
     forms = [schema, *schema["$defs"].values()]
     keys = {key for form in forms for key in form.get("properties", {})}
