@@ -162,9 +162,13 @@ def test_what_is_said_and_the_state_of_the_repository_are_judged(tmp_path: Path)
         "expected_repo_state": ["pubspec.yaml names the package", "All tests pass"],
     }
     said = "The answer to the user is as expected: Tells what changed."
-    assert expected(tmp_path, entry) == [
-        {"judge": ["pubspec.yaml names the package", "All tests pass", said]}
-    ]
+    criteria = ["pubspec.yaml names the package", "All tests pass"]
+    assert expected(tmp_path, entry) == [{"judge": [*criteria, said]}]
+    listed = {**entry, "expected_chat_output": ["Names the package"]}
+    assert expected(tmp_path, listed) == [{"judge": [*criteria, "Names the package"]}]
+    suite = read_suites(tmp_path / "gate").cases
+    assert suite
+    assert "files that an agent leaves" in suite.cases[0].needs_agent
 
 
 def test_a_workspace_is_a_folder_of_the_skill(tmp_path: Path) -> None:

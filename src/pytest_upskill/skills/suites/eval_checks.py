@@ -8,6 +8,7 @@ from ..._util.texts import guess
 from ..case_files import path_in
 from .json_files import Unknown
 
+REPO_STATE: Final = "expected_repo_state"  # what the files are like that an agent leaves
 _RUBRICS: Final = (
     "assertions",
     "expectations",
@@ -15,7 +16,7 @@ _RUBRICS: Final = (
     "expect",
     "rubric",
     "criteria",
-    "expected_repo_state",
+    REPO_STATE,
 )
 _ANTI_RUBRICS: Final = ("anti_expectations", "must_not", "unexpected_behavior")
 TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
@@ -89,7 +90,9 @@ def expected_checks(
             checks.setdefault(name, []).extend(values)
     for item_place, text in _items(entry, _SAID, place, problems):
         if isinstance(text, str) and text.strip():
-            checks.setdefault("judge", []).append(f"The answer to the user is as expected: {text}")
+            whole = isinstance(entry[_SAID], str)
+            criterion = f"The answer to the user is as expected: {text}" if whole else text
+            checks.setdefault("judge", []).append(criterion)
         else:
             problems.append((item_place, "must be a string"))
     for key, name in TEXTS.items():

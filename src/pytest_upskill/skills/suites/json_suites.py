@@ -3,16 +3,20 @@
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
+from typing import Final
 
 from ..._util.json_forms import FormError
 from ...errors import CasesError
 from ..case import Case
 from ..loaded_cases import LoadedCases, numbered
+from .eval_checks import REPO_STATE
 from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
 from .json_files import Unknown, ignored_keys, is_for_others, lines_of, usable_id
 from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
 from .skill_checks import OwnSkill
 from .suite import Suite, Written, read_cases
+
+_OF_FILES: Final = f'"{REPO_STATE}" is about the files that an agent leaves'
 
 
 def json_suite(path: Path, folder: Path) -> Suite | None:
@@ -65,8 +69,9 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             except FormError as error:
                 yield Written(place, lines[place], error, own_id)
                 continue
-            merged = with_defaults(case, defaults)
-            yield Written(place, lines[place], merged, own_id, defaulted_in(case, defaults))
+            merged, of_defaults = with_defaults(case, defaults), defaulted_in(case, defaults)
+            needs_agent = _OF_FILES if entry.get(REPO_STATE) else ""
+            yield Written(place, lines[place], merged, own_id, of_defaults, needs_agent)
 
     loaded = read_cases(file, written(), case_folder, foreign=foreign is not None)
     warnings = sorted([*loaded.warnings, *ignored_keys(text, unknown), *skill.warnings])

@@ -112,6 +112,7 @@ class Written(NamedTuple):
     case: Mapping[str, Any] | FormError  # or why it can't be translated
     id: str | None = None  # of a case that is broken
     defaulted: frozenset[Location] = frozenset()  # paths that come from the file's defaults
+    needs_agent: str = ""  # why a plain completion can't be asked
 
 
 def read_cases(
@@ -205,7 +206,7 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
     )
     case = files.add_to(case, form)
     case = files.with_scaffold(case, form.scaffold) if form.scaffold else case
-    return replace(case, is_eval=foreign)
+    return replace(case, is_eval=foreign, needs_agent=case.needs_agent or written.needs_agent)
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:
