@@ -36,6 +36,16 @@ def test_the_longest_are_named_at_the_first_of_them(tmp_path: Path) -> None:
     assert finding.message.endswith(f"the longest: {longest}")
 
 
+def test_skills_of_a_plugin_are_listed_with_its_name(tmp_path: Path) -> None:
+    files = [write(tmp_path, f"a-{number}", 1_000) for number in range(8)]
+    assert not list(listing_findings(files))
+    (tmp_path / ".claude-plugin").mkdir()
+    (tmp_path / ".claude-plugin" / "plugin.json").write_text('{"name": "lamps"}')
+    (finding,) = listing_findings(files)
+    assert "8 skills take 8,047 characters" in finding.message
+    assert "the longest: lamps:a-0 (1,005), lamps:a-1 (1,005)" in finding.message
+
+
 def test_when_to_use_counts_and_skills_for_users_only_do_not(tmp_path: Path) -> None:
     files = [write(tmp_path, f"a-{number}", 1_000) for number in range(7)]
     files.append(write(tmp_path, "b", 900, "disable-model-invocation: true\n"))

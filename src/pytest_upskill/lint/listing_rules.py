@@ -8,6 +8,7 @@ from .._util.texts import counted, one_line
 from ..errors import SkillError, shown
 from ..skills.folder import read_text
 from ..skills.frontmatter import parse
+from ..skills.plugins import plugin_above, plugin_name
 from ..skills.skill import name_of, summary_of
 from .finding import Finding
 
@@ -56,8 +57,15 @@ def _line_of(file: Path) -> _Line | None:
     parsed, summary = parse(text), summary_of(text.encode("utf-8", "replace"))
     if summary.users_only:
         return None
-    name, when = name_of(file), parsed.fields.get("when_to_use")
+    name, when = _listed_name(file), parsed.fields.get("when_to_use")
     description = summary.description
     described = f"{description} - {when}" if isinstance(when, str) and when else description
     length = len(f"- {name}: ") + min(len(described.strip()), _LONGEST)
     return _Line(length, file, name, parsed.lines.get("description", 1))
+
+
+def _listed_name(file: Path) -> str:
+    """A skill of a plugin is listed with both names."""
+    path = file.absolute()
+    plugin = plugin_above(path, Path(path.anchor))
+    return f"{plugin_name(plugin)}:{name_of(file)}" if plugin else name_of(file)

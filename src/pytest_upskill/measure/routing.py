@@ -8,6 +8,7 @@ from .._util.texts import counted
 from ..checks import KINDS, parse_checks
 from ..checks.grading import ToGrade
 from ..results.routing import RoutedQuery, Routing
+from ..results.run_notes import listing_notes
 from ..skills.routes import ANY_OPENED, Catalogue, LoadedRoutes
 from ..trials.arm import SKILL, Arm, SkillCopy
 from ..trials.records import Record
@@ -68,7 +69,7 @@ class Router:
                 for route in self.loaded.routes
             ),
             source=self.loaded.source,
-            notes=self.loaded.notes,
+            notes=(*self.loaded.notes, *listing_notes(records)),
             cost=None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             interrupted=interrupted,
         )

@@ -13,6 +13,7 @@ from ..skills.case import EDIT_ME
 from ..skills.skill import UnseenFile
 from ..trials.answer import CUT_OFF, STOPPED
 from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.records import Record
 from ..trials.subject import CHAT
 from ..trials.transcript import Sent
 from .run import RunResults, triggers_as_cases
@@ -40,7 +41,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *repeat_notes(results.summaries),
         *repeat_notes(triggers_as_cases(results).summaries, "query"),
         *_unseen_notes(results, spell),
-        *_listing_notes(results),
+        *listing_notes(results.records),
     ]
 
 
@@ -172,10 +173,10 @@ def _retry_notes(rows: Iterable[Summary]) -> list[str]:
     )
 
 
-def _listing_notes(results: RunResults) -> list[str]:
+def listing_notes(records: Iterable[Record]) -> list[str]:
     """Agents that did not send all descriptions of the skills that are installed."""
     skills: dict[str, dict[str, set[Sent]]] = {}  # by agent and model, then name
-    for record in results.records:
+    for record in records:
         for skill in record.activity.listed if record.activity else ():
             skills.setdefault(record.label, {}).setdefault(skill.name, set()).add(skill.sent)
     notes = list[str]()
