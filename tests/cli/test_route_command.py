@@ -134,7 +134,7 @@ def test_queries_may_be_in_another_file_or_be_the_triggers_of_skills(capsys: Out
     Path("skills/docx/evals/triggers.json").write_text(json.dumps(triggers), encoding="utf-8")
     assert route() == 0
     assert outcomes() == {"Fill in the form": "false alarm"}
-    assert "triggers of 1 skill" in capsys.readouterr().out
+    assert "triggers and cases of 1 skill" in capsys.readouterr().out
 
 
 def test_without_a_query_it_says_how_to_write_some(capsys: Output) -> None:

@@ -146,7 +146,7 @@ def test_triggers_of_skills_are_put_together(tmp_path: Path, catalogue: Catalogu
         "Letter": (("docx",), ()),
         "Sort": ((), ("pdf",)),
     }
-    assert loaded.source == "triggers of 2 skills"
+    assert loaded.source == "triggers and cases of 2 skills"
 
 
 def test_cases_that_say_which_skill_they_need_are_routes_too(
@@ -158,12 +158,36 @@ def test_cases_that_say_which_skill_they_need_are_routes_too(
             "expected": {"contains": "x", "with_skill": {"skill_activated": True}},
         },
         {"input": "Joke", "expected": [{"with_skill": [{"skill_activated": False}]}]},
+        {"input": "Letter", "expected": {"with_skill": {"skill_opened": ["docx", "gone"]}}},
+        {"input": "Table", "expected": {"with_skill": {"skill_not_opened": "docx"}}},
         {"input": "Other", "expected": {"contains": "x"}},
     ]
     write_skill(tmp_path / "pdf", cases)
     assert by_query(routes_of_skills(catalogue).routes) == {
         "Fill in": (("pdf",), ()),
         "Joke": ((), ("pdf",)),
+        "Letter": (("docx",), ()),
+        "Table": ((), ("docx",)),
+    }
+
+
+def test_an_eval_that_names_another_skill_is_a_route_to_that_one(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    evals = [
+        {"prompt": name, "expected_output": "x", "expected_skill": skill}
+        for name, skill in {"Merge": "pdf", "Letter": "docx", "Joke": None, "Song": "gone"}.items()
+    ]
+    folder = tmp_path / "pdf"
+    (folder / "skill_meta.json").unlink()
+    (folder / "evals").mkdir()
+    written = {"skill_name": "pdf", "evals": evals}
+    (folder / "evals/evals.json").write_text(json.dumps(written), encoding="utf-8")
+    assert by_query(routes_of_skills(catalogue).routes) == {
+        "Merge": (("pdf",), ()),
+        "Letter": (("docx",), ()),
+        "Joke": ((), ("pdf",)),
+        "Song": ((), ("pdf",)),
     }
 
 

@@ -5,6 +5,7 @@ They are in a file of the catalogue (evals/routes.json), or made of the skills' 
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
@@ -34,6 +35,7 @@ _QUERIES: Final = ("query", "prompt", "input", "request", "text", "question", "u
 _EXPECTED: Final = ("expected_skill", "expected_skills")
 _ACCEPTED: Final = ("acceptable_skills", "acceptable_alternates")
 _UNWANTED: Final = ("forbidden_skills", "must_not_trigger")
+_CHECKS: Final = ("skill_opened", "skill_not_opened")
 _NONE: Final = frozenset({"", "none", "null", "no skill"})
 _HOW_TO_WRITE: Final = f"Write queries and the skills that they should open:\n{EXAMPLE}"
 _MOST_PROBLEMS: Final = 5
@@ -132,12 +134,13 @@ def routes_of_skills(catalogue: Catalogue) -> LoadedRoutes:
         for of_file in (*(suites.cases.files if suites.cases else ()), *suites.triggers):
             if broken := [case for case in of_file.broken if case.is_trigger]:
                 raise broken[0].error
-            for case in of_file.cases:
-                for expected, unwanted in reader.expectations(case, skill.name):
+            written = _Entries(of_file.file)
+            for case in (case for case in of_file.cases if not case.skip):
+                for expected, unwanted in reader.expectations(case, skill.name, written.at(case)):
                     place = f"{shown(of_file.file)}:{case.line}"
                     routes.add(case, expected, unwanted, place)
                     used.add(skill.name)
-    source = f"triggers of {counted(len(used), 'skill')}"
+    source = f"triggers and cases of {counted(len(used), 'skill')}"
     return LoadedRoutes(routes.all(), source, tuple(reader.notes))
 
 
@@ -183,7 +186,19 @@ class _Routes:
 
 def _trigger(route: Route, name: str) -> Case:
     tags = (OPENS if route.expected else STAYS_CLOSED,)
-    return replace(route.case, id=name, expected=ANY_OPENED, tags=tags, is_trigger=True)
+    case = route.case
+    return Case(
+        name,
+        case.input,
+        ANY_OPENED,
+        case.place,
+        case.line,
+        case.files,
+        case.exact,
+        earlier=case.earlier,
+        tags=tags,
+        is_trigger=True,
+    )
 
 
 class _Reader:
@@ -220,14 +235,30 @@ class _Reader:
             return None
         return str(query), tuple(routable), () if says_which else tuple(unwanted)
 
-    def expectations(self, case: Case, own: str) -> Iterator[tuple[Names, Names]]:
-        """What a trigger of a skill, or a case that says so, should open, and should not."""
-        if case.is_trigger:
-            yield ((own,), ()) if case.should_open else ((), (own,))
+    def expectations(self, case: Case, own: str, entry: Any) -> Iterator[tuple[Names, Names]]:
+        """What a trigger or a case of a skill should open, and should not, if it says so.
+
+        ``entry`` is the case as written: it may name another skill than its ``own``.
+        """
+        says_which = isinstance(entry, dict) and entry.get("should_trigger") is not False
+        if named := self._known(entry.get(key) for key in _EXPECTED if says_which):
+            yield named, ()
             return
-        for group in _skill_groups(case.expected):
-            if isinstance(opens := group.get(ACTIVATED), bool):
+        groups = [{ACTIVATED: case.should_open}] if case.is_trigger else _skill_groups(case)
+        for group in groups:
+            opened, closed = (self._known([group.get(key)]) for key in _CHECKS)
+            if opened or closed:
+                yield opened, () if opened else closed
+            elif isinstance(opens := group.get(ACTIVATED), bool):
                 yield ((own,), ()) if opens else ((), (own,))
+
+    def _known(self, values: Iterable[Any]) -> Names:
+        """The skills of the catalogue that some values name."""
+        names = (
+            name for value in values for name in (value if isinstance(value, list) else [value])
+        )
+        known = (self._catalogue.named(name) for name in names if isinstance(name, str))
+        return tuple(dict.fromkeys(name for name in known if name in self._catalogue.names))
 
     def _names(
         self, written: Mapping[str, Any], keys: Sequence[str], problems: list[str]
@@ -256,14 +287,32 @@ class _Reader:
             yield f"Left out: {queries} for skills that no model can open ({names})"
 
 
-def _skill_groups(expected: Any) -> Iterator[Mapping[str, Any]]:
+def _skill_groups(case: Case) -> Iterator[Mapping[str, Any]]:
     """The groups of checks that only answers with the skill must pass."""
-    for group in expected if isinstance(expected, list) else [expected]:
+    for group in case.expected if isinstance(case.expected, list) else [case.expected]:
         inside = group.get("with_skill") if isinstance(group, dict) else None
-        yield from (each for each in (inside if isinstance(inside, list) else [inside]) if each)
+        groups = inside if isinstance(inside, list) else [inside]
+        yield from (each for each in groups if isinstance(each, dict))
 
 
 # Files.
+
+
+class _Entries:
+    """The cases of a file as they are written; none if it is not JSON."""
+
+    def __init__(self, file: Path) -> None:
+        self._data: Any = None
+        with suppress(CasesError):
+            if file.suffix == ".json":
+                self._data = read_cases_json(file, _HOW_TO_WRITE)[1]
+
+    def at(self, case: Case) -> Any:
+        entry = self._data
+        for step in case.place:
+            inside = isinstance(entry, list if isinstance(step, int) else dict)
+            entry = entry[step] if inside and (step in entry or isinstance(step, int)) else None
+        return entry
 
 
 def _entries(file: Path) -> list[tuple[int, Any]]:
