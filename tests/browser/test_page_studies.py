@@ -15,7 +15,7 @@ from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
 from support.made import ENTRIES, made_entry, made_row, made_run, made_triggers
-from support.made_studies import EVERY_WORD, LONG, UNCHANGED, made_study
+from support.made_studies import EVERY_WORD, LONG, UNCHANGED, made_routing, made_study
 from support.pages import PAYLOADS
 
 pytestmark = [pytest.mark.xdist_group("browser")]
@@ -43,6 +43,11 @@ def studies() -> str:
     return run_page(made_run(cases=0, studies=both))
 
 
+def routings() -> str:
+    many = made_routing(*PAYLOADS, LONG, skills=[f"skill-{number}" for number in range(40)])
+    return run_page(made_run(cases=0, routings=(made_routing(), replace(many, model="opus"))))
+
+
 def trend() -> str:
     rows = [*ENTRIES, made_entry(1, made_row(0.1, skill=HOSTILE, model=HOSTILE), HOSTILE)]
     return trend_page(rows, metrics()["lift"])
@@ -52,6 +57,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "view=changes": compared,
     "view=triggers": lambda: run_page(made_triggers(skills=("gate", HOSTILE), only=False)),
     "contrast=1.0": studies,
+    "route=0.row.pdf": routings,
     "metric=lift": trend,
 }
 
@@ -119,6 +125,22 @@ def test_contrasts_without_a_change_are_folded_and_one_shows_its_arms(
     assert "docs-writer 6 of 10" in arms
     page.click(".study .folded button")
     page.wait("document.querySelectorAll('.study')[1].querySelectorAll('tbody tr').length > 20")
+
+
+def test_a_row_of_a_routing_opens_its_queries_the_wrong_ones_first(
+    page: Page, tmp_path: Path
+) -> None:
+    show(page, tmp_path, "route=0.row.pdf")
+    queries = ".routing .queries tbody"
+    assert page.texts(f"{queries} .case-name") == ["Fill it in", "Merge these"]
+    assert page.texts(f"{queries} .word") == ["wrong skill", "right"]
+    assert "docx 1, pdf 1, 1 run without a result: down" in page.texts(f"{queries} .evidence")[0]
+    assert page.texts(".confusions td.bad")[:3] == ["1", "2", "1"]
+    page.click(".routing .rows .case-name")  # of a skill
+    page.wait("document.querySelectorAll('.routing .queries').length === 1")
+    page.js("document.querySelectorAll('.routing')[1].querySelector('.folded button').click()")
+    rows = "document.querySelectorAll('.routing')[1].querySelector('.rows').ariaRowCount"
+    page.wait(f"Number({rows}) > 40")
 
 
 def test_the_trend_has_a_line_for_each_model_and_any_metric(page: Page, tmp_path: Path) -> None:

@@ -99,3 +99,12 @@ def test_a_run_that_names_its_cases_names_no_others(pytester: pytest.Pytester, s
     assert (
         "not read" not in run(pytester, "--collect-only", "--skill-tests", str(other)).stdout.str()
     )
+
+
+def test_the_routes_of_a_catalogue_are_for_another_command(
+    pytester: pytest.Pytester, skill: Path
+) -> None:
+    (skill.parent / "evals").mkdir()
+    (skill.parent / "evals/routes.json").write_text("[]")
+    shown = run(pytester, "--collect-only", "--model", "scripted:x.py").stdout.str()
+    assert "not read: skills/evals/routes.json (for pytest-upskill route)" in shown

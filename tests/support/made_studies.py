@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from pytest_upskill.results.contrasts import Contrast, State, Study, StudyArm
+from pytest_upskill.results.routing import RoutedQuery, Routing
 from pytest_upskill.stats import Lift
 
 from .kit import case, write_skill
@@ -137,3 +138,26 @@ def write_pages(folder: Path, cases: int = 45, body: str = BODY) -> Path:
     (skill / "references/forms.md").write_text("All forms are white. " * 10, encoding="utf-8")
     (folder / "model.py").write_text(_PAGES_MODEL, encoding="utf-8")
     return skill
+
+
+def made_routing(*names: str, skills: Sequence[str] = ("docx", "pdf", "xlsx")) -> Routing:
+    """Some queries routed right, others in every other way; ``names`` are opened for the first."""
+    first, second, *_ = skills
+    queries = (
+        RoutedQuery("Merge these", (second,), opened={second: 2}, place="routes.json:2"),
+        RoutedQuery("Fill it in", (second,), opened={first: 1, second: 1}, errors=("down",)),
+        RoutedQuery("Sum it up", (skills[-1],), unopened=2),
+        RoutedQuery("A report", (first, second), opened={second: 1}, also={first: 1}),
+        RoutedQuery("Weather?", opened={first: 1}, unopened=1),
+        RoutedQuery("A poem", unwanted=(first,), opened={second: 2}),
+        *(RoutedQuery(name, (first,), opened={name: 1}) for name in names),
+    )
+    return Routing(
+        agent="loop",
+        model="haiku",
+        skills=tuple(sorted({*skills, *names})),
+        queries=queries,
+        source="evals/routes.json",
+        notes=("Left out: release",),
+        cost=1.25,
+    )

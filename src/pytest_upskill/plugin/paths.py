@@ -17,9 +17,10 @@ from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
 from ..skills.bundle import entry_name, find_entries, folder_of
 from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files, is_trigger_file
+from ..skills.routes import ROUTES_FILE
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
 from ..skills.suites.ours import how_to_add_cases
-from ..skills.suites.reading import Ask, Suites, read_suites
+from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
 from ..skills.suites.triggers import trigger_files
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
@@ -216,8 +217,11 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
 def unread_names(sources: Iterable[SkillSource], *, every: bool = False) -> str:
     """The eval files of skills that nobody reads, and why; the first few unless ``every``."""
     unread = [entry for source in sources for entry in source.suites.unread]
-    files = [f"{shown(entry.file)} ({entry.reason})" for entry in unread]
-    return first_few(files, len(files) if every else _MOST_UNREAD)
+    above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
+    routes = dict.fromkeys(file for folder in above if (file := folder / ROUTES_FILE).is_file())
+    unread += [Unread(file, FOR_ROUTE) for file in routes]
+    files = dict.fromkeys(f"{shown(entry.file)} ({entry.reason})" for entry in unread)
+    return first_few([*files], len(files) if every else _MOST_UNREAD)
 
 
 def _needs_no_key(model: str) -> bool:

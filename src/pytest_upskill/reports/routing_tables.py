@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Final
 
-from .._util.texts import one_line
+from .._util.texts import counted, one_line
 from ..results.routing import Routing, RoutingTable, SkillRouting
 from .study_tables import StudyTable
 
@@ -101,7 +101,7 @@ def wrong_table(routing: Routing, most_rows: int | None, most_columns: int) -> R
         right = sum(routing.table.rows[row]) - sum(wrong) - hidden
         return (right, *wrong, *((hidden,) if others else ()))
 
-    columns = ("right", *names, *((f"{len(others):,} others",) if others else ()))
+    columns = ("right", *names, *((counted(len(others), "other"),) if others else ()))
     return RoutingTable(columns, {row: cells(row) for row in rows})
 
 

@@ -17,12 +17,12 @@ from ..errors import CasesError, InputError, shown
 from .case import OPENS, STAYS_CLOSED, Case
 from .loaded_cases import numbered
 from .named_skill import named_once
-from .skill import Skill, fields_of
-from .suites.json_files import MAX_CASES_BYTES, lines_of, read_cases_json
+from .skill import Skill, fields_of, is_for_users_only
+from .suites.json_files import MAX_CASES_BYTES, ROUTES_NAME, lines_of, read_cases_json
 from .suites.reading import read_suites
 from .suites.triggers import ACTIVATED
 
-ROUTES_NAME: Final = "evals/routes.json"
+ROUTES_FILE: Final = f"evals/{ROUTES_NAME}"  # in the folder of a catalogue
 EXAMPLE: Final = """\
 [
   {"query": "Merge these two PDFs into one.", "expected_skill": "pdf"},
@@ -78,7 +78,7 @@ class Catalogue:
     def of(cls, skills: Iterable[Skill]) -> "Catalogue":
         """InputError if two skills have the same name, or if a model can open none."""
         by_name = dict(sorted(named_once(skills).items()))
-        explicit = [name for name, skill in by_name.items() if is_explicit(skill)]
+        explicit = [name for name, skill in by_name.items() if _is_explicit(skill)]
         routable = [skill for name, skill in by_name.items() if name not in explicit]
         if not routable:
             hint = "Remove disable-model-invocation from those that a model may open."
@@ -98,9 +98,8 @@ class Catalogue:
         return next((known[form] for form in forms if form in known), None)
 
 
-def is_explicit(skill: Skill) -> bool:
-    """Whether models don't see the skill, and only users can call it."""
-    return str(fields_of(skill.file).get("disable-model-invocation", "")).strip().lower() == "true"
+def _is_explicit(skill: Skill) -> bool:
+    return is_for_users_only(fields_of(skill.file))
 
 
 def load_routes(file: Path, catalogue: Catalogue) -> LoadedRoutes:

@@ -13,7 +13,7 @@ from ...results.routing import Routing
 from ...settings import Gates, Settings
 from ...skills.routes import (
     EXAMPLE,
-    ROUTES_NAME,
+    ROUTES_FILE,
     Catalogue,
     LoadedRoutes,
     load_routes,
@@ -62,7 +62,7 @@ def run_route(args: argparse.Namespace) -> tuple[str, int]:
 
 def _routes(folder: Path, file: Path | None, catalogue: Catalogue) -> LoadedRoutes:
     """Of a file, else of the catalogue's own, else of its skills; InputError without any."""
-    own = folder / ROUTES_NAME
+    own = folder / ROUTES_FILE
     if file or own.is_file():
         loaded = load_routes(file or own, catalogue)
     else:

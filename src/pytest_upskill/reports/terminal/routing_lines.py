@@ -12,7 +12,7 @@ from .tables import Cell, Column, Table
 
 _MOST_ROWS: Final = 12  # with -v all
 _MOST_COLUMNS: Final = 12
-_NAMES: Final = (48, 40, 32, 24, 18)  # lengths, of which the first that fits is taken
+_NAMES: Final = (48, 40, 32, 24, 18, 12)  # lengths, of which the first that fits is taken
 _LONGEST_ROW: Final = 24
 _LONGEST_COLUMN: Final = 16
 _NONE: Final = Cell(".", {"light": True})

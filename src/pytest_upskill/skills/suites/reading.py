@@ -30,6 +30,7 @@ PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *VALLY_NAMES)
 # if the path is of another form, and raises CasesError if it can't be read.
 READERS: Final[tuple[Reader, ...]] = (plugin_suite, vally_suite, json_folder, json_suite)
 
+FOR_ROUTE: Final = "for pytest-upskill route"  # why a file of routes is not read
 # Files that may well be evals, whoever reads them.
 _EVAL_FILES: Final = (
     *("evals/*.json", "evals/*.jsonl", "evals/*.yaml", "evals/*.yml", ROUTES_NAME),
@@ -110,7 +111,7 @@ class Suites:
     def _unread(self, file: Path) -> Unread | None:
         """None if a file that nobody reads does not look like evals."""
         if file.name == ROUTES_NAME:
-            return Unread(file, "for pytest-upskill route")
+            return Unread(file, FOR_ROUTE)
         suite = read_suite(file, self.folder) if file.suffix != ".jsonl" else None
         if suite and suite.cases:
             return Unread(file, "looks like results" if is_for_others(file) else self._instead)

@@ -91,8 +91,8 @@ function RoutedQueries({ title, words, queries }) {
       <${Word} word=${outcome} kind=${ROUTED[outcome]} />` },
     { id: "query", title: "query", kind: "name query", cell: (query) => html`
       <span class="case-name" title=${query.query}>${oneLine(query.query)}</span>
-      <small>${query.place}</small>` },
-    { id: "row", title: "expected", kind: "model", cell: (query) => query.row },
+      <small><span class="narrow">${query.row} · </span>${query.place}</small>` },
+    { id: "row", title: "expected", kind: "model wide", cell: (query) => query.row },
     { id: "opened", title: "opened", kind: "evidence", cell: (query) => html`<span class="clamp"
       title=${query.errors.join("\n")}>${openedWords(query)}</span>` },
   ];
