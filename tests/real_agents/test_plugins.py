@@ -10,7 +10,7 @@ from pytest_upskill.agents.probe import ScriptStep
 from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.bundle import load_entry
-from pytest_upskill.skills.plugins import MANIFEST
+from pytest_upskill.skills.folder import MANIFEST
 from pytest_upskill.trials.answer import NoAnswer
 from pytest_upskill.trials.arm import Arm
 from real_agents.packages import HOW, PACKAGES, is_there, path_for

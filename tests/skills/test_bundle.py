@@ -15,7 +15,7 @@ from pytest_upskill.skills.bundle import (
     load_entry,
     skill_files_in,
 )
-from pytest_upskill.skills.plugins import MANIFEST
+from pytest_upskill.skills.folder import MANIFEST
 from pytest_upskill.skills.search import labels_of
 from support.agents import write_files
 from support.kit import commit_all, write_skill

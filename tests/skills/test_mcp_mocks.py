@@ -8,8 +8,8 @@ import pytest
 
 from pytest_upskill.agents.mcp_stand_in import answered
 from pytest_upskill.errors import CasesError
+from pytest_upskill.skills.folder import MANIFEST
 from pytest_upskill.skills.mcp_mocks import McpMocks, Mocks
-from pytest_upskill.skills.plugins import MANIFEST
 from support.agents import write_files
 
 HEAD = "---\nexpect:\n  title: string\n  priority: [low, high]\n---\n\n"

@@ -8,8 +8,8 @@ import pytest
 
 from pytest_upskill.errors import SkillError
 from pytest_upskill.skills.context import FilesOnDisk
+from pytest_upskill.skills.folder import MANIFEST
 from pytest_upskill.skills.plugins import (
-    MANIFEST,
     files_on_disk,
     other_parts,
     plugin_name,

@@ -9,7 +9,7 @@ from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.bundle import Bundle, load_entry, without_skills
 from pytest_upskill.skills.case import Case
-from pytest_upskill.skills.plugins import MANIFEST
+from pytest_upskill.skills.folder import MANIFEST
 from pytest_upskill.trials.arm import Arm, SkillCopy
 from pytest_upskill.trials.choice import choice_of
 from pytest_upskill.trials.trial import Task, task_of

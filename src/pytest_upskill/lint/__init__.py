@@ -8,7 +8,9 @@ from dataclasses import replace
 from operator import attrgetter
 from pathlib import Path
 
-from ..errors import CasesError, NoCasesError, shown
+from ..errors import CasesError, NoCasesError, SkillError, shown
+from ..settings import Settings
+from ..skills.bundle import folder_of, load_entry
 from ..skills.case import Case
 from ..skills.folder import CASES_NAME
 from ..skills.loaded_cases import LoadedCases
@@ -21,20 +23,23 @@ from .listing_rules import listing_findings
 from .question_rules import duplicate_findings, question_findings, trigger_findings
 from .skill_rules import lint_skill_file
 
-__all__ = ["Finding", "Level", "lint_skill", "listing_findings", "runnable_cases"]
+__all__ = ["Finding", "Level", "lint_plugin", "lint_skill", "listing_findings", "runnable_cases"]
 
 
-def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
+def lint_skill(
+    skill_file: Path, *, judge: bool, lift: float, needs_cases: bool = True
+) -> list[Finding]:
     """All findings of a skill: those of SKILL.md, of its cases, and of its triggers.
 
-    ``judge`` is whether one is set, ``lift`` what the cases should be able to show.
+    ``judge`` is whether one is set, ``lift`` what the cases should be able to show. A skill of a
+    plugin with cases needs none.
     """
     folder = skill_file.parent
     findings = list(lint_skill_file(skill_file))
     suites = read_suites(folder)
     if suites.cases:
         findings += _lint_cases(suites.cases, judge=judge, lift=lift)
-    else:
+    elif needs_cases:
         hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
     for unread in filter(attrgetter("is_foreign"), suites.unread):
@@ -43,6 +48,26 @@ def lint_skill(skill_file: Path, *, judge: bool, lift: float) -> list[Finding]:
     for loaded in suites.triggers:
         findings += _of_file(loaded)
     findings += trigger_findings(suites.triggers, folder, name_of(skill_file))
+    return findings
+
+
+def lint_plugin(manifest: Path, *, judge: bool, lift: float) -> list[Finding]:
+    """All findings of a plugin but those of its skills: of its manifest, cases and triggers."""
+    root, findings = folder_of(manifest), list[Finding]()
+    try:
+        bundle = load_entry(manifest, Settings())
+    except SkillError as error:
+        findings.append(finding_of(error, "plugin-invalid"))
+    else:
+        findings += [
+            Finding(shown(manifest), fault.line, fault.level, fault.code, fault.message, fault.hint)
+            for fault in bundle.warnings
+        ]
+    suites = read_suites(root)
+    if suites.cases:
+        findings += _lint_cases(suites.cases, judge=judge, lift=lift)
+    for loaded in suites.triggers:
+        findings += _of_file(loaded)
     return findings
 
 

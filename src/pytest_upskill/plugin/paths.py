@@ -15,7 +15,7 @@ from .._util.texts import first_few
 from ..errors import CasesError, SettingsError, SkillError, shown
 from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
-from ..skills.bundle import entry_name, find_entries, folder_of
+from ..skills.bundle import bundle_root, entry_name, find_entries, folder_of
 from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files, is_trigger_file
 from ..skills.routes import ROUTES_FILE
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
@@ -208,6 +208,8 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
         hint += f"\n  Not read: {unread}"
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
+    if len(sources) == 1 and bundle_root(sources[0].skill_file):
+        return CasesError(folder, "this bundle has no cases of its own", by_hand)
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))

@@ -115,8 +115,7 @@ def _tests_file(config: pytest.Config) -> Path | None:
 def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Path | None:
     """The SKILL.md of the skill that a file names, or what stands for a bundle."""
     from ..skills.bundle import entry_in
-    from ..skills.folder import CASES_NAME, SKILL_NAMES, is_trigger_file
-    from ..skills.plugins import MANIFEST
+    from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES, is_trigger_file
 
     if path.name in SKILL_NAMES or path.match(MANIFEST):
         return path

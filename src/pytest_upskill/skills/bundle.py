@@ -15,10 +15,9 @@ from .._util.texts import counted, digest, first_few, one_line
 from ..errors import SkillError
 from ..settings import Settings
 from .context import FilesAtRef, FilesOnDisk, at_ref, files_at_ref, load_for_run
-from .folder import SKILL_NAMES, digest_of, is_skill, skill_file
+from .folder import MANIFEST, SKILL_NAMES, digest_of, is_skill, skill_file
 from .frontmatter import Fault
 from .plugins import (
-    MANIFEST,
     Manifest,
     files_on_disk,
     is_plugin,
@@ -102,10 +101,7 @@ def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> Foun
             raise
         found = FoundSkills(())
     files, notes = dict.fromkeys(found.files), list[str]()
-    plugins = dict.fromkeys([path] if is_plugin(path) else [])
-    if path.is_dir():
-        plugins |= dict.fromkeys(filter(None, (plugin_above(file, path) for file in files)))
-    for root in plugins:
+    for root in map(folder_of, plugins_of(files, path)):
         if root == path:
             read_manifest(root / MANIFEST)  # or say what is wrong with it
         members = skill_files_in(root / MANIFEST)
@@ -120,6 +116,19 @@ def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> Foun
         files[root / MANIFEST] = None
         notes += _bundle_notes(root, alone)
     return replace(found, files=tuple(sorted(files)), notes=tuple(notes))
+
+
+def plugins_of(files: Iterable[Path], path: Path) -> list[Path]:
+    """The plugins, by their manifests, that skills found at a path are in."""
+    folders = (plugin_above(file, path) for file in files) if path.is_dir() else ()
+    named = [path] if is_plugin(path) else []
+    return [root / MANIFEST for root in dict.fromkeys([*named, *filter(None, folders)])]
+
+
+def covered_by(manifest: Path) -> frozenset[Path]:
+    """The skills of a plugin if that has cases, so that these need none of their own."""
+    root = folder_of(manifest)
+    return frozenset(skill_files_in(manifest) if _has_cases(root, None) else ())
 
 
 def parts_besides_skills(file: Path) -> tuple[str, ...]:
@@ -156,7 +165,11 @@ def _bundle_notes(root: Path, alone: Sequence[Path]) -> Iterator[str]:
     name = entry_name(entry_of(root))
     skills = [name_of(file) for file in skill_files_in(entry_of(root))]
     listed = first_few([one_line(skill, LONGEST_NAME) for skill in skills], _MOST_NAMED)
-    yield f"{name}: {counted(len(skills), 'skill')} tested as one{f' ({listed})' if listed else ''}"
+    if skills:
+        yield f"{name}: {counted(len(skills), 'skill')} tested as one ({listed})"
+    else:
+        parts = " and ".join(parts_besides_skills(entry_of(root)))
+        yield f"{name}: a plugin without skills, tested for its {parts}"
     if alone:
         names = first_few([name_of(file) for file in alone], _MOST_NAMED)
         yield f"{name}: also tested alone, on their own cases: {names}"

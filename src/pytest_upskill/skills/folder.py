@@ -11,6 +11,7 @@ from .._util.files import open_file, read_file, reason_of
 from ..errors import SkillError, shown
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
+MANIFEST: Final = ".claude-plugin/plugin.json"  # of a plugin
 CASES_NAME: Final = "skill_meta.json"
 SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
 EVALS_NAME: Final = "evals/evals.json"
@@ -266,6 +267,9 @@ def read_text(file: Path) -> str:
             raise SkillError(file, problem, "Move what is not always needed to other files.")
         return decoded(read_file(file, MAX_FILE_BYTES))
     except OSError as error:
+        if isinstance(error, FileNotFoundError) and (file.parent / MANIFEST).is_file():
+            hint = "Name one of its skills."
+            raise SkillError(file.parent, "this is a plugin, not a skill", hint) from None
         raise SkillError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 (byte {error.start})"

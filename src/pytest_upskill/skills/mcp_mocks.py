@@ -18,9 +18,9 @@ from .._util.json_forms import FormError, Location, json_path, read_form, read_j
 from .._util.texts import first_few, one_line
 from ..errors import CasesError, SkillError, shown
 from .case import McpServer
-from .folder import read_skill_bytes, text_of, walk
+from .folder import MANIFEST, read_skill_bytes, text_of, walk
 from .frontmatter import YAML_ERRORS, read_yaml
-from .plugins import MANIFEST, MCP_FILE, is_plugin, plugin_name, read_manifest
+from .plugins import MCP_FILE, is_plugin, plugin_name, read_manifest
 
 MOCKS: Final = "evals/mocks"
 _TOOLS: Final = "_tools.json"

@@ -15,6 +15,7 @@ from .._util.json_forms import line_of, read_json, read_json_form
 from .._util.texts import one_line
 from ..errors import SkillError, shown
 from .folder import (
+    MANIFEST,
     MAX_FILE_BYTES,
     SKILL_NAMES,
     TOOL_FOLDERS,
@@ -27,7 +28,6 @@ from .folder import (
 )
 from .references import Files
 
-MANIFEST: Final = ".claude-plugin/plugin.json"
 MCP_FILE: Final = ".mcp.json"
 _SERVERS: Final = "mcpServers"
 _SKILLS: Final = "skills"  # the folder of a plugin's skills

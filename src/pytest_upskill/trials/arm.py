@@ -20,6 +20,7 @@ from ..skills.bundle import Bundle
 from ..skills.case import WorkspaceFile
 from ..skills.context import FilesAtRef, FilesOnDisk, files_at_ref
 from ..skills.folder import (
+    MANIFEST,
     SKILL_NAMES,
     belongs,
     installed_files,
@@ -28,7 +29,6 @@ from ..skills.folder import (
     is_taught,
 )
 from ..skills.plugins import (
-    MANIFEST,
     files_on_disk,
     installed_paths,
     read_manifest,

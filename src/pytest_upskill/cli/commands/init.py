@@ -17,6 +17,7 @@ from ..._util.keys import shown_command
 from ..._util.texts import guess, harmless, one_line, slug
 from ...checks.skill_meta_schema import schema_text
 from ...errors import InputError, SkillError, shown
+from ...skills.bundle import covered_by, folder_of, plugins_of
 from ...skills.case import EDIT_ME
 from ...skills.example_cases import example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, SKILL_NAMES, is_skill, skill_file
@@ -99,8 +100,13 @@ def run_init(args: argparse.Namespace) -> tuple[str, int]:
     path = here if args.skill is None else _named(args.skill, here)
     if os.path.lexists(path):
         files = _skills(plan, path, named=args.skill is not None)
+        plugins = plugins_of(files, path)
+        for manifest in filter(covered_by, plugins):
+            _plan_cases(plan, folder_of(manifest), manifest)
+        covered = frozenset[Path]().union(*map(covered_by, plugins))
         for file in files:
-            _plan_cases(plan, file)
+            if file not in covered:
+                _plan_cases(plan, file.parent, file)
     else:
         files = [_plan_skill(plan, path)]
     if plan.new_cases:
@@ -214,9 +220,9 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
     return file
 
 
-def _plan_cases(plan: _Plan, file: Path) -> None:
-    usual = file.parent / CASES_NAME
-    path = read_suites(file.parent).path or (usual if os.path.lexists(usual) else None)
+def _plan_cases(plan: _Plan, folder: Path, file: Path) -> None:
+    usual = folder / CASES_NAME
+    path = read_suites(folder).path or (usual if os.path.lexists(usual) else None)
     if path:
         about = f"{_KEPT}, with examples to edit" if _has_examples(path) else _KEPT
         plan.entries.append(_PlannedFile(path, about, has_cases=True))

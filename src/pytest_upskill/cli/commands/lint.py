@@ -10,10 +10,12 @@ from typing import Final
 
 from ..._util.texts import counted, harmless, one_line
 from ...errors import spelled
-from ...lint import Finding, lint_skill, listing_findings
+from ...lint import Finding, lint_plugin, lint_skill, listing_findings
 from ...options import lift
 from ...settings import Settings
-from ...skills.folder import CASES_NAME, EVALS_NAME, skill_file
+from ...skills.bundle import covered_by, plugins_of
+from ...skills.folder import CASES_NAME, EVALS_NAME, MANIFEST, skill_file
+from ...skills.plugins import is_plugin
 from ...skills.search import SkippedFolder, find_skills, left_out_lines
 from ..command_table import add_options
 from ..project import find_skill, ini_settings
@@ -42,11 +44,21 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_lint(args: argparse.Namespace) -> tuple[str, int]:
-    paths = [find_skill(written, os.environ) for written in args.paths or ["."]]
+    named = [find_skill(written, os.environ) for written in args.paths or ["."]]
+    paths = [_skill_of(path) for path in named]
     skills, left_out = _skill_files(paths)
     judge = bool(args.judge) or _judge_is_set(Path.cwd())
+    plugins = dict.fromkeys(plugin for path in paths for plugin in plugins_of(skills, path))
+    covered = frozenset[Path]().union(*map(covered_by, plugins))
     found = [
-        *(f for file in skills for f in lint_skill(file, judge=judge, lift=args.lift)),
+        *(f for file in plugins for f in lint_plugin(file, judge=judge, lift=args.lift)),
+        *(
+            finding
+            for file in skills
+            for finding in lint_skill(
+                file, judge=judge, lift=args.lift, needs_cases=file not in covered
+            )
+        ),
         *listing_findings(skills),
     ]
     findings = [
@@ -67,7 +79,7 @@ def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[SkippedFolder]
 
     pre-commit passes every file that changed.
     """
-    searches = [find_skills(_skill_of(path)) for path in paths]
+    searches = [find_skills(path) for path in paths]
     files: dict[Path, Path] = {}
     for file in (file for search in searches for file in search.files):
         files.setdefault(file.resolve(), _by_real_path(file))
@@ -83,10 +95,12 @@ def _by_real_path(file: Path) -> Path:
 
 
 def _skill_of(path: Path) -> Path:
-    """The SKILL.md that a file of cases belongs to; other paths unchanged."""
-    for name in (CASES_NAME, EVALS_NAME):
+    """The SKILL.md or plugin that a file of cases or a manifest is of; other paths unchanged."""
+    for name in (CASES_NAME, EVALS_NAME, MANIFEST):
         if path.is_file() and path.absolute().as_posix().endswith(f"/{name}"):
             folder = path.absolute().parents[name.count("/")]
+            if is_plugin(folder):
+                return folder
             return file if (file := skill_file(folder)).is_file() else path
     return path
 

@@ -19,13 +19,21 @@ from ...reports.terminal.layout import TerminalLook
 from ...results.accepted import DIGITS, read_results
 from ...results.arm_comparison import unit_of
 from ...results.history import KeptRow, newest
-from ...settings import Score
+from ...settings import Score, Settings
+from ...skills.bundle import (
+    bundle_root,
+    covered_by,
+    entry_name,
+    folder_of,
+    load_entry,
+    plugins_of,
+)
 from ...skills.case import Case
 from ...skills.context import FilesOnDisk
 from ...skills.folder import SKILL_NAMES, contents_of
 from ...skills.references import files_named
 from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lines
-from ...skills.skill import Skill, estimated_tokens, load_skill, name_of
+from ...skills.skill import Skill, estimated_tokens, load_skill
 from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import read_config
 from ..output import stdout_look
@@ -107,6 +115,7 @@ class ListedSkill:
     tokens_always: int = 0  # its name and description, in every session
     tokens_used: int = 0  # the body of SKILL.md, when the skill is used
     tokens_on_demand: int = 0  # the text files that it refers to
+    members: tuple[str, ...] = ()  # the skills of a bundle, which has no tokens but theirs
     preview: tuple[str, ...] = ()  # the first lines of SKILL.md
     files: tuple[ListedFile, ...] = ()
     cases_file: str | None = None
@@ -139,8 +148,10 @@ def run_list(args: argparse.Namespace) -> tuple[str, int]:
     skills, left_out = list[ListedSkill](), list[SkippedFolder]()
     for folder in (Path(os.path.abspath(folder)) for folder in named):  # noqa: PTH100
         search = find_skills(folder)
-        labels = labels_of(search.files)
-        skills += [_listed(file, last_runs.get(labels[file], {})) for file in search.files]
+        bundles = [plugin for plugin in plugins_of(search.files, folder) if covered_by(plugin)]
+        files = [*bundles, *search.files]
+        labels = labels_of(files, entry_name)
+        skills += [_listed(file, last_runs.get(labels[file], {})) for file in files]
         left_out += search.left_out
     status = 1 if any(skill.errors for skill in skills) else 0
     if not args.json:
@@ -170,11 +181,12 @@ def default_folders() -> list[Path]:
 
 def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
     """The skill of a SKILL.md; a broken part does not hide the others."""
-    folder, errors = file.parent, list[InputError]()
-    broken = ListedSkill(name_of(file), shown(folder))
+    folder, errors = folder_of(file), list[InputError]()
+    broken = ListedSkill(entry_name(file), shown(folder))
     try:
-        skill = load_skill(file)
-        files = tuple(_files(skill))
+        skill = load_entry(file, Settings()) if bundle_root(file) else load_skill(file)
+        members = tuple(member.name for member in skill.members if member is not skill)
+        files = () if members else tuple(_files(skill))
     except SkillError as error:
         return replace(broken, errors=_listed_errors([error]))
     except OSError as error:
@@ -200,9 +212,10 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
         shown(folder),
         skill.description,
         skill.digest,
-        tokens_always=estimated_tokens(f"{skill.name}: {skill.description}"),
-        tokens_used=skill.tokens,
+        tokens_always=0 if members else estimated_tokens(f"{skill.name}: {skill.description}"),
+        tokens_used=0 if members else skill.tokens,
         tokens_on_demand=sum(file.tokens or 0 for file in files if file.on_demand),
+        members=members,
         preview=tuple(skill.body.split("\n")[:_LINES_SHOWN]),
         files=files,
         cases_file=shown(cases_file) if cases_file else None,
@@ -261,7 +274,7 @@ def _last_runs(skill: Skill, rows: Mapping[str, KeptRow]) -> Iterator[LastResult
 
 def _accepted(skill: Skill, models_with_run: set[str]) -> Iterator[LastResult]:
     """Its accepted results on other models."""
-    for model, accepted in read_results(skill.file.parent).models.items():
+    for model, accepted in read_results(skill.folder).models.items():
         counts = list(accepted.cases.values())
         if not counts or model in models_with_run:
             continue
@@ -289,7 +302,8 @@ def _lines(
     for skill in skills:
         yield from _skill_lines(skill, look)
         yield ""
-    number, broken = counted(len(skills), "skill"), sum(bool(skill.errors) for skill in skills)
+    number = counted(sum(not skill.members for skill in skills), "skill")
+    broken = sum(bool(skill.errors) for skill in skills)
     cases = counted(sum(len(skill.cases) for skill in skills), "case")
     ending = f", {broken} broken" if broken else ""
     yield f"{number}, about {_tokens_of(*skills)}, {cases}{ending}"
@@ -305,7 +319,9 @@ def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
     else:
         cases = counted(len(skill.cases), "case") if skill.cases_file else "no cases"
         queries = f", {counted(skill.queries, 'query')}" if skill.queries else ""
-        yield f"{title}  {_tokens_of(skill)}, {cases}{queries}"
+        members = counted(len(skill.members), "skill")
+        size = f"{members} tested as one" if skill.members else _tokens_of(skill)
+        yield f"{title}  {size}, {cases}{queries}"
         yield from _wrapped(skill.description or "", look, most=2)
     most_files, most_models = (None, None) if look.verbosity else (_FILES_SHOWN, _MODELS_SHOWN)
     yield from _first(map(_file_line, skill.files), most_files, "file", look)
