@@ -143,3 +143,16 @@ def test_a_plain_completion_passes_none_of_it() -> None:
 )
 def test_mistakes_are_told(expected: Any) -> None:
     assert refused(expected).startswith(next(iter(expected)))
+
+
+def test_calls_of_mcp_tools_alone() -> None:
+    turns = (
+        Turn("assistant", "apples"),
+        Turn("call", '{"a": "pears"}', "bash"),
+        Turn("call", '{"title": "plums"}', "mcp__tracker__create"),
+        Turn("result", "cherries", "mcp__tracker__create"),
+    )
+    answer = replace(ANSWER, transcript=turns)
+    assert passes(answer, mcp_calls={"contains": ["plums", "cherries"]})
+    assert passes(answer, mcp_calls={"not_contains": ["apples", "pears"]})
+    assert not passes(answer, mcp_calls={"regex": "pears"})

@@ -55,6 +55,10 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
             {"files": {"out/a.md": {"regex": r"(?:(?:x)[\s\S]*?){3}"}}, "case_sensitive": True},
         ),
         ("type: regex\ntarget: files\npattern: x\nflags: i", {"files": {"**/*": {"regex": "x"}}}),
+        (
+            "type: regex\ntarget: mock_calls\npattern: x\nflags: i",
+            {"mcp_calls": {"regex": "x"}},
+        ),
         ("type: tool_used\ntool: Bash", {"tools_used": {"tool": "Bash"}}),
         (
             "type: tool_used\ntool: Bash\ninput_match: git push\nmin: 0\nmax: 0",
@@ -112,6 +116,15 @@ def test_whether_a_skill_is_opened_is_shown_beside_what_counts(tmp_path: Path) -
         {"regex": "L1"},
         {"with_skill": {"skill_activated": True, "required": False}},
     ]
+
+
+def test_mocks_of_a_case_replace_those_of_the_suite(tmp_path: Path) -> None:
+    case = {"prompt.md": "Where?", "graders/a.md": "---\ntype: regex\npattern: L1\n---\n"}
+    files = {f"{name}/{path}": text for name in "ab" for path, text in case.items()}
+    mocks = {"mocks/port/get.md": "suite", "b/mocks/port/get.md": "case"}
+    by_id = {case.id: case for case in plugin(tmp_path, {**files, **mocks}).cases}
+    texts = [json.loads(by_id[name].mcp[0].content)["mocks"]["get"] for name in "ab"]
+    assert [text["answers"][0]["text"] for text in texts] == ["suite", "case"]
 
 
 def test_what_has_no_equal_is_one_warning(tmp_path: Path) -> None:

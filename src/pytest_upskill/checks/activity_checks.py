@@ -308,6 +308,13 @@ def _transcript(context: CheckContext) -> Iterator[Result]:
         yield from results_in(text, "the transcript", condition, context)
 
 
+def _mcp_calls(context: CheckContext) -> Iterator[Result]:
+    turns = (turn for turn in context.answer.transcript if turn.tool.startswith("mcp__"))
+    text = transcript_text(tuple(turns))
+    for condition in context.value:
+        yield from results_in(text, "the calls of MCP tools", condition, context)
+
+
 def _read(context: CheckContext) -> Iterator[Result]:
     yield from _each(context.value, _activity(context).read, "read")
 
@@ -329,6 +336,7 @@ KINDS: Final = (
     CheckKind("tools_not_used", TEXTS, _not_used, needs_agent=True),
     CheckKind("tool_order", _ORDER, _order, needs_agent=True),
     CheckKind("transcript", _TRANSCRIPT, _transcript, needs_agent=True),
+    CheckKind("mcp_calls", _TRANSCRIPT, _mcp_calls, needs_agent=True),
     CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
     CheckKind("commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True),
     CheckKind("max_turns", COUNT, _at_most("turn", attrgetter("turns")), needs_agent=True),

@@ -118,6 +118,9 @@ ABOUT: Final = {
         "Checks of what was said, called and replied until an agent was done.",
         {"not_regex": "rm -rf"},
     ),
+    "mcp_calls": About(
+        "The same for calls of MCP tools and their results alone.", {"regex": "priority"}
+    ),
     "skill_opened": About("Skills that an agent has to open, by their names.", ["forms"]),
     "skill_not_opened": About("Skills that an agent must not open.", ["invoices"]),
     "references_read": About(

@@ -31,7 +31,8 @@ from .yaml_files import (
 PROMPT: Final = "prompt.md"
 CASE_NAMES: Final = ("case.yaml", "case.yml")
 _GRADERS: Final = "graders"
-_NOT_CASES: Final = frozenset({"results", "mocks", "node_modules", _GRADERS})
+_MOCKS: Final = "mocks"
+_NOT_CASES: Final = frozenset({"results", _MOCKS, "node_modules", _GRADERS})
 _KINDS: Final = ("regex", "tool_used", "tool_order", "file_exists", "llm", "baseline")
 _VOTES: Final = 3
 # For people and other programs; ignored silently.
@@ -42,7 +43,7 @@ _READ: Final = frozenset(
     {"prompt", "tags", "runs", "max_turns", "timeout_seconds", "append_system_prompt", "graders"}
     | {"scaffold_script", "history_file"}
 )
-_TARGETS: Final = ("last_message", "trace", "files")
+_TARGETS: Final = ("last_message", "trace", "files", "mock_calls")
 _MOST_HISTORY: Final = 5_000_000  # bytes
 
 
@@ -129,6 +130,7 @@ def case_of_folder(
         "max_turns": values.get("max_turns"),
         "timeout": values.get("timeout_seconds"),
         "scaffold": _script(case, folder, settings, values.get("scaffold_script")),
+        "mocks": _mocks(case, folder),
     }
     if "invoke" in CaseForm.model_fields and isinstance(written["input"], str):
         written |= _invoked(written["input"], skills)
@@ -144,6 +146,13 @@ def _invoked(prompt: str, skills: Sequence[str]) -> dict[str, Any]:
         "invoke": f"/{name.rpartition(':')[2]} {arguments}".strip(),
         "input": arguments or prompt,
     }
+
+
+def _mocks(case: Path, folder: Path) -> str | None:
+    """The folder with mocks of MCP servers for this case alone."""
+    mocks = case / _MOCKS
+    inside = mocks.is_dir() and mocks.is_relative_to(folder)
+    return mocks.relative_to(folder).as_posix() if inside else None
 
 
 def _script(case: Path, folder: Path, settings: Document, script: Any) -> str | None:
@@ -317,6 +326,8 @@ def _regex(grader: Document) -> dict[str, Any]:
         check = {"files": {path: check}}
     elif target in ("trace", "transcript"):
         check = {"transcript": check}
+    elif target == "mock_calls":
+        check = {"mcp_calls": check}
     elif target == "files":
         check = {"files": {"**/*": check}}
     elif target not in _TARGETS:
@@ -383,7 +394,7 @@ def _focus(grader: Document, left_out: LeftOut) -> list[str]:
         return [focus["path"]]
     if focus == "files":
         return ["**/*"]
-    if focus not in (None, "trace", "last_message"):
+    if focus not in (None, "trace", "last_message", "mock_calls"):
         left_out.add(f"focus {focus}")
     return []
 
