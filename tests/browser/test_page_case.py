@@ -15,7 +15,7 @@ from pytest_upskill.results.run import Rerun, RunResults
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, UserCalls
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
-from support.agent_runs import agent_run
+from support.agent_runs import agent_run, with_listing
 from support.axe import violations
 from support.browser import Page
 from support.made import made_run
@@ -223,7 +223,7 @@ def long_transcript() -> tuple[Turn, ...]:
 
 
 def test_what_an_agent_did(page: Page, tmp_path: Path) -> None:
-    made = agent_run(cases=1)
+    made = with_listing(agent_run(cases=1), "name")
     pixel = (
         "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAQAAAC1HAwCAAAAC0lEQVR42mNk"
         "+A8AAQUBAScY42YAAAAASUVORK5CYII="
@@ -244,6 +244,7 @@ def test_what_an_agent_did(page: Page, tmp_path: Path) -> None:
     assert page.texts(f"{WITH} .files .markdown strong") == ["12"]
     assert page.js(f"document.querySelector('{WITH} .files img').naturalWidth") == 1
     assert page.texts(WITH)[0].count("Done: see report.md.") == 1
+    assert "in the agent's list wick-0 (name only)" in page.texts(WITH)[0]
     lines = page.texts(f"{WITH} .step")
     assert lines[1].split() == ["1", "read", "1.txt", "0.2", "s"]
     assert "✘ failed" in lines[12]

@@ -69,7 +69,7 @@ class Router:
                 for route in self.loaded.routes
             ),
             source=self.loaded.source,
-            notes=(*self.loaded.notes, *listing_notes(records)),
+            notes=(*self.loaded.notes, *(note.rstrip(".") for note in listing_notes(records))),
             cost=None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             interrupted=interrupted,
         )
