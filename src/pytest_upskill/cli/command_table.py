@@ -98,7 +98,7 @@ COMMANDS: Final = (
     Subcommand(
         "cases",
         "write",
-        "write cases for a skill",
+        "write cases for a skill, or convert those of another form",
         "pytest-upskill cases skills/wick --add 6",
         f"0 success, 1 no usable cases, {USAGE}",
         module="teach_commands",
@@ -320,9 +320,10 @@ def add_options(
     return groups
 
 
-def add_skill(parser: argparse.ArgumentParser) -> None:
+def add_skill(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
     parser.add_argument(
         "skill",
+        nargs="?" if optional else None,
         metavar="SKILL",
         help="a skill: its folder, its SKILL.md, or its name in skills_dir",
     )
