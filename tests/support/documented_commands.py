@@ -53,6 +53,8 @@ def runner_of(words: list[str]) -> Runner | None:
             return run_cluster
         case ["pip", "install", _]:
             return install_package
+        case ["pytest-upskill", "cases", "--from", *_]:
+            return convert_suite
         case ["pytest-upskill", command, *_]:
             return RUNNERS_OF_COMMANDS.get(command)
         case [program, *_]:
@@ -125,6 +127,12 @@ def run_route(place: Place, words: list[str]) -> None:
     file.write_text(json.dumps(routes), encoding="utf-8")
     shown = run_with_servers(place.shell, place.empty, [*words, "--yes"])
     assert "Which skill each query opens" in shown
+
+
+def convert_suite(place: Place, words: list[str]) -> None:
+    shown = place.output(words)
+    assert "Written: examples/saltmere/skill_meta.json" in shown
+    (place.project / "examples/saltmere/skill_meta.json").unlink()
 
 
 def run_lint(place: Place, words: list[str]) -> None:
