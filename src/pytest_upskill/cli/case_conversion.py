@@ -10,8 +10,7 @@ from .._util.files import save_file
 from .._util.texts import counted, one_line
 from ..errors import InputError, shown
 from ..skills.case import Case
-from ..skills.folder import CASES_NAME, SKILL_NAMES
-from ..skills.plugins import MANIFEST
+from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES
 from ..skills.suites.reading import Suites, read_suites
 from .output import write
 from .project import find_skill
