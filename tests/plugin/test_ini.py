@@ -96,6 +96,8 @@ OF_AGENTS = """
     skill_with = other
     skill_max_turns = 5
     skill_agents_at_once = 3
+    skill_user_model = cheap
+    skill_bundle = true
     skill_allow_network = true
     skill_cluster = tcp://host:8786
     skill_cluster_keys = true
@@ -147,6 +149,7 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.sandbox, settings.image) == ("docker", "python:3.13")
     assert settings.with_skills == (pytester.path / "other",)
     assert (settings.max_turns, settings.agents_at_once) == (5, 3)
+    assert (settings.user_model, settings.bundle) == ("cheap", True)
     assert settings.allow_network
     assert (settings.cluster, settings.cluster_send_keys) == ("tcp://host:8786", True)
     assert (settings.trigger_runs, settings.noise) == (4, 12)
