@@ -46,16 +46,19 @@ class ArmMaker:
         neighbours: tuple[SkillCopy, ...] = (),
         *,
         agents: bool = False,
+        case_files: Iterable[Path] = (),
     ) -> tuple[Arm, ...]:
         """The arms of a skill, for plain completions and, if there are any, for ``agents``.
 
-        ``cases`` are the skill's own by default: their files are not installed. ``neighbours``
-        are in all arms, like the skills of the settings.
+        ``cases`` are the skill's own by default: their files are not installed, nor are those of
+        ``case_files``. ``neighbours`` are in all arms, like the skills of the settings.
         """
         if not agents:
             return arms_of(skill, self._settings)
         own = own_cases(skill.folder) if cases is None else cases
-        without = (*files_of_cases(skill, own), *_files_of_members(skill))
+        inside = (file for file in case_files if file.is_relative_to(skill.folder))
+        suites = sorted(file.relative_to(skill.folder).as_posix() for file in inside)
+        without = (*files_of_cases(skill, own), *_files_of_members(skill), *suites)
         key = skill.file, skill.digest, skill.previous, without, neighbours
         if key not in self._made:
             files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)

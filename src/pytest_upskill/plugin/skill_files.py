@@ -161,7 +161,10 @@ class SkillFile(pytest.File):
         cases = [case for case in self.cases if not case.is_trigger]
         # A model without an agent chooses a skill as an agent does: from those that are installed.
         agents = bool(self.run.subjects.agents) or len(cases) < len(self.cases)
-        self.arms = self.run.subjects.arm_maker.arms(skill, cases or None, agents=agents)
+        files = [of_file.file for of_file in loaded]
+        self.arms = self.run.subjects.arm_maker.arms(
+            skill, cases or None, agents=agents, case_files=files
+        )
 
     def _of_file(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
         """The tests of a file's cases, by every agent and model that is to be asked."""

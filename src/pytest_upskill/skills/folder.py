@@ -36,6 +36,7 @@ _PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset(
     {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", COPY_DIGEST_NAME}
+    | {"eval.yaml", "eval.yml"}
 )
 _TRIGGER_FOLDERS: Final = ("trigger", "triggers")  # in evals/
 _LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
