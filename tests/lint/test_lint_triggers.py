@@ -34,6 +34,16 @@ def test_a_good_set_has_no_findings(tmp_path: Path) -> None:
     assert lint(tmp_path, [*queries(10, should=True), *queries(10, should=False)]) == []
 
 
+def test_a_skill_for_users_only_needs_no_queries(tmp_path: Path) -> None:
+    lint(tmp_path, [])
+    file = tmp_path / "gate-keeper" / "SKILL.md"
+    file.write_text(file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1))
+    triggers = tmp_path / "gate-keeper" / "evals" / "triggers.json"
+    triggers.write_text(json.dumps([*queries(1, should=True), *queries(1, should=False)], indent=1))
+    found = [one for one in lint_skill(file, judge=False, lift=0.2) if "triggers" in one.file]
+    assert brief(found) == [("error", "cases-invalid", 2)]
+
+
 def test_a_set_without_queries_is_an_error(tmp_path: Path) -> None:
     assert brief(lint(tmp_path, [])) == [("error", "cases-invalid", 1)]
 

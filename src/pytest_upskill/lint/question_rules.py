@@ -141,7 +141,12 @@ def trigger_findings(
     loaded: Iterable[LoadedCases[Case]], folder: Path, name: str
 ) -> Iterator[Finding]:
     """The findings of a skill's queries; ``folder`` and ``name`` are the skill's."""
-    queries = [(case, shown(of_file.file)) for of_file in loaded for case in of_file.cases]
+    queries = [
+        (case, shown(of_file.file))
+        for of_file in loaded
+        for case in of_file.cases
+        if case.skip is None
+    ]
     by_kind = {kind: [case for case, _ in queries if case.should_open is kind] for kind in _KINDS}
     for case, file in queries:
         if case.should_open and names_skill(case.input, name):
