@@ -1,7 +1,7 @@
 """The user of a case: when an agent asks, and who answers it."""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, Literal
@@ -62,7 +62,9 @@ def has_ended(words: str) -> bool:
 
 _Kind = Literal["text", "heading", "points"]  # points: a list or a table
 _FENCE: Final = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$")
-_POINT: Final = re.compile(r"(?:[-*+•◦‣–—]|\(?(?:\d{1,3}|[A-Za-z])[.):、]|\|)(?=\s|\*\*|$)")
+_POINT: Final = re.compile(
+    r"(?:[-*+•◦‣–—]|(?:\*\*|__)?\(?(?:\d{1,3}|[A-Za-z]|Q\d{0,2})[.):、]|\|)(?=\s|\*\*|__|$)"
+)
 _HEADING: Final = re.compile(r"#{1,6}\s")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|„[^“”\n]{1,200}[“”]')
 _INLINE_CODE: Final = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)")
@@ -73,24 +75,46 @@ _QUESTION: Final = re.compile(
     r"|か(?=。)",
     re.MULTILINE,
 )
-_MOST_CLOSING: Final = 400  # characters after a list of questions
+_MOST_CLOSING: Final = 400  # characters of a paragraph after a question
+_WAITS: Final = re.compile(  # it says that the agent waits for the answer
+    r"\b(?:let me know|tell me|once (?:you|i|we|that|this)|as soon as|wait(?:ing)? for"
+    r"|so (?:that )?i can"
+    r"|please (?:answer|choose|clarify|confirm|let|pick|provide|reply|share|specify|tell)"
+    r"|before i (?:begin|continue|go|proceed|start)"
+    r"|(?:i'll|i’ll|i will|i can) (?:begin|continue|get started|go ahead|proceed|start|wait))\b",
+    re.IGNORECASE,
+)
 
 
 def asks_user(text: str) -> bool:
     """Whether an agent's message ends with a question, in its text and not in its code.
 
-    The last paragraph has one; or it ends with a list, with a question in its points or before
-    it; or a list of questions is followed by a last sentence, such as "Then I will start."
+    The last paragraph or list has one, or stands below one; or a short paragraph follows a list of
+    questions, or says that the agent waits for the answer to the question before it.
     """
     blocks = list(_blocks(without_reasoning(text)))
     if not blocks:
         return False
-    last, before = blocks[-1], blocks[-2] if len(blocks) > 1 else ("text", "")
-    if _QUESTION.search(last[1]):
+    *before, (kind, last) = blocks
+    if _QUESTION.search(last):
         return True
-    if last[0] == "points":
-        return before[0] != "points" and bool(_QUESTION.search(before[1]))
-    return before[0] == "points" and len(last[1]) <= _MOST_CLOSING and _asks_mostly(before[1])
+    if kind == "points":
+        return _asks_before(before)
+    if len(last) > _MOST_CLOSING or not before:
+        return False
+    waits = bool(_WAITS.search(last))
+    if before[-1][0] == "points":
+        return _asks_mostly(before[-1][1]) or (waits and _asks_before(before[:-1]))
+    return waits and _asks_at_end(before[-1][1])
+
+
+def _asks_before(blocks: Sequence[tuple[_Kind, str]]) -> bool:
+    """Whether what a list stands below has a question."""
+    return bool(blocks) and blocks[-1][0] != "points" and bool(_QUESTION.search(blocks[-1][1]))
+
+
+def _asks_at_end(block: str) -> bool:
+    return any(match.end() == len(block.rstrip()) for match in _QUESTION.finditer(block))
 
 
 def _asks_mostly(points: str) -> bool:
