@@ -63,6 +63,16 @@ def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings:
     return rulings
 
 
+def test_a_list_in_a_criterion_is_no_list_of_criteria() -> None:
+    rubric = replace(RUBRIC, texts=("All of these:\n\n1. a gate\n2. a key", "It is polite."))
+    (asked,) = first_questions(rubric, QUESTION, ANSWER)
+    shown = asked.messages[0][1].rpartition("The criteria:\n")[2]
+    assert [line for line in shown.splitlines() if line[:1].isdigit()] == [
+        "1. All of these:",
+        "2. It is polite.",
+    ]
+
+
 def passed(*says: str, votes: int = 1) -> list[bool]:
     rulings = ruled(*says, votes=votes)
     assert rulings.problem is None

@@ -7,6 +7,7 @@ the words that it is sent would void them all.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from textwrap import indent
 from typing import Final, NamedTuple
 
 from .._util.texts import mark_of, marked, one_line, shortened
@@ -146,7 +147,11 @@ def _prompt(rubric: Rubric, question: Question, work: str, mark: str) -> str:
         text if len(question.messages) == 1 else f"{role}: {text}"
         for role, text in question.messages
     )
-    criteria = "\n".join(f"{number}. {text}" for number, text in enumerate(rubric.texts, start=1))
+    # Indented, so that a list in a criterion is not taken for more of them.
+    criteria = "\n".join(
+        f"{number}. {indent(text, '   ').lstrip()}"
+        for number, text in enumerate(rubric.texts, start=1)
+    )
     context = f"{_CONTEXT}{marked('wanted', mark, rubric.context)}" if rubric.context else ""
     return (
         f"{marked('question', mark, without_tokens(turns))}{work}"
