@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.skills.invocation import Invocation
 from pytest_upskill.skills.suites.reading import Suites, read_suites
+from support.agents import write_files
 from support.kit import write_skill
 
 USERS_ONLY = "disable-model-invocation: true\n"
@@ -115,11 +116,15 @@ def test_a_wrong_invocation_is_told_with_its_line(
 def test_a_skill_of_a_bundle_is_invoked_by_its_name(tmp_path: Path) -> None:
     for name in ("wick", "saw"):
         write_skill(tmp_path / "skills" / name)
-    cases = [{"invoke": f"/lamps:{name} 4", "expected": {"contains": "x"}} for name in ("saw", "x")]
+    write_files(tmp_path, {"commands/oil.md": "Oil it."})
+    names = ("saw", "x", "oil")
+    cases = [{"invoke": f"/lamps:{name} 4", "expected": {"contains": "x"}} for name in names]
     (tmp_path / "skill_meta.json").write_text(json.dumps({"cases": cases}))
     found = read_suites(tmp_path)
     assert read(found) == [("4", Invocation("saw", "4"))]
-    assert "'x' is no skill under test: write /saw, wick" in messages(found)[0]
+    unknown, command = messages(found)
+    assert "'x' is no skill under test: write /saw, wick" in unknown
+    assert "cases[2].invoke: 'oil' is a command of the plugin, and no skill of it" in command
 
 
 def test_a_skill_for_users_only_is_invoked_with_the_input(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from ..case import Case
 from ..folder import is_skill, skill_file
 from ..invocation import Invocation
 from ..loaded_cases import LoadedCases, broken_case
+from ..plugins import is_plugin
 from ..search import find_skills
 from ..skill import USERS_ONLY, fields_of, is_for_users_only, name_of
 
@@ -29,6 +30,8 @@ class Invocable:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """None if there are no skills yet, or mistakes to report with them."""
+        if is_skill(self.folder) and not is_plugin(self.folder):
+            return (name_of(skill_file(self.folder)),)
         try:
             return tuple(map(name_of, find_skills(self.folder).files))
         except SkillError:
@@ -38,8 +41,8 @@ class Invocable:
     def users_only(self) -> bool:
         """Whether there is only one skill, which no model opens by itself."""
         try:
-            file = skill_file(self.folder)
-            return is_skill(self.folder) and is_for_users_only(fields_of(file))
+            fields = fields_of(skill_file(self.folder)) if is_skill(self.folder) else {}
+            return len(self.names) == 1 and is_for_users_only(fields)
         except SkillError:
             return False
 
@@ -69,6 +72,8 @@ class Invocable:
             return (), _NEVER_OPENED
         if case.invoke and case.invoke.skill not in self.names:
             name = one_line(case.invoke.skill, 60)
+            if (self.folder / "commands" / f"{case.invoke.skill}.md").is_file():
+                return ("invoke",), f"{name!r} is a command of the plugin, and no skill of it"
             known = guess(name, self.names) or f": write /{first_few(self.names, 5)}"
             return ("invoke",), f"{name!r} is no skill under test{known}"
         return None
