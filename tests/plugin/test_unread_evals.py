@@ -49,6 +49,12 @@ def test_routes_are_for_another_command(skill: Path) -> None:
     assert unread(skill) == {"evals/routes.json": "for pytest-upskill route"}
 
 
+def test_queries_have_to_be_in_evals(skill: Path) -> None:
+    queries = [{"query": "Open up", "should_trigger": True}]
+    (skill / "eval_queries.json").write_text(json.dumps(queries))
+    assert unread(skill) == {"eval_queries.json": "queries are read in evals/"}
+
+
 def test_what_is_read_or_is_no_suite_is_not_named(skill: Path) -> None:
     case = {"input": "Sum up", "expected": {"files": {"a.json": {"equals_file": "evals/a.json"}}}}
     (skill / "skill_meta.json").write_text(json.dumps([case]))

@@ -128,8 +128,8 @@ def test_a_script_that_the_skill_does_not_have_is_left_out_and_told(tmp_path: Pa
     suite = read(tmp_path, entries).cases
     assert suite
     assert suite.cases[0].expected == AS_EXPECTED
-    ((_, warning),) = suite.files[0].warnings
-    assert "expected_script (no file of the skill: evals/targets/one" in warning
+    left_out = "left out: expected_script (no such file in the skill: evals/targets/one.py)"
+    assert suite.files[0].warnings == ((6, left_out),)
 
 
 def test_what_may_be_anywhere_and_what_the_log_has(tmp_path: Path) -> None:

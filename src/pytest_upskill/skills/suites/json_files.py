@@ -43,19 +43,19 @@ def names_in(written: Any) -> frozenset[str]:
 
 
 class Unknown:
-    """The keys of a file that are not read, each with its first place."""
+    """What is not read of a file: keys and values, each with its first place."""
 
     def __init__(self) -> None:
         self.places: dict[str, Location] = {}
+        self.left_out: dict[str, tuple[str, Location]] = {}
 
     def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
         if value not in (None, "", [], {}):  # else nothing is ignored
             self.places.setdefault(inside + key, (*place, key))
 
-    def add_as(self, key: str, reason: str, place: Location) -> None:
+    def leave_out(self, key: str, reason: str, place: Location) -> None:
         """Note a key that is known, but whose value can't be used; its first one tells why."""
-        if not any(known.startswith(f"{key} (") for known in self.places):
-            self.places[f"{key} ({reason})"] = (*place, key)
+        self.left_out.setdefault(key, (reason, (*place, key)))
 
 
 class Entries(NamedTuple):
@@ -85,7 +85,9 @@ def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
 
 
 def ignored_keys(text: str, unknown: Unknown) -> Iterator[tuple[int, str]]:
-    """A warning about the keys that are not read, if there are any."""
+    """Warnings about the keys that are not read, and the values that can't be used."""
+    for key, (reason, place) in unknown.left_out.items():
+        yield line_of(text, place), f"left out: {key} ({one_line(reason, 100)})"
     if unknown.places:
         keys = sorted(unknown.places)
         names = first_few([one_line(key, 60) for key in keys], _MOST_KEYS)

@@ -17,7 +17,7 @@ from .json_files import ROUTES_NAME, is_for_others, names_in
 from .json_suites import json_folder, json_suite
 from .plugin_evals import plugin_suite
 from .suite import EVALS, Suite, folder_around
-from .triggers import all_triggers, load_triggers, trigger_files
+from .triggers import all_triggers, is_query_set, load_triggers, trigger_files
 from .vally import FILE_NAMES as VALLY_NAMES
 from .vally import vally_suite
 
@@ -115,6 +115,8 @@ class Suites:
         suite = read_suite(file, self.folder) if file.suffix != ".jsonl" else None
         if suite and suite.cases:
             return Unread(file, "looks like results" if is_for_others(file) else self._instead)
+        if file.suffix == ".json" and is_query_set(file):
+            return Unread(file, "queries are read in evals/")
         if is_for_others(file) or _NO_EVALS.search(file.name.lower()):
             return None
         if suite and suite.error and not isinstance(suite.error, NoCasesError):

@@ -100,13 +100,13 @@ def skill_checks(
     elif wish is not None:
         checks["skill_activated"] = wish
     elif others := _names_in(entry):
-        unknown.add_as("expected_skill", f"not known to be this skill: {others[0]}", place)
+        unknown.leave_out("expected_skill", f"not known to be this skill: {others[0]}", place)
     for key, name in _PATHS.items():
         for path in _texts(entry.get(key)):
             if file := _file_of(skill.folder, path):
                 checks.setdefault(name, []).append(file)
             else:
-                unknown.add_as(key, f"no file of the skill: {path}", place)
+                unknown.leave_out(key, f"no such file in the skill: {path}", place)
     return checks
 
 

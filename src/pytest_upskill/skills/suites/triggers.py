@@ -62,11 +62,11 @@ def trigger_files(folder: Path) -> list[Path]:
     evals = folder / "evals"
     paths = [path for pattern in ("*.json", "trigger*/*.json") for path in evals.glob(pattern)]
     paths = [path for path in paths if not path.is_dir()]
-    files = [path for path in paths if is_trigger_file(path) or _is_set(path)]
+    files = [path for path in paths if is_trigger_file(path) or is_query_set(path)]
     return sorted(files, key=lambda file: (file != folder / TRIGGERS_NAME, file))
 
 
-def _is_set(file: Path) -> bool:
+def is_query_set(file: Path) -> bool:
     """Whether a file of another name has queries, and nothing else."""
     if file.match(EVALS_NAME) or is_for_others(file):
         return False
