@@ -8,7 +8,14 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.loop import MOST_CALLS, SYSTEM, LoopAgent, skill_list, tools_for
+from pytest_upskill.agents.loop import (
+    MOST_CALLS,
+    SYSTEM,
+    SYSTEM_WITH_USER,
+    LoopAgent,
+    skill_list,
+    tools_for,
+)
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxError
 from pytest_upskill.agents.skill_content import skill_content
@@ -95,10 +102,11 @@ def test_without_skills_there_is_no_trace_of_any(tmp_path: Path) -> None:
 def test_the_version_is_raised_with_what_a_model_sees(tmp_path: Path) -> None:
     skills = [installed(tmp_path)]
     box = MemorySandbox()
-    seen = repr((SYSTEM, skill_list(skills, box), tools_for(skills), skill_content(skills[0], box)))
+    of_skills = skill_list(skills, box), tools_for(skills), skill_content(skills[0], box)
+    seen = repr((SYSTEM, SYSTEM_WITH_USER, *of_skills))
     shown = sha256(seen.encode()).hexdigest()[:16]
     # If this fails, raise VERSION in agents/loop.py: answers of the old form must not be reused.
-    assert (LoopAgent().version(), shown) == ("1", "62ed700554d47e19")
+    assert (LoopAgent().version(), shown) == ("1", "9e4a469418544098")
 
 
 def test_a_skill_is_loaded(tmp_path: Path) -> None:
