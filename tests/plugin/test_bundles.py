@@ -66,6 +66,11 @@ def test_a_folder_is_a_bundle_if_the_ini_file_says_so(
     assert run.summary["skill"] == "team"
     again = run_skills(pytester, model, "team/skill_meta.json::tie-boat", skill="")
     assert again.outcomes == {"passed": 1}
+    (pytester.path / "team/skill_meta.json").rename(pytester.path / "cases.json")
+    tests = ("--skill-tests", "cases.json")
+    assert run_skills(pytester, model, *tests, skill="team").outcomes == {"passed": 2}
+    picked = run_skills(pytester, model, *tests, "team::tie-boat", skill="")
+    assert picked.outcomes == {"passed": 1}
 
 
 def test_results_are_accepted_beside_the_plugin(pytester: pytest.Pytester, model: str) -> None:

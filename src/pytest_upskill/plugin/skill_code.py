@@ -87,12 +87,13 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     path = path_of(config, arg)
     _, colons, name = arg.partition("::")
     case, _, label = name.partition("[")
-    if path.suffix not in (".md", ".json") or not path.is_file():
+    bundle = value_of(config, "bundle")
+    is_bundle = bundle and colons and path.is_dir()
+    if not is_bundle and (path.suffix not in (".md", ".json") or not path.is_file()):
         return None
     doctests = getattr(config.known_args_namespace, "doctestglob", None)
     if path.suffix == ".md" and not label and doctests:
         return None
-    bundle = value_of(config, "bundle")
     skill_file = _skill_file_for(path, _tests_file(config), bundle=bundle)
     if skill_file is None:
         return None
@@ -119,6 +120,8 @@ def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Pat
 
     if path.name in SKILL_NAMES or path.match(MANIFEST):
         return path
+    if path.is_dir():
+        return entry_in(path, bundle=bundle)
     folders = list(path.parents) if path == tests_file else []
     folders += [path.parent] if path.name == CASES_NAME else []
     folders += [path.parent.parent] if path.parent.name == "evals" else []
