@@ -45,6 +45,9 @@ _READ: Final = frozenset(
 )
 _TARGETS: Final = ("last_message", "trace", "files", "mock_calls")
 _MOST_HISTORY: Final = 5_000_000  # bytes
+_LONGEST_PATTERN: Final = 2_000
+_LARGE_COUNT: Final = re.compile(r"\{\d{3,}")
+_SECONDS: Final = 1.0
 
 
 def plugin_suite(path: Path, folder: Path) -> Suite | None:
@@ -361,17 +364,29 @@ def _named_skills(grader: Document, skills: Sequence[str]) -> list[str] | None:
     written = grader.values.get("input_match")
     if written is None:
         return None
-    try:
-        pattern = re.compile(written)
-    except (re.error, RecursionError, TypeError) as error:
-        raise grader.error(f"invalid pattern: {error}", "input_match") from None
     inputs = ('{{"skill":"{0}"}}', '{{"skill":"plugin:{0}"}}', '{{"skill": "{0}"}}')
-    named = [name for name in skills if any(pattern.search(text.format(name)) for text in inputs)]
+    try:
+        pattern = pattern_of(str(written))
+        named = [n for n in skills if any(_matches(pattern, text.format(n)) for text in inputs)]
+    except (ValueError, TimeoutError) as error:
+        raise grader.error(f"invalid pattern: {error}", "input_match") from None
     # A pattern may also name the plugin: then what it says after the colon counts.
     named = named or [
         name for name in skills if re.search(rf":{re.escape(name)}(?![\w-])", written)
     ]
     return None if len(named) == len(skills) > 1 else named
+
+
+def _matches(pattern: str, text: str) -> bool:
+    """ValueError or TimeoutError if that can't be told: a pattern is a program of a stranger."""
+    import regex
+
+    if len(pattern) > _LONGEST_PATTERN or _LARGE_COUNT.search(pattern):
+        raise ValueError("too long, or with a count such as {999}")
+    try:
+        return regex.compile(pattern).search(text, timeout=_SECONDS) is not None
+    except regex.error as error:
+        raise ValueError(str(error)) from None
 
 
 def _call(grader: Document, key: str = "") -> dict[str, Any]:
