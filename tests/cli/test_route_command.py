@@ -153,6 +153,18 @@ def test_skills_that_no_model_can_open_are_named(project: Path, capsys: Output) 
     assert outcomes() == ROUTED
 
 
+def test_a_broken_skill_is_left_out_and_two_of_one_name_are_an_error(
+    project: Path, capsys: Output
+) -> None:
+    (project / "skills/odd").mkdir()
+    (project / "skills/odd/SKILL.md").write_bytes(b"\xff\xfe\x00")
+    assert route() == 0
+    assert "Left out, as broken: skills/odd/SKILL.md" in " ".join(capsys.readouterr().out.split())
+    write_skill(project / "skills/more/pdf", [], body="Another one.")
+    assert route() == 2
+    assert "same name (pdf)" in capsys.readouterr().err
+
+
 def test_after_ctrl_c_there_is_what_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
     records, calls = Evaluator.records, list[int]()
 

@@ -2,10 +2,12 @@
 
 import argparse
 import os
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Final
 
-from ..._util.texts import counted, first_few
-from ...errors import InputError, shown
+from ..._util.texts import counted, first_few, one_line
+from ...errors import InputError, SkillError, shown
 from ...measure.routing import Router
 from ...measure.skill_matrix import listing_tokens
 from ...measure.study_runner import SkillCases
@@ -20,12 +22,13 @@ from ...skills.routes import (
     routes_of_skills,
 )
 from ...skills.search import find_skills, left_out_lines
-from ...skills.skill import load_skill
+from ...skills.skill import Skill, load_skill
 from ..command_table import add_options
 from ..project import find_skill
 from .study_commands import add_flags, study_session
 
-_MOST_NAMES = 5
+_MOST_NAMES: Final = 5
+_MOST_BROKEN: Final = 3
 
 
 def add_route_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,16 +42,18 @@ def add_route_arguments(parser: argparse.ArgumentParser) -> None:
 def run_route(args: argparse.Namespace) -> tuple[str, int]:
     folder = find_skill(args.folder, os.environ)
     found = find_skills(folder)
-    catalogue = Catalogue.of(map(load_skill, found.files))
+    skills, broken = _loaded(found.files)
+    catalogue = Catalogue.of(skills)
     loaded = _routes(folder, args.tests_file, catalogue)
-    notes = [*map(_sentence, left_out_lines(found.left_out)), *_explicit(catalogue)]
+    notes = [*map(_sentence, left_out_lines(found.left_out)), *broken, *_explicit(catalogue)]
     sizes = {f"the list of {counted(len(catalogue.names), 'skill')}": _tokens(catalogue)}
-    with study_session(args, [args.folder], _without_cases, sizes) as session:
+    sources = tuple(SkillCases(skill.name, skill, ()) for skill in skills)
+    with study_session(args, (), loaded=sources, sizes=sizes) as session:
         router = Router(catalogue, loaded.with_notes(notes), session.runner)
         plans = router.plans(list(session.subjects))
         queries = counted(len(loaded.routes), "query")
-        skills = counted(len(catalogue.names), "skill")
-        session.screen.text(f"{skills}, {queries} ({loaded.source}).")
+        size = f"{counted(len(catalogue.names), 'skill')}, {queries}"
+        session.screen.text(f"{size} ({loaded.source}).")
         trials = [item.trial for asked in plans.values() for item in asked]
         if not session.may_ask_for(session.runner.estimate_of(trials, free=session.free)):
             return "", 1
@@ -91,5 +96,15 @@ def _tokens(catalogue: Catalogue) -> int:
     return sum(map(listing_tokens, catalogue.skills))
 
 
-def _without_cases(file: Path, label: str, _: Settings) -> SkillCases:
-    return SkillCases(label, load_skill(file), ())
+def _loaded(files: Sequence[Path]) -> tuple[list[Skill], list[str]]:
+    """The skills that agents could load, and a sentence about the others; SkillError if all are."""
+    skills, errors = list[Skill](), list[SkillError]()
+    for file in files:
+        try:
+            skills.append(load_skill(file))
+        except SkillError as error:
+            errors.append(error)
+    if not skills:
+        raise errors[0]
+    names = [f"{error.where} ({one_line(f'{error.problem}', 100)})" for error in errors]
+    return skills, [f"Left out, as broken: {first_few(names, _MOST_BROKEN)}"] if errors else []

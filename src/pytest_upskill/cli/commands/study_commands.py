@@ -4,7 +4,7 @@ a skill earns, and a shorter skill without some."""
 import argparse
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -135,9 +135,9 @@ class StudySession:
 def study_session(
     args: argparse.Namespace,
     skills: Sequence[str],
-    load: Callable[[Path, str, Settings], SkillCases] = load_skill_cases,
-    sizes: Mapping[str, int] | None = None,
     *,
+    loaded: tuple[SkillCases, ...] = (),
+    sizes: Mapping[str, int] | None = None,
     as_one: bool = False,
 ) -> Iterator[StudySession]:
     """Skills, models, agents and an engine; InputError before the first call if one is missing.
@@ -152,7 +152,7 @@ def study_session(
     # The looks say when to ask for more, and studies have their own arms.
     settings = replace(settings, first_runs=None, baseline=True, against=None)
     bundles = _bundles(skills, settings) if as_one else ()
-    sources = bundles or _sources(skills, settings, load)
+    sources = loaded or bundles or _sources(skills, settings)
     _require_judge(sources, settings)
     models, notes = Assembly(prices_here(args)), list[str]()
     subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
@@ -199,13 +199,11 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(
-    written: Sequence[str], settings: Settings, load: Callable[[Path, str, Settings], SkillCases]
-) -> tuple[SkillCases, ...]:
+def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
     paths = [find_skill(text, os.environ) for text in written]
     files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
     labels = labels_of(files)
-    return tuple(load(file, labels[file], settings) for file in files)
+    return tuple(load_skill_cases(file, labels[file], settings) for file in files)
 
 
 def _bundles(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
