@@ -96,6 +96,7 @@ def test_evals_json_and_triggers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert main(["cases", "--from", "port"]) == 0
     data = json.loads((skill / "skill_meta.json").read_text())
     assert [case["input"] for case in data["cases"]] == ["Where?"]
+    assert {"id", "input", "expected"} == data["cases"][0].keys()  # and none without a value
     assert data["triggers"] == queries
 
 

@@ -86,5 +86,9 @@ def test_checks_that_can_not_work(
     assert words in finding.message
 
 
+def test_tools_of_servers_are_not_known(tmp_path: Path) -> None:
+    assert lint(tmp_path, {"tools_used": "mcp__tides__high_water"}) == []
+
+
 def test_what_a_setup_makes_is_not_known(tmp_path: Path) -> None:
     assert lint(tmp_path, {"unchanged": "made.txt"}, setup="touch made.txt") == []

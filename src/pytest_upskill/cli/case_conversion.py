@@ -30,7 +30,7 @@ def convert_cases(args: argparse.Namespace) -> tuple[str, int]:
     if suites.cases:
         suites.cases.require()
     written = [case for of_file in suites.files for case in of_file.written]
-    cases = [{"id": case["id"], **case} for case in written]
+    cases = [{"id": case["id"], **_without_empty(case)} for case in written]
     triggers = [_trigger(case) for case in suites.all_triggers]
     broken = [case.message for of_file in suites.files for case in of_file.broken]
     warnings = [message for of_file in suites.files for _, message in of_file.warnings]
@@ -61,6 +61,12 @@ def _folder_around(path: Path) -> Path:
             return folder
     inside = [folder for folder in (path, *path.parents) if folder.name == _EVALS]
     return inside[-1].parent if inside else path if path.is_dir() else path.parent
+
+
+def _without_empty(case: dict[str, Any]) -> dict[str, Any]:
+    """A case without keys that say nothing."""
+    empty: tuple[object, ...] = (None, [], {}, {"files": {}}, {"files": []})
+    return {key: value for key, value in case.items() if value not in empty}
 
 
 def _trigger(case: Case) -> dict[str, Any]:

@@ -51,6 +51,7 @@ _NONSENSE: Final = (
     "laboris nisi ut aliquip ex ea commodo consequat.",
 )
 _SKILL_TOOL: Final = "skill"  # our agent's tool that loads a skill
+_MCP: Final = "mcp__"  # of servers that have mocks
 _TOOLS: Final = tuple(tool.name for tool in TOOLS)
 _TOOL_CHECKS: Final = ("tools_used", "tool_order")
 _FILE_VERBS: Final = {"references_read": "read", "scripts_run": "run"}
@@ -283,7 +284,7 @@ def _agent_problems(
             if name.casefold() == _SKILL_TOOL:
                 message = f"the baseline has no tool {quoted(name)}, so it always fails"
                 yield "tool-unknown", message, 'Use "skill_activated": true.'
-            elif name.casefold() not in _TOOLS:
+            elif name.casefold() not in _TOOLS and not name.startswith(_MCP):
                 message = f"the agent loop has no tool {quoted(name)}{guess(name, _TOOLS)}"
                 tools = ", ".join(_TOOLS)
                 hint = f"It has {tools}. Ignore this if the case is for another agent."
