@@ -92,3 +92,28 @@ def test_the_example_in_the_docs_can_be_run(pytester: pytest.Pytester) -> None:
     result = run_skills(pytester, model, "--collect-only", "--skill-agent", "loop")
     assert result.status == 0
     assert "2 trials by loop" in result.screen
+
+
+@needs_bwrap
+@pytest.mark.parametrize("agent", ["chat", "loop"])
+def test_a_trial_ends_with_the_skill_that_is_opened(pytester: pytest.Pytester, agent: str) -> None:
+    """As that of a trigger does, even if it may take only one turn."""
+    cases = [
+        {"id": name, "input": f"How, {name}?", "max_turns": 1, "expected": {"with_skill": check}}
+        for name, check in {
+            "opens": {"skill_opened": "gate"},
+            "other": {"skill_opened": "door"},
+            "closed": {"skill_not_opened": "gate"},
+        }.items()
+    ]
+    write_skill(pytester.path / "skills/gate", cases)
+    call = {"tool": "skill", "arguments": {"name": "gate"}}
+    (pytester.path / "a.json").write_text(json.dumps([{"calls": [call]}, {"answer": "x"}]))
+    result = run_skills(pytester, "scripted:a.json", "--skill-agent", agent)
+    assert result.outcomes == {"passed": 1, "failed": 2}
+    reasons = {r["case"]: [c["reason"] for c in r["checks"]] for r in result.records}
+    assert reasons == {
+        "opens": ["gate was opened"],
+        "other": ["door was not opened (opened: gate)"],
+        "closed": ["gate was opened"],
+    }

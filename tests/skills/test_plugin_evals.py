@@ -54,7 +54,7 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
             "type: regex\ntarget: {source: file, path: out/a.md}\npattern: x\nmatch: 'count:3'",
             {"files": {"out/a.md": {"regex": r"(?:(?:x)[\s\S]*?){3}"}}, "case_sensitive": True},
         ),
-        ("type: regex\ntarget: files\npattern: x\nflags: i", {"files": {"**/*": {"regex": "x"}}}),
+        ("type: regex\ntarget: files\npattern: x\nflags: i", {"files_made": {"regex": "x"}}),
         (
             "type: regex\ntarget: mock_calls\npattern: x\nflags: i",
             {"mcp_calls": {"regex": "x"}},

@@ -308,6 +308,13 @@ def _transcript(context: CheckContext) -> Iterator[Result]:
         yield from results_in(text, "the transcript", condition, context)
 
 
+def _files_made(context: CheckContext) -> Iterator[Result]:
+    made = (file.path for file in context.workspace.touched if file.change == "made")
+    text = "\n".join(made)
+    for condition in context.value:
+        yield from results_in(text, "the list of new files", condition, context)
+
+
 def _mcp_calls(context: CheckContext) -> Iterator[Result]:
     turns = (turn for turn in context.answer.transcript if turn.tool.startswith("mcp__"))
     text = transcript_text(tuple(turns))
@@ -336,6 +343,7 @@ KINDS: Final = (
     CheckKind("tools_not_used", TEXTS, _not_used, needs_agent=True),
     CheckKind("tool_order", _ORDER, _order, needs_agent=True),
     CheckKind("transcript", _TRANSCRIPT, _transcript, needs_agent=True),
+    CheckKind("files_made", _TRANSCRIPT, _files_made, needs_agent=True, of_files=True),
     CheckKind("mcp_calls", _TRANSCRIPT, _mcp_calls, needs_agent=True),
     CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
     CheckKind("commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True),
@@ -343,9 +351,16 @@ KINDS: Final = (
     CheckKind(
         "max_tool_calls", COUNT, _at_most("tool call", attrgetter("tool_calls")), needs_agent=True
     ),
-    CheckKind("skill_activated", YES_OR_NO, _activated, needs_agent=True, of_skill=True),
-    CheckKind("skill_opened", TEXTS, _opened(expected=True), needs_agent=True, of_skill=True),
-    CheckKind("skill_not_opened", TEXTS, _opened(expected=False), needs_agent=True, of_skill=True),
+    CheckKind(
+        *("skill_activated", YES_OR_NO, _activated),
+        needs_agent=True,
+        of_skill=True,
+        of_opening=True,
+    ),
+    *(
+        CheckKind(name, TEXTS, _opened(expected), needs_agent=True, of_skill=True, of_opening=True)
+        for name, expected in (("skill_opened", True), ("skill_not_opened", False))
+    ),
     CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
     CheckKind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
 )

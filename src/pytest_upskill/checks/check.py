@@ -87,6 +87,7 @@ class CheckKind:
     # Looks at how the skill was used, so it passes where there is none; else every baseline would
     # fail, and every skill would seem to help.
     of_skill: bool = False
+    of_opening: bool = False  # looks only at which skills were opened
     unwanted: bool = False  # what it finds must not be there
     full_texts: Callable[[Any], Sequence[str]] | None = None  # what it asks, uncut
 
@@ -208,6 +209,9 @@ def asked_checks(
 
     A plain completion has the skill in its context and opens nothing, so none of these ask it to.
     """
+    checks = tuple(checks)
+    if all(check.with_skill and check.kind.of_opening for check in walk(checks)):
+        return checks  # then a plain completion chooses a skill
     return tuple(
         check
         for check in checks

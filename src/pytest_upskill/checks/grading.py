@@ -53,7 +53,7 @@ def grade(
         answer,
         case,
         rulings=rulings or {},
-        why_not_gradable="" if case.is_trigger else _why_not_gradable(answer, checks),
+        why_not_gradable="" if case.asks_for_opening else _why_not_gradable(answer, checks),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
     graded, numbers = list[Grade](), list[int]()
@@ -143,7 +143,7 @@ def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) ->
 
 def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
     problem = ruled.problem if ruled else ""
-    if item.case.is_trigger:
+    if item.case.asks_for_opening:
         problem = _why_undecided(answer)
     if problem:
         return errored_record(item.trial, problem, answer)

@@ -88,7 +88,7 @@ CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 def why_agent(case: Case, checks: Sequence[AnyCheck]) -> str:
     """Why a case can't be asked in a plain completion; empty if it can."""
-    if case.is_trigger:  # a model chooses a skill without an agent, too
+    if case.asks_for_opening:  # a model chooses a skill without an agent, too
         return ""
     if case.user:
         return "its user answers an agent"
@@ -144,7 +144,8 @@ def with_checks(
         try:
             checks = parse(case)
             skill_only = all(check.with_skill for check in checks)
-            cases.append((replace(case, skill_only=skill_only), checks))
+            opens_only = skill_only and all(check.kind.of_opening for check in walk(checks))
+            cases.append((replace(case, skill_only=skill_only, opens_only=opens_only), checks))
         except FormError as error:
             problems = [(case.place_of(*loc), problem) for loc, problem in error.problems]
             broken.append(broken_case(loaded.file, case, problems))

@@ -121,6 +121,10 @@ ABOUT: Final = {
     "mcp_calls": About(
         "The same for calls of MCP tools and their results alone.", {"regex": "priority"}
     ),
+    "files_made": About(
+        "Checks of the paths of files that an agent made, one on each line.",
+        {"regex": r"\.tsx?$"},
+    ),
     "skill_opened": About("Skills that an agent has to open, by their names.", ["forms"]),
     "skill_not_opened": About("Skills that an agent must not open.", ["invoices"]),
     "references_read": About(

@@ -160,7 +160,7 @@ class SkillFile(pytest.File):
         self.info = info_of(skill, self.source.label, path, self.run.settings, self.cases)
         cases = [case for case in self.cases if not case.is_trigger]
         # A model without an agent chooses a skill as an agent does: from those that are installed.
-        agents = bool(self.run.subjects.agents) or len(cases) < len(self.cases)
+        agents = bool(self.run.subjects.agents) or any(c.asks_for_opening for c in self.cases)
         files = [of_file.file for of_file in loaded]
         self.arms = self.run.subjects.arm_maker.arms(
             skill, cases or None, agents=agents, case_files=files

@@ -123,11 +123,17 @@ class Case:
     is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
     is_trigger: bool = False  # a query: only whether the skill is opened counts
     skill_only: bool = False  # all of its checks are of answers with the skill, as parsing shows
+    opens_only: bool = False  # and all of them are whether skills are opened
 
     @property
     def should_open(self) -> bool:
         """Whether a trigger should open the skill."""
         return OPENS in self.tags
+
+    @property
+    def asks_for_opening(self) -> bool:
+        """Whether only the skills that are opened count, so that a trial can end with that."""
+        return self.is_trigger or self.opens_only
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""

@@ -275,7 +275,7 @@ def question_of(
     ValueError if a file of the case can't be in an agent's workspace.
     """
     agent, model = subject
-    if agent == CHAT and case.is_trigger:
+    if agent == CHAT and case.asks_for_opening:
         return _choice(case, model, arm, settings)
     if agent == CHAT:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
@@ -312,7 +312,7 @@ def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question
     return Question(
         model,
         f"{BASE_SYSTEM}\n\n{choice.by_tool}",
-        (("user", trigger.input),),
+        (*trigger.earlier, ("user", trigger.input)),
         settings.answer_output(model),
         1,
         tools=(skill_tool(choice.names),),
@@ -376,12 +376,12 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         arm.tested,
         case.sandbox,
         min(TRIGGER_TURNS, settings.max_turns)
-        if case.is_trigger
+        if case.asks_for_opening
         else case.max_turns or settings.max_turns,
         settings.image or "",
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
-        until_opened=case.is_trigger,
+        until_opened=case.asks_for_opening,
         mcp=case.mcp,
         user=user_of(case, settings),
         timeout=case.timeout,

@@ -332,7 +332,7 @@ def _regex(grader: Document) -> dict[str, Any]:
     elif target == "mock_calls":
         check = {"mcp_calls": check}
     elif target == "files":
-        check = {"files": {"**/*": check}}
+        check = {"files_made": check}
     elif target not in _TARGETS:
         names = ", ".join(_TARGETS)
         raise grader.error(f"{target!r} is unknown: write {names} or {{source: file, …}}", "target")
@@ -407,9 +407,7 @@ def _focus(grader: Document, left_out: LeftOut) -> list[str]:
     focus = grader.values.get("focus")
     if isinstance(focus, dict) and isinstance(focus.get("path"), str):
         return [focus["path"]]
-    if focus == "files":
-        return ["**/*"]
-    if focus not in (None, "trace", "last_message", "mock_calls"):
+    if focus not in (None, "trace", "last_message", "files", "mock_calls"):
         left_out.add(f"focus {focus}")
     return []
 
