@@ -73,6 +73,18 @@ def test_a_folder_is_a_bundle_if_the_ini_file_says_so(
     assert picked.outcomes == {"passed": 1}
 
 
+def test_queries_are_about_any_of_its_skills(pytester: pytest.Pytester) -> None:
+    root = write_plugin(pytester.path / "garden", cases=())
+    queries = [{"query": "Open it.", "should_trigger": True}]
+    (root / "evals").mkdir()
+    (root / "evals/triggers.json").write_text(json.dumps(queries), encoding="utf-8")
+    rules = [{"calls": [{"tool": "skill", "arguments": {"name": "boat"}}]}]
+    (pytester.path / "answers.json").write_text(json.dumps(rules), encoding="utf-8")
+    run = run_skills(pytester, "scripted:answers.json", skill="garden")
+    assert run.outcomes == {"passed": 1}
+    assert run.records[0]["activity"]["opened"] == ["boat"]
+
+
 def test_results_are_accepted_beside_the_plugin(pytester: pytest.Pytester, model: str) -> None:
     root = write_plugin(pytester.path / "garden")
     assert run_skills(pytester, model, "--skill-accept", skill="garden").status == 0

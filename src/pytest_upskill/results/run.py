@@ -276,6 +276,7 @@ class RunResults:
             self.selected_to_fail,
             {skill.name: skill.path for skill in self.skills},
             tuple(beside),
+            {skill.name for skill in self.skills if skill.members},
         )
 
     @computed_field

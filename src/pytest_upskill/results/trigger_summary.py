@@ -108,6 +108,7 @@ class TriggerSummary(WithPair):
     # Options of `describe` for the server and the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     by_outcome: Annotated[bool, Field(exclude=True)] = False  # how the queries were selected
+    is_bundle: Annotated[bool, Field(exclude=True)] = False  # several skills that are tested as one
 
     @property
     def incomplete(self) -> bool:
@@ -182,6 +183,9 @@ class TriggerSummary(WithPair):
             lines.append(f"to have its description sent: {MORE_ROOM}")
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
+        if self.is_bundle:
+            route = f"to see which of its skills each query opens: {self._command('route')}"
+            return [*lines, *few, *([route] if poor or loud else [])]
         if poor or loud:
             return [*lines, *few, f"to improve its description: {self._describe}"]
         if few and not self.incomplete:
@@ -244,6 +248,7 @@ def trigger_summaries(
     by_outcome: Collection[Group],
     paths: Mapping[str, str],
     beside: tuple[str, ...] = (),
+    bundles: Collection[str] = (),
 ) -> list[TriggerSummary]:
     """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
     groups = grouped(tests, lambda test: test.group)
@@ -280,6 +285,7 @@ def trigger_summaries(
                 sent=sent_counts(records),
                 path=paths.get(skill, ""),
                 beside=beside,
+                is_bundle=skill in bundles,
                 by_outcome=group in by_outcome,
             )
         )
