@@ -8,6 +8,7 @@ import pytest
 from pytest_upskill.skills.suites.reading import read_suites
 from support.hook_runs import run
 from support.kit import write_skill
+from support.usage import usage_error
 
 EVAL = {"id": "a", "prompt": "Open?", "expected_output": "Says gate up."}
 
@@ -95,6 +96,17 @@ def test_a_skill_without_cases_has_them_in_its_error(
     (skill / "evals/suite.yaml").write_text("{}")
     shown = run(pytester).stderr.str()
     assert "Not read: skills/gate/evals/suite.yaml (no known form)" in shown
+
+
+def test_a_plugin_without_cases_has_them_in_its_error(pytester: pytest.Pytester) -> None:
+    plugin = pytester.path / "harbour"
+    write_skill(plugin / "skills/gate")
+    (plugin / "skills/gate/skill_meta.json").unlink()
+    for name in (".claude-plugin/plugin.json", "evals/promptfooconfig.yaml"):
+        (plugin / name).parent.mkdir()
+        (plugin / name).write_text('{"name": "harbour"}')
+    shown = usage_error(pytester, "--skill", "harbour")
+    assert "Not read: harbour/evals/promptfooconfig.yaml (no known form)" in shown
 
 
 def test_a_run_that_names_its_cases_names_no_others(pytester: pytest.Pytester, skill: Path) -> None:

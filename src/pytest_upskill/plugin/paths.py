@@ -204,12 +204,12 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
     how = "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
     by_hand = how_to_add_cases(folder / CASES_NAME)
     hint = f"{how}: {shown_command(words)}\n  Or by hand: {by_hand}"
-    if unread := unread_names(sources):
-        hint += f"\n  Not read: {unread}"
+    not_read = f"\n  Not read: {unread}" if (unread := unread_names(sources)) else ""
+    hint += not_read
     if elsewhere := _cases_of_plugin(sources):
         hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
     if len(sources) == 1 and bundle_root(sources[0].skill_file):
-        return CasesError(folder, "this bundle has no cases of its own", by_hand)
+        return CasesError(folder, "this bundle has no cases of its own", by_hand + not_read)
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))

@@ -37,7 +37,7 @@ _EVAL_FILES: Final = (
     *("eval*.json", "eval*.yaml", "eval*.yml", "eval/*.json", "benchmark/evals.json"),
 )
 _NO_EVALS: Final = re.compile(
-    "answer|script|record|expected|schema|config|package|fixture|mock|lock"
+    "answer|script|record|expected|schema|^config|package|fixture|mock|lock"
 )
 
 
