@@ -45,6 +45,7 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
     ("grader", "checks"),
     [
         ("type: regex\npattern: 'L[12]'\nflags: i", {"regex": "L[12]"}),
+        ("type: regex\npattern: 42\nflags: i", {"regex": "42"}),
         ("type: regex\npattern: L1$", {"regex": r"L1\Z", "case_sensitive": True}),
         (
             "type: regex\npattern: ^L1$\nflags: m\nmatch: not_contains\ntarget: trace",

@@ -304,7 +304,9 @@ def _group(grader: Document, skills: Sequence[str], left_out: LeftOut) -> dict[s
 
 def _regex(grader: Document) -> dict[str, Any]:
     flags = str(grader.values.get("flags") or "")
-    written = grader.values.get("pattern") or grader.body
+    written = grader.values.get("pattern", grader.body)
+    if isinstance(written, int | float) and not isinstance(written, bool):
+        written = str(written)  # YAML reads 42 as a number
     if not isinstance(written, str) or not written.strip():
         raise grader.error("no pattern")
     try:
