@@ -133,7 +133,8 @@ class SummaryRow(WithPair):
     activated_rate: Number | None = None
     activated_low: Number | None = None
     activated_high: Number | None = None
-    opened_by_skill: Mapping[str, Whole] = field(default_factory=dict)  # trials, of a bundle
+    # Of a bundle: trials that opened each of its skills.
+    opened_by_skill: Mapping[str, Whole] = field(default_factory=dict, hash=False)
     listed_whole: Whole | None = None  # trials: the agent's list had the description
     listed_cut: Whole | None = None
     listed_by_name: Whole | None = None

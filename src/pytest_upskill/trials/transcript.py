@@ -82,7 +82,7 @@ class Activity:
     def words(self) -> str:
         """``5 turns, 4 tool calls, opened the skill``."""
         words = [counted(self.turns, "turn"), counted(self.tool_calls, "tool call")]
-        if self.activated and len(self.sent) > 1:
+        if self.activated and (len(self.sent) > 1 or len(self.opened) > 1):
             words.append(f"opened {one_line(', '.join(self.opened), 100)}")
         elif self.activated:
             words.append("opened the skill")
