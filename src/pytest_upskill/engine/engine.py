@@ -122,10 +122,13 @@ class Engine:
                 self.budget.expect_ruling(trial.question, trial.rubric)
         if self._batches:
             self._batches.planned |= plan.known_keys
-        replies = self._submit(self._renewed([trial.question for trial in trials]))
-        for trial, reply in zip(trials, replies, strict=True):
-            if trial.rubric:
-                reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
+
+        def judge(replies: Sequence[Future[Reply]]) -> None:
+            for trial, reply in zip(trials, replies, strict=True):
+                if trial.rubric:
+                    reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
+
+        self._submit(self._renewed([trial.question for trial in trials]), judge)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
@@ -288,7 +291,12 @@ class Engine:
             loop = self._running_loop()
         return asyncio.run_coroutine_threadsafe(mark(), loop).result()
 
-    def _submit(self, questions: Iterable[Question]) -> "list[Future[Reply]]":
+    def _submit(
+        self,
+        questions: Iterable[Question],
+        watch: "Callable[[Sequence[Future[Reply]]], None]" = lambda _: None,
+    ) -> "list[Future[Reply]]":
+        """Ask questions; ``watch`` gets their replies before the first of them is asked."""
         new: list[Job] = []
         futures: list[Future[Reply]] = []
         with self._lock:
@@ -306,6 +314,7 @@ class Engine:
                         new.append(job)
                 futures.append(job.reply)
             loop = self._running_loop() if new else None
+        watch(futures)
         if loop and threading.current_thread() is self._thread:  # a judge, after an answer
             self._safely(self._queue, new)
             self._pump_soon()
