@@ -225,12 +225,12 @@ ALARMS = Gates(max_false_alarms=0.2)
         (
             RECALL,
             {"needs": []},
-            ["gate on claude/haiku: recall unknown: no query that needs the skill was asked"],
+            ["gate on claude/haiku: recall unknown: no query that needs a skill was asked"],
         ),
         (
             ALARMS,
             {"spares": []},
-            ["gate on claude/haiku: false alarms unknown: no query without need of it was asked"],
+            ["gate on claude/haiku: false alarms unknown: no query without need of one was asked"],
         ),
         (RECALL, {"needs": [], "spares": []}, ["gate: can't pass: no query was tested"]),
         (

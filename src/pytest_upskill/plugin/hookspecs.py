@@ -85,7 +85,8 @@ def pytest_upskill_suites(config: pytest.Config, path: Path) -> "Suite | None":
         def pytest_upskill_suites(path):
             file = path / "evals/cases.toml" if path.is_dir() else path
             if file.suffix == ".toml" and file.is_file():
-                return Suite.of(file, tomllib.loads(file.read_text())["case"])
+                with file.open("br") as toml:
+                    return Suite.of(file, tomllib.load(toml)["case"])
 
     Called in every process, before collection, so the hook must be in a conftest.py that pytest
     loads at startup, or in a plugin. Keep the file in evals/, which agents never get.
