@@ -103,7 +103,7 @@ class Suites:
     @property
     def _instead(self) -> str:
         if self.path is None or not self.has_cases:
-            return "not a place for cases; name it yourself"
+            return "only read if it is named"
         inside = self.path.is_relative_to(self.folder)
         place = self.path.relative_to(self.folder).as_posix() if inside else shown(self.path)
         return f"{place} has the cases"
