@@ -265,3 +265,43 @@ def test_no_text_breaks_it(
     (of_file,) = suite.files
     assert len(of_file.cases) + len(of_file.broken) == 1
     assert all(isinstance(broken.error, CasesError) for broken in of_file.broken)
+
+
+@pytest.mark.parametrize("path", ["prompt.md", "graders/late.md"])
+def test_no_file_of_a_case_is_a_link_out_of_the_plugin(tmp_path: Path, path: str) -> None:
+    secret = write(tmp_path, {"secret.txt": "hidden words"}) / "secret.txt"
+    root = tmp_path / "plugin"
+    case = write(root / "evals/one", {"prompt.md": "x", "graders/late.md": "y"})
+    (case / path).unlink()
+    (case / path).symlink_to(secret)
+    (of_file,) = plugin(root, {}).files
+    assert not of_file.cases
+    assert f"{path}:1: a link out of" in str(of_file.broken[0].error)
+
+
+@pytest.mark.parametrize("key", ["history_file", "scaffold_script"])
+@pytest.mark.parametrize("name", ["../../../words.jsonl", r"a\0b", "a" * 5000, "[a]", "/words"])
+def test_files_that_a_case_names_are_in_the_plugin(tmp_path: Path, key: str, name: str) -> None:
+    write(tmp_path, {"words.jsonl": '{"role": "user", "content": "hidden"}'})
+    written = name if name == "[a]" else f'"{name}"'
+    files = {"one/case.yaml": f"context: {{{key}: {written}}}", "one/prompt.md": "x"}
+    (of_file,) = plugin(tmp_path / "plugin", {**files, "one/graders/a.md": "y"}).files
+    assert "case.yaml:1: context: no such file: " in str(of_file.broken[0].error)
+
+
+@pytest.mark.parametrize(
+    "grader",
+    [
+        f"type: regex\npattern: x\nmatch: 'count:{'9' * 5000}'",
+        f"type: file_exists\npath: '{'{a,b}' * 40}'",
+    ],
+)
+def test_graders_without_end_are_refused(tmp_path: Path, grader: str) -> None:
+    with pytest.raises(CasesError):
+        expected(tmp_path, f"---\n{grader}\n---\n")
+
+
+def test_keys_may_be_numbers(tmp_path: Path) -> None:
+    files = {"one/case.yaml": "execution: {1: 2, speed: 3}", "one/prompt.md": "x"}
+    (of_file,) = plugin(tmp_path, {**files, "one/graders/a.md": "y"}).files
+    assert "1, speed" in of_file.warnings[0][1]

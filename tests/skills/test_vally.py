@@ -163,3 +163,25 @@ def test_patterns_of_javascript(written: str, flags: str, ours: str) -> None:
 
 def test_a_pattern_that_has_to_match_several_times() -> None:
     assert repeated("(?m)^a", 2) == r"(?m)(?:(?:^a)[\s\S]*?){2}"
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        "environment: {files: 5}",
+        "environment: {commands: make}",
+        f"environment: {{files: [{{src: {'a' * 5000}}}]}}",
+        "environment: {files: [{src: .}]}",
+        "environment: {files: [eval.yaml]}",
+        "graders: [{type: prompt}]",
+    ],
+)
+def test_a_bad_stimulus_is_one_message(tmp_path: Path, lines: str) -> None:
+    suite = suite_of(tmp_path, f"stimuli:\n  - prompt: x\n    {lines}\n")
+    assert "eval.yaml:1: stimuli: stimuli[0]: " in str(suite.error)
+
+
+def test_keys_may_be_numbers(tmp_path: Path) -> None:
+    text = "stimuli:\n  - {prompt: x, 1: 2, speed: 3, environment: {1: 2, image: x}}\n"
+    (of_file,) = suite_of(tmp_path, text).files
+    assert "environment.1, environment.image, speed" in of_file.warnings[0][1]

@@ -110,3 +110,8 @@ def test_a_user_who_speaks_of_the_end_has_an_answer() -> None:
     assert words_of(Answer("<think>hm</think> eu-1 ")) == "eu-1"
     assert words_of(Answer("<think>hm")) == ""
     assert len(words_of(Answer("x" * 10**5))) < 5_000
+
+
+@pytest.mark.parametrize("text", [" " * 10**6 + "x", "?" * 10**6 + "x", "?!" * 10**6 + "x"])
+def test_long_messages_are_read_at_once(text: str) -> None:
+    assert not asks_user(text)  # took hours

@@ -61,7 +61,10 @@ def has_ended(words: str) -> bool:
 # Whether a text ends with a question.
 
 _Kind = Literal["text", "heading", "points"]  # points: a list or a table
-_FENCE: Final = re.compile(r"[ \t]*(?:>[ \t]?)*[ \t]*(?:[-*+]\s+|\d+[.)]\s+)?(`{3,}|~{3,})([^`]*)$")
+# Quantifiers are possessive or have a limit, since a model writes the text.
+_FENCE: Final = re.compile(
+    r"[ \t]*+(?:>[ \t]?)*+[ \t]*+(?:[-*+]\s++|\d++[.)]\s++)?(`{3,}+|~{3,}+)([^`]*+)$"
+)
 _POINT: Final = re.compile(
     r"(?:[-*+•◦‣–—]|(?:\*\*|__)?\(?(?:\d{1,3}|[A-Za-z]|Q\d{0,2})[.):、]|\|)(?=\s|\*\*|__|$)"
 )
@@ -69,7 +72,7 @@ _HEADING: Final = re.compile(r"#{1,6}\s")
 _QUOTED: Final = re.compile(r'"[^"\n]{1,200}"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|„[^“”\n]{1,200}[“”]')
 _INLINE_CODE: Final = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)")
 _QUESTION: Final = re.compile(
-    r"\?[?!]*[\"'”’»)\]*_~]*(?=\s|$|[^\x00-\x7f])"  # not in an address or a type
+    r"\?[?!]{0,9}+[\"'”’»)\]*_~]{0,20}+(?=\s|$|[^\x00-\x7f])"  # not in an address or a type
     r"|[\u037e\u055e\u061f\u1367\u203d\u2047-\u2049\u2cfa\ua60f\ua6f7\ufe16\ufe56\uff1f]"
     r"|(?<=[\u0370-\u03ff\u1f00-\u1fff]);(?=\s|$)"  # Greek, as it is mostly typed
     r"|か(?=。)",

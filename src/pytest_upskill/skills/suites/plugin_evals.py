@@ -1,18 +1,20 @@
 """Evals of Claude Code's plugins: ``evals/CASE/`` with prompt.md, case.yaml and graders/*.md."""
 
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path, PurePosixPath
 from typing import Any, Final
 
-from ..._util.files import read_file, reason_of
-from ..._util.texts import guess, slug
+from ..._util.files import read_file, reason_of, resolved
+from ..._util.texts import guess, one_line, slug
 from ...errors import CasesError, shown
 from ..case import Case
 from ..case_forms import CaseForm, is_good_id
-from ..folder import SKILL_NAMES, walk
+from ..folder import SKILL_NAMES, leads_outside, real_skill_file, walk
 from ..loaded_cases import LoadedCases
 from ..skill import name_of
 from .suite import Suite, Written, read_cases
@@ -45,6 +47,7 @@ _READ: Final = frozenset(
 )
 _TARGETS: Final = ("last_message", "trace", "files", "mock_calls")
 _MOST_HISTORY: Final = 5_000_000  # bytes
+_MOST_PATHS: Final = 50  # that a glob with braces stands for
 _LONGEST_PATTERN: Final = 2_000
 _LARGE_COUNT: Final = re.compile(r"\{\d{3,}")
 _SECONDS: Final = 1.0
@@ -104,13 +107,16 @@ def case_of_folder(
 ) -> dict[str, Any]:
     """A case in our own form; CasesError says what is wrong with it."""
     yaml_file = next((f for name in CASE_NAMES if (f := case / name).is_file()), None)
+    for file in filter(None, (yaml_file, case / PROMPT, *_grader_files(case))):
+        if leads_outside(folder, file) and leads_outside(case, file):
+            raise problem_at(file, 1, f"a link out of {shown(folder)}: copy the file")
     settings = read_yaml_file(yaml_file) if yaml_file else Document(case, {}, {})
     values = dict(settings.values)
     for key in ("execution", "context"):
         inside = values.pop(key, None)
         if inside is not None and not isinstance(inside, dict):
             raise settings.error("must be a mapping", key)
-        values |= inside or {}
+        values |= {str(name): value for name, value in (inside or {}).items()}
     prompt, main = values.get("prompt"), settings
     if (case / PROMPT).is_file():
         main = read_document(case / PROMPT)
@@ -125,7 +131,7 @@ def case_of_folder(
         raise main.error(f"no grader that can be used: add one to {_GRADERS}/")
     written: dict[str, Any] = {
         "id": values.get("name"),
-        "input": _messages(case, settings, values.get("history_file"), prompt.strip(), left_out),
+        "input": _messages(case, folder, settings, values, prompt.strip(), left_out),
         "expected": expected[0] if len(expected) == 1 else expected,
         "system": values.get("append_system_prompt"),
         "tags": good_tags(values.get("tags"), left_out),
@@ -162,23 +168,34 @@ def _script(case: Path, folder: Path, settings: Document, script: Any) -> str | 
     """The path of the scaffold script in the folder of the plugin."""
     if script is None:
         return None
-    if not isinstance(script, str) or not (case / script).is_file():
-        raise settings.error(f"no such file: {script}", "context")
+    return _named_file(case, folder, settings, script).relative_to(resolved(folder)).as_posix()
+
+
+def _named_file(case: Path, folder: Path, settings: Document, name: Any) -> Path:
+    """Where a file is that a case names; it is in the folder of the plugin."""
     try:
-        return (case / script).resolve().relative_to(folder.resolve()).as_posix()
-    except ValueError:
-        raise settings.error(f"{script} is outside of {shown(folder)}", "context") from None
+        if not isinstance(name, str):
+            raise ValueError(f"{name!r} is no path")
+        return real_skill_file(folder, os.path.relpath(resolved(case / name), resolved(folder)))
+    except (ValueError, OSError):
+        problem = f"no such file: {one_line(str(name), 100)} (it must be in {shown(folder)})"
+        raise settings.error(problem, "context") from None
 
 
 # Messages before the prompt.
 
 
 def _messages(
-    case: Path, settings: Document, history: Any, prompt: str, left_out: LeftOut
+    case: Path,
+    folder: Path,
+    settings: Document,
+    values: Mapping[str, Any],
+    prompt: str,
+    left_out: LeftOut,
 ) -> str | list[dict[str, str]]:
-    if history is None:
+    if (history := values.get("history_file")) is None:
         return prompt
-    file = case / str(history)
+    file = _named_file(case, folder, settings, history)
     try:
         lines = read_file(file, _MOST_HISTORY).decode("utf-8").splitlines()
     except (OSError, UnicodeDecodeError) as error:
@@ -221,9 +238,12 @@ def _turns(file: Path, line: int, text: str, left_out: LeftOut) -> Iterator[tupl
 # Graders.
 
 
+def _grader_files(case: Path) -> list[Path]:
+    return [file for file in sorted((case / _GRADERS).glob("*.md")) if file.is_file()]
+
+
 def _graders(case: Path, settings: Document, values: Mapping[str, Any]) -> list[Document]:
-    folder = case / _GRADERS
-    documents = [read_document(file) for file in sorted(folder.glob("*.md")) if file.is_file()]
+    documents = [read_document(file) for file in _grader_files(case)]
     listed = values.get("graders") or []
     if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
         raise settings.error("must be a list of mappings", "graders")
@@ -282,7 +302,9 @@ def _group(grader: Document, skills: Sequence[str], left_out: LeftOut) -> dict[s
             return {"tool_order": calls}
         case "file_exists":
             wanted = "absent" if grader.values.get("exists") is False else "exists"
-            paths = _alternatives(_text(grader, "path"))
+            paths = list(islice(_alternatives(_text(grader, "path")), _MOST_PATHS + 1))
+            if len(paths) > _MOST_PATHS:
+                raise grader.error(f"stands for more than {_MOST_PATHS} paths", "path")
             choices = [{"files": {path: wanted}} for path in paths]
             if wanted == "absent" or len(paths) == 1:
                 return {"files": dict.fromkeys(paths, wanted)}
@@ -314,10 +336,10 @@ def _regex(grader: Document) -> dict[str, Any]:
     except ValueError as error:
         raise grader.error(str(error), "flags") from None
     match = str(grader.values.get("match") or "contains")
-    count = re.fullmatch(r"count:\s*(\d+)", match)
+    count = re.fullmatch(r"count:\s*(\d{1,4})", match)
     if match not in ("contains", "not_contains") and not count:
         raise grader.error(
-            f"{match!r} is unknown: write contains, not_contains or count:N", "match"
+            f"{one_line(match, 60)!r} is unknown: write contains, not_contains or count:N", "match"
         )
     if count and int(count[1]) > 1:
         pattern = repeated(pattern, int(count[1]))
@@ -421,10 +443,12 @@ def _text(grader: Document, key: str) -> str:
     return value
 
 
-def _alternatives(path: str) -> list[str]:
+def _alternatives(path: str) -> Iterator[str]:
     """A glob with {a,b} as several without."""
     braces = re.search(r"\{([^{}]*)\}", path)
     if not braces:
-        return [str(PurePosixPath(path))]
+        yield str(PurePosixPath(path))
+        return
     head, tail = path[: braces.start()], path[braces.end() :]
-    return [p for part in braces[1].split(",") for p in _alternatives(f"{head}{part}{tail}")][:50]
+    for part in braces[1].split(","):
+        yield from _alternatives(f"{head}{part}{tail}")

@@ -1,5 +1,6 @@
 """Evals of Vally: eval.yaml with stimuli and graders."""
 
+import os
 import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -7,8 +8,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
 
-from ..._util.files import read_file
-from ..._util.texts import guess, slug
+from ..._util.files import read_file, resolved
+from ..._util.texts import guess, one_line, slug
 from ...errors import CasesError, shown
 from ..case import Case
 from ..folder import walk
@@ -104,8 +105,8 @@ def case_of_stimulus(
     """A case in our own form; CasesError says what is wrong with it."""
     if not isinstance(stimulus, dict):
         raise spec.error("must be a mapping")
-    for key in sorted(stimulus.keys() - _OF_STIMULUS):
-        left_out.add(f"{key}")
+    for key in sorted(map(str, stimulus.keys() - _OF_STIMULUS)):
+        left_out.add(key)
     own = {key: stimulus[key] for key in _CONFIG if key in stimulus} | _part(stimulus, "config")
     for key in sorted(own.keys() - _CONFIG):
         left_out.add(f"config.{key}")
@@ -193,8 +194,11 @@ def _environment(
         if not isinstance(environment, dict):
             left_out.add("environment by name")
             continue
-        for key in sorted(environment.keys() - {"files", "commands", "skills"}):
+        for key in sorted(map(str, environment.keys() - {"files", "commands", "skills"})):
             left_out.add(f"environment.{key}")
+        for key in ("files", "commands"):
+            if not isinstance(environment.get(key) or [], list):
+                raise spec.error(f"environment.{key} must be a list")
         for entry in environment.get("files") or []:
             files |= dict(_files(entry, spec, folder))
         commands += map(str, environment.get("commands") or [])
@@ -206,8 +210,11 @@ def _files(entry: Any, spec: Document, folder: Path) -> Iterator[tuple[str, Any]
     if isinstance(entry, dict) and isinstance(entry.get("content"), str):
         yield str(entry.get("dest") or entry.get("path")), entry["content"]
         return
-    if not isinstance(source, str) or not (found := spec.file.parent / source).exists():
-        raise spec.error(f"no such file: {source}")
+    found = spec.file.parent / str(source)
+    if not isinstance(source, str) or not os.path.exists(found):  # noqa: PTH110 (never raises)
+        raise spec.error(f"no such file: {one_line(str(source), 100)}")
+    if resolved(folder).is_relative_to(resolved(found)) or resolved(found) == resolved(spec.file):
+        raise spec.error(f"{source} has the evals, which an agent must not see")
     target = str(entry.get("dest") or found.name) if isinstance(entry, dict) else found.name
     paths = [(target, found)]
     if found.is_dir():
@@ -344,7 +351,8 @@ def _judge(config: Config, left_out: LeftOut) -> list[Group]:
     known = {"prompt", "rubric", "criteria", "scoring", "threshold"}
     for key in sorted(config.keys() - known):
         left_out.add(f"prompt: {key}")
-    written = next(config[key] for key in ("prompt", "rubric", "criteria") if key in config)
+    key = next((key for key in ("prompt", "rubric", "criteria") if key in config), "prompt")
+    written = config[key]
     texts = [written] if isinstance(written, str) else [str(text) for text in written]
     return [{"judge": [text.strip() for text in texts]}]
 
