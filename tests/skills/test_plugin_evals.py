@@ -216,6 +216,11 @@ def regex(more: str) -> dict[str, str]:
         (grader("---\ntype: regexp\n---\n"), "g.md:2: type: unknown type 'regexp' (did you mean"),
         (grader("---\ntype: [\n---\n"), "g.md:2: invalid YAML"),
         (grader("---\ntype: regex\n---\n"), "g.md:1: no pattern"),
+        (grader("---\ntype: regex\npattern: '('\n---\n"), "g.md:3: pattern: invalid pattern: "),
+        (
+            grader("---\ntype: tool_used\ntool: Bash\ninput_match: '['\n---\n"),
+            "g.md:4: input_match: invalid pattern: ",
+        ),
         (grader("---\ntype: regex"), "g.md:1: frontmatter not closed"),
         (regex("flags: q"), "g.md:4: flags: unknown flag 'q'"),
         (regex("arm: with_only"), "g.md:4: arm: 'with_only' is unknown"),

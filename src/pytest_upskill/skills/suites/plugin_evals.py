@@ -335,6 +335,7 @@ def _regex(grader: Document) -> dict[str, Any]:
         pattern = pattern_of(written, flags)
     except ValueError as error:
         raise grader.error(str(error), "flags") from None
+    _require_pattern(grader, pattern, "pattern")
     match = str(grader.values.get("match") or "contains")
     count = re.fullmatch(r"count:\s*(\d{1,4})", match)
     if match not in ("contains", "not_contains") and not count:
@@ -405,12 +406,25 @@ def _matches(pattern: str, text: str) -> bool:
     """ValueError or TimeoutError if that can't be told: a pattern is a program of a stranger."""
     import regex
 
-    if len(pattern) > _LONGEST_PATTERN or _LARGE_COUNT.search(pattern):
+    if _is_large(pattern):
         raise ValueError("too long, or with a count such as {999}")
     try:
         return regex.compile(pattern).search(text, timeout=_SECONDS) is not None
     except regex.error as error:
         raise ValueError(str(error)) from None
+
+
+def _is_large(pattern: str) -> bool:
+    return len(pattern) > _LONGEST_PATTERN or _LARGE_COUNT.search(pattern) is not None
+
+
+def _require_pattern(grader: Document, pattern: str, key: str) -> None:
+    """Tell a mistake where it is; what is too large to be tried here, the check itself refuses."""
+    try:
+        if not _is_large(pattern):
+            _matches(pattern, "")
+    except (ValueError, TimeoutError) as error:
+        raise grader.error(f"invalid pattern: {error}", key) from None
 
 
 def _call(grader: Document, key: str = "") -> dict[str, Any]:
@@ -423,7 +437,9 @@ def _call(grader: Document, key: str = "") -> dict[str, Any]:
     match = written.get("input_match")
     if match is None:
         return {"tool": written["tool"]}
-    return {"tool": written["tool"], "input_match": pattern_of(str(match))}
+    pattern = pattern_of(str(match))
+    _require_pattern(grader, pattern, key or "input_match")
+    return {"tool": written["tool"], "input_match": pattern}
 
 
 def _focus(grader: Document, left_out: LeftOut) -> list[str]:
