@@ -31,8 +31,8 @@ def test_a_skill_for_users_only_is_measured_by_its_text(
     file = skill / "SKILL.md"
     file.write_text(file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1))
     with LoopbackServer(trims) as server:
-        done = run_skills(pytester, server, "--skill-agent", agent, "-W", "default")
-        again = run_skills(pytester, server, "--skill-agent", agent, "-W", "default")
+        done = run_skills(pytester, server, "--skill-agent", agent, "-W", "error")
+        again = run_skills(pytester, server, "--skill-agent", agent, "-W", "error")
     assert done.outcomes["passed"] == 2
     arms = {"skill": "passed", "baseline": "failed"}
     assert {r["arm"]: r["outcome"] for r in done.records} == arms

@@ -17,7 +17,7 @@ from ..errors import CasesError, InputError, shown
 from .case import OPENS, STAYS_CLOSED, Case
 from .loaded_cases import numbered
 from .named_skill import named_once
-from .skill import Skill, fields_of, is_for_users_only
+from .skill import USERS_ONLY, Skill, fields_of, is_for_users_only
 from .suites.json_files import MAX_CASES_BYTES, ROUTES_NAME, lines_of, read_cases_json
 from .suites.reading import read_suites
 from .suites.triggers import ACTIVATED
@@ -81,7 +81,7 @@ class Catalogue:
         explicit = [name for name, skill in by_name.items() if _is_explicit(skill)]
         routable = [skill for name, skill in by_name.items() if name not in explicit]
         if not routable:
-            hint = "Remove disable-model-invocation from those that a model may open."
+            hint = f"Remove {USERS_ONLY} from those that a model may open."
             raise InputError(first_few(explicit, _MOST_NAMES), "no model can open these", hint)
         return cls(tuple(routable), tuple(explicit))
 

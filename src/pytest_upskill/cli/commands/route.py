@@ -22,7 +22,7 @@ from ...skills.routes import (
     routes_of_skills,
 )
 from ...skills.search import find_skills, left_out_lines
-from ...skills.skill import Skill, load_skill
+from ...skills.skill import USERS_ONLY, Skill, load_skill
 from ..command_table import add_options
 from ..project import find_skill
 from .study_commands import add_flags, study_session
@@ -85,7 +85,7 @@ def _explicit(catalogue: Catalogue) -> list[str]:
     if not catalogue.explicit:
         return []
     names = first_few(list(catalogue.explicit), _MOST_NAMES)
-    return [f"Left out, as no model can open them (disable-model-invocation): {names}"]
+    return [f"Left out, as no model can open them ({USERS_ONLY}): {names}"]
 
 
 def _sentence(line: str) -> str:
