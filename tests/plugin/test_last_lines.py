@@ -35,14 +35,15 @@ def next_words(run: SkillRun) -> list[str]:
 
 def test_failed_tests_run_again_by_the_next_command(pytester: pytest.Pytester, model: str) -> None:
     more = ["-n0", "--skill-fresh", "-q", "--skill-html", "r.html", "--skill-min-lift=0.1"]
-    run = run_skills(pytester, model, *more, skill=FOLDER)
+    ini = ["-o", "skill_history=false"]
+    run = run_skills(pytester, model, *more, *ini, skill=FOLDER)
     assert run.status == 1
     page = f"r.html#{case_anchor('gate', 'c0', model)}"
     assert f"page: {page}" in run.ending
     assert f"\nIn the page: {page}" in run.screen
     assert "\nRerun: pytest" in run.screen
     words = next_words(run)
-    assert words == ["--lf", "-v", "--skill", FOLDER, "--model", model, "-n0"]
+    assert words == ["--lf", "-v", "--skill", FOLDER, "--model", model, "-n0", *ini]
     pytester.runpytest_inprocess(*words).assert_outcomes(failed=1)
 
 

@@ -17,7 +17,7 @@ from .pytest_options import FLAGS, OPTIONS, cli_words
 
 _WITH_VALUE: Final = {
     *(option.flag for option in OPTIONS.values() if option.kind.constant is None),
-    *("--junitxml", "--junit-xml", "-k", "-m"),
+    *("--junitxml", "--junit-xml", "-k", "-m", "-o", "--override-ini"),
 }
 # Not for a part of the tests: these write reports of all of them, decide gates or spend more.
 _OF_ALL: Final = {
