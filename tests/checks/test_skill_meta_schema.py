@@ -64,6 +64,8 @@ WHOLE = {
     "max_turns": 5,
     "timeout": 60,
     "sandbox": {"python": ["pypdf==5.*"], "paths": ["/opt/tool"], "network": False},
+    "skills": "environment/skills",
+    "reference": {"run": "solution/solve.sh"},
     "user": {"facts": ["It is red."], "max_turns": 3},
     "replies": None,
 }

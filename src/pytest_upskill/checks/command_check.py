@@ -31,8 +31,8 @@ from ..agents.sandboxes.sandbox import (
 from ..agents.snapshot import Snapshot, fill, unpack
 from ..errors import CheckError, SettingsError
 from ..skills.case import SandboxNeeds, WorkspaceFile
-from ..skills.case_forms import FileOfSkill, TextOrFile
 from ..skills.folder import read_skill_bytes
+from ..skills.task_forms import FileOfSkill, TextOrFile
 from .check import CheckContext, CheckKind, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
 from .final_workspace import Run, WorkspaceCommand, relative

@@ -1,6 +1,6 @@
 """A case, and what belongs to it, as frozen values."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
@@ -10,8 +10,9 @@ from pydantic import Base64Bytes
 
 from .._util.json_forms import Location
 from .._util.texts import digest
-from .case_forms import DEFAULT_ANSWERS, CaseForm, SandboxForm
+from .case_forms import DEFAULT_ANSWERS, CaseForm
 from .invocation import Invocation
+from .task_forms import DEFAULT_WORKDIR, SandboxForm
 
 Role = Literal["user", "assistant"]
 
@@ -20,16 +21,54 @@ OPENS: Final = "opens"  # the tag of a trigger that should open the skill
 STAYS_CLOSED: Final = "stays-closed"  # of one that should not
 
 
+@dataclass(frozen=True)
+class BuildContext:
+    """A Dockerfile with the files beside it, which an image can be built from.
+
+    The skills of its case are no part of it. Where it is makes no difference.
+    """
+
+    digest: str  # of the Dockerfile and all files
+    dockerfile: str = field(default="", compare=False, repr=False)  # its path in the folder
+    folder: str = field(default="", compare=False, repr=False)  # absolute
+    without: str = field(default="", compare=False, repr=False)  # the skills in it
+
+
 class SandboxNeeds(NamedTuple):
-    """What a skill's scripts need of a sandbox."""
+    """What a case, or a skill's scripts, need of a sandbox."""
 
     python: tuple[str, ...] = ()  # requirements of packages
     paths: tuple[str, ...] = ()  # of the host, to be read
     network: bool = False
+    workdir: str = DEFAULT_WORKDIR
+    places: tuple[str, ...] = ()  # other folders that can be written to and are kept
+    env: tuple[tuple[str, str], ...] = ()
+    image: str = ""  # of a container
+    build: BuildContext | None = None  # of an image
+    packages: tuple[str, ...] = ()  # system packages, where no image is used
+    memory_mb: int | None = None
+    storage_mb: int | None = None
+    cpus: float | None = None
 
     @classmethod
     def of(cls, form: SandboxForm | None) -> "SandboxNeeds":
-        return cls(tuple(form.python), tuple(form.paths), form.network) if form else cls()
+        """Without the context of an image."""
+        if form is None:
+            return cls()
+        return cls(
+            tuple(form.python),
+            tuple(form.paths),
+            form.network,
+            form.workdir,
+            tuple(form.places),
+            tuple(form.env.items()),
+            form.image or "",
+            None,
+            tuple(form.packages),
+            form.memory_mb,
+            form.storage_mb,
+            form.cpus,
+        )
 
 
 NO_NEEDS: Final = SandboxNeeds()
@@ -56,7 +95,7 @@ class CaseUser(NamedTuple):
 class WorkspaceFile:
     """A file as it is: binary or not, executable or not."""
 
-    path: str  # relative to the workspace or the skill's folder, with forward slashes
+    path: str  # with forward slashes; relative, or absolute in a place outside of the workspace
     data: Base64Bytes
     executable: bool = False
 
@@ -72,6 +111,20 @@ class WorkspaceFile:
     @cached_property
     def digest(self) -> str:
         return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
+
+
+@dataclass(frozen=True)
+class Reference:
+    """A solution of a case: a text and files, or a script that makes them."""
+
+    text: str = ""
+    files: tuple[WorkspaceFile, ...] = ()  # of the workspace, or of the script's folder
+    run: str = ""  # the path of the script in its folder
+    env: tuple[tuple[str, str], ...] = ()  # of the script
+
+    @cached_property
+    def digest(self) -> str:
+        return digest(self.text, self.run, repr(self.env), *(file.digest for file in self.files))
 
 
 @dataclass(frozen=True)
@@ -111,6 +164,8 @@ class Case:
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
     invoke: Invocation | None = None  # what arms with the skill get in place of the question
     system: str | None = None
+    skills: str = ""  # a folder with the skills of this case, absolute
+    reference: Reference | None = None  # how it is solved
     skip: str | None = None  # the reason
     xfail: str | None = None  # the reason
     runs: int | None = None
@@ -121,6 +176,7 @@ class Case:
     )
     defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
     is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
+    is_task: bool = False  # of a benchmark: its files have the names that it gives them
     is_trigger: bool = False  # a query: only whether the skill is opened counts
     skill_only: bool = False  # all of its checks are of answers with the skill, as parsing shows
     opens_only: bool = False  # and all of them are whether skills are opened

@@ -12,7 +12,7 @@ from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import guess
 from .case import Case, McpServer, WorkspaceFile
-from .case_forms import CaseForm, ContextForm, FileOfSkill
+from .case_forms import CaseForm, ContextForm
 from .folder import (
     TOOL_FOLDERS,
     NotTextError,
@@ -24,6 +24,7 @@ from .folder import (
     walk,
 )
 from .mcp_mocks import MOCKS, McpMocks
+from .task_forms import FileOfSkill
 
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
 _MCP: Final = '"mcp" names servers, which only agents can use'
@@ -209,10 +210,10 @@ def workspace_files(
 
 
 def is_path(name: str) -> bool:
-    """Whether a file of this name can be in a workspace."""
+    """Whether a file of this name can be in a workspace, or in a folder outside of it."""
     parts = PurePosixPath(name).parts
     good = name and "\0" not in name and "\\" not in name and not name.endswith("/")
-    return bool(good and parts and not name.startswith("/") and ".." not in parts)
+    return bool(good and parts and ".." not in parts and (parts[0] != "/" or len(parts) > 2))
 
 
 def _read(top: Path, path: Path) -> WorkspaceFile:

@@ -10,7 +10,6 @@ from pydantic import (
     AfterValidator,
     BeforeValidator,
     ConfigDict,
-    Discriminator,
     Field,
     SkipValidation,
     StringConstraints,
@@ -24,14 +23,10 @@ from .._util.json_forms import Strict
 from .._util.texts import slug
 from ..settings import MOST_RUNS, MOST_TURNS
 from .invocation import Invocation
+from .task_forms import Reference, SandboxForm, Text, TextOrFile, either
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
-_VERSION: Final = r"(?:[<>!=~]=|===|[<>])\s*[\w.*+!-]+"
-_REQUIREMENT: Final = re.compile(
-    r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w.,\s-]+\])?\s*"
-    rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?\s*(?:;[^\n]*)?"
-)
 _PYTEST_MARKS: Final = frozenset(
     {"skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings"}
 )
@@ -80,7 +75,6 @@ def _one_or_more(value: Any) -> Any:
     return value
 
 
-Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 CaseId = Annotated[
     str,
     BeforeValidator(_as_text, json_schema_input_type=str | int),
@@ -91,15 +85,6 @@ Reason = Annotated[bool | str, BeforeValidator(_good_reason)]
 Patterns = Annotated[
     list[Text], BeforeValidator(_one_or_more, json_schema_input_type=Text | list[Text])
 ]
-
-
-def either(choices: dict[type, str], problem: str) -> Discriminator:
-    """Pick a union's form by the type of the value, to report one problem instead of several."""
-
-    def tag_of(value: Any) -> str | None:
-        return next((tag for kind, tag in choices.items() if isinstance(value, kind)), None)
-
-    return Discriminator(tag_of, custom_error_type="neither", custom_error_message=problem)
 
 
 def _no_system(value: Any) -> Any:
@@ -139,16 +124,6 @@ def _invocation(value: str) -> str:
 Invoke = Annotated[Text, AfterValidator(_invocation)]
 
 
-class FileOfSkill(Strict):
-    """A file in the skill's folder."""
-
-    file: Text = Field(description="Its path, relative to the skill's folder: 'assets/orders.csv'.")
-
-
-TextOrFile = Annotated[
-    Annotated[str, Tag("text")] | Annotated[FileOfSkill, Tag("file")],
-    either({str: "text", dict: "file"}, 'must be a string or an object with "file"'),
-]
 Files = Annotated[
     Annotated[None, Tag("none")]
     | Annotated[list[Text], Tag("paths")]
@@ -168,35 +143,6 @@ class ContextForm(Strict):
         description="Files to append to the question, each in a fence with its name; for an agent, "
         'files in its workspace: name → text, or name → {"file": "path in the skill\'s folder"}, '
         "or a list of such paths.",
-    )
-
-
-def _requirement(value: str) -> str:
-    if not _REQUIREMENT.fullmatch(value):
-        raise ValueError(f"{value!r} is not a package like 'pypdf' or 'pypdf==5.*'")
-    return value
-
-
-def _host_path(value: str) -> str:
-    if not value.startswith("/") or ".." in value.split("/") or "\0" in value:
-        raise ValueError(f"{value!r} is not an absolute path")
-    return value
-
-
-class SandboxForm(Strict):
-    """What a skill's scripts need of the sandbox of an agent."""
-
-    python: list[Annotated[str, AfterValidator(_requirement)]] = Field(
-        default_factory=list,
-        description="Python packages, like 'pypdf==5.*'; a run has to allow code.",
-    )
-    paths: list[Annotated[str, AfterValidator(_host_path)]] = Field(
-        default_factory=list,
-        description="Files or folders of this machine that can be read, like '/opt/tool'; for "
-        "those outside of /opt and /usr, a run has to allow code.",
-    )
-    network: bool = Field(
-        False, description="Whether the network is needed; a run has to allow it."
     )
 
 
@@ -365,6 +311,17 @@ class CaseForm(SharedForm):
         None,
         description="The checks that the answer must pass: an object of checks, or a list of such "
         'groups. Example: {"contains": ["9.0"], "not_contains": ["8.0"]}',
+    )
+
+    skills: Text | None = Field(
+        None,
+        description="A folder in the skill's folder, such as 'environment/skills', with skills "
+        "that arms with the skill have in this case alone.",
+    )
+    reference: Reference | None = Field(
+        None,
+        description="A solution, which the agent oracle carries out: the text of an answer, or "
+        'an object with files, or a script. Example: {"run": "solution/solve.sh"}',
     )
 
     @field_validator("replies")

@@ -12,7 +12,7 @@ from .._util.json_forms import cases_error
 from .._util.texts import digest, one_line
 from ..checks import CheckedCase, rubric_of, runnable_in, why_agent
 from ..errors import CasesError, SettingsError
-from ..skills.case import Case
+from ..skills.case import NO_NEEDS, Case
 from ..skills.folder import CASES_NAME
 from ..skills.suites.evals import is_trigger
 from ..skills.suites.reading import read_suites
@@ -62,7 +62,7 @@ def _only_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]
 
 def _unfit_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
     for case, _ in cases:
-        if any(case.sandbox):
+        if case.sandbox != NO_NEEDS:
             yield case, _NEEDS
             continue
         try:

@@ -10,7 +10,7 @@ from typing import Final, Literal
 from .._util.keys import without_keys
 from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
-from ..skills.case import NO_NEEDS, Case, McpServer, Role, SandboxNeeds, WorkspaceFile
+from ..skills.case import NO_NEEDS, Case, McpServer, Reference, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
 from ..skills.invocation import Invocation
 from .arm import AGAIN, SKILL, Arm, SkillCopy
@@ -51,6 +51,7 @@ class Task:
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
+    reference: Reference | None = None  # what the oracle carries out
 
     @property
     def plugin(self) -> SkillCopy | None:
@@ -74,6 +75,7 @@ class Task:
             *(("user", repr(self.user)) if self.user else ()),
             *(() if self.timeout is None else (f"timeout {self.timeout}",)),
             *(("invoked", *self.invoke) if self.invoke else ()),
+            *(("reference", self.reference.digest) if self.reference else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -412,7 +414,8 @@ def judge_task(settings: Settings, version_of: Callable[[str], str]) -> Task | N
 
 def start_files(case: Case) -> tuple[WorkspaceFile, ...]:
     """The files of a case's workspace; ValueError if one can't be there."""
-    return _start_files(case.files, case.exact, case.input if case.is_eval else None)
+    prompt = case.input if case.is_eval and not case.is_task else None
+    return _start_files(case.files, case.exact, prompt)
 
 
 @lru_cache(maxsize=64)  # the arms of a case share them, also on their way to another process

@@ -9,7 +9,9 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
-WORKSPACE: Final = "/workspace"  # as an agent sees it
+from ...skills.task_forms import DEFAULT_WORKDIR
+
+WORKSPACE: Final = DEFAULT_WORKDIR  # as an agent sees it
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
 PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUGINS/NAME

@@ -17,8 +17,8 @@ from ..case_forms import (
     MessageForm,
     Messages,
     MetaForm,
-    SandboxForm,
 )
+from ..task_forms import SandboxForm
 from .eval_checks import EXPECTING, expected_checks, together, whole_output
 from .evals import LISTS, NAMES, OF_FILE, QUESTIONS, SILENT, is_trigger_set, object_of
 from .json_files import Entries, Unknown, is_typo, read_cases_json, usable_id

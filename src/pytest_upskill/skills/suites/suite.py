@@ -16,6 +16,7 @@ from ..case_files import CaseFiles
 from ..case_forms import CaseForm, is_good_id
 from ..invocation import Invocation
 from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbered
+from ..task_files import with_task_files
 
 EVALS: Final = "evals"  # the folder of a skill's evals
 _NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
@@ -113,6 +114,7 @@ class Written(NamedTuple):
     id: str | None = None  # of a case that is broken
     defaulted: frozenset[Location] = frozenset()  # paths that come from the file's defaults
     needs_agent: str = ""  # why a plain completion can't be asked
+    is_task: bool = False  # of a benchmark
 
 
 def read_cases(
@@ -131,7 +133,8 @@ def read_cases(
             form: CaseForm = read_form(_CASE, _with_input(item), item.place)
             if (form.output_file or form.validator_config) and not form.validator:
                 warnings = warnings or [(item.line, _NO_VALIDATOR)]
-            cases.append(_case(item, form, files, foreign=foreign))
+            case = _case(item, form, files, foreign=foreign)
+            cases.append(with_task_files(case, form, folder))
             forms[item.place] = item.case
         except FormError as error:
             bad.append(broken(file, item.line, item.place, error.problems, item.id or _id_of(item)))
@@ -206,7 +209,12 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
     )
     case = files.add_to(case, form)
     case = files.with_scaffold(case, form.scaffold) if form.scaffold else case
-    return replace(case, is_eval=foreign, needs_agent=case.needs_agent or written.needs_agent)
+    return replace(
+        case,
+        is_eval=foreign,
+        is_task=written.is_task,
+        needs_agent=case.needs_agent or written.needs_agent,
+    )
 
 
 def _validator(form: CaseForm) -> tuple[str, dict[str, Any]] | None:

@@ -1,0 +1,116 @@
+"""Files that a case has besides those of its workspace: a Dockerfile, skills, a solution."""
+
+import posixpath
+from collections.abc import Callable, Iterable
+from dataclasses import replace
+from functools import partial
+from pathlib import Path, PurePosixPath
+from typing import TypeVar
+
+from .._util.json_forms import FormError, Problem
+from .._util.texts import digest
+from .case import BuildContext, Case, Reference, SandboxNeeds, WorkspaceFile
+from .case_files import MOST_BYTES, workspace_files
+from .case_forms import CaseForm
+from .folder import is_executable, read_skill_bytes, real_skill_file
+from .task_forms import FileOfSkill, ReferenceForm
+
+_Read = TypeVar("_Read")
+
+
+def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
+    """A case with what its form names in ``folder``, and with places for its absolute paths."""
+    problems = list[Problem]()
+
+    def read(of: Callable[[], _Read], *place: str) -> _Read | None:
+        try:
+            return of()
+        except ValueError as error:
+            problems.append((case.place_of(*place), str(error)))
+            return None
+
+    skills, needs = form.skills or "", case.sandbox
+    if form.sandbox and (file := form.sandbox.dockerfile):
+        build = read(partial(build_context, folder, file, skills), "sandbox", "dockerfile")
+        needs = needs._replace(build=build)
+    texts = tuple((_inside(needs, name), text) for name, text in case.files)
+    exact = tuple(replace(file, path=_inside(needs, file.path)) for file in case.exact)
+    needs = _with_places(needs, [*(name for name, _ in texts), *(file.path for file in exact)])
+    installed = read(partial(skills_folder, folder, skills), "skills") if skills else ""
+    solution = form.reference and read(partial(reference_of, folder, form.reference), "reference")
+    if problems:
+        raise FormError(problems)
+    return replace(
+        case,
+        files=texts,
+        exact=exact,
+        sandbox=needs,
+        skills=installed or "",
+        reference=solution or None,
+    )
+
+
+def _inside(needs: SandboxNeeds, name: str) -> str:
+    """A path relative to the folder that an agent works in, if it is there."""
+    return name.removeprefix(f"{needs.workdir}/")
+
+
+def _with_places(needs: SandboxNeeds, names: Iterable[str]) -> SandboxNeeds:
+    """With the folders of absolute paths that are in no place yet."""
+    places = list(needs.places)
+    for name in names:
+        if name.startswith("/") and not any(name.startswith(f"{place}/") for place in places):
+            places.append(posixpath.dirname(name))
+    return needs._replace(places=tuple(places))
+
+
+def build_context(folder: Path, dockerfile: str, skills: str = "") -> BuildContext:
+    """The context of a Dockerfile in ``folder``, without the skills in another folder there.
+
+    ValueError says what can't be used.
+    """
+    real_skill_file(folder, dockerfile)
+    path = _below_folder(dockerfile, "environment/")
+    inside = PurePosixPath(skills)
+    without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
+    files = [
+        file
+        for file in workspace_files(folder, str(path.parent))
+        if not without or not PurePosixPath(file.path).is_relative_to(without)
+    ]
+    content = digest(path.name, *(file.digest for file in files))
+    return BuildContext(content, path.name, str(folder / path.parent), without)
+
+
+def skills_folder(folder: Path, name: str) -> str:
+    """A folder of skills, absolute; ValueError says why it can't be used."""
+    return str(real_skill_file(folder, name, is_folder=True))
+
+
+def reference_of(folder: Path, form: str | ReferenceForm) -> Reference:
+    """A solution with its files; ValueError says what can't be used."""
+    if isinstance(form, str):
+        return Reference(form)
+    if form.run:
+        real_skill_file(folder, form.run)
+        path = _below_folder(form.run, "solution/")
+        files = workspace_files(folder, path.parts[0])
+        script = str(path.relative_to(path.parts[0]))
+        return Reference(files=files, run=script, env=tuple(form.env.items()))
+    texts = sorted((form.files or {}).items())
+    return Reference(form.text or "", tuple(_file(folder, path, text) for path, text in texts))
+
+
+def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
+    if isinstance(content, str):
+        return WorkspaceFile(path, content.encode("utf-8", "replace"))
+    data = read_skill_bytes(folder, content.file, MOST_BYTES)
+    return WorkspaceFile(path, data, is_executable(real_skill_file(folder, content.file)))
+
+
+def _below_folder(name: str, such_as: str) -> PurePosixPath:
+    """A path in a folder of its own, all of which is used."""
+    path = PurePosixPath(name)
+    if len(path.parts) < 2:
+        raise ValueError(f"{name!r} must be in a folder, such as {such_as}")
+    return path

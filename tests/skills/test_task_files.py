@@ -1,0 +1,122 @@
+"""The parts of a case for tasks: where it runs, its skills, its solution."""
+
+import json
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.suites.suite import Suite
+from pytest_upskill.trials.arm import Arm
+from pytest_upskill.trials.trial import start_files, task_of
+
+Read = Callable[..., Case]
+
+
+@pytest.fixture
+def read(tmp_path: Path) -> Read:
+    def read(files: dict[str, str] | None = None, **case: Any) -> Case:
+        for name, text in (files or {}).items():
+            (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+            (tmp_path / name).write_text(text)
+        suite = Suite.of(tmp_path / "skill_meta.json", [{"input": "Light it.", **case}])
+        (of_file,) = suite.files
+        assert not of_file.broken, of_file.broken[0].message
+        return of_file.cases[0]
+
+    return read
+
+
+def _is_broken(folder: Path, case: dict[str, Any]) -> bool:
+    cases = [{"input": "good"}, {"input": "bad", **case}]
+    (folder / "skill_meta.json").write_text(json.dumps(cases))
+    (of_file,) = Suite.of(folder / "skill_meta.json", cases).files
+    return len(of_file.broken) == 1
+
+
+def _key(case: Case) -> str:
+    return task_of(case, "loop", Arm("skill"), Settings()).content
+
+
+def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
+    needs = read(
+        sandbox={
+            "workdir": "/app/",
+            "places": ["/output"],
+            "env": {"LANG": "C"},
+            "image": "debian:12",
+            "packages": ["poppler-utils"],
+            "memory_mb": 2048,
+            "cpus": 2,
+        }
+    ).sandbox
+    assert (needs.workdir, needs.places, needs.env) == ("/app", ("/output",), (("LANG", "C"),))
+    assert (needs.image, needs.packages, needs.memory_mb) == ("debian:12", ("poppler-utils",), 2048)
+    assert (needs.cpus, needs.storage_mb, needs.build) == (2, None, None)
+
+
+@pytest.mark.parametrize(
+    "sandbox",
+    [
+        {"workdir": "app"},
+        {"workdir": "/"},
+        {"places": ["/a/../b"]},
+        {"env": {"A B": "1"}},
+        {"memory_mb": 0},
+        {"packages": ["-o x"]},
+    ],
+    ids=json.dumps,
+)
+def test_a_sandbox_that_cannot_be(tmp_path: Path, sandbox: dict[str, Any]) -> None:
+    assert _is_broken(tmp_path, {"sandbox": sandbox})
+
+
+def test_an_absolute_path_is_in_the_workspace_or_makes_a_place(read: Read) -> None:
+    files = {"/app/a.csv": "1", "/data/deep/b.csv": "2", "c.csv": "3"}
+    case = read(sandbox={"workdir": "/app"}, context={"files": files})
+    assert [file.path for file in start_files(case)] == ["/data/deep/b.csv", "a.csv", "c.csv"]
+    assert case.sandbox.places == ("/data/deep",)
+
+
+def test_a_file_in_the_root_cannot_be_there(read: Read) -> None:
+    with pytest.raises(ValueError, match="workspace"):
+        start_files(read(context={"files": {"/a.csv": "1"}}))
+
+
+def test_the_key_has_the_content_of_an_image_but_not_its_skills_or_its_path(read: Read) -> None:
+    written = {"sandbox": {"dockerfile": "env/Dockerfile"}, "skills": "env/skills"}
+    files = {"env/Dockerfile": "FROM scratch", "env/a.txt": "1", "env/skills/x/SKILL.md": "x"}
+    case = read(files, **written)
+    build = case.sandbox.build
+    assert build
+    assert (build.dockerfile, build.without) == ("Dockerfile", "skills")
+    moved = case.sandbox._replace(build=replace(build, folder="/elsewhere"))
+    assert _key(replace(case, sandbox=moved)) == _key(case)
+    assert _key(read({"env/skills/x/SKILL.md": "y"}, **written)) == _key(case)
+    assert _key(read({"env/a.txt": "2"}, **written)) != _key(case)
+
+
+def test_a_reference_is_a_text_files_or_a_script_with_its_folder(read: Read) -> None:
+    text = read(reference="lit").reference
+    assert text
+    assert text.text == "lit"
+    files = read(reference={"files": {"a.txt": "lit"}}).reference
+    assert files
+    assert [(file.path, file.text) for file in files.files] == [("a.txt", "lit")]
+    solution = {"solution/solve.sh": "cp x y", "solution/x": "1"}
+    script = read(solution, reference={"run": "solution/solve.sh", "env": {"A": "1"}}).reference
+    assert script
+    assert (script.run, script.env) == ("solve.sh", (("A", "1"),))
+    assert [file.path for file in script.files] == ["solve.sh", "x"]
+
+
+@pytest.mark.parametrize(
+    "reference", [{}, {"run": "solve.sh"}, {"run": "a/b.sh", "text": "x"}, 3], ids=json.dumps
+)
+def test_a_reference_that_cannot_be(tmp_path: Path, reference: object) -> None:
+    (tmp_path / "solve.sh").write_text("true")
+    assert _is_broken(tmp_path, {"reference": reference})
