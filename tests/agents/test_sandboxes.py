@@ -53,6 +53,74 @@ def test_a_command_runs_in_the_workspace(within: In) -> None:
     within(use)
 
 
+@pytest.mark.parametrize("workdir", ["/root", "/app", "/home/x", "/srv/a/b", "/usr/src/app"])
+def test_the_workspace_is_where_the_task_expects_it(
+    within: In, workdir: str, tmp_path: Path
+) -> None:
+    (tmp_path / "SKILL.md").write_text("read me")
+    tmp_path.chmod(0o755)
+
+    async def use(box: Sandbox) -> None:
+        await box.write("in/a.txt", b"a")
+        await box.write("/output/b.txt", b"b")
+        ran = await box.run("pwd; cat in/a.txt; echo c > c.txt", timeout=60)
+        assert ran.output == f"{box.path(workdir)}\na".encode()
+        ran = await box.run(
+            ["sh", "-c", "echo d > $1", "sh", box.path("/output/d.txt")], timeout=60
+        )
+        assert ran.exit == 0
+        assert await box.read(f"{workdir}/c.txt", 9) == b"c\n"
+        assert await box.read(f"{workdir}/skills/pdf/SKILL.md", 100) == b"read me"
+        assert [entry.path for entry in await box.tree()] == ["c.txt", "in/a.txt"]
+        assert [entry.path for entry in await box.tree("/output")] == ["b.txt", "d.txt"]
+        assert (await box.run("echo ~", timeout=60)).output == f"{box.path(HOME)}\n".encode()
+
+    mounts = (Mount(str(tmp_path), f"{workdir}/skills/pdf"),)
+    within(use, SandboxSpec(mounts, workdir=workdir, places=("/output", f"{workdir}/out")))
+
+
+def test_a_place_around_the_workdir_lists_the_rest_alone(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        await box.write("a", b"1")
+        await box.write("/app/b/c", b"2")
+        assert [entry.path for entry in await box.tree()] == ["a"]
+        assert [entry.path for entry in await box.tree("/app")] == ["b/c"]
+
+    within(use, SandboxSpec(workdir="/app/src", places=("/app",)))
+
+
+@pytest.mark.parametrize(
+    "folder",
+    [
+        *("/", "/usr", "/usr/bin", "/etc", "/etc/x", "/bin", "/proc", "/dev", "/lib", "/lib64/x"),
+        *("/skills", "/skills/x", "/packages", "/programs", "/mcp", "/home", "/home/agent"),
+        *("/home/agent/x", "/var", "app", "/app/", "/app/../x", "//app", ""),
+    ],
+)
+def test_no_workspace_hides_the_system(folder: str) -> None:
+    with pytest.raises(SandboxError, match="can't be a folder of a task"):
+        SandboxSpec(workdir=folder)
+    with pytest.raises(SandboxError, match="can't be a folder of a task"):
+        SandboxSpec(places=("/app", folder))
+
+
+def test_all_folders_together_have_the_limit_of_the_disk() -> None:
+    disk = SandboxSpec(workdir="/app/src", places=("/app", "/data", "/data/x")).disk
+    assert sum(disk.values()) <= SandboxLimits().disk
+    assert list(disk) == ["/app", "/app/src", "/data", "/dev/shm", HOME, "/tmp"]
+    assert disk["/app/src"] == 2 * disk["/data"]
+
+
+def test_a_task_adds_to_the_environment(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        ran = await box.run("echo $MODE $HOME ${PATH%%:*} $LANG", timeout=60)
+        path, home = box.path("/app/bin"), box.path(HOME)
+        assert ran.output.decode().split() == ["dev", home, path, "C.UTF-8"]
+
+    env = {"MODE": "dev", "HOME": "/root", "PATH": "/app/bin"}
+    within(use, SandboxSpec(env=env, workdir="/app"))
+
+
 def test_arguments_are_passed_as_they_are(within: In) -> None:
     async def use(box: Sandbox) -> None:
         ran = await box.run(["printf", "%s|", "a b", "$HOME", ""], timeout=60)

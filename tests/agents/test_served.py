@@ -11,7 +11,12 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.sandboxes.inside import packed, unpacked
-from pytest_upskill.agents.sandboxes.sandbox import SandboxError, SandboxLimits, TreeEntry
+from pytest_upskill.agents.sandboxes.sandbox import (
+    SandboxError,
+    SandboxLimits,
+    SandboxSpec,
+    TreeEntry,
+)
 from pytest_upskill.agents.sandboxes.served import ServedSandbox
 
 Use = Callable[[ServedSandbox], Awaitable[object]]
@@ -25,7 +30,7 @@ def asked(use: Use, *replies: bytes, passed: tuple[int, ...] = ()) -> object:
         loop = asyncio.get_running_loop()
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(["sleep", "1000"])
-        box = ServedSandbox(process, ours, SandboxLimits(files=3))
+        box = ServedSandbox(process, ours, SandboxSpec(limits=SandboxLimits(files=3)))
         theirs.setblocking(False)
         try:
             asking = asyncio.ensure_future(use(box))

@@ -73,7 +73,7 @@ class MemorySandbox(Sandbox):
             raise OSError(errno.EROFS, "Read-only file system", path)
         self.files[full] = data
 
-    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
+    async def tree(self, path: str = ".") -> list[TreeEntry]:
         start = posixpath.normpath(posixpath.join(WORKSPACE, path)) + "/"
         return [
             TreeEntry(full.removeprefix(start), len(data), hashlib.sha256(data).hexdigest())

@@ -10,7 +10,7 @@ from .._util.texts import counted
 from ..trials.transcript import Tool, ToolCall, ToolResult
 from ..trials.written_calls import is_called
 from .mcp import LoopServers
-from .sandboxes.sandbox import WORKSPACE, Sandbox, TreeEntry
+from .sandboxes.sandbox import Sandbox, TreeEntry
 from .skill_content import MOST_LISTED, skill_content
 from .staging import InstalledSkill
 
@@ -197,7 +197,7 @@ class Toolbox:
         return f"Edited {path}.", False
 
     async def _list(self, args: dict[str, Any], _: int) -> tuple[str, bool]:
-        path = args.get("path", WORKSPACE)
+        path = args.get("path", ".")
         try:
             entries = await self._sandbox.tree(path)
         except (OSError, ValueError) as error:

@@ -11,7 +11,7 @@ import socket
 import struct
 import subprocess
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +21,7 @@ from ..._util.files import read_file, reason_of
 from . import inside
 from .cgroup import NO_GROUP, group_of, limited_by
 from .hosts import INSIDE, AskedHosts
-from .sandbox import HOME, WORKSPACE, Mount, SandboxError, SandboxKind, SandboxSpec
+from .sandbox import HOME, Mount, SandboxError, SandboxKind, SandboxSpec
 from .served import ServedSandbox
 
 _OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
@@ -45,8 +45,6 @@ _ETC: Final = {
 }
 _NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 _HIDDEN: Final = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kpageflags")
-# Shares of the disk limit, which the kernel enforces.
-_SHARES: Final = {WORKSPACE: 8, "/tmp": 4, HOME: 3, "/dev/shm": 1}
 _NAMESPACES: Final = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"),
     *("--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"),
@@ -115,10 +113,10 @@ class Bwrap(SandboxKind):
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, spec.limits, hosts, group)
+        sandbox = ServedSandbox(process, ours, spec, hosts, group)
         sandbox.python = python()
         try:
-            await sandbox.start(code, tuple(_SHARES), {**_environment(spec), **spec.env})
+            await sandbox.start(code, spec.environment(_path()))
             _prioritize(process.pid)
         except SandboxError as error:
             await sandbox.close()
@@ -184,25 +182,16 @@ def _python_folders() -> list[Path]:
     return [folder for folder in folders if folder.is_dir()]
 
 
-def _environment(spec: SandboxSpec) -> Mapping[str, str]:
+def _path() -> str:
     path = "/usr/local/bin:/usr/bin:/bin:/usr/local/sbin:/usr/sbin:/sbin"
-    if _python_folders():  # before that of the system: packages are installed for this one
-        path = f"{Path(sys.base_prefix, 'bin')}:{path}"
-    env = {"HOME": HOME, "USER": "agent", "LANG": "C.UTF-8", "TMPDIR": "/tmp"}
-    env |= {"TERM": "dumb", "TZ": "UTC"}
-    return {**env, **spec.with_packages(path)}
+    # Before that of the system: packages are installed for this Python.
+    return f"{Path(sys.base_prefix, 'bin')}:{path}" if _python_folders() else path
 
 
 def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
     """Options for the files inside. Open files are added to ``passed``."""
     for name in _SYSTEM:
-        path = Path(name)
-        if path.is_symlink():
-            yield ["--symlink", str(path.readlink()), name]
-        elif path.exists():
-            yield ["--ro-bind", name, name]
-    for folder in map(str, _python_folders()):
-        yield ["--ro-bind", folder, folder]
+        yield from _around(spec.disk, Path(name))
     for name, text in _ETC.items():
         if spec.network and name in _NETWORK:
             continue
@@ -213,9 +202,10 @@ def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
             yield ["--ro-bind-try", os.path.realpath(name), name]
     yield ["--proc", "/proc"]
     yield ["--dev", "/dev"]
-    for folder, share in _SHARES.items():
-        size = max(spec.limits.disk * share // sum(_SHARES.values()), 2**16)
+    for folder, size in spec.disk.items():
         yield ["--perms", "0755", "--size", str(size), "--tmpfs", folder]
+    for python_folder in map(str, _python_folders()):  # it may be in a home that is a workdir here
+        yield ["--ro-bind", python_folder, python_folder]
     for mount in spec.mounts:
         yield ["--ro-bind", mount.host, mount.inside]
     # Root could read secrets and change settings in files of the kernel.
@@ -225,7 +215,19 @@ def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
     yield ["--remount-ro", "/proc"]
     yield ["--remount-ro", "/dev"]
     yield ["--remount-ro", "/"]
-    yield ["--chdir", WORKSPACE]
+    yield ["--chdir", spec.workdir]
+
+
+def _around(folders: Collection[str], path: Path) -> Iterator[list[str]]:
+    """Options for a path of the host, without those folders in it that the sandbox has itself."""
+    if path.is_symlink():
+        yield ["--symlink", str(path.readlink()), str(path)]
+    elif any(Path(folder).is_relative_to(path) for folder in folders):
+        if str(path) not in folders:
+            for child in sorted(path.iterdir()):
+                yield from _around(folders, child)
+    elif path.exists():
+        yield ["--ro-bind", str(path), str(path)]
 
 
 def _memory_file(data: bytes) -> int:

@@ -26,6 +26,7 @@ _TRY_SECONDS: Final = 10.0
 _DYING: Final = 50, 0.02  # looks, and seconds between them, until processes are gone
 _MEMORY: Final = 64 * 2**20  # bytes of bubblewrap and the helper
 _PROCESSES: Final = 16
+_PERIOD: Final = 100_000  # microseconds, in which processes get their time
 _BUS: Final = ("XDG_RUNTIME_DIR", "DBUS_SESSION_BUS_ADDRESS")
 _JOIN: Final = 'echo $$ > "$1" && shift && exec "$@"'
 # Prints an inherited file, and the limits of a folder, or of the group that it is in.
@@ -77,10 +78,16 @@ def _by_systemd(limits: SandboxLimits) -> LimitGroup:
         raise FileNotFoundError("systemd-run")
     numbers = _numbers(limits)
     # With Delegate, systemd leaves the others alone if one process is killed at the limit.
-    properties = ("Delegate=yes", f"MemoryMax={numbers['memory.max']}", "MemorySwapMax=0")
+    properties: tuple[str, ...] = (
+        "Delegate=yes",
+        f"MemoryMax={numbers['memory.max']}",
+        "MemorySwapMax=0",
+    )
     options = ["--scope", "--quiet", "--collect", "--no-ask-password"]
     options += ["--user"] if os.geteuid() else []
-    options += [f"--property={text}" for text in (*properties, f"TasksMax={numbers['pids.max']}")]
+    properties = (*properties, f"TasksMax={numbers['pids.max']}")
+    properties += (f"CPUQuota={limits.cpus * 100:.0f}%",) if limits.cpus else ()
+    options += [f"--property={text}" for text in properties]
     env = {name: os.environ[name] for name in _BUS if name in os.environ}
     return LimitGroup((program, *options, "--"), env)
 
@@ -101,6 +108,10 @@ def _delegated(limits: SandboxLimits) -> LimitGroup:
         raise
     with suppress(OSError):  # there may be no swap
         (folder / "memory.swap.max").write_text("0\n")
+    with suppress(OSError):  # nor a controller of processors
+        if limits.cpus:
+            quota = max(int(limits.cpus * _PERIOD), 1000)  # the kernel takes no less
+            (folder / "cpu.max").write_text(f"{quota} {_PERIOD}\n")
     return group
 
 

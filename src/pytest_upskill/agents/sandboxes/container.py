@@ -20,9 +20,7 @@ from typing import Final
 from ..run_folder import remove, run_folder
 from .inside import CappedOutput, too_slow
 from .sandbox import (
-    HOME,
     PACKAGES,
-    WORKSPACE,
     CommandLine,
     CommandResult,
     Env,
@@ -90,7 +88,7 @@ class ContainerSandbox(Sandbox):
         self._name = name
         self._keeper = keeper
         self._sockets = sockets
-        self._spec = spec
+        self.spec = spec
         self._shell = "sh"
         self._env = dict[str, str]()
         self._closed = False
@@ -105,15 +103,24 @@ class ContainerSandbox(Sandbox):
             first_line = b""
         if not first_line:
             raise SandboxError(await self._why_ended())
-        script = "[ -w . ] || echo closed; echo $(command -v bash); echo $PATH"
-        probe = await self._exec(["sh", "-c", script], _START)
-        *notes, bash, path = probe.output.decode(errors="replace").removesuffix("\n").split("\n")
-        if notes:
-            raise SandboxError(f"the image has a {WORKSPACE} that not everyone can write")
+        await self._open_folders()
+        probe = await self._exec(["sh", "-c", "echo $(command -v bash); echo $PATH"], _START)
+        bash, path = probe.output.decode(errors="replace").removesuffix("\n").split("\n")[-2:]
         self._shell = "bash" if bash else "sh"
-        self._env = self._spec.with_packages(path)
+        self._env = self.spec.environment(path)
         if PACKAGES in self._env.get("PYTHONPATH", ""):
             await self._check_version()
+
+    async def _open_folders(self) -> None:
+        """Runtimes give a tmpfs the mode of the image's folder: /root is closed, then."""
+        closed = 'for folder in "$@"; do [ -w "$folder" ] || echo "$folder"; done'
+        check = ["sh", "-c", closed, "sh", *self.spec.disk]
+        for folder in (await self._exec(check, _START, workdir="/")).output.decode().splitlines():
+            words = ("exec", "--user", "0:0", "--workdir", "/", self._name)
+            client = await self._client(*words, "chmod", "1777", folder)
+            await client.communicate()
+            if client.returncode:
+                raise SandboxError(f"the image has a {folder} that not everyone can write")
 
     async def _why_ended(self) -> str:
         assert self._keeper.stderr
@@ -140,13 +147,19 @@ class ContainerSandbox(Sandbox):
         return await self._exec(words, timeout, {**self._env, **(env or {})}, stdin)
 
     async def _exec(
-        self, words: Sequence[str], timeout: float, env: Env | None = None, stdin: bytes = b""
+        self,
+        words: Sequence[str],
+        timeout: float,
+        env: Env | None = None,
+        stdin: bytes = b"",
+        workdir: str = "",
     ) -> CommandResult:
-        started, capped, timed_out = time.monotonic(), CappedOutput(self._spec.limits.output), False
+        started, capped, timed_out = time.monotonic(), CappedOutput(self.spec.limits.output), False
         env_options = [f"--env={name}={value}" for name, value in (env or {}).items()]
         call = ["sh", "-c", _FIRST_LINE, "sh", *words]
         try:
-            client = await self._client("exec", "-i", *env_options, self._name, *call)
+            options = ("-i", "--workdir", workdir or self.spec.workdir, *env_options)
+            client = await self._client("exec", *options, self._name, *call)
         except (OSError, ValueError) as error:  # a NUL, or too long
             return CommandResult(126, f"{words[0]}: {error}\n".encode())
         assert client.stdout
@@ -204,7 +217,7 @@ class ContainerSandbox(Sandbox):
     async def _files(
         self, script: str, path: str, argument: str, *, data: bytes = b"", most: int = 0
     ) -> bytes:
-        full = os.path.join(WORKSPACE, path)  # noqa: PTH118
+        full = os.path.join(self.spec.workdir, path)  # noqa: PTH118
         if "\0" in full:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
         words = ("sh", "-c", script, "sh", full, argument)
@@ -230,17 +243,18 @@ class ContainerSandbox(Sandbox):
             raise gone("it ended")
         return bytes(content)
 
-    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
+    async def tree(self, path: str = ".") -> list[TreeEntry]:
         if self._closed:
             raise gone("it is closed")
-        full = os.path.join(WORKSPACE, path)  # noqa: PTH118
+        full = os.path.normpath(os.path.join(self.spec.workdir, path))  # noqa: PTH118
         return await asyncio.to_thread(self._listed, full)
 
     def _listed(self, folder: str) -> list[TreeEntry]:
         """Read a tar of the folder: every image has tar, and it has all that is needed."""
         call = (self._program, "exec", self._name, "tar", "-c", "-C", folder, ".")
-        entries, size, limits = list[TreeEntry](), 0, self._spec.limits
-        hidden = [os.path.relpath(mount.inside, folder) for mount in self._spec.mounts]
+        entries, size, limits = list[TreeEntry](), 0, self.spec.limits
+        others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk.keys() - {folder}]
+        hidden = [os.path.relpath(other, folder) for other in others]
         with subprocess.Popen(
             call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
         ) as client:
@@ -257,7 +271,8 @@ class ContainerSandbox(Sandbox):
                 raise SandboxError(f"The sandbox did not list {folder}.") from None
             finally:
                 client.kill()
-        above = {os.path.dirname(entry.path) for entry in entries}  # noqa: PTH120
+        paths = (*(entry.path for entry in entries), *hidden)
+        above = {os.path.dirname(path) for path in paths}  # noqa: PTH120
         listed = [entry for entry in entries if not (entry.folder and entry.path in above)]
         return sorted(listed, key=lambda entry: entry.path)
 
@@ -350,35 +365,35 @@ class Container(SandboxKind):
     def _options(self, spec: SandboxSpec, sockets: Path) -> list[str]:
         if self.name != "podman":
             return _options(spec, sockets)
+        options = _options(spec, sockets, ",notmpcopyup")
         import resource
 
         # Podman raises the limit on processes, which not every user may do.
         hard = resource.getrlimit(resource.RLIMIT_NPROC)[1]
         most = 32_768 if hard == resource.RLIM_INFINITY else min(hard, 32_768)
-        options = [*_options(spec, sockets), "--ulimit", f"nproc={most}:{most}"]
+        options += ["--ulimit", f"nproc={most}:{most}", "--read-only-tmpfs=false"]
         return [*options, "--userns", "keep-id"] if os.getuid() else options
 
 
-def _options(spec: SandboxSpec, sockets: Path) -> list[str]:
+def _options(spec: SandboxSpec, sockets: Path, tmpfs: str = "") -> list[str]:
     limits = spec.limits
     options = ["-i", "--rm", "--read-only", "--cap-drop", "ALL", "--user", _user()]
     options += ["--security-opt", "no-new-privileges", "--hostname", "sandbox"]
-    options += ["--pids-limit", str(limits.processes), "--memory", str(limits.memory)]
-    options += ["--memory-swap", str(limits.memory), "--shm-size", str(limits.disk // 16)]
+    memory = str(limits.memory + limits.disk)  # the files are in memory, too
+    options += ["--pids-limit", str(limits.processes), "--memory", memory]
+    options += ["--memory-swap", memory, "--shm-size", str(spec.disk["/dev/shm"])]
+    options += ["--cpus", f"{limits.cpus:g}"] if limits.cpus else []
     options += ["--ulimit", "core=0", "--ulimit", "nofile=4096:4096"]
     options += ["--ulimit", f"fsize={limits.file_size}:{limits.file_size}"]
     options += [] if spec.network else ["--network", "none"]
-    for folder, share in ((WORKSPACE, 8), ("/tmp", 4), (HOME, 3)):
-        size = limits.disk * share // 16
-        options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}"]
+    for folder, size in spec.disk.items():
+        if folder != "/dev/shm":
+            options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}{tmpfs}"]
     for mount in (*spec.mounts, Mount(str(sockets), SOCKETS)):
         if set(mount.host + mount.inside) & set(',"\n'):
             raise SandboxError(f"{mount.host} can't be mounted: there is a comma or quote in it.")
         options += ["--mount", f"type=bind,source={mount.host},target={mount.inside},readonly"]
-    env = {"HOME": HOME, "LANG": "C.UTF-8", "TMPDIR": "/tmp", "TERM": "dumb", "TZ": "UTC"}
-    for item in (env | dict(spec.env)).items():
-        options += ["--env", "=".join(item)]
-    return [*options, "--workdir", WORKSPACE]
+    return [*options, "--workdir", "/"]
 
 
 def _user() -> str:

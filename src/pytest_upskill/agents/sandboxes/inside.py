@@ -292,10 +292,10 @@ class Helper:
         self.unsent += packed(request, b"error", str(number).encode(), str(error).encode())
 
     def do_start(self, request: bytes, fields: list[bytes]) -> bytes:
-        """The limits with the writable folders, the workspace first; then the environment."""
+        """The limits with the writable folders, the workdir first; then the environment."""
         count = 7 + int(fields[6])
         self.limits = ProcessLimits(fields[:6] + fields[7:count])
-        self.workspace = self.limits.folders[0]
+        self.workdir = self.limits.folders[0]
         self.env = dict(zip(fields[count::2], fields[count + 1 :: 2], strict=True))
         self.proc = os.stat("/proc").st_dev
         return packed(request, b"done")
@@ -339,7 +339,7 @@ class Helper:
             os.closerange(3, 2**16)
             for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
                 signal.signal(number, signal.SIG_DFL)
-            os.chdir(self.workspace)
+            os.chdir(self.workdir)
             os.nice(5)  # the helper has priority
             self.limits.apply()
             os.execvpe(arguments[0], arguments, env)
@@ -400,7 +400,7 @@ class Helper:
         return b""
 
     def _path(self, field: bytes) -> str:
-        return os.path.join(self.workspace, os.fsdecode(field))
+        return os.path.join(self.workdir, os.fsdecode(field))
 
     def _open(self, path: str, flags: int) -> int:
         """A regular file, and none of /proc: this process has rights there that commands lack."""
@@ -601,9 +601,10 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
             yield []
             try:
                 status = child.stat(follow_symlinks=False)
+                if status.st_dev != device:
+                    continue
                 if stat.S_ISDIR(status.st_mode):
-                    if status.st_dev == device:
-                        folders.append(path)
+                    folders.append(path)
                     continue
                 target = os.fsencode(os.readlink(child.path)) if child.is_symlink() else b""
             except OSError:

@@ -1,23 +1,37 @@
 """The port to a sandbox: where the commands of an agent run, and what they may use there."""
 
 import asyncio
+import posixpath
 import socket
 import threading
 from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 from ...skills.task_forms import DEFAULT_WORKDIR
 
-WORKSPACE: Final = DEFAULT_WORKDIR  # as an agent sees it
+WORKSPACE: Final = DEFAULT_WORKDIR  # as an agent sees it, unless a task has another workdir
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
 PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUGINS/NAME
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
+# What no writable folder may hide, with all that is in it.
+_SYSTEM: Final = (
+    *("/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix"),
+    *("/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib", "/var/run"),
+)
+_NO_SYSTEM: Final = ("/dev/shm", "/usr/src")  # folders of these that have nothing of it
+_OWN: Final = (SKILLS, HOME, PROGRAMS, PACKAGES, MCP)
+_PARTS: Final = {"/tmp": 4, HOME: 3, "/dev/shm": 1}  # of the disk
+_PARTS_OF_WORKDIR: Final = 8
+_PARTS_OF_PLACE: Final = 4
+_SMALLEST: Final = 2**16  # bytes of a folder
+_ENV: Final = {"LANG": "C.UTF-8", "TERM": "dumb", "TZ": "UTC"}
+_FIXED_ENV: Final = {"HOME": HOME, "USER": "agent", "TMPDIR": "/tmp"}
 _TRY_SECONDS: Final = 60.0
 _ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
@@ -43,6 +57,7 @@ class SandboxLimits:
     files: int = 100_000  # in these folders
     file_size: int = 512 * 2**20  # bytes of one file
     output: int = 2**20  # bytes of a command's output; the middle of more is dropped
+    cpus: float | None = None  # None is all; bubblewrap needs a control group for it
 
 
 @dataclass(frozen=True)
@@ -58,16 +73,61 @@ class SandboxSpec:
     """What a sandbox is to have."""
 
     mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)  # besides PATH, HOME, LANG and TMPDIR
+    env: Mapping[str, str] = field(default_factory=dict)  # its PATH is in front of the usual one
     network: bool = False
     image: str = ""
     limits: SandboxLimits = SandboxLimits()
+    workdir: str = WORKSPACE  # where commands run
+    places: tuple[str, ...] = ()  # further folders that can be written and are kept
 
-    def with_packages(self, path: str) -> dict[str, str]:
-        """PATH, and PYTHONPATH, with the Python packages if there are any."""
-        if not any(mount.inside == PACKAGES for mount in self.mounts):
-            return {"PATH": path}
-        return {"PATH": f"{path}:{PACKAGES}/bin", "PYTHONPATH": PACKAGES}
+    def __post_init__(self) -> None:
+        for folder in (self.workdir, *self.places):
+            if problem := why_not_writable(folder):
+                raise SandboxError(f"{folder} can't be a folder of a task: {problem}.")
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """The folders whose files are those of the task: the workdir first."""
+        places = sorted({*self.places})
+        return (self.workdir, *(p for p in places if not _is_in(p, {self.workdir, *places} - {p})))
+
+    @property
+    def disk(self) -> Mapping[str, int]:
+        """Bytes for each writable folder; outer folders are before those in them."""
+        parts = dict.fromkeys(self.kept, _PARTS_OF_PLACE)
+        parts |= {**_PARTS, self.workdir: _PARTS_OF_WORKDIR}
+        part = self.limits.disk // sum(parts.values())
+        return {folder: max(part * parts[folder], _SMALLEST) for folder in sorted(parts)}
+
+    def environment(self, path: str) -> dict[str, str]:
+        """The variables of commands, with the Python packages in PATH and PYTHONPATH."""
+        env = {**_ENV, **self.env, **_FIXED_ENV}
+        env["PATH"] = f"{self.env['PATH']}:{path}" if "PATH" in self.env else path
+        if any(mount.inside == PACKAGES for mount in self.mounts):
+            env["PATH"] += f":{PACKAGES}/bin"
+            env["PYTHONPATH"] = ":".join(filter(None, [PACKAGES, env.get("PYTHONPATH")]))
+        return env
+
+
+def why_not_writable(folder: str) -> str | None:
+    """Why a folder can't be the workdir of a task, or a place; None if it can."""
+    odd = (
+        folder.startswith("//") or folder != posixpath.normpath(folder) or not folder.isprintable()
+    )
+    if odd or not folder.startswith("/") or {*',:"'} & {*folder}:
+        return "it is no plain absolute path"
+    if any(_is_in(own, {folder}) or _is_in(folder, {own}) for own in _OWN):
+        return "the sandbox has its own files there"
+    if _is_in(folder, _NO_SYSTEM):
+        return None
+    if any(_is_in(system, {folder}) or _is_in(folder, {system}) for system in _SYSTEM):
+        return "the system is there"
+    return None
+
+
+def _is_in(path: str, folders: Iterable[str]) -> bool:
+    """Whether it is one of the folders, or in one."""
+    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 @dataclass(frozen=True)
@@ -103,13 +163,14 @@ class TreeEntry:
 
 
 class Sandbox(ABC):
-    """An open sandbox. Paths are as inside, or relative to the workspace.
+    """An open sandbox. Paths are as inside, or relative to the workdir.
 
     ``read`` and ``write`` raise OSError like the system calls. All methods raise SandboxError if
     the sandbox is gone.
     """
 
     python = "python3"  # inside
+    spec = SandboxSpec()
 
     def path(self, path: str) -> str:
         """The path as commands see it, which differs in the sandbox ``none`` only."""
@@ -119,7 +180,7 @@ class Sandbox(ABC):
     async def run(
         self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
     ) -> CommandResult:
-        """Run a command in the workspace."""
+        """Run a command in the workdir."""
 
     @abstractmethod
     async def read(self, path: str, most: int) -> bytes:
@@ -130,7 +191,7 @@ class Sandbox(ABC):
         """Write a file, with the folders above it."""
 
     @abstractmethod
-    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
+    async def tree(self, path: str = ".") -> list[TreeEntry]:
         """Files, links and empty folders below a folder, sorted; as many as the limits allow."""
 
     @abstractmethod

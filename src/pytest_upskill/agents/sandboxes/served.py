@@ -8,7 +8,7 @@ import socket
 import stat
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
@@ -16,13 +16,12 @@ from .cgroup import NO_GROUP, LimitGroup
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import (
-    WORKSPACE,
     CommandLine,
     CommandResult,
     Env,
     Sandbox,
     SandboxError,
-    SandboxLimits,
+    SandboxSpec,
     TreeEntry,
     gone,
 )
@@ -41,7 +40,7 @@ class ServedSandbox(Sandbox):
         self,
         process: subprocess.Popen[bytes],
         channel: socket.socket,
-        limits: SandboxLimits,
+        spec: SandboxSpec,
         hosts: AskedHosts | None = None,
         group: LimitGroup = NO_GROUP,
     ) -> None:
@@ -50,8 +49,8 @@ class ServedSandbox(Sandbox):
         self._ended = "it ended, perhaps at its limit of memory" if group.start else "it ended"
         self._process = process
         self._channel = channel
-        self._limits = limits
-        self._most = max(limits.output, PART) + _MARGIN  # bytes of a message
+        self.spec = spec
+        self._most = max(spec.limits.output, PART) + _MARGIN  # bytes of a message
         self._loop = asyncio.get_running_loop()
         self._sending = asyncio.Lock()
         self._number = 0
@@ -66,9 +65,10 @@ class ServedSandbox(Sandbox):
     def findings(self) -> tuple[str, ...]:
         return self._hosts.findings if self._hosts else ()
 
-    async def start(self, code: bytes, folders: Sequence[str], env: Mapping[str, str]) -> None:
+    async def start(self, code: bytes, env: Mapping[str, str]) -> None:
         """Send the helper its code and limits; SandboxError if it does not start."""
-        limits = self._limits
+        limits = self.spec.limits
+        folders = dict.fromkeys((self.spec.workdir, *self.spec.disk))
         numbers = (
             *(limits.memory, limits.processes, limits.disk),
             *(limits.files, limits.file_size, limits.output, len(folders)),
@@ -109,7 +109,7 @@ class ServedSandbox(Sandbox):
             fields = (_encoded(path), _number(at), flag, data[at : at + PART])
             await self._ask(b"write", *fields, expected=b"done", path=path, count=0)
 
-    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
+    async def tree(self, path: str = ".") -> list[TreeEntry]:
         number, replies = await self._send(b"tree", _encoded(path))
         entries, size = list[TreeEntry](), 0
         try:
@@ -119,7 +119,7 @@ class ServedSandbox(Sandbox):
                     return sorted(entries, key=lambda entry: entry.path)
                 entries += self._entries(fields)
                 size += sum(map(len, fields))
-                if len(entries) > self._limits.files or size > _TREE_TEXT:
+                if len(entries) > self.spec.limits.files or size > _TREE_TEXT:
                     raise self._break("its helper lists more files than there can be")
         finally:
             del self._replies[number]

@@ -11,7 +11,7 @@ import socket
 import stat
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -22,7 +22,6 @@ from .inside import CappedOutput, too_slow
 from .sandbox import (
     HOME,
     PACKAGES,
-    WORKSPACE,
     CommandLine,
     CommandResult,
     Env,
@@ -33,7 +32,6 @@ from .sandbox import (
     gone,
 )
 
-_PASSED: Final = ("PATH", "LANG")
 _PIPE_SECONDS: Final = 0.2  # for the rest of the output after the end of a command
 
 
@@ -55,34 +53,32 @@ class UnconfinedSandbox(Sandbox):
     def __init__(self, folder: Path, spec: SandboxSpec) -> None:
         self.python = sys.executable
         self._folder = folder
-        self._limits = spec.limits
-        self._places = {  # the longest first
-            inside: folder / name
-            for inside, name in ((WORKSPACE, "workspace"), (HOME, "home"), ("/tmp", "tmp"))
-        }
+        self.spec = spec
+        self._places = {inside: folder / inside[1:] for inside in spec.disk.keys() - {"/dev/shm"}}
         for place in self._places.values():
-            place.mkdir(parents=True)
+            place.mkdir(parents=True, exist_ok=True)
         for mount in spec.mounts:
-            if mount.inside.startswith(f"{HOME}/"):  # programs look there by themselves
+            if mount.inside.startswith(tuple(f"{inside}/" for inside in spec.disk)):
                 _copy(Path(mount.host), Path(self.path(mount.inside)))
             else:
                 self._places[mount.inside] = Path(mount.host)
         # Only what a command needs: the environment of the host has keys.
-        self._env = {name: os.environ[name] for name in _PASSED if name in os.environ}
-        self._env |= {"HOME": self.path(HOME), "TMPDIR": self.path("/tmp"), "TERM": "dumb"}
-        for name, value in spec.with_packages(self._env.get("PATH", os.defpath)).items():
-            # Folders of the host stay as they are, even below /tmp or /workspace.
-            places = value.split(":")
+        self._env = dict[str, str]()
+        for name, value in spec.environment(os.environ.get("PATH", os.defpath)).items():
+            # Folders of the host stay as they are, even below /tmp or the workdir.
+            ours = {HOME, "/tmp", *spec.env.get(name, "").split(":")}
             self._env[name] = ":".join(
-                self.path(place) if place.startswith(PACKAGES) else place for place in places
+                self.path(word)
+                if word.startswith(PACKAGES) or (word.startswith("/") and word in ours)
+                else word
+                for word in value.split(":")
             )
-        self._env |= spec.env
         self._running = list[asyncio.subprocess.Process]()
         self._pipes = list[asyncio.ReadTransport]()
         self._closed = False
 
     def path(self, path: str) -> str:
-        path = os.path.normpath(os.path.join(WORKSPACE, path))  # noqa: PTH118
+        path = os.path.normpath(os.path.join(self.spec.workdir, path))  # noqa: PTH118
         if any(Path(path).is_relative_to(place) for place in self._places.values()):
             return path  # a real path: these folders may be below the host's /tmp
         for inside in sorted(self._places, key=len, reverse=True):
@@ -129,7 +125,7 @@ class UnconfinedSandbox(Sandbox):
         self, words: list[str], env: Mapping[str, str]
     ) -> "tuple[asyncio.subprocess.Process, _Output]":
         ours, theirs = os.pipe()
-        output = _Output(self._limits.output)
+        output = _Output(self.spec.limits.output)
         pipe = os.fdopen(ours, "rb", buffering=0)
         try:
             process = await asyncio.create_subprocess_exec(
@@ -138,7 +134,7 @@ class UnconfinedSandbox(Sandbox):
                 stdout=theirs,
                 stderr=theirs,
                 env={**self._env, **env},
-                cwd=self.path(WORKSPACE),
+                cwd=self.path("."),
                 start_new_session=True,
             )
         except BaseException:
@@ -164,9 +160,12 @@ class UnconfinedSandbox(Sandbox):
         if executable:
             file.chmod(stat.S_IMODE(file.stat().st_mode) | 0o111)
 
-    async def tree(self, path: str = WORKSPACE) -> list[TreeEntry]:
+    async def tree(self, path: str = ".") -> list[TreeEntry]:
         self._check()
-        return await asyncio.to_thread(_entries, Path(self.path(path)), self._limits.files)
+        top = self.path(path)
+        others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk]
+        hidden = {*map(self.path, others)} - {top}
+        return await asyncio.to_thread(_entries, Path(top), hidden, self.spec.limits.files)
 
     async def listen(self, port: int) -> socket.socket:
         self._check()
@@ -229,12 +228,14 @@ def _valid(path: str) -> str:
     return path
 
 
-def _entries(top: Path, most: int) -> list[TreeEntry]:
+def _entries(top: Path, hidden: Collection[str], most: int) -> list[TreeEntry]:
     entries = list[TreeEntry]()
     for folder, folders, names in os.walk(top):
+        own = [name for name in folders if str(Path(folder, name)) not in hidden]
         if not folders and not names and Path(folder) != top:
             path = Path(folder).relative_to(top).as_posix()
             entries.append(TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True))
+        folders[:] = own
         for name in (*names, *(each for each in folders if Path(folder, each).is_symlink())):
             file = Path(folder, name)
             with suppress(OSError):
