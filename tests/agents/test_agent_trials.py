@@ -18,6 +18,7 @@ from pytest_upskill.agents.sandboxes.sandbox import (
     SandboxSpec,
 )
 from pytest_upskill.agents.snapshot import unpack
+from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -41,7 +42,7 @@ def carried_out(
 ) -> Reply:
     async def run() -> Reply:
         trials = AgentTrials(
-            lambda _: FakeAgent(act), lambda: kind or MemoryKind(), timeout, spec_of
+            lambda _: FakeAgent(act), always(kind or MemoryKind()), timeout, spec_of
         )
         try:
             return await trials.run(trial_question("Go.", "m", **task), call or ScriptedCall(DONE))
@@ -155,7 +156,7 @@ def test_setup_runs_once_for_all_trials_that_start_alike() -> None:
 
     async def run() -> None:
         kind = MemoryKind(makes)
-        trials = AgentTrials(lambda _: FakeAgent(ends), lambda: kind, 20, spec_of)
+        trials = AgentTrials(lambda _: FakeAgent(ends), always(kind), 20, spec_of)
         asked = [trial_question(text, setup="make it") for text in "abc"]
         await asyncio.gather(*(trials.run(one, ScriptedCall(DONE)) for one in asked))
         await trials.run(trial_question("d", setup="make more"), ScriptedCall(DONE))
@@ -269,7 +270,7 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
 
     async def run() -> int:
         kind = SlowToClose()
-        trials = AgentTrials(lambda _: FakeAgent(hangs), lambda: kind, 20, spec_of)
+        trials = AgentTrials(lambda _: FakeAgent(hangs), always(kind), 20, spec_of)
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
         await asyncio.sleep(1)
         assert kind.opened
@@ -295,7 +296,7 @@ def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
         told = list[object]()
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
         kind = MemoryKind()
-        trials = AgentTrials(lambda _: FakeAgent(raises_at_its_end), lambda: kind, 20, spec_of)
+        trials = AgentTrials(lambda _: FakeAgent(raises_at_its_end), always(kind), 20, spec_of)
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
         await asyncio.sleep(1)
         assert kind.opened
@@ -330,7 +331,7 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
         return recorder.answer("end", ran.output.decode() or "quiet")
 
     async def run() -> list[Reply]:
-        trials = AgentTrials(lambda _: FakeAgent(act), Bwrap, 60, spec_of)
+        trials = AgentTrials(lambda _: FakeAgent(act), always(Bwrap()), 60, spec_of)
         files = (WorkspaceFile("data.txt", b"data\n"),)
         skill = SkillCopy.of("gate", folder)
         replies = [

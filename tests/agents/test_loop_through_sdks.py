@@ -16,6 +16,7 @@ from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent
 from pytest_upskill.agents.loop_tools import LONGEST_RESULT
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.prices import Price
@@ -70,7 +71,7 @@ def carried_out(
         model = await spec.provider.open(spec, 20)
         kind, price = Bwrap(), Price(1.0, 2.0, 1.0)
         trials = AgentTrials(
-            lambda _: LoopAgent(), lambda: kind, timeout, lambda _: spec, lambda _: price
+            lambda _: LoopAgent(), always(kind), timeout, lambda _: spec, lambda _: price
         )
         asked = Question("m", "", (("user", prompt),), 500, 1, task=Task("loop", "1", **task))
         try:

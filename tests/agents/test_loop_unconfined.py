@@ -13,6 +13,7 @@ from pytest_upskill.agents.run_folder import remove
 from pytest_upskill.agents.sandboxes import unconfined
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
+from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.trial import Question, Task
@@ -39,7 +40,7 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     model = ScriptedCall(first, calls(("read", {"path": "gate.txt"})), Answer("Done."))
 
     async def run() -> Reply:
-        trials = AgentTrials(lambda _: LoopAgent(), Unconfined, 60, spec_of)
+        trials = AgentTrials(lambda _: LoopAgent(), always(Unconfined()), 60, spec_of)
         gate = SkillCopy.of("gate", tmp_path / "gate")
         task = Task("loop", "1", skills=(gate,), tested=("gate",))
         try:

@@ -16,6 +16,7 @@ from pytest_upskill.agents.sandboxes.sandbox import (
     SandboxSpec,
 )
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
+from pytest_upskill.agents.task_sandbox import TaskSandbox
 from pytest_upskill.checks import (
     KINDS,
     command_check,
@@ -189,7 +190,7 @@ class BrokenKind(MemoryKind):
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: SandboxKind) -> None:
-    monkeypatch.setattr(command_check, "_kind", lambda *_: kind)
+    monkeypatch.setattr(command_check, "_sandbox", lambda _, __, image: TaskSandbox(kind, image))
 
 
 def record(expected: Any, answer: Answer = LEFT, **task: Any) -> Any:

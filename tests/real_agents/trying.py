@@ -16,6 +16,7 @@ from pytest_upskill.agents.gateway.protocol import question_of
 from pytest_upskill.agents.probe import ScriptStep, ToolScript
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.kinds import kind_of
+from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model, ModelSpec
@@ -157,7 +158,7 @@ def tried(
         def made(name: str) -> Agent:
             return agent_named(name)
 
-        trials = AgentTrials(made, lambda: kind_of("bwrap"), timeout, lambda _: spec)
+        trials = AgentTrials(made, always(kind_of("bwrap")), timeout, lambda _: spec)
         engine = Engine(
             open_model,
             concurrency=4,

@@ -10,6 +10,7 @@ import pytest
 from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
 from pytest_upskill.agents.sandboxes.kinds import kind_of
+from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model
@@ -103,7 +104,7 @@ def carried_out(
         return await spec.provider.open(spec, 30)
 
     trials = AgentTrials(
-        lambda _: TinyAgent(way, script), lambda: kind_of(sandbox), timeout, lambda _: spec
+        lambda _: TinyAgent(way, script), always(kind_of(sandbox)), timeout, lambda _: spec
     )
     engine = Engine(
         open_model,

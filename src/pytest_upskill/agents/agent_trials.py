@@ -21,10 +21,10 @@ from ..trials.trial import Question, Task
 from ..trials.written_calls import ADVICE, PROBLEM
 from .agent import NO_MCP, Agent, Call, Send
 from .recorder import Recorder
-from .sandboxes.sandbox import Mount, Sandbox, SandboxError, SandboxKind, TreeEntry
+from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
 from .skill_use import keys_of
 from .snapshot import WorkspaceChanges, collect_changes, fill
-from .staging import FilesOf, Staging, StartState, close_sandbox, plugin_folder
+from .staging import FilesOf, SandboxFor, Staging, StartState, close_sandbox, plugin_folder
 
 _END_SECONDS: Final = 5.0  # for an agent to end
 _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at the end
@@ -43,14 +43,14 @@ class AgentTrials:
     def __init__(
         self,
         agent_named: Callable[[str], Agent],
-        sandbox_kind: Callable[[], SandboxKind],
+        sandbox_for: SandboxFor,
         timeout: float,
         spec_of: Callable[[str], ModelSpec],
         price_of: PriceOf = lambda _: None,
         files_of: FilesOf = SkillCopy.files,
     ) -> None:
         self._agent_named = agent_named
-        self._sandbox_kind = sandbox_kind
+        self._sandbox_for = sandbox_for
         self._timeout = timeout
         self._spec_of = spec_of
         self._price_of = price_of
@@ -71,6 +71,7 @@ class AgentTrials:
         if task.mcp and not agent.mcp:
             return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
+            await staging.sandbox_of(task)  # an image may have to be built
             async with asyncio.timeout(self._seconds(task) + _FILES_SECONDS):
                 staged = {copy: await staging.skill(copy) for copy in task.skills}
                 start = await staging.start_of(task)
@@ -122,12 +123,8 @@ class AgentTrials:
             await self._staging.close()
 
     @cached_property
-    def _kind(self) -> SandboxKind:
-        return self._sandbox_kind()
-
-    @cached_property
     def _staging(self) -> Staging:
-        return Staging(self._kind, self._timeout, self._files_of)
+        return Staging(self._sandbox_for, self._timeout, self._files_of)
 
     def _seconds(self, task: Task) -> float:
         return self._timeout if task.timeout is None else task.timeout
@@ -153,7 +150,8 @@ class AgentTrials:
         skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
         skill_mounts += await self._staging.mcp_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
-        sandbox = await self._kind.open(replace(spec, mounts=mounts))
+        kind = (await self._staging.sandbox_of(task)).kind
+        sandbox = await kind.open(replace(spec, mounts=mounts))
         try:
             async with asyncio.timeout(_FILES_SECONDS):
                 await fill(sandbox, await start.workspace())
@@ -181,7 +179,7 @@ class AgentTrials:
 
 
 def _broken_sandbox(task: Task, error: SandboxError) -> NoAnswer:
-    return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 500)}")
+    return NoAnswer(f"{task.agent}: {one_line(without_keys(str(error)), 1000)}")
 
 
 def _shown_bug(bug: BaseException) -> str:

@@ -31,6 +31,7 @@ from .agent import Agent, Send
 from .agent_trials import AgentTrials
 from .command_agent import CommandAgent
 from .sandboxes.sandbox import WORKSPACE, SandboxKind
+from .task_sandbox import always
 
 _NAME: Final = "doctor-probe"
 _SKILL: Final = f"""---
@@ -136,7 +137,7 @@ async def _probe(agent: Agent, kind: SandboxKind, planted: PlantedSecrets) -> Pr
         problem = f"{error.problem}. {error.hint}".strip()
         return Probe("", _outcomes([], planted), problem)
     model = _ProbeModel(agent, planted)
-    trials = AgentTrials(lambda _: agent, lambda: kind, _SECONDS, lambda _: _SPEC)
+    trials = AgentTrials(lambda _: agent, always(kind), _SECONDS, lambda _: _SPEC)
     with tempfile.TemporaryDirectory() as folder:
         try:
             reply = await trials.run(_question(agent, version, Path(folder) / _NAME), model)

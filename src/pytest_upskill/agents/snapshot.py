@@ -111,14 +111,14 @@ class _Contents:
     folders: tuple[str, ...]
 
 
-def pack(workspace: Snapshot) -> bytes:
-    """As compressed bytes; TooLargeError if they are too many."""
+def pack(workspace: Snapshot, most: int | None = MOST_PACKED) -> bytes:
+    """As compressed bytes; TooLargeError if they are more than ``most``."""
     files = [_PackedFile(file.path, len(file.data), file.executable) for file in workspace.files]
     contents = _Contents(tuple(files), workspace.links, workspace.folders)
     first_line = json.dumps(json_values(contents)).encode()
     packed = zlib.compress(b"\n".join((first_line, b"".join(f.data for f in workspace.files))))
-    if len(packed) > MOST_PACKED:
-        raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
+    if most is not None and len(packed) > most:
+        raise TooLargeError(f"more than {most:,} bytes compressed")
     return packed
 
 

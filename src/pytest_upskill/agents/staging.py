@@ -23,12 +23,14 @@ from ..trials.trial import Task
 from .mcp import write_servers
 from .needs import mounts_for
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
+from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, Mount, Sandbox, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
+from .task_sandbox import TaskSandbox
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
 FilesOf = Callable[[SkillCopy], Sequence[WorkspaceFile]]
+SandboxFor = Callable[[SandboxNeeds], TaskSandbox]
 
 
 @dataclass(frozen=True)
@@ -87,12 +89,13 @@ class Staging:
     What is made is shielded: a cancelled trial must not take it from the others.
     """
 
-    def __init__(self, kind: SandboxKind, timeout: float, files_of: FilesOf) -> None:
-        self._kind = kind
+    def __init__(self, sandbox_for: SandboxFor, timeout: float, files_of: FilesOf) -> None:
+        self._sandbox_for = sandbox_for
         self._timeout = timeout
         self._files_of = files_of
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
+        self._sandboxes: dict[SandboxNeeds, asyncio.Future[TaskSandbox]] = {}
         self._mounts: dict[SandboxNeeds, asyncio.Future[tuple[Mount, ...]]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._servers: dict[tuple[McpServer, ...], asyncio.Future[Path]] = {}
@@ -115,20 +118,29 @@ class Staging:
             self._servers[task.mcp] = asyncio.ensure_future(writing)
         return (Mount(str(await asyncio.shield(self._servers[task.mcp])), MCP),)
 
+    async def sandbox_of(self, task: Task) -> TaskSandbox:
+        """Where a task runs, once its image is there. SandboxError if it can't."""
+        needs = task.needs
+        if needs not in self._sandboxes:
+            preparing = asyncio.to_thread(self._sandbox_for, needs)
+            self._sandboxes[needs] = asyncio.ensure_future(preparing)
+        return await asyncio.shield(self._sandboxes[needs])
+
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
-        needs = task.needs
+        sandbox = await self.sandbox_of(task)
+        needs = sandbox.needs_inside(task.needs)
         if needs not in self._mounts:
             self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
         mounts = await asyncio.shield(self._mounts[needs])
-        return SandboxSpec(mounts, network=needs.network, image=task.image)
+        return SandboxSpec(mounts, network=needs.network, image=sandbox.image)
 
     async def start_of(self, task: Task) -> StartState:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
         for file in task.files:
             if not is_safe(file.path):
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
-        if not task.setup:
+        if not task.setup and not (await self.sandbox_of(task)).is_own:
             return StartState(None, task.files)
         key = setup_key(task)
         if key not in self._starts:
@@ -145,14 +157,20 @@ class Staging:
         for running in self._starts.values():
             running.cancel()
         making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
-        making += [*self._mounts.values(), *self._servers.values()]
+        making += [*self._sandboxes.values(), *self._mounts.values(), *self._servers.values()]
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
 
     async def _set_up(self, task: Task) -> StartState:
-        sandbox = await self._kind.open(await self.spec_for(task))
+        """Take the files of the task's own image, and run its setup."""
+        place, start = await self.sandbox_of(task), Snapshot(task.files)
+        if place.is_own:
+            start = await asyncio.to_thread(place.start, task.needs, task.files)
+        if not task.setup:
+            return await self._saved(task, pack(start, None), 0.0)
+        sandbox = await place.kind.open(await self.spec_for(task))
         try:
-            await fill(sandbox, Snapshot(task.files))
+            await fill(sandbox, start)
             ran = await sandbox.run(task.setup, timeout=self._timeout)
             output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
             tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""

@@ -25,11 +25,11 @@ from ..agents.sandboxes.sandbox import (
     Mount,
     Sandbox,
     SandboxError,
-    SandboxKind,
     SandboxSpec,
 )
 from ..agents.snapshot import Snapshot, fill, unpack
-from ..errors import CheckError, SettingsError
+from ..agents.task_sandbox import TaskSandbox, sandbox_for
+from ..errors import CheckError
 from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.folder import read_skill_bytes
 from ..skills.task_forms import FileOfSkill, TextOrFile
@@ -158,9 +158,9 @@ def commands_in(sandbox: str, image: str, needs: SandboxNeeds) -> Run:
 
     def run(packed: bytes, command: WorkspaceCommand) -> CommandResult:
         try:
-            kind = _kind(sandbox, image)
-            return _wait_for(_ran(kind, image, needs, packed, command))
-        except (SandboxError, SettingsError, ValueError) as error:
+            place = _sandbox(needs, sandbox, image)
+            return _wait_for(_ran(place, needs, packed, command))
+        except (SandboxError, ValueError) as error:
             raise CheckError(f"the command can't be run: {one_line(str(error), 300)}") from None
         except TimeoutError:
             raise CheckError("the sandbox of a command was not ready in time") from None
@@ -168,22 +168,21 @@ def commands_in(sandbox: str, image: str, needs: SandboxNeeds) -> Run:
     return run
 
 
-@lru_cache(maxsize=4)
-def _kind(name: str, image: str) -> SandboxKind:
-    from ..agents.sandboxes.kinds import kind_of
-
-    return kind_of(name, image)
+@lru_cache(maxsize=64)
+def _sandbox(needs: SandboxNeeds, name: str, image: str) -> TaskSandbox:
+    return sandbox_for(needs, name, image)
 
 
 async def _ran(
-    kind: SandboxKind, image: str, needs: SandboxNeeds, packed: bytes, command: WorkspaceCommand
+    place: TaskSandbox, needs: SandboxNeeds, packed: bytes, command: WorkspaceCommand
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
         guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
-        spec = SandboxSpec((*await mounts_for(needs), guard), image=image)
+        mounts = await mounts_for(place.needs_inside(needs))
+        spec = SandboxSpec((*mounts, guard), image=place.image)
         word = secrets.token_hex(8).encode()
         hidden = tuple(replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden)
-        sandbox = await kind.open(spec)
+        sandbox = await place.kind.open(spec)
         try:
             await fill(sandbox, _with_hidden(unpack(packed), hidden, command.left_out))
             # An image may have a PYTHONPATH of its own. The guard adds that of the command, once

@@ -474,9 +474,13 @@ class Assembly:
     def _agent_trials(self, settings: Settings) -> Trials:
         """Who carries out the trials of agents; imported only if there are any."""
         from ..agents.agent_trials import AgentTrials
-        from ..agents.sandboxes.kinds import kind_of
+        from ..agents.task_sandbox import sandbox_for
 
-        kind = partial(kind_of, settings.sandbox, settings.image)
+        sandbox = partial(sandbox_for, sandbox=settings.sandbox, image=settings.image or "")
         return AgentTrials(
-            self.roster.agent, kind, settings.agent_timeout, self.specs.__getitem__, self.price_of
+            self.roster.agent,
+            sandbox,
+            settings.agent_timeout,
+            self.specs.__getitem__,
+            self.price_of,
         )

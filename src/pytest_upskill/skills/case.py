@@ -32,6 +32,10 @@ class BuildContext:
     dockerfile: str = field(default="", compare=False, repr=False)  # its path in the folder
     folder: str = field(default="", compare=False, repr=False)  # absolute
     without: str = field(default="", compare=False, repr=False)  # the skills in it
+    seconds: float = field(default=600.0, compare=False, repr=False)  # that a build may take
+    # What only an image can carry out, with the line; and the files that the image has.
+    others: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 class SandboxNeeds(NamedTuple):

@@ -22,7 +22,7 @@ from ...agents.probe import is_installed, probes
 from ...agents.roster import Roster
 from ...agents.run_folder import end_run_folder, remove, run_folder
 from ...agents.sandboxes.kinds import kind_of
-from ...agents.sandboxes.sandbox import SandboxKind
+from ...agents.task_sandbox import sandbox_for
 from ...errors import InputError
 from ...models import Model
 from ...models.model import Progress
@@ -174,7 +174,6 @@ class WorkerRun:
         self._worker = worker
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._roster = Roster()
-        self._kind: SandboxKind | None = None
         self._files: dict[str, tuple[WorkspaceFile, ...]] = {}  # of skills, by digest
         self._budgets: dict[str, _TrialBudget] = {}  # of running trials, by key of the question
         self._calls = Semaphore(  # of all workers
@@ -203,7 +202,7 @@ class WorkerRun:
     def report(self) -> WorkerReport:
         """Whether there is a sandbox, agents that work in it, and what the models need."""
         try:
-            self._kind = kind_of(self._brief.sandbox, self._brief.image)
+            kind = kind_of(self._brief.sandbox, self._brief.image)
         except InputError as error:
             return WorkerReport(str(self._worker.name), lacks=(f"no sandbox: {error.problem}",))
         lacks = list[str]()
@@ -215,14 +214,14 @@ class WorkerRun:
             know(*spec.provider.login_in(os.environ).values())
             know(*password_of(spec.base_url or ""))
         if lacks:
-            return WorkerReport(str(self._worker.name), self._kind.name, lacks=tuple(lacks))
+            return WorkerReport(str(self._worker.name), kind.name, lacks=tuple(lacks))
         agents = [self._roster.agent(name) for name in self._brief.agents]
         installed = [agent for agent in agents if is_installed(agent)]
         lacks += [f"{agent.name} is not installed" for agent in agents if agent not in installed]
-        tried = asyncio.run(probes(installed, self._kind))
+        tried = asyncio.run(probes(installed, kind))
         lacks += [f"{name}: {probe.problem}" for name, probe in tried.items() if not probe.works]
         versions = {name: probe.version for name, probe in tried.items() if probe.works}
-        return WorkerReport(str(self._worker.name), self._kind.name, versions, tuple(lacks))
+        return WorkerReport(str(self._worker.name), kind.name, versions, tuple(lacks))
 
     def close(self) -> None:
         try:
@@ -271,11 +270,11 @@ class WorkerRun:
         return self._budgets[question.key]
 
     def trials(self) -> AgentTrials:
-        assert self._kind
-        kind, timeout = self._kind, self._brief.agent_timeout
+        brief, timeout = self._brief, self._brief.agent_timeout
         price_of, spec_of = self._brief.prices.get, self._specs.__getitem__
         files_of = self._files_of
-        return AgentTrials(self._roster.agent, lambda: kind, timeout, spec_of, price_of, files_of)
+        sandbox = partial(sandbox_for, sandbox=brief.sandbox, image=brief.image or "")
+        return AgentTrials(self._roster.agent, sandbox, timeout, spec_of, price_of, files_of)
 
     def _files_of(self, skill: SkillCopy) -> tuple[WorkspaceFile, ...]:
         return self._files[skill.digest]

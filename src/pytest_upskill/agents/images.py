@@ -1,0 +1,316 @@
+"""Images of containers: pulled or built once, and the files that tasks find in them."""
+
+import functools
+import os
+import platform
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from pathlib import Path, PurePosixPath
+from tempfile import mkdtemp
+from typing import IO, Final
+
+from .._util.files import reason_of, user_cache
+from .._util.keys import without_keys
+from .._util.texts import harmless, one_line, plain
+from ..errors import shown
+from ..skills.case import BuildContext, WorkspaceFile
+from .run_folder import remove, run_folder
+from .sandboxes.sandbox import SandboxError
+from .snapshot import MOST_BYTES, MOST_FILES, Link, Snapshot, is_safe
+
+PROGRAMS: Final = ("docker", "podman")
+INSTALL: Final = (
+    "Install podman (apt install podman, dnf install podman, brew install podman) or docker."
+)
+BUILT: Final = "localhost/upskill-task"  # the name of images that are built, without their tag
+_PULL_SECONDS: Final = 900.0
+_SECONDS: Final = 120.0  # of all other commands
+_END_SECONDS: Final = 15.0
+_POLL: Final = 0.1
+_LAST_LINES: Final = 4  # of a build that failed
+_LONGEST_LINE: Final = 160
+# Agents are not root: they could not use tools in its home.
+_LAST_STEP: Final = "\nUSER 0\nRUN chmod a+rx /root 2>/dev/null || true\n"
+_CACHES: Final = ((".cache", "pip"), (".cache", "uv"), (".npm", "_cacache"))
+_building: Final = threading.Lock()  # one at a time
+
+
+def tag_of(build: BuildContext) -> str:
+    """The image that is built from a Dockerfile and the files beside it."""
+    return f"{BUILT}:{build.digest[:32]}"
+
+
+@functools.cache
+def why_no_program(name: str) -> str:
+    """Why images can't be used with docker or podman; empty if they can."""
+    if shutil.which(name) is None:
+        return f"{name} was not found"
+    ran = _ran(name, "version")
+    return "" if ran.returncode == 0 else f"{name} does not work: {_last_line(ran)}"
+
+
+def is_present(program: str, image: str) -> bool:
+    return _ran(program, "image", "inspect", image).returncode == 0
+
+
+def prepare(program: str, image: str, build: BuildContext | None) -> str:
+    """Pull or build an image unless it is there; its name. SandboxError says why it can't.
+
+    An image that can't be pulled is built if there is a Dockerfile. Processes that want the same
+    image wait for each other.
+    """
+    built = tag_of(build) if build else ""
+    with _locked(built or image):
+        for name in filter(None, (image, built)):
+            if is_present(program, name):
+                break
+        else:
+            problem = _pull(program, image) if image else ""
+            if (problem or not image) and not build:
+                raise SandboxError(f"the image {image} can't be pulled with {program}: {problem}.")
+            if build and (problem or not image):
+                _build(program, build)
+                name = built
+    if problem := why_other_machine(program, name):
+        raise SandboxError(f"{problem}.")
+    return name
+
+
+def why_other_machine(program: str, image: str) -> str:
+    """That an image is for another architecture; empty if it is not, or is not here."""
+    ran = _ran(program, "image", "inspect", "--format", "{{.Architecture}}", image)
+    of_image = ran.stdout.decode(errors="replace").strip()
+    if ran.returncode or not of_image or of_image == architecture():
+        return ""
+    return f"the image {image} is for {of_image}, and this machine is {architecture()}"
+
+
+def architecture() -> str:
+    """Of this machine, as images name it."""
+    machine = platform.machine().lower()
+    return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
+
+
+def files_of_image(
+    program: str, image: str, folders: Sequence[str], without: Iterable[str] = ()
+) -> Snapshot:
+    """The files in folders of an image; those of the first one have relative paths.
+
+    Nothing of the image is run. SandboxError if they are too many.
+    """
+    created = _ran(program, "create", "--network", "none", image, "true")
+    if created.returncode:
+        raise SandboxError(f"{program} can't use the image {image}: {_last_line(created)}")
+    container = created.stdout.decode().split()[-1]
+    hidden = tuple(f"{path.rstrip('/')}/" for path in without)
+    files, links, empty = list[WorkspaceFile](), list[Link](), list[str]()
+    left = MOST_BYTES
+    try:
+        for folder in folders:
+            for member, read in _members(program, container, folder):
+                path = f"{folder}/{member.name}"
+                if f"{path}/".startswith(hidden) or _is_cache(member.name):
+                    continue
+                shown = member.name if folder == folders[0] else path
+                if not is_safe(shown.lstrip("/")):
+                    continue
+                left -= member.size if member.isreg() else 0
+                if left < 0 or len(files) + len(links) + len(empty) >= MOST_FILES:
+                    raise SandboxError(
+                        f"the image has too many files in {folder}: the limits are "
+                        f"{MOST_BYTES:,} bytes and {MOST_FILES:,} files in "
+                        f"{', '.join(folders)} together."
+                    )
+                if member.isdir():
+                    empty.append(shown)
+                elif member.issym():
+                    links.append(Link(shown, member.linkname))
+                elif member.isreg() or member.islnk():
+                    files.append(WorkspaceFile(shown, read(), bool(member.mode & 0o111)))
+    finally:
+        _ran(program, "rm", "--force", container)
+    return Snapshot(tuple(files), tuple(links), tuple(empty))
+
+
+def _members(
+    program: str, container: str, folder: str
+) -> Iterator[tuple[tarfile.TarInfo, Callable[[], bytes]]]:
+    """What is in a folder of a container that does not run, by relative paths."""
+    call = (program, "cp", f"{container}:{folder}", "-")
+    with subprocess.Popen(
+        call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as client:
+        timer = threading.Timer(_PULL_SECONDS, client.kill)
+        timer.start()
+        try:
+            with tarfile.open(fileobj=client.stdout, mode="r|") as archive:
+                contents = dict[str, bytes]()  # of files with several names
+                for member in archive:
+                    member.name = member.name.removeprefix("./").partition("/")[2]
+                    if not member.name:
+                        continue
+
+                    def read(member: tarfile.TarInfo = member) -> bytes:
+                        if member.islnk():
+                            return contents.get(member.linkname.partition("/")[2], b"")
+                        file = archive.extractfile(member)
+                        contents[member.name] = data = file.read() if file else b""
+                        return data
+
+                    yield member, read
+        except tarfile.ReadError:  # no such folder
+            return
+        finally:
+            timer.cancel()
+            client.kill()
+
+
+def _is_cache(path: str) -> bool:
+    """Whether it was left by an installation."""
+    return PurePosixPath(path).parts[:2] in _CACHES
+
+
+def _pull(program: str, image: str) -> str:
+    """Why an image can't be pulled; empty if it was."""
+    ran = _ran(program, "pull", "--quiet", image, seconds=_PULL_SECONDS)
+    return _last_line(ran) if ran.returncode else ""
+
+
+def _build(program: str, build: BuildContext) -> None:
+    file = shown(Path(build.folder, build.dockerfile))
+    output = _cache() / f"{build.digest[:32]}.log"
+    context = Path(mkdtemp(dir=run_folder()))
+    try:
+        _copy_context(build, context)
+        file_option = ("--file", str(context / build.dockerfile))
+        command = (program, "build", "--tag", tag_of(build), *file_option, str(context))
+        with _building, output.open("wb") as log:
+            ended = _run_build(command, log, build.seconds)
+        lines = output.read_bytes()[-20_000:].decode(errors="replace").splitlines()
+    except OSError as error:
+        raise SandboxError(f"{file} can't be built: {reason_of(error)}.") from None
+    finally:
+        remove(context)
+    if ended == 0:
+        output.unlink(missing_ok=True)
+        return
+    last = [one_line(line, _LONGEST_LINE) for line in lines if line.strip()]
+    tail = without_keys(" | ".join(last[-_LAST_LINES:]))
+    how = f"no end within {plain(build.seconds)} s" if ended is None else f"exit {ended}"
+    raise SandboxError(f"{file}: {program} build failed ({how}; see {output}): {tail}")
+
+
+def _copy_context(build: BuildContext, target: Path) -> None:
+    """Without the skills of the task, which are for one arm alone."""
+    skills = Path(build.folder, build.without) if build.without else None
+
+    def ignored(folder: str, names: list[str]) -> list[str]:
+        return names if skills and Path(folder) == skills else []
+
+    shutil.copytree(build.folder, target, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    dockerfile = target / build.dockerfile
+    dockerfile.chmod(0o644)
+    with dockerfile.open("a") as text:
+        text.write(_LAST_STEP)
+
+
+def _run_build(command: Sequence[str], log: IO[bytes], seconds: float) -> int | None:
+    """The exit status of a build; None if it took too long and was ended."""
+    client = subprocess.Popen(
+        command,
+        stdin=subprocess.DEVNULL,
+        stdout=log,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+        env={**os.environ, "BUILDKIT_PROGRESS": "plain"},
+    )
+    try:
+        return client.wait(seconds)
+    except subprocess.TimeoutExpired:
+        return None
+    finally:
+        _end(client)
+
+
+def _end(client: "subprocess.Popen[bytes]") -> None:
+    """End a build: podman cleans up if its steps end, but they don't end with podman."""
+    deadline = time.monotonic() + _END_SECONDS
+    while client.poll() is None:
+        if steps := [] if time.monotonic() > deadline else _below(client.pid):
+            for pid in steps:
+                with suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+        elif time.monotonic() > deadline:
+            client.kill()
+        else:
+            client.terminate()
+        with suppress(subprocess.TimeoutExpired):
+            client.wait(_POLL)
+
+
+def _below(pid: int) -> list[int]:
+    """The processes that a process started, and those that they did."""
+    children = dict[int, list[int]]()
+    for file in Path("/proc").glob("[0-9]*/stat"):
+        with suppress(OSError, ValueError, IndexError):
+            parent = int(file.read_text().rpartition(")")[2].split()[1])
+            children.setdefault(parent, []).append(int(file.parent.name))
+    below, found = [pid], list[int]()
+    while below:
+        new = children.get(below.pop(), [])
+        below += new
+        found += new
+    return found
+
+
+@contextmanager
+def _locked(name: str) -> Iterator[None]:
+    """One process at a time, also of other runs."""
+    if sys.platform == "win32":
+        yield
+        return
+    import fcntl
+
+    folder = _cache()
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        opened = os.open(folder / f"{name.replace('/', '_')}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+    except OSError as error:
+        raise SandboxError(f"{folder} can't be written: {reason_of(error)}.") from None
+    try:
+        fcntl.flock(opened, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(opened)
+
+
+def _cache() -> Path:
+    return user_cache() / "images"
+
+
+def _ran(
+    program: str, *arguments: str, seconds: float = _SECONDS
+) -> "subprocess.CompletedProcess[bytes]":
+    command = (program, *arguments)
+    try:
+        return subprocess.run(
+            command,
+            capture_output=True,
+            stdin=subprocess.DEVNULL,
+            timeout=seconds,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        return subprocess.CompletedProcess(command, 127, b"", str(error).encode())
+
+
+def _last_line(ran: "subprocess.CompletedProcess[bytes]") -> str:
+    lines = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+    return without_keys(harmless(lines[-1].strip())).rstrip(".")

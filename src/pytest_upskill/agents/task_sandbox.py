@@ -1,0 +1,165 @@
+"""Which sandbox a task runs in: bubblewrap if that is enough, else its own image.
+
+A task that names no image runs where all cases of a run do.
+"""
+
+import shutil
+import subprocess
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from typing import Final, NamedTuple
+
+from .._util.texts import first_few
+from ..errors import SettingsError
+from ..skills.case import SandboxNeeds, WorkspaceFile
+from . import images
+from .sandboxes.bwrap import Bwrap
+from .sandboxes.container import Container
+from .sandboxes.kinds import kind_of
+from .sandboxes.sandbox import SandboxError, SandboxKind
+from .snapshot import Snapshot
+
+_MOST_NAMED: Final = 3
+# System packages whose program has another name, where there is no dpkg to ask.
+_PROGRAMS: Final = {
+    "python3-pip": "pip3",
+    "python3-dev": "python3-config",
+    "python3-venv": "python3",
+    "build-essential": "gcc",
+    "ca-certificates": "sh",
+    "imagemagick": "convert",
+    "poppler-utils": "pdftotext",
+    "procps": "ps",
+    "ripgrep": "rg",
+    "netcat-openbsd": "nc",
+}
+
+
+@dataclass(frozen=True)
+class RunsIn:
+    """Where a task runs, as far as that is known before its image is pulled or built."""
+
+    kind: str  # the name of a sandbox; empty if the task can't run
+    image: str = ""  # the name of its own image
+    reason: str = ""  # why it needs an image, or why it can't run
+
+
+class TaskSandbox(NamedTuple):
+    """A sandbox that is ready for trials of a task."""
+
+    kind: SandboxKind
+    image: str = ""
+    is_own: bool = False  # the image is that of the task: its files and packages are in it
+
+    def needs_inside(self, needs: SandboxNeeds) -> SandboxNeeds:
+        """Without what the image has."""
+        return needs._replace(python=(), env=()) if self.is_own else needs
+
+    def start(self, needs: SandboxNeeds, files: Sequence[WorkspaceFile]) -> Snapshot:
+        """The files of the image that tasks may change, with those that a case adds."""
+        folders = (needs.workdir, *needs.places)
+        start = images.files_of_image(self.kind.name, self.image, folders)
+        there = needs.build.copied if needs.build else ()
+        added = {file.path: file for file in files if file.path not in there}
+        kept = (file for file in start.files if file.path not in added)
+        return replace(start, files=(*kept, *added.values()))
+
+
+def always(kind: SandboxKind) -> Callable[[SandboxNeeds], TaskSandbox]:
+    """The same sandbox for all tasks."""
+    return lambda _: TaskSandbox(kind)
+
+
+def has_own_image(needs: SandboxNeeds) -> bool:
+    return bool(needs.image or needs.build)
+
+
+@lru_cache(maxsize=1024)
+def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> RunsIn:
+    """Where a task runs with these settings. Nothing is pulled or built for it."""
+    if not has_own_image(needs) or image:  # an image of the user replaces all others
+        return RunsIn(sandbox, image)
+    lacks = _why_image(needs)
+    if sandbox in ("bwrap", "none"):
+        reason = f"needs an image, which {sandbox} has not: {lacks}" if lacks else ""
+        return RunsIn("" if lacks else sandbox, reason=reason)
+    if sandbox == "auto":
+        problem = lacks or Bwrap().why_not() or ""
+        if not problem:
+            return RunsIn("bwrap")
+        lacks = problem
+    programs = images.PROGRAMS if sandbox == "auto" else (sandbox,)
+    problems = {name: images.why_no_program(name) for name in programs}
+    program = next((name for name, problem in problems.items() if not problem), "")
+    if not program:
+        why = "; ".join(problems.values())
+        return RunsIn("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
+    name = _image_of(needs)
+    if problem := images.why_other_machine(program, name):
+        return RunsIn("", reason=problem)
+    return RunsIn(program, name, lacks)
+
+
+def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> TaskSandbox:
+    """The sandbox of a task; its image is pulled or built first, which may take a while.
+
+    SandboxError says why the task can't run here.
+    """
+    place = place_of(needs, sandbox, image)
+    if not place.kind:
+        raise SandboxError(place.reason)
+    if not place.image or image:
+        try:
+            return TaskSandbox(kind_of(place.kind, image or None), image)
+        except SettingsError as error:
+            raise SandboxError(f"{error.problem} {error.hint}".strip()) from None
+    named = place.image if place.image == needs.image else ""
+    built = images.prepare(place.kind, named, needs.build)
+    return TaskSandbox(Container(place.kind), built, is_own=True)
+
+
+def _image_of(needs: SandboxNeeds) -> str:
+    """The image that is tried first: one that is named has the task's skills in it."""
+    if needs.build and (not needs.image or needs.build.without):
+        return images.tag_of(needs.build)
+    return needs.image
+
+
+def _why_image(needs: SandboxNeeds) -> str:
+    """Why files, Python packages and programs of this machine don't suffice; empty if they do."""
+    if not needs.build:
+        return f"{needs.image} has no Dockerfile"
+    if needs.build.others:
+        return needs.build.others[0]
+    missing = missing_packages(needs.packages)
+    if missing:
+        return f"not installed: {first_few(missing, _MOST_NAMED)}"
+    return ""
+
+
+def missing_packages(names: tuple[str, ...]) -> list[str]:
+    """System packages that are not installed here."""
+    installed = _installed()
+    if installed is not None:
+        return [name for name in names if name.partition(":")[0] not in installed]
+    return [name for name in names if not shutil.which(_PROGRAMS.get(name, name))]
+
+
+@cache
+def _installed() -> frozenset[str] | None:
+    """The packages of this machine, with what they provide; None without dpkg."""
+    query = ("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev}|${Package}|${Provides}\n")
+    try:
+        ran = subprocess.run(query, capture_output=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    if ran.returncode:
+        return None
+    names = set[str]()
+    for line in ran.stdout.decode(errors="replace").splitlines():
+        status, _, packages = line.partition("|")
+        if status.startswith("ii"):
+            name, _, provided = packages.partition("|")
+            names |= {name, *(item.split()[0] for item in provided.split(",") if item.strip())}
+    return frozenset(names)
