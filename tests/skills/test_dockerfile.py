@@ -1,0 +1,156 @@
+"""What a Dockerfile needs, and what only an image can have of it."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from pytest_upskill.skills.dockerfile import Recipe, copied_files, read_dockerfile
+
+ALL = """\
+FROM ubuntu:24.04
+ENV DEBIAN_FRONTEND=noninteractive LAMPS="two words"
+ARG WICK=3
+WORKDIR /app
+# the packages
+RUN apt-get update && apt-get install -y --no-install-recommends \\
+    python3 tmux=3.4-1 \\
+    # a comment between lines
+    && rm -rf /var/lib/apt/lists/*
+RUN pip3 install --no-cache-dir --break-system-packages 'wax==1.2.*' oil[lamp]>=2
+COPY data ./data
+COPY a.csv b.csv /input/
+RUN mkdir -p out/{one,two} /results && touch out/one/$WICK
+CMD ["bash"]
+"""
+
+
+def recipe(*lines: str) -> Recipe:
+    return read_dockerfile("\n".join(["FROM debian:12", "WORKDIR /app", *lines]))
+
+
+def test_all_that_needs_no_image() -> None:
+    whole = read_dockerfile(ALL)
+    assert (whole.base, whole.workdir, whole.others) == ("ubuntu:24.04", "/app", ())
+    assert dict(whole.env)["LAMPS"] == "two words"
+    assert whole.packages == ("python3", "tmux")
+    assert whole.python == ("wax==1.2.*", "oil[lamp]>=2")
+    assert whole.folders == ("/app", "/app/out/one", "/app/out/two", "/results")
+    assert whole.steps == (
+        "cd /app && mkdir -p /app/out/one /app/out/two /results && touch out/one/3",
+    )
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RUN curl -fsSL https://example.org/x.tgz | tar xz",
+        "RUN git clone https://example.org/x.git",
+        "RUN npm install",
+        "RUN make install PREFIX=/usr/local",
+        "RUN pip install -e .",
+        "RUN pip install torch --index-url https://example.org/whl",
+        "RUN pip install git+https://example.org/x",
+        "RUN useradd lamp",
+        "RUN echo 'unclosed",
+        "RUN python3 -c 'import wax; wax.download()'",
+        "RUN apt-get install -y ./x.deb",
+        "COPY lamp.conf /etc/lamp.conf",
+        "COPY --from=build /out /app/out",
+        "ADD https://example.org/x /app/x",
+        "ADD x.tar.gz /app",
+        "ONBUILD RUN true",
+    ],
+)
+def test_only_an_image_can_have_it(line: str) -> None:
+    (other,) = recipe(line).others
+    assert (other.line, other.text) == (3, line)
+
+
+@pytest.mark.parametrize(
+    ("line", "step"),
+    [
+        ("RUN bash setup.sh && rm setup.sh", "cd /app && bash setup.sh && rm setup.sh"),
+        ('RUN ["touch", "a b"]', "cd /app && touch 'a b'"),
+        ("RUN --mount=type=cache,target=/x touch a", "cd /app && touch a"),
+        ("RUN git init . && git add -A", "cd /app && git init . && git add -A"),
+        ("RUN mkdir -p /etc/lamp /usr/local/bin", ""),
+        ("RUN set -e; chown -R 1000 /app", ""),
+        ("RUN python3 - <<'PY'\nprint(1)\nPY", "cd /app && python3 - <<'PY'\nprint(1)\nPY"),
+    ],
+)
+def test_commands_that_only_change_files(line: str, step: str) -> None:
+    made = recipe(line)
+    assert made.others == ()
+    assert "".join(made.steps) == step
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RUN curl -LsSf https://astral.sh/uv/0.9.7/install.sh | sh",
+        "RUN apt-get install -y curl && curl -LsSf https://astral.sh/uv/0.9.7/install.sh | sh",
+    ],
+)
+def test_uv_comes_as_a_wheel(line: str) -> None:
+    assert (recipe(line).python, recipe(line).others) == (("uv==0.9.7",), ())
+
+
+def test_requirement_files_are_named() -> None:
+    assert recipe("RUN pip install -r requirements.txt").requirement_files == (
+        "/app/requirements.txt",
+    )
+
+
+def test_only_the_last_stage_counts_with_those_it_builds_on() -> None:
+    text = """\
+ARG TAG=12
+FROM debian:$TAG AS base
+RUN apt-get install -y jq
+FROM alpine AS unused
+RUN apk add jq
+FROM base
+WORKDIR /x
+"""
+    last = read_dockerfile(text)
+    assert (last.base, last.packages, last.workdir) == ("debian:12", ("jq",), "/x")
+    assert last.others == ()
+
+
+@pytest.mark.parametrize(
+    ("copy", "files"),
+    [
+        ("COPY a.csv .", {"/app/a.csv": "a.csv"}),
+        ("COPY a.csv /in/b.csv", {"/in/b.csv": "a.csv"}),
+        ("COPY *.csv /in/", {"/in/a.csv": "a.csv"}),
+        ("COPY data /in", {"/in/x.txt": "data/x.txt", "/in/deep/y.txt": "data/deep/y.txt"}),
+        ('COPY ["data/x.txt", "./"]', {"/app/x.txt": "data/x.txt"}),
+        ("COPY --chown=1:1 data/deep ./d", {"/app/d/y.txt": "data/deep/y.txt"}),
+        ("COPY missing /in/", {}),
+    ],
+)
+def test_where_files_are_copied_to(copy: str, files: dict[str, str]) -> None:
+    context = ["a.csv", "data/x.txt", "data/deep/y.txt"]
+    copied = copied_files(recipe(copy), context)
+    assert {target: source for target, (source, _) in copied.items()} == files
+
+
+def test_chmod_of_a_copy() -> None:
+    copied = copied_files(recipe("COPY --chmod=755 a.sh ."), ["a.sh"])
+    assert copied == {"/app/a.sh": ("a.sh", True)}
+
+
+def test_skills_are_no_files_of_the_task() -> None:
+    text = "FROM x\nCOPY skills /root/.claude/skills\nCOPY ./skills/ /etc/agent/skills\n"
+    made = read_dockerfile(text, "skills")
+    assert (made.copies, made.others) == ((), ())
+    assert made.skills_at == ("/root/.claude/skills", "/etc/agent/skills")
+
+
+@given(st.lists(st.sampled_from([*ALL.split("\n"), "RUN '", "COPY", "ENV", "\\", "FROM", "<<A"])))
+def test_no_text_breaks_it(lines: list[str]) -> None:
+    copied_files(read_dockerfile("\n".join(lines)), ["a.csv"])
+
+
+@given(st.text())
+def test_no_command_breaks_it(text: str) -> None:
+    recipe(f"RUN {text}", f"COPY {text}", f"ENV {text}", text)
