@@ -118,9 +118,9 @@ def files_of_image(
                 path = f"{folder}/{member.name}"
                 if f"{path}/".startswith(hidden) or _is_cache(member.name):
                     continue
-                shown = member.name if folder == folders[0] else path
-                if not is_safe(shown.lstrip("/")):
+                if not is_safe(member.name):
                     continue
+                shown = member.name if folder == folders[0] else path
                 left -= member.size if member.isreg() else 0
                 if left < 0 or len(files) + len(links) + len(empty) >= MOST_FILES:
                     raise SandboxError(

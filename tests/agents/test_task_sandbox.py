@@ -1,0 +1,168 @@
+"""Which sandbox a task gets, or why it can't run."""
+
+import shutil
+from collections.abc import Callable, Iterator
+
+import pytest
+
+from pytest_upskill.agents import images, task_sandbox
+from pytest_upskill.agents.sandboxes.bwrap import Bwrap
+from pytest_upskill.agents.sandboxes.sandbox import SandboxError
+from pytest_upskill.agents.snapshot import Snapshot
+from pytest_upskill.agents.task_sandbox import (
+    RunsIn,
+    TaskSandbox,
+    missing_packages,
+    place_of,
+    sandbox_for,
+)
+from pytest_upskill.skills.case import BuildContext, SandboxNeeds, WorkspaceFile
+
+MAKE = "Dockerfile:3: RUN make"
+Working = Callable[..., None]
+
+
+@pytest.fixture
+def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
+    """The programs that work: none until they are named."""
+    place_of.cache_clear()
+
+    def use(*names: str) -> None:
+        place_of.cache_clear()
+        monkeypatch.setattr(Bwrap, "why_not", lambda *_: None if "bwrap" in names else "no bwrap.")
+        problem = "{0} was not found"
+        monkeypatch.setattr(
+            images, "why_no_program", lambda name: "" if name in names else problem.format(name)
+        )
+
+    monkeypatch.setattr(task_sandbox, "_installed", lambda: frozenset({"bash", "curl"}))
+    monkeypatch.setattr(images, "why_other_machine", lambda *_: "")
+    use()
+    yield use
+    place_of.cache_clear()
+
+
+def task(
+    *others: str, image: str = "", packages: tuple[str, ...] = (), without: str = ""
+) -> SandboxNeeds:
+    build = BuildContext(f"{others} {packages} {without}", others=others, without=without)
+    return SandboxNeeds(image=image, build=build, packages=packages)
+
+
+def test_files_and_installed_packages_need_no_image(working: Working) -> None:
+    working("bwrap", "docker")
+    assert place_of(task(packages=("curl",))) == RunsIn("bwrap")
+    assert place_of(task(image="bench/task:1")) == RunsIn("bwrap")
+
+
+def test_what_only_an_image_can_do(working: Working) -> None:
+    working("bwrap", "podman")
+    tag = images.tag_of(BuildContext(f"{(MAKE,)} () "))
+    assert place_of(task(MAKE)) == RunsIn("podman", tag, MAKE)
+    missing = place_of(task(packages=("curl", "ffmpeg", "nodejs:arm64")))
+    assert (missing.kind, missing.reason) == ("podman", "not installed: ffmpeg, nodejs:arm64")
+    named = SandboxNeeds(image="bench/task:1")
+    assert place_of(named) == RunsIn("podman", "bench/task:1", "bench/task:1 has no Dockerfile")
+
+
+def test_docker_is_tried_first(working: Working) -> None:
+    working("docker", "podman")
+    assert place_of(task(MAKE)).kind == "docker"
+    assert place_of(task(MAKE), "podman").kind == "podman"
+
+
+def test_without_bubblewrap_all_tasks_are_in_their_images(working: Working) -> None:
+    working("docker")
+    assert place_of(task()).kind == "docker"
+    assert place_of(task()).reason == "no bwrap."
+
+
+def test_the_message_says_what_to_install(working: Working) -> None:
+    working("bwrap")
+    place = place_of(task(MAKE))
+    assert place.kind == ""
+    assert f"needs an image ({MAKE}), but docker was not found; podman was not" in place.reason
+    assert "apt install podman" in place.reason
+    with pytest.raises(SandboxError, match="apt install podman"):
+        sandbox_for(task(MAKE))
+
+
+@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
+def test_a_sandbox_that_has_no_images(sandbox: str, working: Working) -> None:
+    working("bwrap", "docker")
+    assert place_of(task(), sandbox) == RunsIn(sandbox)
+    reason = f"needs an image, which {sandbox} has not: {MAKE}"
+    assert place_of(task(MAKE), sandbox) == RunsIn("", reason=reason)
+
+
+def test_a_container_that_is_named_uses_the_image_of_each_task(working: Working) -> None:
+    working("bwrap", "podman")
+    assert place_of(task(), "podman").image.startswith(images.BUILT)
+    assert place_of(task(), "docker").kind == ""
+
+
+def test_an_image_of_the_user_replaces_that_of_the_task(working: Working) -> None:
+    working("podman")
+    assert place_of(task(MAKE), "auto", "tool:1") == RunsIn("auto", "tool:1")
+
+
+def test_cases_without_an_image_run_where_the_run_does() -> None:
+    assert place_of(SandboxNeeds(), "auto") == RunsIn("auto")
+
+
+def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(working: Working) -> None:
+    working("podman")
+    assert place_of(task(MAKE, image="bench/task:1")).image == "bench/task:1"
+    assert place_of(task(MAKE, image="bench/task:1", without="skills")).image.startswith(
+        images.BUILT
+    )
+
+
+def test_an_image_that_is_here_for_another_machine(
+    working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    working("podman")
+    problem = "the image x is for s390x, and this machine is arm64"
+    monkeypatch.setattr(images, "why_other_machine", lambda *_: problem)
+    assert place_of(task(MAKE)) == RunsIn("", reason=problem)
+
+
+def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.MonkeyPatch) -> None:
+    working("podman")
+    asked = list[tuple[object, ...]]()
+
+    def prepare(*arguments: object) -> str:
+        asked.append(arguments)
+        return "built:1"
+
+    monkeypatch.setattr(images, "prepare", prepare)
+    needs = task(MAKE, image="bench/task:1")
+    sandbox = sandbox_for(needs)
+    assert (sandbox.kind.name, sandbox.image, sandbox.is_own) == ("podman", "built:1", True)
+    sandbox_for(task(MAKE, image="bench/task:1", without="skills"))
+    assert [arguments[:2] for arguments in asked] == [("podman", "bench/task:1"), ("podman", "")]
+
+
+def test_the_start_has_what_the_image_left_and_what_the_case_adds(
+    working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A build may have removed a file that it copied: the case must not bring it back."""
+    working("podman")
+    there = Snapshot((WorkspaceFile("made", b"1"), WorkspaceFile("old", b"1")))
+    monkeypatch.setattr(images, "files_of_image", lambda *_: there)
+    build = BuildContext("d", copied=("script.py",))
+    needs = SandboxNeeds(python=("numpy",), env=(("A", "1"),), build=build)
+    sandbox = TaskSandbox(Bwrap(), "built:1", is_own=True)
+    files = (WorkspaceFile("script.py", b"2"), WorkspaceFile("old", b"2"))
+    start = sandbox.start(needs, files)
+    assert {file.path: file.data for file in start.files} == {"made": b"1", "old": b"2"}
+    inside = sandbox.needs_inside(needs)
+    assert (inside.python, inside.env) == ((), ())
+    assert TaskSandbox(Bwrap()).needs_inside(needs) == needs
+
+
+def test_without_dpkg_programs_stand_for_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(task_sandbox, "_installed", lambda: None)
+    there = ("gcc", "jq")
+    monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
+    assert missing_packages(("build-essential", "jq", "ffmpeg")) == ["ffmpeg"]
