@@ -150,7 +150,7 @@ def test_the_start_has_what_the_image_left_and_what_the_case_adds(
     working("podman")
     there = Snapshot((WorkspaceFile("made", b"1"), WorkspaceFile("old", b"1")))
     monkeypatch.setattr(images, "files_of_image", lambda *_: there)
-    build = BuildContext("d", copied=("script.py",))
+    build = BuildContext("d", copied=("/workspace/script.py",))
     needs = SandboxNeeds(python=("numpy",), env=(("A", "1"),), build=build)
     sandbox = TaskSandbox(Bwrap(), "built:1", is_own=True)
     files = (WorkspaceFile("script.py", b"2"), WorkspaceFile("old", b"2"))

@@ -11,6 +11,7 @@ import pytest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.suite import Suite
+from pytest_upskill.skills.task_files import build_context
 from pytest_upskill.trials.arm import Arm
 from pytest_upskill.trials.trial import start_files, task_of
 
@@ -120,3 +121,36 @@ def test_a_reference_is_a_text_files_or_a_script_with_its_folder(read: Read) -> 
 def test_a_reference_that_cannot_be(tmp_path: Path, reference: object) -> None:
     (tmp_path / "solve.sh").write_text("true")
     assert _is_broken(tmp_path, {"reference": reference})
+
+
+def test_a_context_knows_what_only_an_image_can_do(tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    folder.mkdir()
+    (folder / "data.csv").write_text("1\n")
+    lines = ["FROM --platform=linux/riscv64 ubuntu:24.04", "WORKDIR /app", "COPY data.csv ."]
+    (folder / "Dockerfile").write_text("\n".join([*lines, "RUN curl https://x.org/tool | sh"]))
+    context = build_context(tmp_path, "environment/Dockerfile", seconds=5)
+    assert context.others == ("Dockerfile:4: RUN curl https://x.org/tool | sh",)
+    assert context.copied == ("/app/data.csv",)
+    assert (context.platform, context.seconds) == ("linux/riscv64", 5)
+    (folder / "Dockerfile").write_text("FROM bench/tools:1\n")
+    other = build_context(tmp_path, "environment/Dockerfile")
+    assert other.others == ("Dockerfile: FROM bench/tools:1",)
+    assert (other.platform, other.seconds) == ("", 600)
+    assert other.digest != context.digest
+
+
+def test_the_digest_of_a_context_is_that_of_its_files(tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    (folder / "skills").mkdir(parents=True)
+    (folder / "Dockerfile").write_text("FROM ubuntu:24.04\n")
+    (folder / "run.sh").write_text("echo\n")
+
+    def digest() -> str:
+        return build_context(tmp_path, "environment/Dockerfile", "environment/skills").digest
+
+    first = digest()
+    (folder / "skills" / "SKILL.md").write_text("no part of it")
+    assert digest() == first
+    (folder / "run.sh").chmod(0o755)
+    assert digest() != first

@@ -3,6 +3,7 @@
 A task that names no image runs where all cases of a run do.
 """
 
+import posixpath
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
@@ -61,7 +62,8 @@ class TaskSandbox(NamedTuple):
         folders = (needs.workdir, *needs.places)
         start = images.files_of_image(self.kind.name, self.image, folders)
         there = needs.build.copied if needs.build else ()
-        added = {file.path: file for file in files if file.path not in there}
+        paths = {file.path: posixpath.join(needs.workdir, file.path) for file in files}
+        added = {file.path: file for file in files if paths[file.path] not in there}
         kept = (file for file in start.files if file.path not in added)
         return replace(start, files=(*kept, *added.values()))
 
@@ -96,6 +98,9 @@ def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> Run
         why = "; ".join(problems.values())
         return RunsIn("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
     name = _image_of(needs)
+    machine = f"linux/{images.architecture()}"
+    if needs.build and not f"{machine}/".startswith(f"{needs.build.platform or machine}/"):
+        return RunsIn("", reason=f"its image is for {needs.build.platform}, not for {machine}")
     if problem := images.why_other_machine(program, name):
         return RunsIn("", reason=problem)
     return RunsIn(program, name, lacks)

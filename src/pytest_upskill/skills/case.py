@@ -33,9 +33,10 @@ class BuildContext:
     folder: str = field(default="", compare=False, repr=False)  # absolute
     without: str = field(default="", compare=False, repr=False)  # the skills in it
     seconds: float = field(default=600.0, compare=False, repr=False)  # that a build may take
-    # What only an image can carry out, with the line; and the files that the image has.
+    # What only an image can carry out, with the line; and files that are copied, absolute.
     others: tuple[str, ...] = field(default=(), compare=False, repr=False)
     copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    platform: str = field(default="", compare=False, repr=False)  # such as linux/amd64, if written
 
 
 class SandboxNeeds(NamedTuple):

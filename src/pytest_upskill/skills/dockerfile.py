@@ -16,6 +16,7 @@ from .docker_commands import SYSTEM_FOLDERS, effects_of
 _DIRECTIVE: Final = re.compile(r"#\s*(\w+)\s*=\s*(\S+)\s*")
 _HEREDOC: Final = re.compile(r"<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
 _VARIABLE: Final = re.compile(r"\\\$|\$(?:\{(\w+)(?:(:?[-+])([^}]*))?\}|(\w+))")
+_PLATFORM: Final = re.compile(r"--platform=(linux/\S+)")
 _FLAG: Final = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 _ASSIGNMENT: Final = re.compile(r"""(\w+)=((?:"(?:\\.|[^"])*"|'[^']*'|\\.|[^\s"'\\])*)""")
 _IGNORED: Final = frozenset(
@@ -55,6 +56,7 @@ class Recipe:
     steps: tuple[str, ...] = ()  # commands that only change files
     skills_at: tuple[str, ...] = ()  # folders that the task's skills are copied to
     others: tuple[Instruction, ...] = ()
+    platform: str = ""  # of the base image, if that is written
 
 
 def read_dockerfile(text: str, skills: str = "") -> Recipe:
@@ -154,14 +156,16 @@ def _escape_of(lines: Iterable[str]) -> str:
 
 
 def _from(rest: str, skills: str, arguments: Mapping[str, str], stages: "list[_Stage]") -> "_Stage":
-    words = [word for word in _filled(rest, arguments).split() if not word.startswith("--")]
+    filled = _filled(rest, arguments)
+    words = [word for word in filled.split() if not word.startswith("--")]
+    platform = _PLATFORM.search(filled)
     base = words[0] if words else ""
     name = words[2] if len(words) > 2 and words[1].upper() == "AS" else ""
     before = next((stage for stage in stages if stage.name and stage.name == base), None)
     return (
         replace(deepcopy(before), name=name)
         if before
-        else _Stage(base, name, skills, {**arguments})
+        else _Stage(base, name, skills, {**arguments}, platform=platform[1] if platform else "")
     )
 
 
@@ -183,6 +187,7 @@ class _Stage:
     steps: list[str] = field(default_factory=list)
     skills_at: list[str] = field(default_factory=list)
     others: list[Instruction] = field(default_factory=list)
+    platform: str = ""
 
     def recipe(self) -> Recipe:
         return Recipe(
@@ -197,6 +202,7 @@ class _Stage:
             tuple(self.steps),
             tuple(dict.fromkeys(self.skills_at)),
             tuple(self.others),
+            self.platform,
         )
 
     def add(self, line: int, name: str, rest: str) -> None:

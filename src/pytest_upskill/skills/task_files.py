@@ -5,17 +5,27 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from .._util.json_forms import FormError, Problem
 from .._util.texts import digest
 from .case import BuildContext, Case, Reference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, workspace_files
 from .case_forms import CaseForm
-from .folder import is_executable, read_skill_bytes, real_skill_file
+from .dockerfile import copied_files, read_dockerfile
+from .folder import (
+    digest_of,
+    is_executable,
+    read_skill_bytes,
+    read_skill_file,
+    real_skill_file,
+    walk,
+)
 from .task_forms import FileOfSkill, ReferenceForm
 
 _Read = TypeVar("_Read")
+# Images that have nothing but a system or Python, so that those of this machine can stand in.
+_PLAIN_BASES: Final = frozenset({"ubuntu", "debian", "python", "buildpack-deps"})
 
 
 def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
@@ -31,7 +41,9 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
 
     skills, needs = form.skills or "", case.sandbox
     if form.sandbox and (file := form.sandbox.dockerfile):
-        build = read(partial(build_context, folder, file, skills), "sandbox", "dockerfile")
+        seconds = form.sandbox.build_timeout
+        read_context = partial(build_context, folder, file, skills, seconds)
+        build = read(read_context, "sandbox", "dockerfile")
         needs = needs._replace(build=build)
     texts = tuple((_inside(needs, name), text) for name, text in case.files)
     exact = tuple(replace(file, path=_inside(needs, file.path)) for file in case.exact)
@@ -64,7 +76,9 @@ def _with_places(needs: SandboxNeeds, names: Iterable[str]) -> SandboxNeeds:
     return needs._replace(places=tuple(places))
 
 
-def build_context(folder: Path, dockerfile: str, skills: str = "") -> BuildContext:
+def build_context(
+    folder: Path, dockerfile: str, skills: str = "", seconds: float | None = None
+) -> BuildContext:
     """The context of a Dockerfile in ``folder``, without the skills in another folder there.
 
     ValueError says what can't be used.
@@ -73,13 +87,30 @@ def build_context(folder: Path, dockerfile: str, skills: str = "") -> BuildConte
     path = _below_folder(dockerfile, "environment/")
     inside = PurePosixPath(skills)
     without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
+    top = folder / path.parent
     files = [
         file
-        for file in workspace_files(folder, str(path.parent))
-        if not without or not PurePosixPath(file.path).is_relative_to(without)
+        for inside, _, names in walk(top)
+        for file in (inside / name for name in names)
+        if not without or not file.is_relative_to(top / without)
     ]
-    content = digest(path.name, *(file.digest for file in files))
-    return BuildContext(content, path.name, str(folder / path.parent), without)
+    files.sort()
+    executable = [file.relative_to(top).as_posix() for file in files if is_executable(file)]
+    recipe = read_dockerfile(read_skill_file(folder, str(path)), without)
+    base = recipe.base.removeprefix("docker.io/").removeprefix("library/")
+    others = [f"{path.name}:{line}: {text}" for line, text in recipe.others]
+    if base.partition(":")[0] not in _PLAIN_BASES:
+        others = [f"{path.name}: FROM {recipe.base}", *others]
+    return BuildContext(
+        digest(path.name, digest_of(top, files), *executable),
+        path.name,
+        str(top),
+        without,
+        600.0 if seconds is None else seconds,
+        tuple(others),
+        tuple(copied_files(recipe, (file.relative_to(top).as_posix() for file in files))),
+        recipe.platform,
+    )
 
 
 def skills_folder(folder: Path, name: str) -> str:

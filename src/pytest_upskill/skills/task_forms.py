@@ -115,6 +115,9 @@ class SandboxForm(Strict):
         description="A Dockerfile in the skill's folder, such as 'environment/Dockerfile', that "
         "the image is built from.",
     )
+    build_timeout: float | None = Field(
+        None, gt=0, allow_inf_nan=False, description="Seconds that a build may take (default: 600)."
+    )
     packages: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,
         description="System packages that must be installed if no image is used.",
