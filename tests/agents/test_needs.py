@@ -9,9 +9,15 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents import needs
-from pytest_upskill.agents.needs import mounts_for, python_packages, why_no_path, why_no_requirement
+from pytest_upskill.agents.needs import (
+    limits_of,
+    python_packages,
+    spec_for,
+    why_no_path,
+    why_no_requirement,
+)
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, SandboxError, SandboxSpec
+from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, SandboxError, SandboxLimits
 from pytest_upskill.skills.case import SandboxNeeds
 from support.sandboxes import needs_bwrap
 
@@ -59,9 +65,9 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     wheel(wheels, "1.0", name="part")
 
     async def main() -> bytes:
-        mounts = await mounts_for(SandboxNeeds(python=("tally==5.*",)))
-        assert [mount.inside for mount in mounts] == [PACKAGES]
-        box = await Bwrap().open(SandboxSpec(mounts=mounts))
+        spec = await spec_for(SandboxNeeds(python=("tally==5.*",)))
+        assert [mount.inside for mount in spec.mounts] == [PACKAGES]
+        box = await Bwrap().open(spec)
         try:
             call = "python3 -c 'import tally, part; tally.main(); part.main()'; tally; "
             return (await box.run(call + f"touch {PACKAGES}/x", timeout=60)).output
@@ -142,7 +148,7 @@ def test_paths_of_tools_can_be_mounted(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.mkdir()
     assert why_no_path(str(tool)) is None
-    (mount,) = asyncio.run(mounts_for(SandboxNeeds(paths=(str(tool),))))
+    (mount,) = asyncio.run(spec_for(SandboxNeeds(paths=(str(tool),)))).mounts
     assert (mount.host, mount.inside) == (str(tool), str(tool))
 
 
@@ -205,4 +211,24 @@ def test_skills_are_not_mounted(tmp_path: Path) -> None:
 
 def test_a_path_that_can_not_be_had_is_told() -> None:
     with pytest.raises(SandboxError, match=r"sandbox\.paths: /no/such can't be read"):
-        asyncio.run(mounts_for(SandboxNeeds(paths=("/no/such",))))
+        asyncio.run(spec_for(SandboxNeeds(paths=("/no/such",))))
+
+
+def test_a_task_says_where_it_runs_and_what_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(needs, "_machine_memory", lambda: 16 * 2**30)
+    task = SandboxNeeds(
+        workdir="/app",
+        places=("/data",),
+        env=(("MODE", "x"),),
+        memory_mb=2048,
+        storage_mb=10_240,
+        cpus=2,
+    )
+    spec = asyncio.run(spec_for(task, "image"))
+    assert (spec.kept, spec.env, spec.image) == (("/app", "/data"), {"MODE": "x"}, "image")
+    limits = spec.limits
+    assert (limits.memory, limits.cpus) == (2 * 2**30, 2)
+    assert limits.disk == 4 * 2**30, "files are in memory, which this machine has little of"
+    assert limits_of(SandboxNeeds()) == SandboxLimits()
+    with pytest.raises(SandboxError, match="/etc can't be a folder of a task"):
+        asyncio.run(spec_for(SandboxNeeds(workdir="/etc")))

@@ -7,11 +7,12 @@ import random
 import tarfile
 import zlib
 from collections.abc import Sequence
+from dataclasses import replace
 
 import pytest
 
 from pytest_upskill.agents import snapshot
-from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, TreeEntry
+from pytest_upskill.agents.sandboxes.sandbox import HOME, WORKSPACE, SandboxSpec, TreeEntry
 from pytest_upskill.agents.snapshot import (
     Link,
     Snapshot,
@@ -20,6 +21,7 @@ from pytest_upskill.agents.snapshot import (
     fill,
     pack,
     take_snapshot,
+    tree_of,
     unpack,
 )
 from pytest_upskill.skills.case import WorkspaceFile
@@ -63,6 +65,42 @@ def test_new_files_do_not_hide_that_others_changed() -> None:
     after = MemorySandbox({"z.txt": b"new", **flood})
     changes = {file.path: file.change for file in left(after, before).files}
     assert (changes["y.txt"], changes["z.txt"], len(changes)) == ("deleted", "changed", 200)
+
+
+def test_large_files_of_the_start_are_not_packed_again() -> None:
+    files = {"a.bin": random.Random(1).randbytes(2**21), "b.txt": b"b", "c.txt": b"c"}
+    start = [WorkspaceFile(path, data) for path, data in files.items()]
+    before = asyncio.run(MemorySandbox(files).tree())
+    after = MemorySandbox({"a.bin": files["a.bin"], "b.txt": b"new", "d.txt": b"d"})
+    changes = asyncio.run(collect_changes(after, before, files))
+    assert len(changes.workspace) < 1000
+    whole = {file.path: file.data for file in unpack(changes.workspace, start).files}
+    assert whole == {"a.bin": files["a.bin"], "b.txt": b"new", "d.txt": b"d"}
+
+
+@needs_bwrap
+def test_places_are_kept_with_the_workspace() -> None:
+    spec = SandboxSpec(workdir="/app", places=("/data", "/app/out"))
+    files = [WorkspaceFile(path, b"1") for path in ("a", "/data/b", "/tmp/c", f"{HOME}/.bashrc")]
+
+    async def main() -> tuple[WorkspaceChanges, bytes]:
+        async with opened(spec) as box:
+            await fill(box, Snapshot(tuple(files), (Link("/data/link", "b"),)))
+            before = await tree_of(box)
+            ran = await box.run(
+                "echo 2 > /data/d; rm a; find /tmp ~ /app /data -type f", timeout=60
+            )
+            return await collect_changes(box, before), ran.output
+
+    changes, listed = asyncio.run(main())
+    assert {(file.path, file.change) for file in changes.files} == {
+        ("a", "deleted"),
+        ("/data/d", "made"),
+    }
+    kept = unpack(changes.workspace)
+    assert [file.path for file in kept.files] == ["/data/b", "/data/d"]
+    assert (kept.links, kept.folders) == ((Link("/data/link", "b"),), ("out",))
+    assert {*listed.split()} == {b"/data/b", b"/data/d"}
 
 
 def test_what_is_beyond_the_limits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,7 +221,10 @@ def test_hostile_paths_give_nothing_outside() -> None:
     contents["links"] = [{"path": "../link", "target": "/etc/passwd"}]
     contents["folders"] = ["/root", "a"]
     found = unpack(packed(contents, b"abcd"))
-    assert found == Snapshot((WorkspaceFile("good.txt", b"c"),), (), ("a",))
+    sandbox = MemorySandbox()
+    asyncio.run(fill(sandbox, replace(found, folders=())))
+    assert sandbox.files == {f"{WORKSPACE}/good.txt": b"c"}
+    assert (found.links, found.folders) == ((), ("/root", "a"))
 
 
 def sparse_tar() -> bytes:

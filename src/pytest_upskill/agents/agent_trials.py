@@ -2,7 +2,7 @@
 
 import asyncio
 import posixpath
-from collections.abc import Callable, Coroutine, Sequence
+from collections.abc import Callable, Collection, Coroutine, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
@@ -23,7 +23,7 @@ from .agent import NO_MCP, Agent, Call, Send
 from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
 from .skill_use import keys_of
-from .snapshot import WorkspaceChanges, collect_changes, fill
+from .snapshot import WorkspaceChanges, collect_changes, fill, tree_of
 from .staging import FilesOf, SandboxFor, Staging, StartState, close_sandbox, plugin_folder
 
 _END_SECONDS: Final = 5.0  # for an agent to end
@@ -154,8 +154,12 @@ class AgentTrials:
         sandbox = await kind.open(replace(spec, mounts=mounts))
         try:
             async with asyncio.timeout(_FILES_SECONDS):
-                await fill(sandbox, await start.workspace())
-                before = () if task.until_opened else await sandbox.tree()
+                workspace = await start.workspace()
+                await fill(sandbox, workspace)
+                # A setup is not run again for checks, so they have nothing of its files.
+                known = frozenset(() if task.setup else (file.path for file in workspace.files))
+                del workspace  # it may be large
+                before = () if task.until_opened else await tree_of(sandbox)
             clock = _Clock(call, max(0.0, self._seconds(task) - start.seconds))
             model = self._spec_of(recorder.question.asked_as)
             answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
@@ -168,7 +172,7 @@ class AgentTrials:
             changes = WorkspaceChanges()  # of no use if only opening the skill was tested
             if not task.until_opened:
                 async with self._snapshots:
-                    changes = await _changes(sandbox, before, is_late)
+                    changes = await _changes(sandbox, before, known, is_late)
             refused = tuple(map(without_keys, sandbox.findings))
         finally:
             await close_sandbox(sandbox)
@@ -190,11 +194,11 @@ def _shown_bug(bug: BaseException) -> str:
 
 
 async def _changes(
-    sandbox: Sandbox, before: Sequence[TreeEntry], is_late: bool
+    sandbox: Sandbox, before: Sequence[TreeEntry], known: Collection[str], is_late: bool
 ) -> WorkspaceChanges:
     try:
         async with asyncio.timeout(_FILES_SECONDS):
-            return await collect_changes(sandbox, before)
+            return await collect_changes(sandbox, before, known)
     except (SandboxError, TimeoutError) as error:
         if not is_late:
             raise

@@ -17,6 +17,7 @@ import threading
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
@@ -27,8 +28,19 @@ from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
 from .logins import CLAUDE, CODEX
 from .run_folder import remove
-from .sandboxes.sandbox import HOME, MCP, PACKAGES, SKILLS, WORKSPACE, Mount, SandboxError
+from .sandboxes.sandbox import (
+    HOME,
+    MCP,
+    PACKAGES,
+    SKILLS,
+    WORKSPACE,
+    Mount,
+    SandboxError,
+    SandboxLimits,
+    SandboxSpec,
+)
 
+_MOST_FOR_FILES: Final = 4  # the part of the machine's memory: a quarter
 _FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES, MCP)
 _SANDBOX_PATHS: Final = (*_FOLDERS, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
 _PRIVATE: Final = (
@@ -42,16 +54,42 @@ _TOOL_FOLDERS: Final = (
 )
 
 
-async def mounts_for(needs: SandboxNeeds) -> tuple[Mount, ...]:
-    """What to mount for these needs. SandboxError if one can't be met."""
+async def spec_for(needs: SandboxNeeds, image: str = "") -> SandboxSpec:
+    """The sandbox that these needs ask for. SandboxError if one can't be met."""
     for path in needs.paths:
         if problem := why_no_path(path):
             raise SandboxError(f"sandbox.paths: {problem}.")
-    mounts = [Mount(os.path.realpath(path), os.path.normpath(path)) for path in needs.paths]
-    if needs.python:
-        folder = await asyncio.to_thread(python_packages, needs.python)
-        mounts.append(Mount(str(folder), PACKAGES))
-    return tuple(mounts)
+    spec = SandboxSpec(
+        tuple(Mount(os.path.realpath(path), os.path.normpath(path)) for path in needs.paths),
+        dict(needs.env),
+        needs.network,
+        image,
+        limits_of(needs),
+        needs.workdir,
+        needs.places,
+    )
+    if not needs.python:
+        return spec
+    folder = await asyncio.to_thread(python_packages, needs.python)
+    return replace(spec, mounts=(*spec.mounts, Mount(str(folder), PACKAGES)))
+
+
+def limits_of(needs: SandboxNeeds) -> SandboxLimits:
+    """The limits of a task. Its files are in memory, so it can't have as many as it may ask for."""
+    usual = SandboxLimits()
+    most = max(usual.disk, _machine_memory() // _MOST_FOR_FILES)
+    disk = min((needs.storage_mb or 0) * 2**20 or usual.disk, most)
+    return replace(
+        usual,
+        memory=(needs.memory_mb or 0) * 2**20 or usual.memory,
+        disk=disk,
+        file_size=max(usual.file_size, disk // 2),
+        cpus=needs.cpus,
+    )
+
+
+def _machine_memory() -> int:
+    return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
 
 
 def why_no_path(text: str) -> str | None:

@@ -1,5 +1,6 @@
 """A workspace as one value, packed, and what an agent changed in it.
 
+Paths are relative to the workdir; those of other places that a task has are absolute.
 An agent wrote it, so nothing in it is trusted: neither paths nor links nor sizes.
 """
 
@@ -8,7 +9,7 @@ import base64
 import json
 import zlib
 from asyncio import gather
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from shlex import quote
@@ -29,6 +30,7 @@ _LONGEST_PATH: Final = 4000
 _FILL_SECONDS: Final = 60.0
 _FILES_AT_ONCE: Final = 32
 _GROWN: Final = 65536  # bytes
+_SMALL: Final = 2**20  # bytes of files of the start that are packed, although they did not change
 
 
 class TooLargeError(Exception):
@@ -53,19 +55,32 @@ class Snapshot:
 
 
 def is_safe(path: str) -> bool:
-    """Whether a path stays inside of the workspace, and can be encoded."""
-    if not path or len(path) > _LONGEST_PATH or "\0" in path or path.startswith("/"):
+    """Whether a path has no steps out of its folder, and can be encoded."""
+    if not path or len(path) > _LONGEST_PATH or "\0" in path:
         return False
     try:
         path.encode()
     except UnicodeEncodeError:
         return False
-    return all(step not in ("", ".", "..") for step in path.split("/"))
+    return all(step not in ("", ".", "..") for step in path.removeprefix("/").split("/"))
+
+
+def _is_kept(sandbox: Sandbox, entry: TreeEntry) -> bool:
+    return is_safe(entry.path) and sandbox.spec.keeps(entry.path)
+
+
+async def tree_of(sandbox: Sandbox) -> list[TreeEntry]:
+    """The files of a task, in its workdir and its places."""
+    entries = await sandbox.tree()
+    for place in sandbox.spec.kept[1:]:
+        listed = await sandbox.tree(place)
+        entries += [replace(entry, path=f"{place}/{entry.path}") for entry in listed]
+    return entries
 
 
 async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snapshot:
     """Read a whole workspace; TooLargeError beyond the limits."""
-    safe = [entry for entry in entries if is_safe(entry.path)]
+    safe = [entry for entry in entries if _is_kept(sandbox, entry)]
     if len(safe) > MOST_FILES:
         raise TooLargeError(f"{len(safe):,} files (limit {MOST_FILES:,})")
     if (size := sum(entry.size for entry in safe)) > MOST_BYTES:
@@ -109,21 +124,25 @@ class _Contents:
     files: tuple[_PackedFile, ...]
     links: tuple[Link, ...]
     folders: tuple[str, ...]
+    unchanged: tuple[str, ...] = ()  # files of the start, which are not packed again
 
 
-def pack(workspace: Snapshot, most: int | None = MOST_PACKED) -> bytes:
-    """As compressed bytes; TooLargeError if they are more than ``most``."""
+def pack(workspace: Snapshot, unchanged: Iterable[str] = (), *, limited: bool = True) -> bytes:
+    """As compressed bytes; TooLargeError if they are too many."""
     files = [_PackedFile(file.path, len(file.data), file.executable) for file in workspace.files]
-    contents = _Contents(tuple(files), workspace.links, workspace.folders)
+    contents = _Contents(tuple(files), workspace.links, workspace.folders, tuple(unchanged))
     first_line = json.dumps(json_values(contents)).encode()
     packed = zlib.compress(b"\n".join((first_line, b"".join(f.data for f in workspace.files))))
-    if most is not None and len(packed) > most:
-        raise TooLargeError(f"more than {most:,} bytes compressed")
+    if limited and len(packed) > MOST_PACKED:
+        raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
     return packed
 
 
-def unpack(data: bytes) -> Snapshot:
-    """The contents of a packed workspace, none for no bytes; ValueError if it is broken."""
+def unpack(data: bytes, start: Iterable[WorkspaceFile] = ()) -> Snapshot:
+    """The contents of a packed workspace, none for no bytes; ValueError if it is broken.
+
+    ``start`` has the files that the trial started with.
+    """
     if not data:
         return Snapshot()
     try:
@@ -140,6 +159,8 @@ def unpack(data: bytes) -> Snapshot:
     for file in contents.files:
         files.append(WorkspaceFile(file.path, content[at : at + file.size], file.executable))
         at += file.size
+    packed, unchanged = {file.path for file in files}, {*contents.unchanged}
+    files += [file for file in start if file.path in unchanged - packed]
     return Snapshot(
         tuple(file for file in files if is_safe(file.path)),
         tuple(link for link in contents.links if is_safe(link.path)),
@@ -148,18 +169,21 @@ def unpack(data: bytes) -> Snapshot:
 
 
 async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
-    """Write a snapshot into the workspace of a sandbox; SandboxError if it can't."""
-    files = workspace.files
+    """Write a snapshot into the workdir and places of a sandbox; SandboxError if it can't."""
+    keeps = sandbox.spec.keeps
+    files = [file for file in workspace.files if keeps(file.path)]
     try:
         for at in range(0, len(files), _FILES_AT_ONCE):
             batch = files[at : at + _FILES_AT_ONCE]
             await gather(*(sandbox.write(f.path, f.data, executable=f.executable) for f in batch))
     except OSError as error:
         raise SandboxError(f"a file of the workspace can't be written: {error}") from None
-    lines = [f"mkdir -p -- {quote(folder)}" for folder in workspace.folders]
-    for link in workspace.links:
-        lines.append(f"mkdir -p -- {quote(PurePosixPath(link.path).parent.as_posix())}")
-        lines.append(f"ln -sfn -- {quote(link.target)} {quote(link.path)}")
+    folders = [*filter(keeps, workspace.folders), *{*sandbox.spec.places} - {*sandbox.spec.kept}]
+    lines = [f"mkdir -p -- {quote(sandbox.path(folder))}" for folder in folders]
+    for link in (link for link in workspace.links if keeps(link.path)):
+        path = PurePosixPath(sandbox.path(link.path))
+        lines.append(f"mkdir -p -- {quote(path.parent.as_posix())}")
+        lines.append(f"ln -sfn -- {quote(link.target)} {quote(path.as_posix())}")
     if lines:
         script = "\n".join(lines).encode("utf-8", "surrogateescape")
         await sandbox.run(["sh"], timeout=_FILL_SECONDS, stdin=script)
@@ -180,15 +204,22 @@ class WorkspaceChanges:
     findings: tuple[str, ...] = ()
 
 
-async def collect_changes(sandbox: Sandbox, before: Sequence[TreeEntry]) -> WorkspaceChanges:
-    """Compare a workspace with its tree at the start, and pack it."""
+async def collect_changes(
+    sandbox: Sandbox, before: Sequence[TreeEntry], known: Collection[str] = ()
+) -> WorkspaceChanges:
+    """Compare a workspace with its tree at the start, and pack it.
+
+    ``known`` are files of the start that checks have as well.
+    """
     findings = list[str]()
-    after = await sandbox.tree()
+    after = await tree_of(sandbox)
     data, packed = dict[str, bytes](), b""
+    same = {*before} & {entry for entry in after if entry.path in known}
+    unchanged = same if sum(entry.size for entry in same) > _SMALL else set()
     try:
-        taken = await take_snapshot(sandbox, after)
+        taken = await take_snapshot(sandbox, [entry for entry in after if entry not in unchanged])
         data = {file.path: file.data for file in taken.files}
-        packed = await asyncio.to_thread(pack, taken)
+        packed = await asyncio.to_thread(pack, taken, sorted(entry.path for entry in unchanged))
     except TooLargeError as error:
         findings.append(f"the workspace is too large for checks by a command: {error}")
     files = await _files(sandbox, before, after, data, findings)
@@ -202,7 +233,7 @@ async def _files(
     data: Mapping[str, bytes],
     findings: list[str],
 ) -> tuple[AnswerFile, ...]:
-    old, new = _safe(before, []), _safe(after, findings)
+    old, new = _safe(sandbox, before, []), _safe(sandbox, after, findings)
     changed = [path for path, entry in new.items() if entry != old.get(path)]
     deleted = [path for path in old if path not in new]
     # Changes of earlier files first: no flood of new files may hide them.
@@ -227,10 +258,12 @@ async def _files(
     return tuple(sorted(files, key=lambda file: file.path))
 
 
-def _safe(entries: Sequence[TreeEntry], findings: list[str]) -> Mapping[str, TreeEntry]:
+def _safe(
+    sandbox: Sandbox, entries: Sequence[TreeEntry], findings: list[str]
+) -> Mapping[str, TreeEntry]:
     """Files and links with safe paths."""
     listed = [entry for entry in entries if not entry.folder]
-    safe = {entry.path: entry for entry in listed if is_safe(entry.path)}
+    safe = {entry.path: entry for entry in listed if _is_kept(sandbox, entry)}
     if odd := len(listed) - len(safe):
         findings.append(f"{counted(odd, 'file')} not kept: their names can't be used")
     return safe

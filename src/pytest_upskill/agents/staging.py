@@ -21,10 +21,10 @@ from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
 from ..trials.trial import Task
 from .mcp import write_servers
-from .needs import mounts_for
+from .needs import spec_for
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, Mount, Sandbox, SandboxSpec
-from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, unpack
+from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, tree_of, unpack
 from .task_sandbox import TaskSandbox
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
@@ -96,7 +96,7 @@ class Staging:
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._sandboxes: dict[SandboxNeeds, asyncio.Future[TaskSandbox]] = {}
-        self._mounts: dict[SandboxNeeds, asyncio.Future[tuple[Mount, ...]]] = {}
+        self._specs: dict[SandboxNeeds, asyncio.Future[SandboxSpec]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._servers: dict[tuple[McpServer, ...], asyncio.Future[Path]] = {}
 
@@ -129,16 +129,16 @@ class Staging:
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
         sandbox = await self.sandbox_of(task)
-        needs = sandbox.needs_inside(task.needs)
-        if needs not in self._mounts:
-            self._mounts[needs] = asyncio.ensure_future(mounts_for(needs))
-        mounts = await asyncio.shield(self._mounts[needs])
-        return SandboxSpec(mounts, network=needs.network, image=sandbox.image)
+        if task.needs not in self._specs:
+            making = spec_for(sandbox.needs_inside(task.needs), sandbox.image)
+            self._specs[task.needs] = asyncio.ensure_future(making)
+        return await asyncio.shield(self._specs[task.needs])
 
     async def start_of(self, task: Task) -> StartState:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
+        spec = await self.spec_for(task)
         for file in task.files:
-            if not is_safe(file.path):
+            if not is_safe(file.path) or not spec.keeps(file.path):
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
         if not task.setup and not (await self.sandbox_of(task)).is_own:
             return StartState(None, task.files)
@@ -157,7 +157,7 @@ class Staging:
         for running in self._starts.values():
             running.cancel()
         making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
-        making += [*self._sandboxes.values(), *self._mounts.values(), *self._servers.values()]
+        making += [*self._sandboxes.values(), *self._specs.values(), *self._servers.values()]
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
 
@@ -167,7 +167,7 @@ class Staging:
         if place.is_own:
             start = await asyncio.to_thread(place.start, task.needs, task.files)
         if not task.setup:
-            return await self._saved(task, pack(start, None), 0.0)
+            return await self._saved(task, pack(start, limited=False), 0.0)
         sandbox = await place.kind.open(await self.spec_for(task))
         try:
             await fill(sandbox, start)
@@ -179,7 +179,7 @@ class Staging:
             if ran.exit:
                 raise NoAnswerError(f"setup failed: {ran.status}{tail}")
             try:
-                workspace = pack(await take_snapshot(sandbox, await sandbox.tree()))
+                workspace = pack(await take_snapshot(sandbox, await tree_of(sandbox)))
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:

@@ -18,14 +18,12 @@ from typing import Annotated, Any, Final, NamedTuple
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.texts import one_line, plain
-from ..agents.needs import mounts_for
+from ..agents.needs import spec_for
 from ..agents.sandboxes.sandbox import (
-    WORKSPACE,
     CommandResult,
     Mount,
     Sandbox,
     SandboxError,
-    SandboxSpec,
 )
 from ..agents.snapshot import Snapshot, fill, unpack
 from ..agents.task_sandbox import TaskSandbox, sandbox_for
@@ -153,13 +151,19 @@ def _ended(ran: CommandResult, check: CommandCheck) -> Result:
     return passed, ran.status if passed else f"{ran.status}, not {check.exit}"
 
 
-def commands_in(sandbox: str, image: str, needs: SandboxNeeds) -> Run:
-    """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need."""
+def commands_in(
+    sandbox: str, image: str, needs: SandboxNeeds, start: Sequence[WorkspaceFile] = ()
+) -> Run:
+    """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need.
+
+    ``start`` has the files that the trial started with.
+    """
 
     def run(packed: bytes, command: WorkspaceCommand) -> CommandResult:
         try:
             place = _sandbox(needs, sandbox, image)
-            return _wait_for(_ran(place, needs, packed, command))
+            given = place.start(needs, start).files if place.is_own else start
+            return _wait_for(_ran(place, needs, unpack(packed, given), command))
         except (SandboxError, ValueError) as error:
             raise CheckError(f"the command can't be run: {one_line(str(error), 300)}") from None
         except TimeoutError:
@@ -174,17 +178,17 @@ def _sandbox(needs: SandboxNeeds, name: str, image: str) -> TaskSandbox:
 
 
 async def _ran(
-    place: TaskSandbox, needs: SandboxNeeds, packed: bytes, command: WorkspaceCommand
+    place: TaskSandbox, needs: SandboxNeeds, snapshot: Snapshot, command: WorkspaceCommand
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
         guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
-        mounts = await mounts_for(place.needs_inside(needs))
-        spec = SandboxSpec((*mounts, guard), image=place.image)
+        needs = place.needs_inside(needs)._replace(network=False)
+        spec = await spec_for(needs, place.image)
         word = secrets.token_hex(8).encode()
         hidden = tuple(replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden)
-        sandbox = await place.kind.open(spec)
+        sandbox = await place.kind.open(replace(spec, mounts=(*spec.mounts, guard)))
         try:
-            await fill(sandbox, _with_hidden(unpack(packed), hidden, command.left_out))
+            await fill(sandbox, _with_hidden(snapshot, hidden, command.left_out))
             # An image may have a PYTHONPATH of its own. The guard adds that of the command, once
             # agent's files in it can no longer be taken for installed ones.
             guard_path = f"{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"
@@ -205,7 +209,7 @@ def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[st
         "PYTHONNOUSERSITE": "1",
         "PYTHONPYCACHEPREFIX": sandbox.path("/tmp/pycache"),  # not the agent's bytecode
         "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
-        "UPSKILL_WORKSPACE": sandbox.path(WORKSPACE),
+        "UPSKILL_FOLDERS": "\n".join(map(sandbox.path, sandbox.spec.kept)),
         "UPSKILL_HIDDEN": "\n".join(file.path for file in hidden),
         **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
         "GIT_CONFIG_COUNT": "1",

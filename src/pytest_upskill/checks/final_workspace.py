@@ -74,7 +74,8 @@ class Workspace:
     def _snapshot(self) -> Snapshot | None:
         """All of its files, if they were stored: an answer has only the first ones."""
         try:
-            return unpack(self._answer.workspace) if self._answer.workspace else None
+            packed = self._answer.workspace
+            return unpack(packed, self._start) if packed else None
         except ValueError:
             return None
 

@@ -171,5 +171,5 @@ def _why_undecided(answer: Answer) -> str:
 def _workspace(answer: Answer, task: Task | None, sandbox: str) -> Workspace:
     if task is None:
         return Workspace(answer)
-    run = commands_in(sandbox, task.image, task.needs)
+    run = commands_in(sandbox, task.image, task.needs, task.files)
     return Workspace(answer, task.files, has_setup=bool(task.setup), run=run)

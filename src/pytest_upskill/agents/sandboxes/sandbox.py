@@ -91,6 +91,10 @@ class SandboxSpec:
         places = sorted({*self.places})
         return (self.workdir, *(p for p in places if not _is_in(p, {self.workdir, *places} - {p})))
 
+    def keeps(self, path: str) -> bool:
+        """Whether a path, relative to the workdir or absolute, is one of the task's files."""
+        return not path.startswith("/") or _is_in(path, self.kept)
+
     @property
     def disk(self) -> Mapping[str, int]:
         """Bytes for each writable folder; outer folders are before those in them."""

@@ -26,13 +26,12 @@ _NATIVE_ENDS = (
     *("Py_Exit", "Py_Finalize", "Py_FinalizeEx"),
 )
 _PLUGIN = "upskill_pytest"
-_WORKSPACE = os.path.realpath(os.environ["UPSKILL_WORKSPACE"])
+_FOLDERS = [os.path.realpath(path) for path in os.environ["UPSKILL_FOLDERS"].split("\n")]
 _HIDDEN = frozenset(
-    os.path.join(_WORKSPACE, path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
+    os.path.join(_FOLDERS[0], path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
 )
-_INSTALLED = [
-    path for path in sys.path if path and not os.path.realpath(path).startswith(_WORKSPACE)
-]
+# A workdir may be a home that has this Python, which nobody can write to.
+_PYTHON = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
 _getframe, _getpid, _realpath, _end_now = sys._getframe, os.getpid, os.path.realpath, os._exit
 _PID = _getpid()
 _SystemExit = SystemExit
@@ -43,7 +42,11 @@ def _is_of_agent(file: str) -> bool:
     if file.startswith("<"):  # <frozen runpy>, or <string>
         return False
     path = _realpath(file)
-    return path.startswith(_WORKSPACE + os.sep) and path not in _HIDDEN
+    inside = any(path.startswith(folder + os.sep) for folder in _FOLDERS)
+    return inside and path not in _HIDDEN and not path.startswith(_PYTHON)
+
+
+_INSTALLED = [path for path in sys.path if path and not _is_of_agent(os.path.join(path, "x"))]
 
 
 def _is_called_by_agent(frame: Any) -> bool:
