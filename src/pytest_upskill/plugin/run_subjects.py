@@ -208,14 +208,28 @@ def _prepare_sandbox(
 ) -> str:
     """The name of the sandbox; InputError if none works with what these skills need.
 
-    With a cluster, its workers look at their own.
+    Tasks may have several: those that can't run are skipped, and the images and packages of the
+    others are made when they first run. With a cluster, its workers look at their own.
     """
     from ..agents.needs import python_packages, why_no_path
     from ..agents.sandboxes.kinds import kind_of
     from ..agents.sandboxes.sandbox import SandboxError
+    from ..agents.task_sandbox import has_own_image, place_of
 
-    sandbox = "" if settings.cluster else kind_of(settings.sandbox, settings.image).name
-    needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
+    all_needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
+    own = [each for of_skill in all_needs.values() for each in of_skill if has_own_image(each)]
+    needs = {
+        label: [each for each in of_skill if not has_own_image(each)]
+        for label, of_skill in all_needs.items()
+    }
+    kinds = list[str]()
+    if not settings.cluster:
+        image = settings.image or ""
+        places = (place_of(each, settings.sandbox, image).kind for each in own)
+        kinds += [] if image else filter(None, places)
+        if image or not own or any(needs.values()) or settings.judge_agent:
+            kinds.append(kind_of(settings.sandbox, settings.image).name)
+    sandbox = ", ".join(sorted(set(kinds)))
     require_allowed(needs, settings)
     if settings.cluster:
         return sandbox

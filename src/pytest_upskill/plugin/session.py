@@ -66,6 +66,7 @@ from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
+from .task_places import place_lines
 
 _NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -291,6 +292,8 @@ class SkillSession:
         chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
         lines += [] if self.asks else skipped_lines(items, plan)
         lines += lacking_lines(items, self._files if chat else ())
+        if self.subjects.agents:
+            lines += place_lines(items, self.settings, asks=self.asks)
         return fitted_lines(self._config, lines)
 
     @pytest.hookimpl(optionalhook=True)

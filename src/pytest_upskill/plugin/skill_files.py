@@ -38,6 +38,7 @@ from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
+from .task_places import without_unplaced
 
 if TYPE_CHECKING:
     from .session import SkillSession
@@ -219,9 +220,10 @@ class SkillFile(pytest.File):
             cases = [checked for of_file in loaded for checked in of_file.cases]
             self.for_agents = {case.id for case, checks in cases if why_agent(case, checks)}
         settings, asks = self.run.settings, self.run.asks
-        return _only_runnable(
+        runnable = _only_runnable(
             loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
         )
+        return runnable if agents == {CHAT} else without_unplaced(runnable, settings)
 
     def _warn(self, file: Path, problems: Sequence[tuple[int, str]], kind: str = "") -> None:
         """Make one warning of all problems of a file, and of all files with such a first problem.

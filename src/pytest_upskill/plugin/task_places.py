@@ -1,0 +1,51 @@
+"""Which sandbox each task of a run gets; those that can't run are skipped with the reason."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+import pytest
+
+from ..agents.task_sandbox import RunsIn, has_own_image, place_of
+from ..checks import CheckedCase
+from ..reports.terminal.task_places import place_counts, place_table
+from ..settings import Settings
+from ..skills.case import Case
+from ..skills.loaded_cases import LoadedCases
+from .items import CaseItem
+
+
+def place_of_case(case: Case, settings: Settings) -> RunsIn:
+    """Where a case runs on this machine, or why it is skipped."""
+    if case.skip:
+        return RunsIn("", reason=case.skip)
+    return place_of(case.sandbox, settings.sandbox, settings.image or "")
+
+
+def without_unplaced(
+    loaded: Sequence[LoadedCases[CheckedCase]], settings: Settings
+) -> list[LoadedCases[CheckedCase]]:
+    """Cases with an image of their own that can't run here are skipped; a cluster may differ."""
+    if settings.cluster:
+        return list(loaded)
+
+    def placed(case: Case) -> Case:
+        if case.skip or not has_own_image(case.sandbox):
+            return case
+        place = place_of_case(case, settings)
+        return case if place.kind else replace(case, skip=place.reason)
+
+    return [
+        of_file.only([(placed(case), checks) for case, checks in of_file.cases], [])
+        for of_file in loaded
+    ]
+
+
+def place_lines(items: Iterable[pytest.Item], settings: Settings, *, asks: bool) -> list[str]:
+    """Where the tasks run; each of them before a run."""
+    cases = [item.case for item in items if isinstance(item, CaseItem)]
+    tasks = {case.id: case for case in cases if case.is_task or has_own_image(case.sandbox)}
+    if not tasks or settings.cluster:
+        return []
+    places = {name: place_of_case(case, settings) for name, case in tasks.items()}
+    table = [] if asks else place_table(places)
+    return [f"upskill: {place_counts(places)}", *table]

@@ -1,0 +1,37 @@
+"""Where tasks run: a table, and how many run where."""
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Final
+
+from ..._util.texts import counted, one_line
+from ...agents.task_sandbox import RunsIn
+from .tables import text_table
+
+CAN_NOT: Final = "can't run"
+_LONGEST: Final = 200  # characters of a reason
+
+
+def place_counts(places: Mapping[str, RunsIn]) -> str:
+    """``23 in bwrap, 41 in an image (podman), 9 can't run``."""
+    numbers = Counter(_kind(place) for place in places.values())
+    words = [
+        f"{number:,} {kind if kind == CAN_NOT else f'in {kind}'}"
+        for kind, number in sorted(numbers.items(), key=lambda item: item[0] == CAN_NOT)
+    ]
+    return f"{counted(len(places), 'task')}: {', '.join(words)}"
+
+
+def place_table(places: Mapping[str, RunsIn]) -> list[str]:
+    """A line for each task: its sandbox, and why it needs an image or can't run."""
+    rows = [
+        (name, place.kind or CAN_NOT, one_line(place.reason, _LONGEST))
+        for name, place in places.items()
+    ]
+    return text_table(("task", "sandbox", "why"), rows).splitlines()
+
+
+def _kind(place: RunsIn) -> str:
+    if not place.kind:
+        return CAN_NOT
+    return f"an image ({place.kind})" if place.image else place.kind
