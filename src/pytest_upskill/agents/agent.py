@@ -7,7 +7,7 @@ from typing import Final, Protocol
 from ..models import Model, ModelSpec
 from ..models.model import PROTOCOLS, ProtocolName
 from ..trials.answer import Answer, Reply
-from ..trials.trial import Question
+from ..trials.trial import Question, Task
 from .logins import Login
 from .recorder import Recorder
 from .sandboxes.sandbox import SKILLS, Mount, Sandbox
@@ -52,6 +52,10 @@ class Agent(ABC):
     def mounts(self) -> tuple[Mount, ...]:
         """Files and folders of the host that it needs inside."""
         return ()
+
+    def answer_at_once(self, task: Task) -> Answer | None:  # noqa: ARG002
+        """The answer to a task that needs no sandbox; None if it does, as mostly."""
+        return None
 
     @abstractmethod
     async def run(

@@ -65,12 +65,15 @@ class AgentTrials:
 
     async def run(self, question: Question, call: Call) -> Reply:
         """Carry out a trial. Raises nothing but cancellation."""
-        task, staging = question.task, self._staging
+        task = question.task
         assert task
         agent, price = self._agent(task.agent), self._price_of(question.model)
         if task.mcp and not agent.mcp:
             return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
+            if answer := await asyncio.to_thread(agent.answer_at_once, task):
+                return _by(task, answer)
+            staging = self._staging
             await staging.sandbox_of(task)  # an image may have to be built
             async with asyncio.timeout(self._seconds(task) + _FILES_SECONDS):
                 staged = {copy: await staging.skill(copy) for copy in task.skills}
@@ -149,6 +152,7 @@ class AgentTrials:
         skill_mounts = [Mount(skill.host, skill.inside) for skill in apart]
         skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
         skill_mounts += await self._staging.mcp_mounts(task)
+        skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         kind = (await self._staging.sandbox_of(task)).kind
         sandbox = await kind.open(replace(spec, mounts=mounts))
@@ -176,10 +180,15 @@ class AgentTrials:
             refused = tuple(map(without_keys, sandbox.findings))
         finally:
             await close_sandbox(sandbox)
-        activity = answer.activity or Activity()
-        findings = (*activity.findings, *refused, *changes.findings)
-        activity = replace(activity, findings=findings, agents=((task.agent, task.version),))
-        return replace(answer, files=changes.files, workspace=changes.workspace, activity=activity)
+        answer = replace(answer, files=changes.files, workspace=changes.workspace)
+        return _by(task, answer, *refused, *changes.findings)
+
+
+def _by(task: Task, answer: Answer, *findings: str) -> Answer:
+    """An answer with its agent, and with what was refused or left out."""
+    activity = answer.activity or Activity()
+    findings, agents = (*activity.findings, *findings), ((task.agent, task.version),)
+    return replace(answer, activity=replace(activity, findings=findings, agents=agents))
 
 
 def _broken_sandbox(task: Task, error: SandboxError) -> NoAnswer:

@@ -14,13 +14,14 @@ from ..models import ModelSpec
 from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..skills.case import Case
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, ORACLE, Subject
 from .agent import Agent
 from .logins import Login
 
 Agents = Mapping[str, Callable[[], Agent]]
 _CLASSES: Final = {
     "loop": ("loop", "LoopAgent"),
+    ORACLE: ("oracle", "Oracle"),
     "claude": ("clis.claude", "ClaudeCode"),
     "codex": ("clis.codex", "Codex"),
     "goose": ("clis.goose", "Goose"),
@@ -92,7 +93,7 @@ class Roster:
         if name not in names:
             hint = f"Choose one of: {', '.join(names)}."
             raise SettingsError("agents", f"no such agent{guess(name, names)}", hint, value=text)
-        if at and (not pin or name == CHAT):
+        if at and (not pin or name in (CHAT, ORACLE)):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
         if at and self.pins.setdefault(name, pin) != pin:
@@ -102,7 +103,9 @@ class Roster:
         return name
 
     def subject_of(self, label: str) -> Subject:
-        """The agent and model of a node id: ``loop/haiku``, or just a model."""
+        """The agent and model of a node id: ``loop/haiku``, just a model, or the oracle."""
+        if label == ORACLE:
+            return Subject(ORACLE, ORACLE)
         agent, slash, model = label.partition("/")
         return Subject(agent, model) if slash and agent in self._agents else Subject(CHAT, label)
 
@@ -123,7 +126,7 @@ class Roster:
         """SettingsError if an agent can't be given the MCP servers of a skill's cases."""
         servers = sorted({server.name for case in cases for server in case.mcp})
         for name in agents if servers else ():
-            if name != CHAT and not self.agent(name).mcp:
+            if name not in (CHAT, ORACLE) and not self.agent(name).mcp:
                 fitting = ", ".join(each for each in self.names if self.agent(each).mcp)
                 names = first_few([one_line(server, 60) for server in servers], 5)
                 problem = f"it can't be given the MCP servers of {label} ({names})"
@@ -186,7 +189,8 @@ class Roster:
         """
         good, bad = list[Subject](), list[Subject]()
         for subject in subjects:
-            fit = subject.agent == CHAT or fits(self.agent(subject.agent), specs[subject.model])
+            any_model = subject.agent in (CHAT, ORACLE)
+            fit = any_model or fits(self.agent(subject.agent), specs[subject.model])
             (good if fit else bad).append(subject)
         for subject in bad:
             agent, spec = self.agent(subject.agent), specs[subject.model]
@@ -228,9 +232,11 @@ def _version(agent: Agent) -> str:
 
 
 def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subject]:
-    """Every agent on every model, by label."""
+    """Every agent on every model, by label; the oracle has none."""
     subjects: dict[str, Subject] = {}
-    for subject in (Subject(agent, model) for agent in agents for model in models):
+    models = list(models)
+    pairs = ((agent, [ORACLE] if agent == ORACLE else models) for agent in agents)
+    for subject in (Subject(agent, model) for agent, names in pairs for model in names):
         earlier = subjects.setdefault(subject.label, subject)
         if earlier != subject:
             both = " and ".join(f"{each.agent} on {each.model}" for each in (earlier, subject))

@@ -6,7 +6,7 @@ case start with the same bytes. Only what it leaves in the workspace counts.
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
@@ -23,7 +23,7 @@ from ..trials.trial import Task
 from .mcp import write_servers
 from .needs import spec_for
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, Mount, Sandbox, SandboxSpec
+from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, SOLUTION, Mount, Sandbox, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, tree_of, unpack
 from .task_sandbox import TaskSandbox
 
@@ -99,6 +99,7 @@ class Staging:
         self._specs: dict[SandboxNeeds, asyncio.Future[SandboxSpec]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
         self._servers: dict[tuple[McpServer, ...], asyncio.Future[Path]] = {}
+        self._solutions: dict[str, asyncio.Future[Path]] = {}
 
     async def skill(self, copy: SkillCopy) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be read."""
@@ -125,6 +126,17 @@ class Staging:
             preparing = asyncio.to_thread(self._sandbox_for, needs)
             self._sandboxes[needs] = asyncio.ensure_future(preparing)
         return await asyncio.shield(self._sandboxes[needs])
+
+    async def solution_mounts(self, task: Task) -> tuple[Mount, ...]:
+        """The folder of the script that solves a task, for the oracle alone."""
+        reference = task.reference
+        if reference is None or not reference.run:
+            return ()
+        if reference.digest not in self._solutions:
+            folder = self._folder / f"solution-{len(self._solutions)}"
+            writing = asyncio.to_thread(_write_all, folder, reference.files)
+            self._solutions[reference.digest] = asyncio.ensure_future(writing)
+        return (Mount(str(await asyncio.shield(self._solutions[reference.digest])), SOLUTION),)
 
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
@@ -158,6 +170,7 @@ class Staging:
             running.cancel()
         making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
         making += [*self._sandboxes.values(), *self._specs.values(), *self._servers.values()]
+        making += self._solutions.values()
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
 
@@ -206,13 +219,21 @@ def _copied(copy: SkillCopy, target: Path, files_of: FilesOf) -> InstalledSkill:
     skill = InstalledSkill(*described, tuple(texts), "", users_only=summary.users_only)
     host = target / PurePosixPath(skill.inside).name
     try:
-        for file in files:
-            _write(file, host / file.path)
-        for folder, _, _ in os.walk(target, topdown=False):
-            Path(folder).chmod(0o555)
+        _write_all(host, files)
+        target.chmod(0o555)
     except OSError as error:
         raise NoAnswerError(f"the skill {copy.name} can't be copied: {error}") from None
     return replace(skill, host=str(host))
+
+
+def _write_all(folder: Path, files: Iterable[WorkspaceFile]) -> Path:
+    """Write files that nobody may change into a folder."""
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        _write(file, folder / file.path)
+    for inside, _, _ in os.walk(folder, topdown=False):
+        Path(inside).chmod(0o555)
+    return folder
 
 
 def _write(file: WorkspaceFile, target: Path) -> None:

@@ -14,7 +14,7 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, ORACLE
 from .final_workspace import Workspace
 from .time_budget import LimitReachedError, not_counted, seconds_left, time_budget
 
@@ -208,8 +208,15 @@ def asked_checks(
     """The checks of an answer: in arms without the skill, not those of answers with it.
 
     A plain completion has the skill in its context and opens nothing, so none of these ask it to.
+    A reference shows the result, not how an agent gets there, and nothing has to fail as a whole.
     """
     checks = tuple(checks)
+    if agent == ORACLE:
+        return tuple(
+            replace(check, with_skill=False)
+            for check in checks
+            if all(inner.kind.of_files or not inner.kind.needs_agent for inner in walk([check]))
+        )
     if all(check.with_skill and check.kind.of_opening for check in walk(checks)):
         return checks  # then a plain completion chooses a skill
     return tuple(

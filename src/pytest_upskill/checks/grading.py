@@ -16,6 +16,7 @@ from ..trials.records import (
     unanswered_record,
     with_judge,
 )
+from ..trials.subject import ORACLE
 from ..trials.transcript import UNTOLD, Activity
 from ..trials.trial import Hidden, Rubric, Task, Trial
 from .check import (
@@ -30,7 +31,7 @@ from .check import (
 )
 from .command_check import commands_in
 from .final_workspace import Workspace
-from .judging import JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
+from .judging import JUDGE, JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
 
 _NO_CASE: Final = Case("", "")
@@ -42,11 +43,14 @@ def grade(
     rulings: Mapping[str, Result] | None = None,
     case: Case = _NO_CASE,
     workspace: Workspace | None = None,
+    *,
+    even_if_empty: bool = False,
 ) -> tuple[Grade, ...]:
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
     No check of an empty or refused answer passes, unless a refusal is what is asked for, or only
     whether the skill is opened. An agent's files are graded also if it says nothing at the end.
+    With ``even_if_empty`` nothing is taken for granted: only judges and Python are not asked.
     CheckError if a check breaks, or if all of them together take too long.
     """
     context = CheckContext(
@@ -56,10 +60,14 @@ def grade(
         why_not_gradable="" if case.asks_for_opening else _why_not_gradable(answer, checks),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
+    plain_context = replace(context, why_not_gradable="")
     graded, numbers = list[Grade](), list[int]()
     with time_budget():
         for check in checks:
-            results = list(check.results(context))
+            kinds = [inner.kind for inner in walk([check])]
+            skips_empty = any(kind is JUDGE or kind.calls_code for kind in kinds)
+            graded_as_is = context if skips_empty or not even_if_empty else plain_context
+            results = list(check.results(graded_as_is))
             numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
                 values = (check.name, passed is True, str(reason), check.weight, check.required)
@@ -150,7 +158,14 @@ def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) 
     try:
         workspace = _workspace(answer, item.trial.question.task, sandbox)
         checks = asked_checks(item.checks, item.trial.agent, has_skill=item.trial.has_skill)
-        grades = grade(checks, answer, ruled.by_text if ruled else {}, item.case, workspace)
+        grades = grade(
+            checks,
+            answer,
+            ruled.by_text if ruled else {},
+            item.case,
+            workspace,
+            even_if_empty=item.trial.agent == ORACLE,
+        )
     except CheckError as error:
         return errored_record(item.trial, str(error), answer)
     return graded_record(item.trial, answer, grades)

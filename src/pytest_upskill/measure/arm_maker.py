@@ -106,6 +106,7 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
     for case in cases:
         spaces |= {case.workspace} if case.workspace else set()
         answers |= set(_answers(case.expected))
+        answers |= set(case.reference.sources) if case.reference else set()
     named = {path for path, _ in skill.references} | {file.path for file in skill.unseen}
     return tuple(sorted({FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}))
 

@@ -22,12 +22,13 @@ from ..errors import InputError, Setting, SettingsError, Spell, Text, shown, spe
 from ..models import Model, ModelSpec
 from ..models.hosted import Hosted
 from ..models.model import Download, ModelName, NamedBy, Progress, price_of
+from ..models.no_model import NO_MODEL
 from ..models.prices import FREE, ON_A_PLAN, Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..options import FOREVER
 from ..settings import Settings
 from ..trials.answer_times import renewed
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, ORACLE, Subject
 from ..trials.trial import Trial
 from .estimate import StoredTrial, stored_trials
 
@@ -100,6 +101,10 @@ class Assembly:
         added = (self.add_named(name, settings, NamedBy(origin=origin)) for name in names)
         return {name: spec for specs in added for name, spec in specs.items()}
 
+    def add_oracle(self) -> Specs:
+        """What stands for the model of the oracle, which has none."""
+        return {ORACLE: self.specs.setdefault(ORACLE, ModelSpec(ORACLE, NO_MODEL, ""))}
+
     def use_logins(self, settings: Settings, subjects: Iterable[Subject]) -> Settings:
         """Have agents of vendors asked on their logins, if that is chosen.
 
@@ -161,7 +166,11 @@ class Assembly:
     def _judge(self, settings: Settings) -> Subject | None:
         """The judge, if it is an agent. Models at a base URL may have any name, like gemini/x."""
         judge = self.roster.subject_of(settings.judge or "")
-        return judge if judge.agent != CHAT and not settings.base_url else None
+        if judge.agent == CHAT or settings.base_url:
+            return None
+        if judge.agent == ORACLE:
+            raise SettingsError("judge", "the oracle asks no model, so it can't judge")
+        return judge
 
     def _judge_spec(self, judge: Subject, settings: Settings) -> ModelSpec:
         name = ModelName(judge.model, None, settings.models_folder, NamedBy("judge"))
@@ -228,6 +237,10 @@ class Assembly:
     ) -> dict[Subject, str]:
         """The pairs of agents and models that fit, with the ids of the models."""
         names = dict.fromkeys(map(self.roster.parse, agents))
+        if ORACLE in names:
+            problem = "it plays the references of cases, which shows nothing about a skill"
+            hint = "Use it with pytest: pytest --skill SKILL --skill-agent oracle."
+            raise SettingsError("agents", problem, hint, value=ORACLE)
         fit, unfit = self.roster.pairs(subjects_of(names, models).values(), self.specs)
         if unfit:
             labels = ", ".join(subject.label for subject in unfit)

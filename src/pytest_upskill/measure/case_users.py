@@ -12,7 +12,7 @@ from ..errors import InputError, Setting, Text, shown
 from ..models.model import NamedBy
 from ..settings import Settings
 from ..skills.case import Case
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, ORACLE, Subject
 from .assembly import Assembly
 
 CaseOfFile = tuple[Path, Case]
@@ -31,11 +31,11 @@ def cases_with_user(
 
 
 def _agents(case: Case, subjects: Mapping[Subject, str]) -> list[str]:
-    """The agents that a case is for; a plain completion is not asked."""
+    """The agents that a case is for, and that may ask something."""
     return [
         subject.agent
         for subject, model_id in subjects.items()
-        if subject.agent != CHAT
+        if subject.agent not in (CHAT, ORACLE)
         and not case.skip
         and case.is_for(subject.label, subject.model, model_id)
     ]

@@ -35,7 +35,7 @@ from ..skills.suites.triggers import PREFIX
 from ..stats import EVIDENT_RUNS, CasePasses, worsened
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import agents_in
-from ..trials.subject import SkillOnSubject, Subject
+from ..trials.subject import ORACLE, SkillOnSubject, Subject
 from .items import is_skipped
 from .ledger import Ledger
 from .paths import SkillSource
@@ -63,7 +63,8 @@ class _Group:
 
 
 def _groups(ledger: Ledger) -> list[_Group]:
-    groups = grouped(ledger.planned, lambda test: test.pair)
+    planned = (test for test in ledger.planned if test.agent != ORACLE)
+    groups = grouped(planned, lambda test: test.pair)
     folders = {pair: tests[0].folder for pair, tests in groups.items()}
     dropped: dict[SkillOnSubject, list[str]] = {}
     for result in judged(ledger.unmatched, ledger.planned):

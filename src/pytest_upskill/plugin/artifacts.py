@@ -22,6 +22,7 @@ from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
+from ..results.oracle_results import without_oracle
 from ..results.run import RunResults
 from ..settings import Settings
 from ..skills.suites.triggers import trigger_files
@@ -95,6 +96,7 @@ def keep_in_history(
     settings: Settings, results: RunResults, root: Path
 ) -> tuple[Path | None, list[str]]:
     """Keep the run in the history: its file, or the error if that fails."""
+    results = without_oracle(results)
     if not settings.history or settings.aa or not history.worth_keeping(results):
         return None, []
     folder = settings.runs_folder or history.default_folder(root)
@@ -110,7 +112,8 @@ def run_before(
 ) -> tuple[Earlier | None, list[str]]:
     """The run of the history that a page compares this one with; the error if it is damaged."""
     compares = settings.html_file and settings.history and not settings.aa
-    if not compares or results.selected_to_fail:
+    results = without_oracle(results)
+    if not compares or results.selected_to_fail or not results.records:
         return None, []
     entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
     if entry is None:

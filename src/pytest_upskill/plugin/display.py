@@ -18,7 +18,7 @@ from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
-from ..trials.subject import CHAT, takes_plugins
+from ..trials.subject import CHAT, ORACLE, takes_plugins
 from .paths import Selected, SkillSource, command_for_cases, unread_names
 
 _KEY: Final = "upskill_screen"
@@ -103,7 +103,11 @@ def header_lines(
     """The skills and models of the run, and the skills that it can't test."""
     lines = []
     if selected.sources:
-        lines.append(f"upskill: {_skills(selected, verbose)} on {_models(specs, settings)}")
+        skills = _skills(selected, verbose)
+        asked = f"{skills} on {_models(specs, settings)}"
+        if set(specs) == {ORACLE}:
+            asked = f"references of {skills}: the oracle asks no model"
+        lines.append(f"upskill: {asked}")
         tested = {spec.model_id for spec in specs.values()}
         for name, spec in judges.items():
             note = " (also under test: it may favor its own answers)"
@@ -133,6 +137,8 @@ def batch_lines(models: Assembly, settings: Settings) -> list[str]:
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
     """Who carries out the cases, and where."""
     place = f", sandbox: {sandbox}" if sandbox else ""
+    if agents == [ORACLE]:
+        return [f"upskill: references are carried out{place}"] if place else []
     versions = roster.versions
     named = [harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents]
     lines = [f"upskill: carried out by {', '.join(named)}{place}"]

@@ -39,7 +39,7 @@ from ..trials.records import (
     graded_record,
     unanswered_record,
 )
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, ORACLE, Subject
 from ..trials.transcript import Activity, Transcript
 from ..trials.trial import Prompt, Question, Trial, question_of, trials_of
 from .display import screen_of
@@ -281,7 +281,10 @@ class MarkedTests:
         if "ask" in metafunc.fixturenames and _path_in(metafunc.definition):
             self._skill_of(metafunc.definition)  # raises an error of collection
             metafunc.fixturenames.append(_MODEL)
-            metafunc.parametrize(_MODEL, list(self._run.subjects.usual), ids=str)
+            subjects = self._run.subjects
+            agents = ((label, subjects.by_label[label].agent) for label in subjects.usual)
+            labels = [label for label, agent in agents if agent != ORACLE]
+            metafunc.parametrize(_MODEL, labels, ids=str)
 
     def pytest_itemcollected(self, item: pytest.Item) -> None:
         spec = getattr(item, "callspec", None)

@@ -16,7 +16,7 @@ from ..results.summary import alike, summarize
 from ..settings import Settings
 from ..stats import look, look_plan, rest_after, steps
 from ..trials.plan import Group, PlannedCase
-from ..trials.subject import SkillOnSubject
+from ..trials.subject import ORACLE, SkillOnSubject
 from .items import CaseItem, records_of_items
 from .planning import plan_of
 
@@ -49,7 +49,7 @@ class Groups:
 
     def runs_of(self, test: PlannedCase) -> int:
         """How many of ``--skill-runs 3..12`` a case gets."""
-        if not self._looks or not test.in_lift:
+        if not self._looks or not test.in_lift or test.agent == ORACLE:
             return self._most
         if test.pair not in self._runs:
             self._decide(self._tests if self._together else [test.group])
@@ -59,7 +59,9 @@ class Groups:
         groups = [
             self._rounds(group)
             for group in groups_of_cases
-            if self._items_of(group) and not group.of_triggers
+            if self._items_of(group)
+            and not group.of_triggers
+            and group.pair.subject.agent != ORACLE
         ]
         while runs := {key: most for group in groups for key, most in next(group, {}).items()}:
             items = [self._items[nodeid] for nodeid in runs]
@@ -71,7 +73,9 @@ class Groups:
         score, rest_look = items[0].parent.info.score, rest_after(self._looks)
         tests = self._tests[group]
         models = sum(
-            other.pair.skill == pair.skill for other in self._tests if not other.of_triggers
+            other.pair.skill == pair.skill
+            for other in self._tests
+            if not other.of_triggers and other.pair.subject.agent != ORACLE
         )
         rested, most = set[str](), dict[str, int]()
         for runs in steps(self._looks):

@@ -19,13 +19,14 @@ from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import TerminalLook
 from ..results.accepted import case_digest, case_result, planned_case
+from ..results.oracle_results import oracle_faults
 from ..results.regressions import Standing, fell, standing_of
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import RECORDS_PROPERTY, Record, dump_records
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Trial
 from .display import screen_of
 from .next_command import rerun_of
@@ -206,9 +207,10 @@ class CaseItem(ItemOfFile):
         )
         for mark in ("skill", *(["trigger"] if case.is_trigger else []), *case.tags):
             item.add_marker(mark)
-        if case.skip:
-            item.add_marker(pytest.mark.skip(reason=_reason(case.skip)))
-        if case.xfail:
+        is_oracle = item._planned.agent == ORACLE
+        if reason := case.skip or (is_oracle and parent.not_played.get(case.id)):
+            item.add_marker(pytest.mark.skip(reason=_reason(reason)))
+        if case.xfail and not is_oracle:  # which no model has to solve
             item.add_marker(pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer))
         return item
 
@@ -220,6 +222,7 @@ class CaseItem(ItemOfFile):
     def planned(self) -> PlannedCase:
         """With its present marks and node id, which xdist's loadgroup changes."""
         compared = not is_expected_to_fail(self) and not self.parent.run.settings.aa
+        compared = compared and self._planned.agent != ORACLE
         if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
             self._planned = replace(self._planned, compared=compared, nodeid=self.nodeid)
         return self._planned
@@ -243,8 +246,12 @@ class CaseItem(ItemOfFile):
             raise NotAnswered("\n".join([text, *commands]), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail unless enough runs with the skill passed."""
+        """Fail unless enough runs with the skill passed; the oracle, if the case is not sound."""
         self._attach_records()
+        if self._planned.agent == ORACLE:
+            if oracle_faults(self._records):
+                raise WrongAnswer(without_keys(self._failure_text(None)), pytrace=False)
+            return
         planned, run = self.planned, self.parent.run
         result = case_result(self._records, planned.digest)
         assert result, "setup reports missing answers"
@@ -280,7 +287,8 @@ class CaseItem(ItemOfFile):
     @property
     def lacks_judge(self) -> bool:
         """Only with --collect-only: in a run, such a case is broken."""
-        return bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+        lacks = bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+        return lacks and self._planned.agent != ORACLE  # which skips it
 
     @property
     def lacks_agent(self) -> bool:
@@ -290,7 +298,7 @@ class CaseItem(ItemOfFile):
     @property
     def lacks_user(self) -> bool:
         """The same for a user with facts that no model plays."""
-        user = self.case.user if self._planned.agent != CHAT else None
+        user = self.case.user if self._planned.agent not in (CHAT, ORACLE) else None
         return bool(user and user.facts) and not self.parent.run.settings.model_of_users
 
 

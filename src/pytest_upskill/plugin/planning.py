@@ -16,7 +16,7 @@ from ..results.summary import repeat_words
 from ..settings import Settings
 from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, PlannedCase, SkillInfo
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Trial
 from .display import fitted_lines
 from .functions import asker_of
@@ -299,6 +299,7 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
         "skill_user_model in the ini file": sum(case.lacks_user for case in cases),
     }
     return [
+        *_skipped_by_oracle(cases),
         *(
             f"upskill: {number:,} of these tests would need {option}"
             for option, number in needed.items()
@@ -310,6 +311,19 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
             for file in files
             if file.for_agents
         ),
+    ]
+
+
+def _skipped_by_oracle(items: Iterable[CaseItem]) -> list[str]:
+    """How many cases the oracle skips, by the reason."""
+    reasons = Counter(
+        reason
+        for item in items
+        if item.planned.agent == ORACLE and (reason := item.parent.not_played.get(item.case.id))
+    )
+    return [
+        f"upskill: {counted(number, 'case')} skipped by the oracle: {reason}"
+        for reason, number in reasons.items()
     ]
 
 
@@ -360,14 +374,15 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     judge = f", and {judged:,} by the judge" if judged else ""
     most = counted(len(trials) + judged, "call")
     tasks = [trial.question.task for trial in trials if trial.question.task]
+    is_oracle = tests[0].agent == ORACLE
     if by:
-        turns = max(task.max_turns for task in tasks)
-        by += _on_login(trials)
-        most = f"{counted(len(trials), 'trial')} {by}, each of up to {counted(turns, 'turn')}"
+        turns = counted(max(task.max_turns for task in tasks), "turn")
+        each = "which asks no model" if is_oracle else f"each of up to {turns}"
+        most = f"{counted(len(trials), 'trial')} {by}{_on_login(trials)}, {each}"
         judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
         users = sum(task.user.most for task in tasks if task.user and task.user.model)
         judge += f", and up to {counted(users, 'call')} by the user" if users else ""
-    return f"up to {most}: {' × '.join(sizes)}{judge}"
+    return f"{'' if is_oracle else 'up to '}{most}: {' × '.join(sizes)}{judge}"
 
 
 def _on_login(trials: Iterable[Trial]) -> str:

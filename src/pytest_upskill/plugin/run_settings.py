@@ -13,6 +13,7 @@ import pytest
 from ..errors import InputError, Setting, SettingsError, SkillError
 from ..settings import Gates, Settings, settings_of
 from ..skills.upskill_config import read_config
+from ..trials.subject import ORACLE
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_code import SkillCode, skills_by_name
 
@@ -29,18 +30,24 @@ def read_settings(config: pytest.Config) -> Settings:
                 "skill_paths", error.problem, error.hint, value=error.where
             ) from None
     settings = settings_of(values)
+    if settings.aa and ORACLE in settings.agents:
+        raise _contradiction("aa", "agents", ORACLE)
     if settings.aa:
-        settings = settings_of(values | dict.fromkeys(_not_with_aa(config)))
+        unset = _unset_by(config, "aa", "baseline")
+        settings = settings_of(values | dict.fromkeys(unset))
+    if set(settings.agents) == {ORACLE}:
+        unset = _unset_by(config, "agents", value=ORACLE)
+        settings = settings_of(values | dict.fromkeys(unset))
     _require_sense(settings)
     return settings
 
 
-def _not_with_aa(config: pytest.Config) -> Iterator[str]:
+def _unset_by(config: pytest.Config, chosen: str, *others: str, value: str = "") -> Iterator[str]:
     """Settings about other arms and about what must hold; in the ini file they are for others."""
     gates = (gate.name for gate in fields(Gates))
-    for setting in ("baseline", "against", "accept", "accept_lower", *gates):
+    for setting in (*others, "against", "accept", "accept_lower", *gates):
         if cli_value(config, setting) is not None:
-            raise _contradiction(setting, "aa")
+            raise _contradiction(setting, chosen, value)
         yield setting
 
 
@@ -99,8 +106,8 @@ def _require_noise(number: int) -> None:
         raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
 
 
-def _contradiction(setting: str, against: str) -> SettingsError:
-    problem = ("can't be combined with ", Setting(against))
+def _contradiction(setting: str, against: str, value: str = "") -> SettingsError:
+    problem = ("can't be combined with ", Setting(against), f" {value}".rstrip())
     return SettingsError(setting, problem, "Drop one of them.")
 
 

@@ -18,9 +18,9 @@ from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.bundle import load_entry, skill_files_in
-from ..skills.case import SandboxNeeds
+from ..skills.case import NO_NEEDS, SandboxNeeds
 from ..skills.mcp_mocks import McpMocks
-from ..trials.subject import CHAT, Subject
+from ..trials.subject import CHAT, ORACLE, Subject
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
@@ -56,13 +56,16 @@ class RunSubjects:
         usual = subjects_of(agents, models)
         named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
         by_label = {**usual, **{subject.label: subject for subject in named}}
-        if selected.labels:
-            names = tuple(dict.fromkeys(subject.model for subject in by_label.values()))
-            file = settings.models_file if models else None
+        asking = [subject for subject in by_label.values() if subject.agent != ORACLE]
+        if selected.labels or not asking:
+            names = tuple(dict.fromkeys(subject.model for subject in asking))
+            file = settings.models_file if models and asking else None
             settings = replace(settings, models=names, models_file=file)
         providers = {**PROVIDERS, **registered_providers(config)}
         self.models = Assembly(parse_prices(settings.prices), providers, roster)
-        self.specs = self.models.add_models(settings)
+        self.specs = self.models.add_models(settings) if asking else {}
+        if len(asking) < len(by_label):
+            self.specs = {**self.specs, **self.models.add_oracle()}
         fit, self.unfit = roster.pairs(by_label.values(), self.specs, named, providers)
         settings = self.models.use_logins(settings, fit)
         self.settings = self.models.with_limits(settings)
@@ -133,9 +136,20 @@ class RunSubjects:
             models.roster.look_up_versions(dict.fromkeys([*self.agents, *judge]))
             if self.agents:
                 self._require_mcp(sources, tell)
-            if self.has_agents:
+            if self._needs_sandbox(sources):
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
+
+    def _needs_sandbox(self, sources: Iterable[SkillSource]) -> bool:
+        """Not if the oracle just writes the files of references, and no agent is beside it."""
+        if self.agents != [ORACLE] or self.settings.judge_agent:
+            return self.has_agents
+        cases = (case for source in sources for _, case in _asked_cases(source))
+        return any(
+            case.sandbox != NO_NEEDS or case.setup or case.reference.run
+            for case in cases
+            if case.reference
+        )
 
     def _require_mcp(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
         """SettingsError if an agent can't have the MCP servers of cases; tell what they lack."""
@@ -165,6 +179,8 @@ class RunSubjects:
         """For a test in Python that names its agent; InputError if that can't ask the model."""
         roster = self.models.roster
         subject = Subject(roster.parse(agent), model)
+        if subject.agent == ORACLE:
+            raise InputError(f'ask(agent="{agent}")', "a test in Python has no reference to play")
         roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
         return subject
 
@@ -278,11 +294,8 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
-    """What the cases of a skill need that may run.
-
-    Who names tasks wants their wheels; and one that lacks some is no reason to run no other.
-    """
-    return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
+    """What the cases of a skill need that may run."""
+    return [case.sandbox for _, case in _asked_cases(source)]
 
 
 def _asked_cases(source: SkillSource) -> list[CaseOfFile]:

@@ -23,7 +23,7 @@ from ..skills.folder import skill_file
 from ..skills.search import labels_of
 from ..trials.answer import Reply
 from ..trials.plan import Plan, Unmatched
-from ..trials.subject import CHAT
+from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Question
 from .accepting import fail_late, unmatched_of
 from .artifacts import (
@@ -125,7 +125,7 @@ class SkillSession:
                 for source in self._selected.sources:
                     require_ref(ref, source.folder.resolve())
             require_own_paths(self.settings, self._selected.all, self._config)
-            if self.asks and not self.settings.judge:
+            if self.asks and not self.settings.judge and set(self.settings.agents) != {ORACLE}:
                 require_judge(self._selected.sources)
             self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
             self.settings = self.subjects.settings
@@ -201,6 +201,8 @@ class SkillSession:
         unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.has_agents and unused and sources:
             lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
+        if set(subjects.specs) == {ORACLE} and cli_value(self._config, "models"):
+            lines.append(f"upskill: {FLAGS['models']} has no effect: the oracle asks no model")
         if self._config.getoption("numprocesses", None) and sources and not subjects.agents:
             lines.append(
                 "upskill: calls are concurrent already: -n only spreads the work of checks"

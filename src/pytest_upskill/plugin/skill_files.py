@@ -2,9 +2,10 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final
 
 import pytest
@@ -20,6 +21,7 @@ from ..checks import (
     rubric_of,
     why_agent,
 )
+from ..checks.check import asked_checks
 from ..checks.grading import rubric_for
 from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, printable, shown
@@ -32,7 +34,7 @@ from ..skills.skill import Skill
 from ..skills.suites.suite import Suite
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT, Subject, takes_plugins
+from ..trials.subject import CHAT, ORACLE, Subject, takes_plugins
 from ..trials.trial import Trial, judge_task, start_files, trials_of
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
@@ -45,6 +47,8 @@ if TYPE_CHECKING:
 
 _MOST_CASES: Final = 10  # in a message
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
+_NO_REFERENCE: Final = "it has no reference"
+_ONLY_OF_AGENTS: Final = "its checks ask how an agent works, which no reference shows"
 _NO_AGENT: Final = "add --skill-agent loop"
 _NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
 _NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
@@ -84,6 +88,7 @@ class SkillFile(pytest.File):
     collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
+    not_played: Mapping[str, str] = MappingProxyType({})  # cases that the oracle skips, and why
 
     @classmethod
     def make(cls, session: pytest.Session, source: SkillSource, run: "SkillSession") -> "SkillFile":
@@ -137,7 +142,7 @@ class SkillFile(pytest.File):
         """InputError if a plugin has only what some agents of the run don't know."""
         agents = [subject.agent for subject in self.run.subjects.by_label.values()]
         without = [agent for agent in dict.fromkeys(agents) if not takes_plugins(agent)]
-        if not skill.members and without:
+        if not skill.members and without and without != [ORACLE]:
             problem = f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
             raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
 
@@ -146,13 +151,20 @@ class SkillFile(pytest.File):
     ) -> None:
         """Set what tests need to know of all cases; not ``all_known`` if some can't be read."""
         broken = [case for of_file in loaded for case in of_file.broken]
-        self.cases = tuple(case for of_file in loaded for case, _ in of_file.cases)
+        checked = [case for of_file in loaded for case in of_file.cases]
+        self.cases = tuple(case for case, _ in checked)
+        if ORACLE in self.run.subjects.agents:
+            reasons = {
+                case.id: _why_not_played(case, checks, self.run.settings)
+                for case, checks in checked
+            }
+            self.not_played = {name: reason for name, reason in reasons.items() if reason}
         names = (*(case.id for case in self.cases), *(case.name for case in broken))
         self.siblings = names if self.source.has_own_cases and all_known else ()
         # A broken case counts, so that the run is known to lack it.
         self.runnable = {
             label: Counter(case.is_trigger for case in broken)
-            + Counter(c.is_trigger for c in self.cases if not c.skip and self.fits(c, label))
+            + Counter(c.is_trigger for c in self.cases if self._is_asked(c, label))
             for label in self.run.subjects.by_label
         }
         for tag in sorted({tag for case in self.cases for tag in case.tags}):
@@ -196,9 +208,17 @@ class SkillFile(pytest.File):
         picked = [case for case in broken if not picks or case.name in picks]
         return [BrokenCaseItem.make(self, case) for case in picked]
 
+    def _is_asked(self, case: Case, label: str) -> bool:
+        """Whether a case is for an agent on a model, which does not skip it."""
+        is_oracle = self.run.subjects.by_label[label].agent == ORACLE
+        skipped = case.skip or (is_oracle and case.id in self.not_played)
+        return not skipped and self.fits(case, label)
+
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
         agent, model = self.run.subjects.by_label[label]
+        if agent == ORACLE:
+            return not case.is_trigger
         if agent == CHAT and case.id in self.for_agents:
             return False
         return case.is_for(label, model, self.run.subjects.model_ids[label])
@@ -304,7 +324,8 @@ def _why_not(
     asks: bool,
 ) -> tuple[Location, str] | None:
     """Why a case can't run with these settings and agents, and where that is written."""
-    if asks and rubric_of(checks).texts and not settings.judge:
+    judged = rubric_of(checks).texts and agents != {ORACLE}  # which skips it
+    if asks and judged and not settings.judge:
         return case.place, _NO_JUDGE
     if agents == {CHAT}:
         reason = why_agent(case, checks) if asks else ""
@@ -316,6 +337,16 @@ def _why_not(
     except ValueError as error:
         return case.place_of("context", "files"), str(error)
     return None
+
+
+def _why_not_played(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:
+    """Why the oracle skips a case; empty if it does not."""
+    if case.reference is None:
+        return _NO_REFERENCE
+    checks = asked_checks(checks, ORACLE)
+    if not any(check.required for check in checks):
+        return _ONLY_OF_AGENTS
+    return _NO_JUDGE if rubric_of(checks).texts and not settings.judge else ""
 
 
 def _only_runnable(

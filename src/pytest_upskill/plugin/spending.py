@@ -15,6 +15,7 @@ from ..reports.terminal.closing_lines import Spent
 from ..reports.terminal.live import Progress
 from ..settings import Settings
 from ..trials.answer import Answer, Usage
+from ..trials.subject import ORACLE
 from .pytest_options import FLAGS
 
 _ENOUGH_TO_GUESS: Final = 3
@@ -51,6 +52,8 @@ class Spending:
                 self._spent = replace(self._spent, stored=self._spent.stored + 1)
             elif isinstance(reply, Answer):
                 paid = self._with(self._spent, model, reply.usage)
+                if model == ORACLE:
+                    paid = replace(paid, without_model=paid.without_model + 1)
                 if reply.user:
                     paid = self._with(paid, reply.user.model, reply.user.usage)
                 saved = saved_by_cache(self._price_of(model), reply.usage)

@@ -6,6 +6,7 @@ from typing import Final, NamedTuple
 
 from .._util import grouped
 from .._util.texts import counted, first_few, one_line
+from ..results.oracle_results import oracle_counts
 from ..results.outcomes import BAD, count_outcomes, count_words
 from ..results.run import RunResults
 from ..results.summary_row import row_of
@@ -44,6 +45,9 @@ def headline(results: RunResults, reasons: Sequence[str]) -> str:
     if len(results.verdicts) == 1 and words:
         row = row_of(results.verdicts[0])
         return f"{_name(row.skill)} on {_name(row.label)}: {row.verdict}, {LIFT.full_text(row)}"
+    if len(results.verdicts) == 1 and results.verdicts[0].is_of_oracle:
+        oracle = results.verdicts[0].summary
+        return f"{_name(oracle.skill)}: {oracle_counts(oracle)}"
     verdicts = ", ".join(f"{word} {number}" for word, number in words.most_common())
     return f"{counts}; {verdicts}" if verdicts else counts
 

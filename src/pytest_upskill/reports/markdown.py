@@ -12,6 +12,7 @@ from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
 from ..results.contrasts import Study
+from ..results.oracle_results import oracle_faults
 from ..results.outcomes import BAD as FAILURES
 from ..results.outcomes import count_words, failure_words
 from ..results.routing import Routing
@@ -24,6 +25,7 @@ from ..results.verdict import Verdict, signal_lines, sweet_spot
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
+from ..trials.subject import ORACLE
 from .headline import headline
 from .numbers import checks_words, growth_words, shown_numbers
 from .routing_tables import LEGEND, skill_table
@@ -129,7 +131,8 @@ def _bullet(text: str) -> str:
 
 
 def _add_table(page: _Page, results: RunResults) -> None:
-    rows = sorted(results.summary, key=_badness)
+    # The oracle has no lift; its sentences say what it found.
+    rows = sorted((row for row in results.summary if row.agent != ORACLE), key=_badness)
     shown_rows = page.add_most(len(rows), partial(_numbers, results, rows), _ROOM_FOR_TABLES)
     if left_out := len(rows) - shown_rows:
         page.add(f"No room for {counted(left_out, 'more row')}, each a skill on a model.")
@@ -322,6 +325,9 @@ def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
             result = case_result(results.records_of(test), test.digest)
             if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
                 continue  # the shared cause is listed above
+            if result and test.agent == ORACLE:
+                yield _FoldedCase(test, "; ".join(oracle_faults(results.records_of(test))))
+                continue
             yield _FoldedCase(
                 test, f"passed {result.count}" if result else "not answered, or not graded"
             )
@@ -333,14 +339,23 @@ def _folded(results: RunResults, case: _FoldedCase) -> str:
     records = results.records_of(test)
     skill = f"{test.skill}: " if len(results.skills) > 1 else ""
     title = f"{skill}{test.case} on {test.label}"
-    result = case.result + checks_words(records, "skill")
+    is_oracle = test.agent == ORACLE
+    result = case.result + ("" if is_oracle else checks_words(records, "skill"))
     return _details(
         f"{in_html(title, 200)}: {in_html(result, 200)}",
-        *_without(records),
+        *(() if is_oracle else _without(records)),
         "Question:",
         fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
-        *_answer(records),
+        *(_reference(records) if is_oracle else _answer(records)),
     )
+
+
+def _reference(records: list[Record]) -> Iterator[str]:
+    for record in records:
+        if record.arm == SKILL and record.output:
+            yield "Reference:"
+            yield fenced(shortened(record.output, _ANSWER_LIMIT))
+            return
 
 
 def _without(records: list[Record]) -> Iterator[str]:

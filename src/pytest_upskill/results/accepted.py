@@ -20,6 +20,7 @@ from ..skills.folder import read_skill_file
 from ..trials.arm import SKILL
 from ..trials.plan import Count, Expectation, PlannedCase, Runs
 from ..trials.records import Record
+from ..trials.subject import ORACLE
 from ..trials.trial import Trial, of_workspace, sample_of, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
@@ -266,7 +267,9 @@ def planned_case(
     if case.is_trigger:  # at least half of the runs must open it; or less than half may
         threshold = 0.5 if case.should_open else None
     # A run that accepts its results is not compared with older ones, nor is a skill with itself.
-    of_model = None if settings.accept or settings.aa else accepted.models.get(first.label)
+    # The oracle is no model: its results are never accepted.
+    alone = settings.accept or settings.aa or first.agent == ORACLE
+    of_model = None if alone else accepted.models.get(first.label)
     expected = of_model.expectation(case.id, digest, settings.drift) if of_model else None
     return PlannedCase(
         nodeid,
@@ -283,7 +286,7 @@ def planned_case(
         line=case.line,
         tags=case.tags,
         threshold=threshold,
-        compared=compared and not settings.aa,
+        compared=compared and not settings.aa and first.agent != ORACLE,
         expected=expected,
         new=of_model is not None and expected is None,
         siblings=siblings,
@@ -291,7 +294,7 @@ def planned_case(
         agent=first.agent,
         own_runs=case.runs is not None,
         is_trigger=case.is_trigger,
-        skill_only=case.skill_only,
+        skill_only=case.skill_only and first.agent != ORACLE,
     )
 
 

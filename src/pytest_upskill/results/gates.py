@@ -16,7 +16,8 @@ def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
     return [
         f"{verdict.summary.pair}: {reason}"
         for verdict in verdicts
-        for reason in (_of_cases(verdict, gates) if gates.of_cases else ())
+        if gates.of_cases and not verdict.is_of_oracle
+        for reason in _of_cases(verdict, gates)
     ]
 
 

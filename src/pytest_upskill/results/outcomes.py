@@ -20,7 +20,9 @@ from typing import Final, Literal, get_args
 from .._util.texts import counted, one_line
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
+from ..trials.subject import ORACLE
 from .accepted import case_result
+from .oracle_results import oracle_faults
 from .regressions import Standing, reaches
 
 Reported = Literal["passed", "failed", "xfailed", "error", "skipped"]  # by pytest
@@ -63,7 +65,7 @@ def outcome_of(
         word = _by_records(test, records, standing, broken)
     if word in ("passed", "not run"):
         return CaseOutcome(test.nodeid, word)
-    told = broken or _told(test, standing)
+    told = broken or ("" if test.agent == ORACLE else _told(test, standing))
     reasons = filter(None, [told, "" if broken else "; ".join(missed(records))])
     return CaseOutcome(test.nodeid, word, one_line(": ".join(reasons), _LONGEST), regressed)
 
@@ -75,6 +77,8 @@ def _by_records(
         return "error" if broken else "not run"
     if not (result := case_result(records, test.digest)):
         return "error"
+    if test.agent == ORACLE:
+        return "failed" if oracle_faults(records) else "passed"
     if standing is None:
         return "passed" if reaches(result.count, test.threshold) else "accepted"
     if standing.kind in ("passed", "better"):
@@ -92,6 +96,8 @@ def missed(records: Iterable[Record]) -> list[str]:
     """Why answers with the skill failed, each reason once; or why answers are missing."""
     records = list(records)
     errors = [record.error or "" for record in records if record.outcome == "errored"]
+    if records and records[0].agent == ORACLE:
+        return list(dict.fromkeys(errors or oracle_faults(records)))
     grades = [grade for record in records if record.arm == "skill" for grade in record.checks]
     wrong = [grade.reason for grade in grades if grade.required and not grade.passed]
     return list(dict.fromkeys(errors or wrong))

@@ -34,7 +34,7 @@ from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
 from ..trials.answer import AnswerFile
 from ..trials.plan import Group, PlannedCase, Runs, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
-from ..trials.subject import SkillOnSubject
+from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
 from .gates import gate_reasons, routing_reasons, trigger_reasons
@@ -466,7 +466,8 @@ class RunResults:
                 tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
                 started=self.started,
-                by_outcome=Group(pair, False) in self.selected_to_fail,
+                by_outcome=Group(pair, False) in self.selected_to_fail
+                and pair.subject.agent != ORACLE,
                 members=skill.members,
             )
             for skill in self.skills

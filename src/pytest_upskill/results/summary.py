@@ -18,7 +18,7 @@ from ..trials.answer_times import outdated
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Outcome, Record, agents_in, asked_apart
-from ..trials.subject import CHAT, SkillOnSubject, WithPair
+from ..trials.subject import CHAT, ORACLE, SkillOnSubject, WithPair
 from .activation import Activation, activation_of
 
 _NO_RUNS: Final = Count(0, 0)
@@ -146,9 +146,14 @@ class Summary(WithPair):
 
     @property
     def lift(self) -> float | None:
-        """The score with the skill less that of the baseline, over complete runs."""
+        """The score with the skill less that of the baseline, over complete runs.
+
+        None of the oracle: its references say nothing about the skill.
+        """
         skill, baseline = self.scored("skill"), self.scored("baseline")
-        return None if self.why_withheld or skill is None or baseline is None else skill - baseline
+        if self.why_withheld or self.agent == ORACLE or skill is None or baseline is None:
+            return None
+        return skill - baseline
 
     @property
     def why_withheld(self) -> str:

@@ -22,9 +22,11 @@ from ..stats import (
     shared_level,
 )
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
+from ..trials.subject import ORACLE
 from .activation import activation_words
 from .arm_comparison import Comparison, compare_arms, compare_versions, token_words, unit_of
 from .contrasts import MARGIN, is_within, points_words, size_of
+from .oracle_results import oracle_sentence
 from .regressions import SinceAccepted
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
@@ -83,10 +85,15 @@ class Verdict:
         return self.accepted.words if self.accepted else ""
 
     @property
+    def is_of_oracle(self) -> bool:
+        """Whether it is about the references of cases, not about a skill."""
+        return self.summary.agent == ORACLE
+
+    @property
     def gain(self) -> float | None:
         """The lift as a share of what the baseline left to gain."""
         baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")
-        if baseline is None or skill is None or self.summary.incomplete:
+        if baseline is None or skill is None or self.summary.incomplete or self.is_of_oracle:
             return None
         return normalised_gain(baseline, skill)
 
@@ -108,12 +115,25 @@ class Verdict:
         return self._cases(lambda baseline, skill: baseline == skill == 0)
 
     def _cases(self, condition: Callable[[float, float], bool]) -> tuple[str, ...]:
-        scores = self.summary.case_scores(over="baseline")
+        scores = {} if self.is_of_oracle else self.summary.case_scores(over="baseline")
         return tuple(case for case, pair in scores.items() if condition(*pair))
 
 
 def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
     """One for each summary, in their order, adjusted for several models of a skill."""
+    models = [row for row in summaries if row.agent != ORACLE]
+    judged = iter(_verdicts_on(models, level))
+    return [_of_oracle(row) if row.agent == ORACLE else next(judged) for row in summaries]
+
+
+def _of_oracle(row: Summary) -> Verdict:
+    """What the references show about the cases; nothing about the skill."""
+    word: Word | None = "incomplete" if row.incomplete else None
+    parts = [missing_words(row)] if word else []
+    return Verdict(row, {}, word, "; ".join([*parts, oracle_sentence(row)]), None)
+
+
+def _verdicts_on(summaries: Sequence[Summary], level: float) -> list[Verdict]:
     verdicts: list[Verdict] = []
     versions = iter(compare_versions(summaries, PREVIOUS))
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
@@ -393,6 +413,8 @@ def _left_out(verdicts: Sequence[Verdict]) -> str:
 
 
 def _why_left_out(verdict: Verdict) -> str:
+    if verdict.is_of_oracle:
+        return "no model"
     if verdict.word == "incomplete":
         return "incomplete"
     if verdict.summary.budget_words:

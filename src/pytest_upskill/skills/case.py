@@ -126,6 +126,7 @@ class Reference:
     files: tuple[WorkspaceFile, ...] = ()  # of the workspace, or of the script's folder
     run: str = ""  # the path of the script in its folder
     env: tuple[tuple[str, str], ...] = ()  # of the script
+    sources: tuple[str, ...] = field(default=(), compare=False)  # paths in the skill's folder
 
     @cached_property
     def digest(self) -> str:

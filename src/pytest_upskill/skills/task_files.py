@@ -10,7 +10,7 @@ from typing import Final, TypeVar
 from .._util.json_forms import FormError, Problem
 from .._util.texts import digest
 from .case import BuildContext, Case, Reference, SandboxNeeds, WorkspaceFile
-from .case_files import MOST_BYTES, workspace_files
+from .case_files import MOST_BYTES, is_path, workspace_files
 from .case_forms import CaseForm
 from .dockerfile import copied_files, read_dockerfile
 from .folder import (
@@ -127,12 +127,17 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> Reference:
         path = _below_folder(form.run, "solution/")
         files = workspace_files(folder, path.parts[0])
         script = str(path.relative_to(path.parts[0]))
-        return Reference(files=files, run=script, env=tuple(form.env.items()))
+        env = tuple(form.env.items())
+        return Reference(files=files, run=script, env=env, sources=(path.parts[0],))
     texts = sorted((form.files or {}).items())
-    return Reference(form.text or "", tuple(_file(folder, path, text) for path, text in texts))
+    files = tuple(_file(folder, path, text) for path, text in texts)
+    sources = tuple(text.file for _, text in texts if isinstance(text, FileOfSkill))
+    return Reference(form.text or "", files, sources=sources)
 
 
 def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
+    if not is_path(path):
+        raise ValueError(f"{path!r} can't be a file in a workspace; use a relative path")
     if isinstance(content, str):
         return WorkspaceFile(path, content.encode("utf-8", "replace"))
     data = read_skill_bytes(folder, content.file, MOST_BYTES)

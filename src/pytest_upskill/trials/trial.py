@@ -13,9 +13,9 @@ from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import NO_NEEDS, Case, McpServer, Reference, Role, SandboxNeeds, WorkspaceFile
 from ..skills.case_files import is_path
 from ..skills.invocation import Invocation
-from .arm import AGAIN, SKILL, Arm, SkillCopy
+from .arm import AGAIN, BASELINE, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
-from .subject import CHAT, Subject, WithSubject, takes_plugins
+from .subject import CHAT, ORACLE, Subject, WithSubject, takes_plugins
 from .transcript import Step, Tool
 from .user import User
 
@@ -51,7 +51,7 @@ class Task:
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
-    reference: Reference | None = None  # what the oracle carries out
+    reference: Reference | None = None  # what the oracle carries out; no other agent has one
 
     @property
     def plugin(self) -> SkillCopy | None:
@@ -230,9 +230,13 @@ def trials_of(
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
     that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
     asked with the skill, and so is a case that has no checks of other answers. In the arm
-    ``again``, the same is asked in runs of other numbers.
+    ``again``, the same is asked in runs of other numbers. The oracle does nothing in the baseline.
     """
-    arms = [arm for arm in arms if arm.name == SKILL or not (case.is_trigger or case.skill_only)]
+    if subject.agent == ORACLE:
+        arms = [arm for arm in arms if arm.name in (BASELINE, SKILL)]
+    else:
+        alone = case.is_trigger or case.skill_only
+        arms = [arm for arm in arms if arm.name == SKILL or not alone]
     with_skill = {arm.name for arm in arms if arm.tested}
     questions = {
         arm.name: question_of(case, subject, arm, settings, prompt, version)
@@ -241,6 +245,8 @@ def trials_of(
         for arm in arms
     }
     all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
+    if subject.agent == ORACLE:  # more runs are for verdicts, which it gets none of
+        all_runs = case.runs or settings.first_runs or settings.runs
     not_frugal = case.is_trigger or case.skill_only or case.runs
     first = all_runs if not_frugal else settings.first_runs or all_runs
     if runs is None:
@@ -369,6 +375,7 @@ def of_workspace(case: Case) -> list[str]:
 def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
     """The task of an arm; ValueError if a file of the case can't be in a workspace."""
     skills = [skill for skill in arm.skills if takes_plugins(agent) or not skill.plugin]
+    is_oracle = agent == ORACLE
     return Task(
         agent,
         version,
@@ -384,9 +391,10 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
         until_opened=case.asks_for_opening,
-        mcp=case.mcp,
-        user=user_of(case, settings),
+        mcp=() if is_oracle else case.mcp,
+        user=None if is_oracle else user_of(case, settings),
         timeout=case.timeout,
+        reference=case.reference if is_oracle and arm.name == SKILL else None,
     )
 
 

@@ -19,13 +19,14 @@ PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUG
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
+SOLUTION: Final = "/solution"  # the script that solves a case, for the oracle alone
 # What no writable folder may hide, with all that is in it.
 _SYSTEM: Final = (
     *("/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix"),
     *("/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib", "/var/run"),
 )
 _NO_SYSTEM: Final = ("/dev/shm", "/usr/src")  # folders of these that have nothing of it
-_OWN: Final = (SKILLS, HOME, PROGRAMS, PACKAGES, MCP)
+_OWN: Final = (SKILLS, HOME, PROGRAMS, PACKAGES, MCP, SOLUTION)
 _PARTS: Final = {"/tmp": 4, HOME: 3, "/dev/shm": 1}  # of the disk
 _PARTS_OF_WORKDIR: Final = 8
 _PARTS_OF_PLACE: Final = 4
@@ -84,9 +85,6 @@ class SandboxSpec:
         for folder in (self.workdir, *self.places):
             if problem := why_not_writable(folder):
                 raise SandboxError(f"{folder} can't be a folder of a task: {problem}.")
-        for mount in self.mounts:
-            if hidden := next((own for own in self.disk if _is_in(own, {mount.inside})), ""):
-                raise SandboxError(f"{mount.inside} can't be mounted: it would hide {hidden}.")
 
     @property
     def kept(self) -> tuple[str, ...]:

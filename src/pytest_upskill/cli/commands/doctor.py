@@ -12,6 +12,7 @@ from typing import Any, Final
 from ..._util.texts import harmless, one_line
 from ...agents.agent import Agent
 from ...agents.command_agent import CommandAgent
+from ...agents.oracle import VERSION as ORACLE_VERSION
 from ...agents.probe import STEPS, Probe, is_installed, probes
 from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
@@ -20,7 +21,7 @@ from ...errors import SettingsError
 from ...models import local
 from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
-from ...trials.subject import CHAT
+from ...trials.subject import CHAT, ORACLE
 from ..first_model import logged_in
 from ..output import stdout_look
 from .models import providers_of
@@ -75,6 +76,8 @@ class _Findings:
             state = "Ready" if self.logins else "Ready but for a key"
             place = next(iter(self.limits))
             agents = f"{state}: {ready} in {place}." if ready else "No agent works."
+            if not self.tried and not self.missing:  # only the oracle is asked about
+                agents = f"Ready: {ORACLE} in {place}, which asks no model."
         broken = ", ".join(name for name, probe in self.tried.items() if not probe.works)
         broken = f" Not ready: {broken}." if broken and self.limits else ""
         keys = f"Keys: {', '.join(self.logins)}." if self.logins else _without_key()
@@ -111,6 +114,7 @@ class _Findings:
             }
             for name, probe in self.tried.items()
         }
+        agents[ORACLE] = {"installed": True, "version": ORACLE_VERSION}
         for name, command in self.missing.items():
             agents[name] = {"installed": False, "install": command}
         data = {
@@ -177,7 +181,7 @@ def _agents(names: list[str]) -> list[Agent]:
     chosen = dict.fromkeys(map(roster.parse, names)) or roster.names
     for name in (name for name in names if "@" in name):
         roster.version(roster.parse(name))  # SettingsError if it is another one
-    return [roster.agent(name) for name in chosen if name != CHAT]
+    return [roster.agent(name) for name in chosen if name not in (CHAT, ORACLE)]
 
 
 def _sandbox(name: str) -> SandboxKind | str:

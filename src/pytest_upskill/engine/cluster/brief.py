@@ -15,6 +15,7 @@ from ..._util.json_forms import Amount, Flag, Items, Whole, form_of, json_values
 from ..._util.keys import password_of
 from ...errors import Setting
 from ...models import ModelSpec
+from ...models.no_model import NO_MODEL
 from ...models.prices import Price
 from ...models.providers import PROVIDERS
 from ...models.scripted import ScriptedProvider, script_file
@@ -161,7 +162,7 @@ def brief_of(
     keys, places = dict[str, str](), dict[str, str]()
     scripts = dict[str, tuple[str, bytes]]()
     for name, spec in specs.items():
-        if spec.provider not in PROVIDERS.values():
+        if spec.provider not in (NO_MODEL, *PROVIDERS.values()):
             problem = "a model of a conftest.py is not known to the workers of a cluster"
             raise spec.error(problem, ("Drop ", Setting("cluster"), "."))
         places |= spec.provider.place_in(os.environ)

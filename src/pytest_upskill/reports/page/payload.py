@@ -19,6 +19,7 @@ from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...stats import ROUNDING
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
+from ...trials.subject import ORACLE
 from ..numbers import Number, cache_words, shown_numbers
 from .comparing import changes_values, routing_values, study_values, trigger_values
 
@@ -198,10 +199,16 @@ def _texts(number: Number, row: SummaryRow) -> list[str | None]:
 def _about(verdict: Verdict) -> dict[str, Any]:
     since = [verdict.since] if verdict.since else []
     return {
-        "word": verdict.word or ("A/A" if verdict.by_chance else "no baseline"),
+        "word": verdict.word or _without_word(verdict),
         "worse": verdict.worse_since,
         "lines": [*since, *signal_lines(verdict)],
     }
+
+
+def _without_word(verdict: Verdict) -> str:
+    if verdict.is_of_oracle:
+        return "references"
+    return "A/A" if verdict.by_chance else "no baseline"
 
 
 def _sweet_spots(results: RunResults) -> dict[str, str]:
@@ -237,6 +244,7 @@ def _test(
         "flaky": now is not None and could_flip(now, test.threshold),
         "no signal": without == with_skill and without in (0, 1),
     }
+    signals = {} if test.agent == ORACLE else signals
     return {
         "id": case_anchor(test.skill, test.case, test.label).removeprefix("case="),
         # Whole or not at all: half a command would run something else.

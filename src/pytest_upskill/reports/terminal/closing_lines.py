@@ -15,6 +15,7 @@ from ...models.prices import ON_A_PLAN
 from ...results.activation import sent_words
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
+from ...results.oracle_results import is_sound, oracle_counts
 from ...results.outcomes import count_outcomes, count_words
 from ...results.run import RunResults
 from ...results.self_comparison import rules_out_relevant
@@ -50,6 +51,7 @@ class Spent:
     most_tokens: int | None = None
     counts: str = "call"  # what ``calls`` counts: an agent makes many calls for an answer
     source: str = "cache"  # where the stored ones are from
+    without_model: int = 0  # of ``calls``: answers of the oracle
     logins: Sequence[str] = ()  # labels of agents that were asked on a login
 
 
@@ -196,7 +198,8 @@ class _SkillEnding:
         mark = look.paint(_mark(self.standing, look), **_STYLES[self.standing])
         words = (_joined if len(self.phrases) <= _MOST else _counts)(self.phrases)
         name = one_line(self.name, _LONGEST_NAME)
-        return _marked(mark, "; ".join(filter(None, [f"{name} {words}", self.tests])), look)
+        colon = "" if self.phrases[0].verb else ":"
+        return _marked(mark, "; ".join(filter(None, [f"{name}{colon} {words}", self.tests])), look)
 
 
 def _mark(standing: str, look: TerminalLook) -> str:
@@ -211,7 +214,7 @@ def _joined(phrases: Iterable[_Phrase]) -> str:
             " ".join(filter(None, [one_line(phrase.model, _LONGEST_NAME), *phrase[3:]]))
             for phrase in group
         ]
-        parts.append(f"{verb} {', '.join(models)}".rstrip())
+        parts.append(f"{verb} {', '.join(models)}".strip())
     return "; ".join(parts)
 
 
@@ -265,6 +268,7 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
     words = {verdict.word for verdict in verdicts}
     alone = [v for v in verdicts if v.word is None and not v.by_chance]
     passes = all(v.summary.scored("skill") == 1 for v in alone)
+    passes = passes and all(is_sound(v.summary) for v in verdicts if v.is_of_oracle)
     same = [over.lift for v in verdicts if v.by_chance and (over := v.over(AGAIN))]
     if not all(map(rules_out_relevant, same)):
         return False
@@ -275,6 +279,9 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
 def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     """``alone``: the skill has no other model."""
     row, lift, word = verdict.summary, verdict.lift, verdict.word
+    if verdict.is_of_oracle and word != "incomplete":
+        yield _Phrase(_PLAIN if is_sound(row) else _WORSE, "", oracle_counts(row))
+        return
     model, unit = row.label, unit_of(row.score)
     number, bounds = _lift(lift, unit) if lift else ("", "")
     if (accepted := verdict.accepted) and accepted.fall:
@@ -352,6 +359,8 @@ def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
+    if spent.without_model and spent.calls == spent.without_model and not spent.unanswered:
+        return "spent nothing: no model was asked"
     if not (spent.calls or spent.tokens):
         stored = f"{counted(spent.stored, 'answer')} from {source}"
         reasons = [*([stored] if spent.stored else []), *([failed] if spent.unanswered else [])]

@@ -10,10 +10,11 @@ from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, shortened,
 from ...checks.check import spans
 from ...checks.parse import RESERVED, WITH_SKILL
 from ...errors import without_commands
+from ...results.oracle_results import oracle_faults
 from ...results.summary import checks_of
 from ...trials.answer import AnswerFile
 from ...trials.records import Record, Span
-from ...trials.subject import CHAT
+from ...trials.subject import CHAT, ORACLE
 from ...trials.transcript import Transcript, Turn
 from ..numbers import checks_words, short
 from .layout import Marks, Paint, TerminalLook, side_by_side, wrapped
@@ -48,6 +49,8 @@ def failure_text(
         "again": "with the skill again",
         "baseline": "without it",
     }
+    if _is_oracle(records):
+        titles = {"skill": "with the reference", "baseline": "with an empty answer"}
     by_arm = {
         title: by_run
         for arm, title in titles.items()
@@ -82,6 +85,8 @@ def failure_text(
 
 def _headline(records: Sequence[Record], standing: str | None, look: TerminalLook) -> str:
     """One line for pytest's short summary."""
+    if _is_oracle(records):
+        return _one_line("; ".join(oracle_faults(records)), 500, look)
     with_skill = [record for record in records if record.arm == "skill"]
     grades = [grade for record in with_skill for grade in record.checks]
     reasons = [grade.reason for grade in grades if grade.required and not grade.passed]
@@ -91,6 +96,10 @@ def _headline(records: Sequence[Record], standing: str | None, look: TerminalLoo
         standing = f"{passed} of {len(with_skill)} runs passed"
     parts = [part for part in (standing, _both_arms(records)) if part]
     return f"{_one_line(', '.join(parts), None, look)}: {text}" if parts else text
+
+
+def _is_oracle(records: Sequence[Record]) -> bool:
+    return any(record.agent == ORACLE for record in records)
 
 
 def _brief(
@@ -107,7 +116,8 @@ def _brief(
         if record.run in by_run and not several
     ]
     aside = f" ({', '.join(outcomes)})" if outcomes else ""
-    title = f"Run {record.run}, with the skill" if several else f"With the skill{aside}"
+    first = next(iter(by_arm))
+    title = f"Run {record.run}, {first}" if several else f"{_capital(first)}{aside}"
     output = record.output or ""
     text = _marked(output, 0, len(output), spans(record.checks), look.marks)
     lines = [
@@ -325,7 +335,7 @@ _LINE_LIMITS: Final = {
 
 
 def activity_line(record: Record) -> Iterator[Line]:
-    if record.activity and record.agent != CHAT:
+    if record.activity and record.agent not in (CHAT, ORACLE):
         yield "  ", f"Agent: {record.activity.words}", "    "
 
 

@@ -8,6 +8,7 @@ from typing import Final
 from ..._util.texts import counted, first_few, harmless, one_line
 from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.contrasts import ContrastWord, Study
+from ...results.oracle_results import is_sound
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
 from ...results.summary_row import row_of, row_of_triggers
@@ -72,7 +73,9 @@ def summary_lines(
     notes: Sequence[str] = (),
     triggers: Sequence[TriggerSummary] = (),
 ) -> list[str]:
-    """Tables, notes, and verdicts."""
+    """Tables, notes, and verdicts; the oracle compares nothing, so it is in no table."""
+    by_oracle = [verdict for verdict in verdicts if verdict.is_of_oracle]
+    verdicts = [verdict for verdict in verdicts if not verdict.is_of_oracle]
     as_matrix = len(verdicts) > MOST_ROWS
     blocks = [_matrix_lines(verdicts, look)] if as_matrix else []
     if not as_matrix or look.verbosity > 0:
@@ -83,6 +86,7 @@ def summary_lines(
         blocks.append(_verdict_lines(verdicts, look))
     if as_matrix:
         blocks.append(_counts(verdicts, look))
+    blocks.append(_oracle_lines(by_oracle, look))
     blocks.append(_trigger_verdicts(triggers, look))
     # Names inside sentences are cut with a mark that the terminal may not have.
     return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
@@ -134,6 +138,21 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]
         if spot := sweet_spot(group_verdicts):
             of = f" of {one_line(skill, 60)}" if several else ""
             lines += wrapped(f"Sweet spot{of}: {harmless(spot)}", look.width, rest="  ")
+    return lines
+
+
+def _oracle_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
+    """What references show about the cases of each skill; of many skills, what is wrong."""
+    every = len(verdicts) <= MOST_ROWS or look.verbosity > 0
+    shown = [v for v in verdicts if every or v.word or not is_sound(v.summary)]
+    several = len(verdicts) > 1
+    lines = list[str]()
+    for verdict in shown:
+        name = _pair(verdict) if several else harmless(verdict.summary.label)
+        lines += _verdict(verdict, name, look)
+    if hidden := len(verdicts) - len(shown):
+        skills = counted(hidden, "more skill" if shown else "skill")
+        lines.append(f"{skills}: all references pass, and all empty answers fail.")
     return lines
 
 

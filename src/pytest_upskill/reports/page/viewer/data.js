@@ -43,7 +43,7 @@ async function unpacked(text) {
 const data = await unpacked(document.getElementById("data").textContent);
 const run = data.results ?? null; // null on the page of a trend
 
-const labelOf = (of) => (of.agent === "chat" ? of.model : `${of.agent}/${of.model}`);
+const labelOf = (of) => (["chat", "oracle"].includes(of.agent) ? of.model : `${of.agent}/${of.model}`);
 const keyOf = (of) => JSON.stringify([of.skill, of.agent, of.model, of.case]);
 
 function groupBy(items, key) {

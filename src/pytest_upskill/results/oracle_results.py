@@ -1,0 +1,92 @@
+"""What a run of the oracle shows: references that fail, and empty answers that pass."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Final
+
+from .._util.texts import first_few, one_line
+from ..trials.arm import BASELINE, SKILL
+from ..trials.records import Record
+from ..trials.subject import ORACLE
+
+if TYPE_CHECKING:
+    from .run import RunResults
+    from .summary import Summary
+
+_EMPTY_PASSES: Final = "an empty answer passes: its checks test nothing"
+_MOST_NAMES: Final = 5
+
+
+def oracle_faults(records: Iterable[Record]) -> list[str]:
+    """What is wrong with a case, by all records that the oracle has of it."""
+    records = list(records)
+    failed = [record for record in records if record.arm == SKILL and record.outcome == "failed"]
+    faults = list[str]()
+    if failed:
+        reasons = [
+            f"{grade.check}: {grade.reason}"
+            for record in failed
+            for grade in record.checks
+            if grade.required and not grade.passed
+        ]
+        notes = (note for record in failed if record.activity for note in record.activity.findings)
+        faults.append(f"the reference fails: {'; '.join(dict.fromkeys([*reasons, *notes]))}")
+    if any(record.arm == BASELINE and record.outcome == "passed" for record in records):
+        faults.append(_EMPTY_PASSES)
+    return faults
+
+
+def oracle_counts(row: "Summary") -> str:
+    """``references pass: 12 of 12; empty answers fail: 12 of 12``, counting cases."""
+    parts = [
+        f"references pass: {row.cases - len(_failing(row)) - _missing(row):,} of {row.cases:,}"
+    ]
+    if row.arm(BASELINE).asked:
+        failed = row.cases - len(_empty_passes(row)) - _missing(row)
+        parts.append(f"empty answers fail: {failed:,} of {row.cases:,}")
+    return "; ".join(parts)
+
+
+def is_sound(row: "Summary") -> bool:
+    """Whether all references pass, and all empty answers fail."""
+    return not (_failing(row) or _empty_passes(row) or _missing(row))
+
+
+def _failing(row: "Summary") -> list[str]:
+    return [case.case for case in row.by_case if case.arm(SKILL).rate != 1]
+
+
+def _empty_passes(row: "Summary") -> list[str]:
+    return [case.case for case in row.by_case if case.arm(BASELINE).rate]
+
+
+def _missing(row: "Summary") -> int:
+    """Cases without an answer in every arm."""
+    return row.cases - len(row.by_case)
+
+
+def oracle_sentence(row: "Summary") -> str:
+    """The same counts, with the names of cases that are wrong."""
+    failing, empty = _failing(row), _empty_passes(row)
+    parts = [oracle_counts(row)]
+    parts += [f"the reference fails: {_names(failing)}"] if failing else []
+    parts += [f"an empty answer passes: {_names(empty)}"] if empty else []
+    return "; ".join(parts)
+
+
+def _names(cases: Sequence[str]) -> str:
+    return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
+
+
+def without_oracle(results: "RunResults") -> "RunResults":
+    """The results of the others: what the oracle does says nothing about a skill."""
+    if ORACLE not in results.model_ids:
+        return results
+    tests = tuple(test for test in results.tests if test.agent != ORACLE)
+    labels = {test.label for test in tests}
+    return replace(
+        results,
+        tests=tests,
+        records=tuple(record for record in results.records if record.agent != ORACLE),
+        model_ids={name: of for name, of in results.model_ids.items() if name in labels},
+    )
