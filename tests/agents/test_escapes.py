@@ -19,6 +19,8 @@ from support.sandboxes import needs_bwrap
 pytestmark = [needs_bwrap, pytest.mark.xdist_group("escapes")]
 STRANGER = 54_321  # a user that has nothing
 NAMES = [attempt.name for attempt in ATTEMPTS]
+OTHER_WORKDIRS = ("/app", "/home/x", "/srv/a/b", "/usr/src/app")
+WITH_FILES = ("dots", "home", "skill", "outside", "written by the helper", "remount", "disk")
 GATE = {  # cheap ones, of each class; `make nightly` makes all attempts
     *("symlink", "environment", "open files", "read by the helper"),
     *("skill", "outside", "TCP", "abstract socket", "signal"),
@@ -37,6 +39,17 @@ GATE = {  # cheap ones, of each class; `make nightly` makes all attempts
 def test_it_fails_and_the_run_goes_on(attempt: Attempt) -> None:
     with host() as target:
         assert asyncio.run(attempt.make(target)) == ""
+
+
+@pytest.mark.parametrize("name", WITH_FILES)
+@pytest.mark.parametrize(
+    "workdir",
+    ["/root", *(pytest.param(path, marks=pytest.mark.nightly) for path in OTHER_WORKDIRS)],
+)
+def test_it_fails_wherever_the_workdir_is(name: str, workdir: str) -> None:
+    (attempt,) = (attempt for attempt in ATTEMPTS if attempt.name == name)
+    with host() as target:
+        assert asyncio.run(attempt.make(target, workdir)) == ""
 
 
 @pytest.mark.nightly

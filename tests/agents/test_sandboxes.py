@@ -17,6 +17,7 @@ from pytest_upskill.agents.sandboxes.sandbox import (
     SandboxLimits,
     SandboxSpec,
 )
+from pytest_upskill.agents.sandboxes.unconfined import UnconfinedSandbox
 from support.sandboxes import image_for, require_bwrap
 
 Use = Callable[[Sandbox], Awaitable[None]]
@@ -109,6 +110,20 @@ def test_all_folders_together_have_the_limit_of_the_disk() -> None:
     assert sum(disk.values()) <= SandboxLimits().disk
     assert list(disk) == ["/app", "/app/src", "/data", "/dev/shm", HOME, "/tmp"]
     assert disk["/app/src"] == 2 * disk["/data"]
+
+
+def test_no_place_takes_more_than_its_part_of_the_disk(within: In) -> None:
+    async def use(box: Sandbox) -> None:
+        if isinstance(box, UnconfinedSandbox):
+            return
+        for folder in box.spec.kept:
+            ran = await box.run(f"head -c 3M /dev/zero > {folder}/x", timeout=60)
+            assert b"No space left" in ran.output
+        others = "for f in /x /var/x /run/x /var/tmp/x /srv/x; do mkdir $f && echo WRITTEN; done"
+        assert b"WRITTEN" not in (await box.run(others, timeout=60)).output
+
+    limits = SandboxLimits(disk=4 * 2**20)
+    within(use, SandboxSpec(limits=limits, workdir="/root", places=("/data", "/srv/a/b")))
 
 
 def test_a_task_adds_to_the_environment(within: In) -> None:

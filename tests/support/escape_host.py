@@ -12,6 +12,7 @@ from pathlib import Path
 
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import (
+    WORKSPACE,
     Mount,
     Sandbox,
     SandboxError,
@@ -133,10 +134,11 @@ class Attempt:
     limits: SandboxLimits = field(default=SMALL)
     timeout: float = SECONDS
 
-    async def make(self, host: Host) -> str:
+    async def make(self, host: Host, workdir: str = WORKSPACE) -> str:
         """How it succeeded; empty if it failed, and the sandbox and its host are well."""
         mounts = (Mount(str(host.folder / "skill"), "/skills/pdf"),)
-        sandbox = await Bwrap().open(SandboxSpec(mounts=mounts, limits=self.limits))
+        spec = SandboxSpec(mounts, limits=self.limits, workdir=workdir, places=("/data",))
+        sandbox = await Bwrap().open(spec)
         try:
             problem = await (self.use or self._run)(sandbox, host)
             if not problem:
@@ -150,7 +152,7 @@ class Attempt:
 
     async def _run(self, sandbox: Sandbox, host: Host) -> str:
         text = self.bash or self.python
-        for name, value in host.values.items():
+        for name, value in {**host.values, "workdir": sandbox.spec.workdir}.items():
             text = text.replace(f"<{name}>", value)
         command = text if self.bash else ["python3", "-c", text]
         ran = await sandbox.run(command, timeout=self.timeout)

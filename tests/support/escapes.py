@@ -107,7 +107,7 @@ ATTEMPTS = [
     Attempt("path", "cat <secret>"),
     Attempt("symlink", "ln -s <secret> l; cat l; ln -s / r; cat r<secret>"),
     Attempt("hard link", "ln <secret> l && cat l; ln /skills/pdf/SKILL.md s && echo ESCAPED"),
-    Attempt("dots", "cat ../../../../../../..<secret>; cat /workspace/../..<secret>"),
+    Attempt("dots", "cat ../../../../../../..<secret>; cat <workdir>/../../..<secret>"),
     Attempt(
         "home",
         "cd <home> && for f in .bashrc .profile .ssh .netrc .cache .config .bash_history; do "
@@ -137,7 +137,7 @@ ATTEMPTS = [
     Attempt(
         "skill",
         "cd /skills/pdf; echo x >> SKILL.md; chmod 777 . SKILL.md; rm -rf SKILL.md; touch new; "
-        "mv /skills /workspace; mv /skills/pdf /skills/x; cat /skills/pdf/SKILL.md",
+        "mv /skills <workdir>; mv /skills/pdf /skills/x; cat /skills/pdf/SKILL.md",
         says="the skill",
     ),
     Attempt("system", "for d in /usr /usr/bin /bin /lib / /root; do touch $d/x && echo ESCAPED; done"),
@@ -156,7 +156,7 @@ ATTEMPTS = [
     Attempt(
         "remount",
         "mount -o remount,rw / && echo ESCAPED; mount -o remount,rw,bind /usr && echo ESCAPED; "
-        "umount -l /usr /skills/pdf && echo ESCAPED; mount -t tmpfs x /workspace && echo ESCAPED",
+        "umount -l /usr /skills/pdf && echo ESCAPED; mount -t tmpfs x <workdir> && echo ESCAPED",
     ),
     # Network
     Attempt("TCP", "(echo x > /dev/tcp/127.0.0.1/<tcp>) && echo ESCAPED"),
@@ -256,7 +256,7 @@ ATTEMPTS = [
     ),
     Attempt("endless output", use=_endless_output),
     Attempt("disk", "for d in . /tmp ~ /dev/shm; do for n in $(seq 9); do head -c 7M /dev/zero > $d/$n; "
-            "done; done; du -sm . /tmp ~ /dev/shm | awk '{s += $1} END {if (s > 33) print \"ESCAPED\"}'",
+            "done; done; du -xsm . /tmp ~ /dev/shm | awk '{s += $1} END {if (s > 33) print \"ESCAPED\"}'",
             says="No space left"),
     Attempt("file size", "head -c 10G /dev/zero > big; stat -c %s big; truncate -s 1T holes", says="8388608\n"),
     Attempt(
