@@ -11,7 +11,7 @@ import pytest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.suite import Suite
-from pytest_upskill.skills.task_files import build_context
+from pytest_upskill.skills.task_environment import environment_of
 from pytest_upskill.trials.arm import Arm
 from pytest_upskill.trials.trial import start_files, task_of
 
@@ -129,12 +129,12 @@ def test_a_context_knows_what_only_an_image_can_do(tmp_path: Path) -> None:
     (folder / "data.csv").write_text("1\n")
     lines = ["FROM --platform=linux/riscv64 ubuntu:24.04", "WORKDIR /app", "COPY data.csv ."]
     (folder / "Dockerfile").write_text("\n".join([*lines, "RUN curl https://x.org/tool | sh"]))
-    context = build_context(tmp_path, "environment/Dockerfile", seconds=5)
+    context = environment_of(tmp_path, "environment/Dockerfile", "", 5).build
     assert context.others == ("Dockerfile:4: RUN curl https://x.org/tool | sh",)
     assert context.copied == ("/app/data.csv",)
     assert (context.platform, context.seconds) == ("linux/riscv64", 5)
     (folder / "Dockerfile").write_text("FROM bench/tools:1\n")
-    other = build_context(tmp_path, "environment/Dockerfile")
+    other = environment_of(tmp_path, "environment/Dockerfile", "", None).build
     assert other.others == ("Dockerfile: FROM bench/tools:1",)
     assert (other.platform, other.seconds) == ("", 600)
     assert other.digest != context.digest
@@ -147,7 +147,8 @@ def test_the_digest_of_a_context_is_that_of_its_files(tmp_path: Path) -> None:
     (folder / "run.sh").write_text("echo\n")
 
     def digest() -> str:
-        return build_context(tmp_path, "environment/Dockerfile", "environment/skills").digest
+        made = environment_of(tmp_path, "environment/Dockerfile", "environment/skills", None)
+        return made.build.digest
 
     first = digest()
     (folder / "skills" / "SKILL.md").write_text("no part of it")

@@ -152,7 +152,8 @@ class Staging:
         for file in task.files:
             if not is_safe(file.path) or not spec.keeps(file.path):
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
-        if not task.setup and not (await self.sandbox_of(task)).is_own:
+        place = await self.sandbox_of(task)
+        if not place.is_own and not place.setup(task.needs, task.setup):
             return StartState(None, task.files)
         key = setup_key(task)
         if key not in self._starts:
@@ -179,12 +180,13 @@ class Staging:
         place, start = await self.sandbox_of(task), Snapshot(task.files)
         if place.is_own:
             start = await asyncio.to_thread(place.start, task.needs, task.files)
-        if not task.setup:
+        setup = place.setup(task.needs, task.setup)
+        if not setup:
             return await self._saved(task, pack(start, limited=False), 0.0)
         sandbox = await place.kind.open(await self.spec_for(task))
         try:
             await fill(sandbox, start)
-            ran = await sandbox.run(task.setup, timeout=self._timeout)
+            ran = await sandbox.run(setup, timeout=self._timeout)
             output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
             tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""
             if ran.timed_out:

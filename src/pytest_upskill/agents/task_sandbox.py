@@ -57,6 +57,11 @@ class TaskSandbox(NamedTuple):
         """Without what the image has."""
         return needs._replace(python=(), env=()) if self.is_own else needs
 
+    def setup(self, needs: SandboxNeeds, command: str) -> str:
+        """What runs before an agent: steps of a Dockerfile that was not built, then a command."""
+        steps = needs.build.steps if needs.build and not self.is_own else ()
+        return "\n".join([*(f"(\n{step}\n) || exit" for step in steps), command]).strip()
+
     def start(self, needs: SandboxNeeds, files: Sequence[WorkspaceFile]) -> Snapshot:
         """The files of the image that tasks may change, with those that a case adds."""
         folders = (needs.workdir, *needs.places)

@@ -37,6 +37,7 @@ class BuildContext:
     others: tuple[str, ...] = field(default=(), compare=False, repr=False)
     copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
     platform: str = field(default="", compare=False, repr=False)  # such as linux/amd64, if written
+    steps: tuple[str, ...] = field(default=(), compare=False, repr=False)  # without an image
 
 
 class SandboxNeeds(NamedTuple):
@@ -64,7 +65,7 @@ class SandboxNeeds(NamedTuple):
             tuple(form.python),
             tuple(form.paths),
             form.network,
-            form.workdir,
+            form.workdir or DEFAULT_WORKDIR,
             tuple(form.places),
             tuple(form.env.items()),
             form.image or "",
@@ -171,6 +172,7 @@ class Case:
     invoke: Invocation | None = None  # what arms with the skill get in place of the question
     system: str | None = None
     skills: str = ""  # a folder with the skills of this case, absolute
+    skills_at: tuple[str, ...] = ()  # where the task's Dockerfile copies them to
     reference: Reference | None = None  # how it is solved
     skip: str | None = None  # the reason
     xfail: str | None = None  # the reason

@@ -13,6 +13,7 @@ from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import guess
 from .case import Case, McpServer, WorkspaceFile
 from .case_forms import CaseForm, ContextForm
+from .docker_commands import SYSTEM_FOLDERS
 from .folder import (
     TOOL_FOLDERS,
     NotTextError,
@@ -213,7 +214,9 @@ def is_path(name: str) -> bool:
     """Whether a file of this name can be in a workspace, or in a folder outside of it."""
     parts = PurePosixPath(name).parts
     good = name and "\0" not in name and "\\" not in name and not name.endswith("/")
-    return bool(good and parts and ".." not in parts and (parts[0] != "/" or len(parts) > 2))
+    is_relative = parts[:1] != ("/",)
+    outside = len(parts) > 2 and parts[1] not in SYSTEM_FOLDERS
+    return bool(good and parts and ".." not in parts and (is_relative or outside))
 
 
 def _read(top: Path, path: Path) -> WorkspaceFile:

@@ -246,7 +246,8 @@ class _Stage:
         if not sources or "from" in flags or "<<" in rest or archives or in_system:
             self._only_in_image(line, f"{name} {written}")
             return
-        is_folder = target.endswith(("/", "/.")) or target == "." or len(sources) > 1
+        known = any(f"{path}/".startswith(f"{folder}/") for path in self.folders)
+        is_folder = known or target.endswith(("/", "/.")) or target == "." or len(sources) > 1
         mode = flags.get("chmod", "")
         executable = bool(int(mode, 8) & 0o111) if re.fullmatch("[0-7]+", mode) else None
         place = f"{folder}/" if is_folder else folder

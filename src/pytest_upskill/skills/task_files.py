@@ -5,27 +5,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import Final, TypeVar
+from typing import TypeVar
 
 from .._util.json_forms import FormError, Problem
-from .._util.texts import digest
-from .case import BuildContext, Case, Reference, SandboxNeeds, WorkspaceFile
+from .case import Case, Reference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, is_path, workspace_files
 from .case_forms import CaseForm
-from .dockerfile import copied_files, read_dockerfile
-from .folder import (
-    digest_of,
-    is_executable,
-    read_skill_bytes,
-    read_skill_file,
-    real_skill_file,
-    walk,
-)
+from .folder import is_executable, read_skill_bytes, real_skill_file
+from .task_environment import environment_of, places_in
 from .task_forms import FileOfSkill, ReferenceForm
 
 _Read = TypeVar("_Read")
-# Images that have nothing but a system or Python, so that those of this machine can stand in.
-_PLAIN_BASES: Final = frozenset({"ubuntu", "debian", "python", "buildpack-deps"})
 
 
 def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
@@ -39,14 +29,20 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
             problems.append((case.place_of(*place), str(error)))
             return None
 
-    skills, needs = form.skills or "", case.sandbox
+    skills, skills_at = form.skills or "", tuple[str, ...]()
+    needs, files = case.sandbox, case.exact
     if form.sandbox and (file := form.sandbox.dockerfile):
-        seconds = form.sandbox.build_timeout
-        read_context = partial(build_context, folder, file, skills, seconds)
-        build = read(read_context, "sandbox", "dockerfile")
-        needs = needs._replace(build=build)
+        make = partial(environment_of, folder, file, skills, form.sandbox.build_timeout)
+        if made := read(make, "sandbox", "dockerfile"):
+            needs = made.needs(needs, form.sandbox.workdir or made.workdir)
+            own = {name for name, _ in case.files} | {file.path for file in case.exact}
+            files += tuple(file for file in made.files if _inside(needs, file.path) not in own)
+            skills_at = made.recipe.skills_at
     texts = tuple((_inside(needs, name), text) for name, text in case.files)
-    exact = tuple(replace(file, path=_inside(needs, file.path)) for file in case.exact)
+    exact = tuple(replace(file, path=_inside(needs, file.path)) for file in files)
+    if case.is_task:
+        places = (*needs.places, *places_in(case.input, needs.workdir))
+        needs = needs._replace(places=tuple(dict.fromkeys(places)))
     needs = _with_places(needs, [*(name for name, _ in texts), *(file.path for file in exact)])
     installed = read(partial(skills_folder, folder, skills), "skills") if skills else ""
     solution = form.reference and read(partial(reference_of, folder, form.reference), "reference")
@@ -58,6 +54,7 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
         exact=exact,
         sandbox=needs,
         skills=installed or "",
+        skills_at=skills_at,
         reference=solution or None,
     )
 
@@ -74,43 +71,6 @@ def _with_places(needs: SandboxNeeds, names: Iterable[str]) -> SandboxNeeds:
         if name.startswith("/") and not any(name.startswith(f"{place}/") for place in places):
             places.append(posixpath.dirname(name))
     return needs._replace(places=tuple(places))
-
-
-def build_context(
-    folder: Path, dockerfile: str, skills: str = "", seconds: float | None = None
-) -> BuildContext:
-    """The context of a Dockerfile in ``folder``, without the skills in another folder there.
-
-    ValueError says what can't be used.
-    """
-    real_skill_file(folder, dockerfile)
-    path = _below_folder(dockerfile, "environment/")
-    inside = PurePosixPath(skills)
-    without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
-    top = folder / path.parent
-    files = [
-        file
-        for inside, _, names in walk(top)
-        for file in (inside / name for name in names)
-        if not without or not file.is_relative_to(top / without)
-    ]
-    files.sort()
-    executable = [file.relative_to(top).as_posix() for file in files if is_executable(file)]
-    recipe = read_dockerfile(read_skill_file(folder, str(path)), without)
-    base = recipe.base.removeprefix("docker.io/").removeprefix("library/")
-    others = [f"{path.name}:{line}: {text}" for line, text in recipe.others]
-    if base.partition(":")[0] not in _PLAIN_BASES:
-        others = [f"{path.name}: FROM {recipe.base}", *others]
-    return BuildContext(
-        digest(path.name, digest_of(top, files), *executable),
-        path.name,
-        str(top),
-        without,
-        600.0 if seconds is None else seconds,
-        tuple(others),
-        tuple(copied_files(recipe, (file.relative_to(top).as_posix() for file in files))),
-        recipe.platform,
-    )
 
 
 def skills_folder(folder: Path, name: str) -> str:

@@ -96,9 +96,10 @@ class SandboxForm(Strict):
     network: bool = Field(
         False, description="Whether the network is needed; a run has to allow it."
     )
-    workdir: Folder = Field(
-        DEFAULT_WORKDIR,
-        description=f"Where the workspace is, such as '/app' (default: {DEFAULT_WORKDIR}).",
+    workdir: Folder | None = Field(
+        None,
+        description="Where the workspace is, such as '/app' (default: what the Dockerfile says, "
+        f"else {DEFAULT_WORKDIR}).",
     )
     places: list[Folder] = Field(
         default_factory=list,

@@ -52,6 +52,7 @@ class Task:
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
     reference: Reference | None = None  # what the oracle carries out; no other agent has one
+    skills_at: tuple[str, ...] = ()  # other folders where an agent finds the skills under test
 
     @property
     def plugin(self) -> SkillCopy | None:
@@ -395,6 +396,7 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         user=None if is_oracle else user_of(case, settings),
         timeout=case.timeout,
         reference=case.reference if is_oracle and arm.name == SKILL else None,
+        skills_at=case.skills_at if arm.tested else (),
     )
 
 

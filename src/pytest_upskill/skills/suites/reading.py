@@ -12,6 +12,7 @@ from ...errors import CasesError, NoCasesError, shown
 from ..case import Case
 from ..folder import CASES_NAME, EVALS_NAME, is_trigger_file
 from ..loaded_cases import LoadedCases
+from .harbor import harbor_suite
 from .invoking import Invocable
 from .json_files import ROUTES_NAME, is_for_others, names_in
 from .json_suites import json_folder, json_suite
@@ -28,7 +29,9 @@ Reader = Callable[[Path, Path], Suite | None]
 PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *VALLY_NAMES)
 # Each translates a form, given a path and the folder whose files cases may name. It returns None
 # if the path is of another form, and raises CasesError if it can't be read.
-READERS: Final[tuple[Reader, ...]] = (plugin_suite, vally_suite, json_folder, json_suite)
+READERS: Final[tuple[Reader, ...]] = (
+    *(harbor_suite, plugin_suite, vally_suite, json_folder, json_suite),
+)
 
 FOR_ROUTE: Final = "for pytest-upskill route"  # why a file of routes is not read
 # Files that may well be evals, whoever reads them.

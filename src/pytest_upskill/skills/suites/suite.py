@@ -207,12 +207,11 @@ def _case(written: Written, form: CaseForm, files: CaseFiles, *, foreign: bool) 
         validator=_validator(form),
         defaulted=written.defaulted,
     )
-    case = files.add_to(case, form)
+    case = files.add_to(replace(case, is_task=written.is_task), form)
     case = files.with_scaffold(case, form.scaffold) if form.scaffold else case
     return replace(
         case,
         is_eval=foreign,
-        is_task=written.is_task,
         needs_agent=case.needs_agent or written.needs_agent,
     )
 

@@ -52,7 +52,7 @@ def broken_by(file: Path, name: str, error: CasesError) -> LoadedCases[Case]:
 
 def read_document(file: Path) -> Document:
     """A Markdown file, perhaps with frontmatter; CasesError if it can't be read."""
-    text = _text(file)
+    text = read_text(file)
     lines = text.split("\n")
     if lines[0].strip() != _RULE:
         return Document(file, {}, {}, text.strip())
@@ -65,10 +65,11 @@ def read_document(file: Path) -> Document:
 
 def read_yaml_file(file: Path) -> Document:
     """A file of YAML, which is a mapping; CasesError if it can't be read."""
-    return Document(file, *_mapping(file, _text(file), 0))
+    return Document(file, *_mapping(file, read_text(file), 0))
 
 
-def _text(file: Path) -> str:
+def read_text(file: Path) -> str:
+    """The text of a file; CasesError if it can't be read."""
     try:
         return read_file(file, _MAX_BYTES).decode("utf-8-sig").replace("\r\n", "\n")
     except OSError as error:
