@@ -93,10 +93,10 @@ def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> N
 
 @pytest.mark.nightly
 def test_what_pip_says_is_told_in_a_line(wheels: Path) -> None:
-    with pytest.raises(SandboxError, match=r"tally==9 .*No matching distribution.*Only wheels"):
+    with pytest.raises(SandboxError, match=r"no wheel of tally==9 for Python 3\.\d+ on "):
         python_packages(["tally==9"])
     (wheels / "tally-7.tar.gz").write_bytes(b"a source that would run code")
-    with pytest.raises(SandboxError, match="No matching distribution"):
+    with pytest.raises(SandboxError, match="no wheel of"):
         python_packages(["tally==7"])
 
 

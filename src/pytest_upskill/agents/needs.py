@@ -175,6 +175,7 @@ _PIP: Final = (
     *("--only-binary", ":all:", "--ignore-installed", "--no-warn-script-location"),
 )
 _PIP_SECONDS: Final = 600
+_NO_WHEEL: Final = re.compile(r"No matching distribution found for ([^\n]+?)\.?$")
 _DAY: Final = 86_400.0  # a resolution is looked up again after this time
 _lock: Final = threading.Lock()
 
@@ -289,13 +290,19 @@ def _failed(requirements: Sequence[str]) -> str:
 
 def _reason(errors: bytes) -> str:
     lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
-    message = next((line for line in reversed(lines) if line.startswith("ERROR:")), "")
+    told = [line for line in reversed(lines) if line.startswith("ERROR:")]
+    conflicts = [line for line in told if line.startswith("ERROR: Cannot install")]
+    message = next(iter([*conflicts, *told]), "")
     message = message or (lines[-1] if lines else "pip gave no reason")
     message = without_credentials(message.removeprefix("ERROR:").strip())
     if "No module named pip" in message:
         return f"{message}. Install pip for {sys.executable}: python -m ensurepip"
-    hint = "Only wheels are installed: check the names, the versions and pip's index settings."
-    return f"{message.rstrip('.')}. {hint}"
+    hint = "check the names, the versions and pip's index settings."
+    if missing := _NO_WHEEL.match(message):
+        version = f"{sys.version_info.major}.{sys.version_info.minor}"
+        platform = f"Python {version} on {sysconfig.get_platform()}"
+        return f"there is no wheel of {missing[1]} for {platform}. Only wheels are used: {hint}"
+    return f"{message.rstrip('.')}. Only wheels are used: {hint}"
 
 
 def _platform() -> str:

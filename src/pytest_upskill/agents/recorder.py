@@ -6,7 +6,7 @@ from typing import Final
 
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
-from ..skills.case import Role
+from ..skills.case import NO_NEEDS, Role
 from ..trials.answer import Answer, Usage, UserCalls, total_usage
 from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
@@ -76,8 +76,10 @@ class Recorder:
         self.offer = Offer()
         self.offer.add_skills(skill.name for skill in self.skills)
         self._mcp_tools = spellings(self.question.task.mcp if self.question.task else ())
-        files = self.question.task.files if self.question.task else ()
-        self._skill_use = SkillUse(self.skills, [file.data for file in files])
+        task = self.question.task
+        start = [file.data for file in task.files] if task else []
+        workdir = (task.needs if task else NO_NEEDS).workdir
+        self._skill_use = SkillUse(self.skills, start, workdir)
 
     def system(self, text: str) -> None:
         """The system text of a request."""

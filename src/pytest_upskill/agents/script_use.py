@@ -10,7 +10,6 @@ from typing import Any, Final
 
 from ..skills.folder import SKILL_NAMES
 from ..trials.transcript import ToolCall
-from .sandboxes.sandbox import WORKSPACE
 from .staging import InstalledSkill
 
 _LONGEST: Final = 20_000  # characters of a command that are parsed
@@ -58,15 +57,16 @@ _SINGLE_QUOTED: Final = re.compile(r"'[^']*'")
 class ScriptUse:
     """Watches the commands of a trial, in order."""
 
-    def __init__(self, skill: InstalledSkill) -> None:
+    def __init__(self, skill: InstalledSkill, workdir: str) -> None:
         self.skill = skill
+        self._workdir = workdir  # where commands run
         self._names = [path for path in skill.files if path not in SKILL_NAMES][:_MOST_FILES]
         self._called = dict[str, list[str]]()  # paths by file name
         for name in self._names:
             self._called.setdefault(posixpath.basename(name), []).append(name)
         self._copies: dict[str, str] = {}  # path of a copy → file
-        self._last = WORKSPACE  # the folder of the current command
-        self._folder = WORKSPACE  # where the last call ended: some agents keep their shell
+        self._last = workdir  # the folder of the current command
+        self._folder = workdir  # where the last call ended: some agents keep their shell
         self.ran: dict[str, None] = {}  # as an ordered set
 
     def saw(self, call: ToolCall, output: str, *, failed: bool) -> list[str]:
@@ -74,7 +74,7 @@ class ScriptUse:
         scripts = list[str]()
         failed_names = _not_started(output[:_LONGEST]) if failed else set()
         for folder, command in _commands_of(call):
-            self._last = folder
+            self._last = posixpath.join(self._workdir, folder)
             for path in self._run_by(command[:_LONGEST], _DEEPEST):
                 if not failed_names & {posixpath.basename(path), "cd"} and not any(
                     _INTERPRETER.fullmatch(name) for name in failed_names
@@ -202,15 +202,15 @@ class ScriptUse:
 
 
 def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
-    """The command lines in the arguments of a call, each with its folder."""
+    """The command lines in the arguments of a call, each with its folder, if it has one."""
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
-        return [(WORKSPACE, line) for line in _commands_in_code(call.arguments[:_LONGEST])]
+        return [("", line) for line in _commands_in_code(call.arguments[:_LONGEST])]
     if not isinstance(arguments, dict):
         return []
     workdir = next((arguments[key] for key in _FOLDER_KEYS if key in arguments), None)
-    folder = posixpath.join(WORKSPACE, workdir) if isinstance(workdir, str) else WORKSPACE
+    folder = workdir if isinstance(workdir, str) else ""
     keys = arguments if _SHELL_TOOL.search(call.name) else _COMMAND_KEYS
     lines = (_line(arguments.get(key)) for key in keys)
     return [(folder, line) for line in lines if line]

@@ -18,6 +18,7 @@ from .._util.files import read_file
 from ..skills.folder import MAX_FILE_BYTES, SKILL_NAMES
 from ..trials.transcript import ToolCall
 from ..trials.written_calls import is_called
+from .sandboxes.sandbox import WORKSPACE
 from .script_use import ScriptUse
 from .staging import InstalledSkill
 
@@ -79,7 +80,12 @@ def is_in(body: str, texts: Iterable[str]) -> bool:
 class SkillUse:
     """Watches the texts that a model sees."""
 
-    def __init__(self, skills: Sequence[InstalledSkill], start: Iterable[bytes] = ()) -> None:
+    def __init__(
+        self,
+        skills: Sequence[InstalledSkill],
+        start: Iterable[bytes] = (),
+        workdir: str = WORKSPACE,
+    ) -> None:
         self._skills = skills
         # Lines of skills: given at the start, seen later, and in results of calls that name one.
         self._given: set[str] = set()
@@ -88,7 +94,7 @@ class SkillUse:
         self._named_files: set[str] = set()  # by a call that returned their text
         self._opened_at: dict[str, int] = {}  # skill → number of the call
         self._tested = [skill for skill in skills if skill.tested]
-        self._script_uses = [ScriptUse(skill) for skill in self._tested]
+        self._script_uses = [ScriptUse(skill, workdir) for skill in self._tested]
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
         self._all_lines, self._shared = texts.all_lines, texts.shared_lines

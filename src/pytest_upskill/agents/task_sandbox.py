@@ -18,7 +18,7 @@ from . import images
 from .sandboxes.bwrap import Bwrap
 from .sandboxes.container import Container
 from .sandboxes.kinds import kind_of
-from .sandboxes.sandbox import SandboxError, SandboxKind
+from .sandboxes.sandbox import SandboxError, SandboxKind, why_not_writable
 from .snapshot import Snapshot
 
 _MOST_NAMED: Final = 3
@@ -85,6 +85,9 @@ def has_own_image(needs: SandboxNeeds) -> bool:
 @lru_cache(maxsize=1024)
 def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> RunsIn:
     """Where a task runs with these settings. Nothing is pulled or built for it."""
+    for folder in (needs.workdir, *needs.places):
+        if problem := why_not_writable(folder):
+            return RunsIn("", reason=f"{folder} can't be a folder of a task: {problem}")
     if not has_own_image(needs) or image:  # an image of the user replaces all others
         return RunsIn(sandbox, image)
     lacks = _why_image(needs)

@@ -294,8 +294,11 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 
 
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
-    """What the cases of a skill need that may run."""
-    return [case.sandbox for _, case in _asked_cases(source)]
+    """What the cases of a skill need that may run.
+
+    Who names tasks wants their wheels; and one that lacks some is no reason to run no other.
+    """
+    return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
 
 
 def _asked_cases(source: SkillSource) -> list[CaseOfFile]:

@@ -85,6 +85,9 @@ class SandboxSpec:
         for folder in (self.workdir, *self.places):
             if problem := why_not_writable(folder):
                 raise SandboxError(f"{folder} can't be a folder of a task: {problem}.")
+        for mount in self.mounts:
+            if hidden := next((own for own in self.disk if _is_in(own, {mount.inside})), ""):
+                raise SandboxError(f"{mount.inside} can't be mounted: it would hide {hidden}.")
 
     @property
     def kept(self) -> tuple[str, ...]:
