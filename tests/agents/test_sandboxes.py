@@ -177,6 +177,26 @@ def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
     within(use)
 
 
+def test_many_files_at_once(within: In) -> None:
+    files = [(f"a/{number}.txt", b"x" * number, number == 3) for number in range(20)]
+    files.append(("/output/b/c", b"out", False))
+
+    async def use(box: Sandbox) -> None:
+        await box.write_all(files)
+        executable = {entry.path: entry.executable for entry in await box.tree()}
+        assert executable == {path: runs for path, _, runs in files[:-1]}
+        await box.run("ln a/7.txt a/same.txt; mkdir a/folder", timeout=60)
+        sizes = dict.fromkeys([path for path, _, _ in files], 100)
+        contents = {path: data for path, data, _ in files}
+        assert await box.read_all(sizes, 10**6) == contents
+        more = {**sizes, "a/same.txt": 100, "a/19.txt": 5, "missing": 100, "a/folder": 100}
+        same = {"a/19.txt": b"x" * 5, "a/same.txt": b"x" * 7}
+        assert await box.read_all(more, 10**6) == contents | same
+        assert sum(map(len, (await box.read_all(sizes, 50)).values())) > 50
+
+    within(use, SandboxSpec(places=("/output",)))
+
+
 def test_errors_are_those_of_the_system(within: In) -> None:
     async def use(box: Sandbox) -> None:
         with pytest.raises(FileNotFoundError):

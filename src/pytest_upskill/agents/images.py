@@ -118,7 +118,7 @@ def files_of_image(
                 path = f"{folder}/{member.name}"
                 if f"{path}/".startswith(hidden) or _is_cache(member.name):
                     continue
-                if not is_safe(member.name):
+                if not is_safe(member.name) or member.name.startswith("/"):
                     continue
                 shown = member.name if folder == folders[0] else path
                 left -= member.size if member.isreg() else 0

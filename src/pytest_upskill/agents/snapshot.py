@@ -8,7 +8,6 @@ import asyncio
 import base64
 import json
 import zlib
-from asyncio import gather
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
@@ -28,7 +27,6 @@ MOST_PACKED: Final = 8 * 2**20  # compressed
 MOST_FILES: Final = 20_000
 _LONGEST_PATH: Final = 4000
 _FILL_SECONDS: Final = 60.0
-_FILES_AT_ONCE: Final = 32
 _GROWN: Final = 65536  # bytes
 _SMALL: Final = 2**20  # bytes of files of the start that are packed, although they did not change
 
@@ -88,22 +86,15 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
     links = [Link(entry.path, entry.link) for entry in safe if entry.link is not None]
     folders = [entry.path for entry in safe if entry.folder]
     regular = [entry for entry in safe if entry.link is None and not entry.folder]
-    files, remaining = list[WorkspaceFile](), MOST_BYTES
-    for at in range(0, len(regular), _FILES_AT_ONCE):
-        batch = regular[at : at + _FILES_AT_ONCE]
-        # A file may have grown since it was listed.
-        read = [
-            sandbox.read(entry.path, min(entry.size + _GROWN, remaining + 1)) for entry in batch
-        ]
-        for entry, data in zip(batch, await gather(*read, return_exceptions=True), strict=True):
-            if isinstance(data, OSError):
-                continue  # unreadable, or gone in the meantime
-            if isinstance(data, BaseException):
-                raise data
-            remaining -= len(data)
-            files.append(WorkspaceFile(entry.path, data, entry.executable))
-        if remaining < 0:
-            raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
+    sizes = {entry.path: entry.size + _GROWN for entry in regular}  # since it was listed
+    contents = await sandbox.read_all(sizes, MOST_BYTES)
+    if sum(map(len, contents.values())) > MOST_BYTES:
+        raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
+    files = [
+        WorkspaceFile(entry.path, contents[entry.path], entry.executable)
+        for entry in regular
+        if entry.path in contents
+    ]
     return Snapshot(tuple(files), tuple(links), tuple(folders))
 
 
@@ -173,9 +164,7 @@ async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
     keeps = sandbox.spec.keeps
     files = [file for file in workspace.files if keeps(file.path)]
     try:
-        for at in range(0, len(files), _FILES_AT_ONCE):
-            batch = files[at : at + _FILES_AT_ONCE]
-            await gather(*(sandbox.write(f.path, f.data, executable=f.executable) for f in batch))
+        await sandbox.write_all([(file.path, file.data, file.executable) for file in files])
     except OSError as error:
         raise SandboxError(f"a file of the workspace can't be written: {error}") from None
     folders = [*filter(keeps, workspace.folders), *{*sandbox.spec.places} - {*sandbox.spec.kept}]

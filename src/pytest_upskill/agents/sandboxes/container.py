@@ -3,27 +3,27 @@
 import asyncio
 import errno
 import functools
-import hashlib
 import os
 import secrets
 import shutil
 import socket
 import subprocess
 import sys
-import tarfile
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
 from ..run_folder import remove, run_folder
+from .container_files import archive_of, archived, entry_of, is_below
 from .inside import CappedOutput, too_slow
 from .sandbox import (
     PACKAGES,
     CommandLine,
     CommandResult,
     Env,
+    FileToWrite,
     Mount,
     Sandbox,
     SandboxError,
@@ -35,6 +35,7 @@ from .sandbox import (
 
 _START: Final = 60.0
 _FILES: Final = 60.0  # seconds to read or write one
+_FEW_FILES: Final = 4  # for a command each
 SOCKETS: Final = "/run/upskill"  # inside, to pass listening sockets out
 _FIRST_LINE: Final = 'echo $$; exec "$@" 2>&1'
 _END_SESSION: Final = """
@@ -91,6 +92,7 @@ class ContainerSandbox(Sandbox):
         self.spec = spec
         self._shell = "sh"
         self._env = dict[str, str]()
+        self._inside = (program, "exec", name)
         self._closed = False
 
     async def start(self) -> None:
@@ -250,31 +252,59 @@ class ContainerSandbox(Sandbox):
         return await asyncio.to_thread(self._listed, full)
 
     def _listed(self, folder: str) -> list[TreeEntry]:
-        """Read a tar of the folder: every image has tar, and it has all that is needed."""
-        call = (self._program, "exec", self._name, "tar", "-c", "-C", folder, ".")
-        entries, size, limits = list[TreeEntry](), 0, self.spec.limits
         others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk.keys() - {folder}]
         hidden = [os.path.relpath(other, folder) for other in others]
-        with subprocess.Popen(
-            call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
-        ) as client:
-            try:
-                with tarfile.open(fileobj=client.stdout, mode="r|") as archive:
-                    for member in archive:
-                        size += member.size
-                        if len(entries) >= limits.files or size > 4 * limits.disk:
-                            break
-                        entry = _entry(archive, member)
-                        if entry and not any(_below(entry.path, name) for name in hidden):
-                            entries.append(entry)
-            except (tarfile.TarError, OSError, ValueError):
-                raise SandboxError(f"The sandbox did not list {folder}.") from None
-            finally:
-                client.kill()
+        members = archived(self._inside, folder, self.spec.limits)
+        all_entries = (entry_of(archive, member) for archive, member in members)
+        entries = [
+            entry
+            for entry in all_entries
+            if entry and not any(is_below(entry.path, name) for name in hidden)
+        ]
         paths = (*(entry.path for entry in entries), *hidden)
         above = {os.path.dirname(path) for path in paths}  # noqa: PTH120
         listed = [entry for entry in entries if not (entry.folder and entry.path in above)]
         return sorted(listed, key=lambda entry: entry.path)
+
+    async def read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
+        if len(sizes) <= _FEW_FILES:
+            return await super().read_all(sizes, most)
+        contents = await asyncio.to_thread(self._read_all, sizes, most)
+        missing = {path: size for path, size in sizes.items() if path not in contents}
+        left = most - sum(map(len, contents.values()))
+        return contents if left < 0 else contents | await super().read_all(missing, left)
+
+    def _read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
+        """One command for all files; hard links are left out."""
+        contents = dict[str, bytes]()
+        folders = {self._folder_of(path) for path in sizes}
+        for folder in folders:
+            for archive, member in archived(self._inside, folder, self.spec.limits):
+                path = os.path.normpath(member.name)
+                path = path if folder == self.spec.workdir else f"{folder}/{path}"
+                if path in sizes and member.isreg() and (file := archive.extractfile(member)):
+                    contents[path] = file.read(min(sizes[path], most + 1))
+                    most -= len(contents[path])
+                    if most < 0:
+                        return contents
+        return contents
+
+    def _folder_of(self, path: str) -> str:
+        """The workdir or place that a file of the task is in."""
+        if not path.startswith("/"):
+            return self.spec.workdir
+        return next(place for place in self.spec.kept[1:] if is_below(path, place))
+
+    async def write_all(self, files: Sequence[FileToWrite]) -> None:
+        if len(files) <= _FEW_FILES:
+            return await super().write_all(files)
+        archive = await asyncio.to_thread(archive_of, files, self.spec.workdir)
+        seconds = _FILES + len(archive) / 2**20
+        ran = await self._exec(["tar", "-x", "-C", "/"], seconds, stdin=archive)
+        if ran.exit:
+            last = (ran.output.decode(errors="replace").strip().splitlines() or [ran.status])[-1]
+            raise SandboxError(f"The files of the task can't be written: {last[:200]}.")
+        return None
 
     async def listen(self, port: int) -> socket.socket:
         loop = asyncio.get_running_loop()
@@ -435,25 +465,3 @@ async def _send(client: asyncio.subprocess.Process, data: bytes) -> None:
         client.stdin.write(data)
         await client.stdin.drain()
         client.stdin.close()
-
-
-def _entry(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | None:
-    path = os.path.normpath(member.name)
-    if path.startswith(("/", "..")) or path == ".":
-        return None
-    if member.issym():
-        digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-        return TreeEntry(path, len(os.fsencode(member.linkname)), digest, False, member.linkname)
-    if member.isdir():
-        return TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
-    if not (member.isreg() or member.islnk()):
-        return None
-    if content := archive.extractfile(member) if member.isreg() else None:
-        digest = hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type]
-    else:  # a hard link
-        digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-    return TreeEntry(path, member.size, digest, bool(member.mode & 0o100))
-
-
-def _below(path: str, folder: str) -> bool:
-    return path == folder or path.startswith(f"{folder}/")

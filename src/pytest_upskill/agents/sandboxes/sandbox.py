@@ -34,10 +34,12 @@ _SMALLEST: Final = 2**16  # bytes of a folder
 _ENV: Final = {"LANG": "C.UTF-8", "TERM": "dumb", "TZ": "UTC"}
 _FIXED_ENV: Final = {"HOME": HOME, "USER": "agent", "TMPDIR": "/tmp"}
 _TRY_SECONDS: Final = 60.0
+_FILES_AT_ONCE: Final = 32
 _ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
 CommandLine = str | Sequence[str]  # for bash (or sh without it), or arguments
 Env = Mapping[str, str]
+FileToWrite = tuple[str, bytes, bool]  # its path, its content, and whether it is executable
 
 
 class SandboxError(Exception):
@@ -197,6 +199,35 @@ class Sandbox(ABC):
     @abstractmethod
     async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
         """Write a file, with the folders above it."""
+
+    async def read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
+        """Read files up to their sizes, without those that can't be read.
+
+        It stops once there are more than ``most`` bytes.
+        """
+        contents, paths = dict[str, bytes](), list(sizes)
+        for at in range(0, len(paths), _FILES_AT_ONCE):
+            batch = paths[at : at + _FILES_AT_ONCE]
+            reading = (self.read(path, min(sizes[path], most + 1)) for path in batch)
+            for path, data in zip(
+                batch, await asyncio.gather(*reading, return_exceptions=True), strict=True
+            ):
+                if isinstance(data, OSError):
+                    continue  # unreadable, or gone in the meantime
+                if isinstance(data, BaseException):
+                    raise data
+                contents[path] = data
+                most -= len(data)
+            if most < 0:
+                break
+        return contents
+
+    async def write_all(self, files: Sequence[FileToWrite]) -> None:
+        """Write files; OSError or SandboxError if one can't be written."""
+        for at in range(0, len(files), _FILES_AT_ONCE):
+            batch = files[at : at + _FILES_AT_ONCE]
+            writing = (self.write(path, data, executable=runs) for path, data, runs in batch)
+            await asyncio.gather(*writing)
 
     @abstractmethod
     async def tree(self, path: str = ".") -> list[TreeEntry]:
