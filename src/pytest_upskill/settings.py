@@ -54,7 +54,8 @@ Batch = Literal["wait", "submit", "fallback"]  # what a run does about its batch
 Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
-_STUDIES: Final = "matrix ablate"
+_OF_ARMS: Final = "matrix ablate"  # studies that add runs where more may show something
+_STUDIES: Final = f"{_OF_ARMS} drift"
 _ASKING: Final = f"{_STUDIES} route"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 
@@ -81,7 +82,7 @@ class CommonSettings:
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
         at("matrix", "--agent", default=("loop",)),
-        at("ablate", "--agent"),
+        at("ablate drift", "--agent"),
         at(
             "route",
             "--agent",
@@ -116,7 +117,7 @@ class CommonSettings:
         "agents",
         "other skills that agents have in all arms: a skill's folder, or a folder of skills",
         "--skill-with",
-        at("describe", "--with"),
+        at("describe drift", "--with"),
     )
     noise: int = setting(
         whole(0),
@@ -132,7 +133,7 @@ class CommonSettings:
         "models",
         "maximum output tokens per answer, or per turn of an agent",
         "--skill-max-output",
-        at(_TAUGHT, "--max-output"),
+        at(f"{_TAUGHT} drift", "--max-output"),
         default_text=f"{DEFAULT_MAX_OUTPUT}; agents {DEFAULT_AGENT_OUTPUT}; local has its own",
     )
     max_cost: float | None = setting(
@@ -184,6 +185,7 @@ class Gates:
         "gates",
         "fail if a skill got worse since the ref of --skill-against",
         "--skill-no-worse",
+        at("drift", "--no-worse", help="fail if a skill hurts or got worse on the new model"),
     )
     min_recall: float | None = setting(
         RATE,
@@ -268,6 +270,7 @@ class Settings(CommonSettings):
         "also put the text files that SKILL.md refers to in context, up to about "
         f"{MOST_REFERENCE_TOKENS:,} tokens",
         "--skill-references",
+        at("drift", "--references"),
         at(
             "ablate",
             "--references",
@@ -297,7 +300,7 @@ class Settings(CommonSettings):
         "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name that the server at the "
         "base URL knows",
         "--model",
-        at(f"{_ASKING} eval", "-m --model"),
+        at(f"{_OF_ARMS} route eval", "-m --model"),
         at("benchmark", "-m --model", required=True, default_text=""),
         ini="skill_models",
         default_text="local",
@@ -383,13 +386,20 @@ class Settings(CommonSettings):
         "with 3 runs and adds more, up to 12, while the verdict is open",
         "--skill-runs",
         at(
-            _STUDIES,
+            _OF_ARMS,
             "--runs",
             default=STUDY_RUNS,
             metavar="A..B",
             help="runs of each case: A at first, up to B where more may show something",
         ),
         at("route", "--runs", kind=whole(1, MOST_RUNS), help="ask every query N times"),
+        at(
+            "drift",
+            "--runs",
+            kind=whole(1, MOST_RUNS),
+            default=ACCEPTED_RUNS,
+            help="ask every question N times",
+        ),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
         default=1,

@@ -15,7 +15,14 @@ from support.axe import violations
 from support.browser import Page
 from support.chromium import ChromiumPage
 from support.made import ENTRIES, made_entry, made_row, made_run, made_triggers
-from support.made_studies import EVERY_WORD, LONG, UNCHANGED, made_routing, made_study
+from support.made_studies import (
+    EVERY_WORD,
+    LONG,
+    UNCHANGED,
+    made_model_change,
+    made_routing,
+    made_study,
+)
 from support.pages import PAYLOADS
 
 pytestmark = [pytest.mark.xdist_group("browser")]
@@ -48,6 +55,15 @@ def routings() -> str:
     return run_page(made_run(cases=0, routings=(made_routing(), replace(many, model="opus"))))
 
 
+def model_changes() -> str:
+    def passes(case: int, model: str, arm: str, _run: int) -> bool:
+        return arm == "skill" and (model == "old" or case > 9)
+
+    many = made_model_change(passes, skills=(*PAYLOADS, LONG, *map(str, range(30))))
+    changes = (made_model_change(passes), replace(many, agent="loop"))
+    return run_page(made_run(cases=0, model_changes=changes))
+
+
 def trend() -> str:
     rows = [*ENTRIES, made_entry(1, made_row(0.1, skill=HOSTILE, model=HOSTILE), HOSTILE)]
     return trend_page(rows, metrics()["lift"])
@@ -58,6 +74,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "view=triggers": lambda: run_page(made_triggers(skills=("gate", HOSTILE), only=False)),
     "contrast=1.0": studies,
     "route=0.row.pdf": routings,
+    "view=studies": model_changes,
     "metric=lift": trend,
 }
 
@@ -156,3 +173,14 @@ def test_the_trend_has_a_line_for_each_model_and_any_metric(page: Page, tmp_path
         ticks = page.js("[...document.querySelectorAll('.tick')].map((tick) => tick.textContent)")
         assert len(ticks) > 3
         assert not any("NaN" in tick for tick in ticks)
+
+
+def test_a_skill_on_two_models_is_a_row_with_its_verdict(page: Page, tmp_path: Path) -> None:
+    show(page, tmp_path, "view=studies")
+    first = ".study:first-of-type"
+    assert page.texts(f"{first} tbody .word") == ["still helps"]
+    assert page.texts(f"{first} tbody .case-name") == ["gate"]
+    assert "On new: broke: gate (10 cases); helps: 1 skill." in page.texts(f"{first} .selected b")
+    page.js("document.querySelector('.study .fold').open = true")
+    page.wait("document.querySelector('.study .fold .numbers')")
+    assert "100%" in page.texts(f"{first} .fold .numbers")[0]

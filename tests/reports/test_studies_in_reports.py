@@ -14,7 +14,7 @@ from pytest_upskill.reports.markdown import LIMIT, markdown_summary
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.study_tables import arm_table, contrast_table
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
-from pytest_upskill.reports.terminal.summary_text import study_lines
+from pytest_upskill.reports.terminal.study_lines import study_lines
 from pytest_upskill.results.contrasts import Study, StudyArm
 from support.made import made_run
 from support.made_studies import EVERY_WORD, HURTS, LONG, UNCHANGED, made_contrast, made_study

@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_upskill.results.arm_comparison import CaseChange
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import CaseChange, UnpairedCases, compare_runs
+from pytest_upskill.results.run_comparison import UnpairedCases, compare_runs
 from pytest_upskill.stats import holm, paired_lift, plan_level
 from support.made import made_record, made_run, pair_of
 

@@ -8,8 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill.results.arm_comparison import CaseChange
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.run_comparison import CaseChange, compare_runs
+from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run, results_bytes, results_text
 from pytest_upskill.results.summary import summarize
 from pytest_upskill.results.verdict import Verdict

@@ -6,10 +6,13 @@ from pathlib import Path
 from typing import Any
 
 from pytest_upskill.results.contrasts import Contrast, State, Study, StudyArm
+from pytest_upskill.results.model_change import ModelAnswers, ModelChange, skill_changes
 from pytest_upskill.results.routing import RoutedQuery, Routing
 from pytest_upskill.stats import Lift
+from pytest_upskill.trials.subject import CHAT, Subject
 
 from .kit import case, write_skill
+from .made import Passes, made_run
 
 MODEL = "scripted:model.py:answer"  # of both kinds of skills on disk
 LONG = "a-skill-with-a-name-that-is-as-long-as-a-name-may-ever-be-really"
@@ -161,3 +164,17 @@ def made_routing(*names: str, skills: Sequence[str] = ("docx", "pdf", "xlsx")) -
         notes=("Left out: release",),
         cost=1.25,
     )
+
+
+def made_model_change(
+    passes: Passes, *, skills: Sequence[str] = ("gate",), **run: Any
+) -> ModelChange:
+    """From the model ``old`` to ``new``, by default over 20 cases and 3 runs."""
+    values = {"cases": 20, "runs": 3, "models": ("old", "new"), **run}
+    made = made_run(passes=passes, skills=skills, **values)
+    old, new = (
+        ModelAnswers.of(name, made.model_ids[name], [r for r in made.records if r.model == name])
+        for name in ("old", "new")
+    )
+    changes = skill_changes(made.verdicts, Subject(CHAT, "old"), Subject(CHAT, "new"))
+    return ModelChange(agent=CHAT, old=old, new=new, skills=changes)

@@ -143,6 +143,13 @@ COMMANDS: Final = (
         module="study_commands",
     ),
     Subcommand(
+        "drift",
+        "study",
+        "compare an old model with a new one: which skills still help",
+        "pytest-upskill drift skills --from openai:gpt-5.2 --to openai:gpt-5.4",
+        f"0 measured, 1 incomplete or a gate failed, {USAGE}",
+    ),
+    Subcommand(
         "route",
         "study",
         "measure which skill of a catalogue each query opens",

@@ -17,12 +17,13 @@ import sqlite3
 import tempfile
 import time
 import zlib
-from collections.abc import Callable, Set
+from collections.abc import Callable, Mapping, Set
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from secrets import token_hex
+from types import MappingProxyType
 from typing import Any, Final
 
 from .._util.files import inflated, reason_of, replace_file, require_regular, why_unwritable
@@ -478,13 +479,21 @@ class KnownAnswers:
         return True
 
 
+_NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
+
+
+def _is_newer(answer: Answer, other: Answer) -> bool:
+    return (answer.asked_at or 0) > (other.asked_at or 0)
+
+
 class StoredAnswers(KnownAnswers):
     """Answers of earlier runs, under a key of everything that shapes them.
 
     ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
     if its answers must not be stored. ``open_store`` is called on the engine's thread. A ``fresh``
     run asks everything itself, even what another run is asking, and even if it can't be kept.
-    ``hint`` says what to do if answers can't be kept.
+    ``hint`` says what to do if answers can't be kept. ``recorded`` are answers of a file by the
+    keys of their questions; the newer one counts.
     """
 
     def __init__(
@@ -494,7 +503,9 @@ class StoredAnswers(KnownAnswers):
         *,
         fresh: bool,
         hint: str = "",
+        recorded: Mapping[str, Answer] = _NO_ANSWERS,
     ) -> None:
+        self._recorded = recorded
         self._open_store = open_store
         self._hint = hint
         self._identity = identity
@@ -504,10 +515,16 @@ class StoredAnswers(KnownAnswers):
     def get(self, question: Question) -> Reply | None:
         key = self.key_of(question)
         if self._fresh or key is None:
-            return None
-        return self._opened().get(key)
+            return self._recorded.get(question.key)
+        stored, recorded = self._opened().get(key), self._recorded.get(question.key)
+        if recorded is None or (isinstance(stored, Answer) and _is_newer(stored, recorded)):
+            return stored
+        return recorded
 
     def asked_at(self, question: Question) -> int | None:
+        if question.key in self._recorded:
+            answer = self.get(question)
+            return answer.asked_at if isinstance(answer, Answer) else None
         key = self.key_of(question)
         return None if self._fresh or key is None else self._opened().asked_at(key)
 

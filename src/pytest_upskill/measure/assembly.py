@@ -377,8 +377,12 @@ class Assembly:
         how_to_record: str = "",
         store_hint: str = "",
         budget_hint: Text = "raise it, or ask for less",
+        recording: Path | None = None,
     ) -> Engine:
-        """What asks the models; ``notify`` gets warnings about them and the stored answers."""
+        """What asks the models; ``notify`` gets warnings about them and the stored answers.
+
+        Answers of a ``recording`` are used like stored ones.
+        """
         if settings.replay_file is None:
             providers = {spec.provider.name: spec.provider for spec in self.specs.values()}
             notes = (provider.note(os.environ) for provider in providers.values())
@@ -404,7 +408,7 @@ class Assembly:
             careful=settings.concurrency is None,
             timeout=settings.call_timeout,
             timeout_of=lambda name: self.seconds_for(name, settings),
-            answers=self._answers(settings, root, notify, how_to_record, store_hint),
+            answers=self._answers(settings, root, notify, how_to_record, store_hint, recording),
             budget=budget,
             spell=spell,
             open_trials=open_trials,
@@ -469,6 +473,7 @@ class Assembly:
         notify: Callable[[str], None],
         how_to_record: str = "",
         store_hint: str = "",
+        recording: Path | None = None,
     ) -> KnownAnswers:
         if file := settings.replay_file:
             recorded = load_recording(file)
@@ -482,6 +487,7 @@ class Assembly:
             lambda name: identities[name],
             fresh=settings.fresh,
             hint=store_hint,
+            recorded=load_recording(recording, "recorded") if recording else {},
         )
 
     def _agent_trials(self, settings: Settings) -> Trials:

@@ -13,6 +13,7 @@ from ..models.prices import PriceOf, cost
 from ..results.accepted import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Settings
+from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
@@ -80,13 +81,8 @@ class Evaluator:
         tests, to_grade = list[PlannedCase](), list[ToGrade]()
         for subject, model_id in subjects.items():
             for checked in asked_cases(cases, subject, model_id):
-                case, trials = checked[0], self.trials(skill, [checked], subject, arms)
-                nodeid = f"{info.path}::{case.id}[{subject.label}]"
-                asked = [item.trial for item in trials]
-                planned = planned_case(
-                    nodeid, case, asked, self.settings, compared=case.xfail is None
-                )
-                tests.append(replace(planned, trials=()))
+                trials = self.trials(skill, [checked], subject, arms)
+                tests.append(self.test_of(info, checked[0], trials))
                 to_grade += trials
         return RunResults(
             started=started,
@@ -99,6 +95,13 @@ class Evaluator:
             versions=versions(),
             max_age=self.settings.max_age,
         )
+
+    def test_of(self, skill: SkillInfo, case: Case, trials: Sequence[ToGrade]) -> PlannedCase:
+        """A case with its trials by one subject, as a test of a run."""
+        asked = [item.trial for item in trials]
+        nodeid = f"{skill.path}::{case.id}[{asked[0].label}]"
+        planned = planned_case(nodeid, case, asked, self.settings, compared=case.xfail is None)
+        return replace(planned, trials=())
 
 
 def asked_cases(

@@ -12,6 +12,7 @@ from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
 from ..results.contrasts import Study
+from ..results.model_change import ModelChange
 from ..results.oracle_results import oracle_faults
 from ..results.outcomes import BAD as FAILURES
 from ..results.outcomes import count_words, failure_words
@@ -27,6 +28,9 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.subject import ORACLE
 from .headline import headline
+from .model_change_tables import LEGEND as MODEL_CHANGE_LEGEND
+from .model_change_tables import facts_of as model_change_facts
+from .model_change_tables import model_change_table
 from .numbers import checks_words, growth_words, shown_numbers
 from .routing_tables import LEGEND, skill_table
 from .routing_tables import facts_of as routing_facts
@@ -83,6 +87,8 @@ def markdown_summary(
         _add_study(page, study)
     for routing in results.routings:
         _add_routing(page, routing)
+    for change in results.model_changes:
+        _add_model_change(page, change)
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
     _add_sentences(page, results)
     _add_folded(page, "Regressions", results, _regressions(results))
@@ -247,41 +253,40 @@ def _triggers(rows: Sequence[TriggerSummary]) -> str:
 
 
 def _add_study(page: _Page, study: Study) -> None:
-    """What to remember, the other sentences, and the contrasts."""
-    *sentences, last = study.conclusions or ("",)
-    remember = f"**{escaped(last)}.** " if last else ""
-    page.add(f"### {escaped(study.title, 200)}\n\n{remember}{escaped(facts_of(study))}.")
-    page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
     table = contrast_table(study, _MOST_CONTRASTS)
-    up_to = _ROOM_FOR_TABLES + _ROOM_FOR_NOTES
-    shown_rows = page.add_most(len(table.rows), partial(_contrasts, table), up_to)
-    if left_out := len(table.rows) - shown_rows:
-        page.add(f"No room for {counted(left_out, 'more row')}.")
-    page.add(". ".join(map(escaped, filter(None, (table.folded, legend_of(study))))) + ".")
+    _add_block(page, study.title, study.conclusions, facts_of(study), table, legend_of(study))
 
 
 def _add_routing(page: _Page, routing: Routing) -> None:
-    """What to remember, the other sentences, and the skills of which something is wrong."""
-    *sentences, last = routing.conclusions
-    facts = escaped(routing_facts(routing))
-    page.add(f"### {escaped(routing.title, 200)}\n\n**{escaped(last)}.** {facts}.")
+    table, facts = skill_table(routing, _MOST_CONTRASTS), routing_facts(routing)
+    _add_block(page, routing.title, routing.conclusions, facts, table, LEGEND)
+
+
+def _add_model_change(page: _Page, change: ModelChange) -> None:
+    table, facts = model_change_table(change, _MOST_CONTRASTS), model_change_facts(change)
+    _add_block(page, change.title, change.conclusions, facts, table, MODEL_CHANGE_LEGEND)
+
+
+def _add_block(
+    page: _Page, title: str, conclusions: Sequence[str], facts: str, table: StudyTable, legend: str
+) -> None:
+    """What to remember, the other sentences, and a table."""
+    *sentences, last = conclusions or ("",)
+    remember = f"**{escaped(last)}.** " if last else ""
+    page.add(f"### {escaped(title, 200)}\n\n{remember}{escaped(facts)}.")
     page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
-    table = skill_table(routing, _MOST_CONTRASTS)
-
-    def first(number: int) -> str:
-        return _table(table.headers, [[*map(_cell, row)] for row in table.rows[:number]])
-
-    shown_rows = page.add_most(len(table.rows), first, _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
+    up_to = _ROOM_FOR_TABLES + _ROOM_FOR_NOTES
+    shown_rows = page.add_most(len(table.rows), partial(_first_rows, table), up_to)
     if left_out := len(table.rows) - shown_rows:
         page.add(f"No room for {counted(left_out, 'more row')}.")
-    page.add(". ".join(map(escaped, filter(None, (table.folded, LEGEND)))) + ".")
+    page.add(". ".join(map(escaped, filter(None, (table.folded, legend)))) + ".")
 
 
-def _contrasts(table: StudyTable, number: int) -> str:
-    rows = []
-    for cells, word in zip(table.rows[:number], table.words[:number], strict=True):
-        *values, verdict = map(_cell, cells)
-        rows.append([*values, verdict if word in NO_CHANGE else f"**{verdict}**"])
+def _first_rows(table: StudyTable, number: int) -> str:
+    """Verdicts that show something are bold."""
+    rows = [[*map(_cell, cells)] for cells in table.rows[:number]]
+    for row, word in zip(rows, table.words, strict=False):
+        row[-1] = row[-1] if word in NO_CHANGE else f"**{row[-1]}**"
     return _table(table.headers, rows)
 
 

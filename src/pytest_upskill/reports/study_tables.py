@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from typing import Final
 
 from .._util.texts import one_line, percent, unsigned_points, whole
-from ..results.contrasts import Contrast, ContrastWord, Study, StudyArm, span_words
+from ..results.contrasts import Contrast, Study, StudyArm, span_words
 
-NO_CHANGE: Final = ("no change shown", "not known")
+NO_CHANGE: Final = ("no change shown", "not known", "no effect shown", "can't tell")
 _UNKNOWN: Final = "–"
 _MOST_SKILLS: Final = 4
 
@@ -18,7 +18,7 @@ class StudyTable:
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
-    words: tuple[ContrastWord, ...] = ()  # of each row of contrasts
+    words: tuple[str, ...] = ()  # the verdict of each row, if it has one
     folded: str = ""  # rows that are left out, in words
 
     @classmethod
@@ -26,7 +26,7 @@ class StudyTable:
         cls,
         headers: Sequence[str],
         rows: Sequence[Sequence[str]],
-        words: Sequence[ContrastWord] = (),
+        words: Sequence[str] = (),
         folded: str = "",
     ) -> "StudyTable":
         names, *columns = zip(headers, *rows, strict=True)

@@ -1,9 +1,10 @@
 """One arm compared with another on each model of a skill, in numbers and in words."""
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
+from .._util.json_forms import Share
 from .._util.texts import first_few, one_line, times_as_much
 from ..settings import Score
 from ..stats import (
@@ -17,6 +18,7 @@ from ..stats import (
     paired_ratio,
     worsened,
 )
+from ..trials.arm import EARLIER
 from ..trials.plan import Count
 from .contrasts import points_words, span_words
 from .summary import AMOUNTS, AmountName, Summary
@@ -32,12 +34,22 @@ _MOST_NAMES: Final = 5
 
 
 @dataclass(frozen=True)
+class CaseChange:
+    """A case that does better or worse than before, by its score or pass rate with the skill."""
+
+    case: str
+    before: Share
+    after: Share
+
+
+@dataclass(frozen=True)
 class VersionChange:
     """What the passes of the same cases show of two versions: here runs are the sample."""
 
     better_cases: tuple[str, ...]  # by evidence of their own
     worse_cases: tuple[str, ...]
     worse: str  # what got worse, in words; empty if nothing is shown to
+    together: bool = False  # whether the other cases got worse together
 
 
 @dataclass(frozen=True)
@@ -131,6 +143,17 @@ def compare_arms(
     return comparisons
 
 
+def with_earlier(now: Summary, earlier: Summary, left_out: Collection[str] = ()) -> Summary:
+    """A summary over the cases in both; the skill's arm of the other is the arm ``earlier``."""
+    before = {case.case: case for case in earlier.by_case if case.case not in left_out}
+    cases = [
+        replace(case, arms={EARLIER: before[case.case].arm("skill"), **case.arms})
+        for case in now.by_case
+        if case.case in before
+    ]
+    return replace(now, by_case=tuple(cases), runs=max(earlier.runs, now.runs))
+
+
 def compare_versions(rows: Sequence[Summary], over: str) -> list[VersionChange]:
     """The skill compared with its version in another arm, over all skills and models of a run."""
     cases = [[case for case in row.by_case if over in case.arms] for row in rows]
@@ -151,7 +174,7 @@ def compare_versions(rows: Sequence[Summary], over: str) -> list[VersionChange]:
         if worse.together:
             which = "the others together" if fell else "all together"
             words.append(_drop(which, worse.before, worse.now, f", p = {worse.p_value:.2g}"))
-        changes.append(VersionChange(better_cases, worse_cases, "; ".join(words)))
+        changes.append(VersionChange(better_cases, worse_cases, "; ".join(words), worse.together))
     return changes
 
 

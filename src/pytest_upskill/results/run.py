@@ -38,6 +38,7 @@ from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
 from .gates import gate_reasons, routing_reasons, trigger_reasons
+from .model_change import ModelChange
 from .outcomes import (
     BAD,
     CaseOutcome,
@@ -235,6 +236,7 @@ class RunResults:
     interrupted: str | None = None  # what stopped the run before its end
     studies: Many[Study] = ()  # one or more per agent and model
     routings: Many[Routing] = ()  # of a catalogue, one per agent and model
+    model_changes: Many[ModelChange] = ()  # from an old model to a new one, one per agent
     base_url: str = ""  # the server for names of models that no provider knows, safe to show
     with_skills: Many[str] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
@@ -304,9 +306,12 @@ class RunResults:
         gates = self.active_gates
         if not self.comparisons and not gates.any() and not unmatched:
             return Gate(None)
+        no_worse = gates.no_worse and bool(self.model_changes)  # which need no test
+        others = replace(gates, no_worse=False) if no_worse else gates
         reasons = (
             *gate_reasons(self.verdicts, gates),
-            *(self._without_evidence if gates.of_cases else ()),
+            *(self._without_evidence if others.of_cases else ()),
+            *(line for change in self.model_changes if no_worse for line in change.got_worse),
             *self._trigger_reasons,
             *(reason for comparison in self.comparisons for reason in comparison.reasons),
             *unmatched,
@@ -372,7 +377,7 @@ class RunResults:
     @property
     def only_studied(self) -> bool:
         """Whether no test was planned, as for commands that compare ways to install skills."""
-        return not self.tests and bool(self.studies or self.routings)
+        return not self.tests and bool(self.studies or self.routings or self.model_changes)
 
     # What it lacks.
 
@@ -548,7 +553,9 @@ class RunResults:
         """Routings only without a gate, which says the same."""
         routings = () if self.active_gates.of_triggers else self.routings
         problems = [study.problem for study in self.studies]
-        return list(filter(None, [*problems, *(routing.problem for routing in routings)]))
+        problems += [routing.problem for routing in routings]
+        problems += [change.problem for change in self.model_changes]
+        return list(filter(None, problems))
 
     @cached_property
     def _without_evidence(self) -> list[str]:

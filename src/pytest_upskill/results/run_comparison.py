@@ -21,7 +21,13 @@ from ..trials.arm import EARLIER
 from ..trials.plan import Count
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .arm_comparison import Comparison, compare_arms, compare_versions
+from .arm_comparison import (
+    CaseChange,
+    Comparison,
+    compare_arms,
+    compare_versions,
+    with_earlier,
+)
 from .run import RunResults, triggers_as_cases
 from .summary import Summary
 
@@ -54,15 +60,6 @@ _Pair = Annotated[
     SkillOnSubject,
     PlainSerializer(lambda pair: (pair.skill, pair.subject.label), return_type=tuple[str, str]),
 ]
-
-
-@dataclass(frozen=True)
-class CaseChange:
-    """The score of a case in both runs."""
-
-    case: str
-    before: float
-    after: float
 
 
 @dataclass(frozen=True)
@@ -232,15 +229,9 @@ def _sides(run: RunResults) -> dict[tuple[SkillOnSubject, str], _Side]:
 
 
 def _paired(old: _Side, new: _Side) -> Summary:
-    """The later summary over the cases in both runs; the other run is the arm ``earlier``."""
-    earlier = {case.case: case for case in old.summary.by_case}
-    cases = [
-        replace(case, arms={EARLIER: earlier[case.case].arm("skill"), **case.arms})
-        for case in new.summary.by_case
-        if case.case in earlier and not _edited(case.case, old, new)
-    ]
-    runs = max(old.summary.runs, new.summary.runs)
-    return replace(new.summary, by_case=tuple(cases), runs=runs)
+    """The later summary over the cases in both runs that were not edited."""
+    edited = [case for case in new.digests if _edited(case, old, new)]
+    return with_earlier(new.summary, old.summary, edited)
 
 
 def _fallen_baselines(

@@ -38,7 +38,7 @@ Word = Literal[
 ]
 _OPEN: Final = ("no effect shown", "too few cases to tell")
 
-_PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
+PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
 _AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
 _MOST_NAMES: Final = 5
 
@@ -193,7 +193,7 @@ def _word(row: Summary, lift: Lift | None) -> Word | None:
         return _direction(lift)
     if lift.low <= -RELEVANT_LIFT or lift.high >= RELEVANT_LIFT:
         return "too few cases to tell"
-    passes, harmless = baseline >= _PASSES_ALREADY, lift.lift >= -_AS_GOOD
+    passes, harmless = baseline >= PASSES_ALREADY, lift.lift >= -_AS_GOOD
     return "not needed" if passes and harmless else "no effect shown"
 
 

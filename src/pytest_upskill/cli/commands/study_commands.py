@@ -27,10 +27,12 @@ from ...measure.estimate import Estimate
 from ...measure.evaluate import Evaluator
 from ...measure.skill_matrix import matrix_plans
 from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
+from ...models.model import NamedBy
 from ...reports.terminal.progress_screen import ProgressScreen
 from ...reports.terminal.summary_text import results_lines
 from ...reports.writers import report_paths, require_apart
 from ...results.contrasts import MARGIN, Study, size_of
+from ...results.model_change import ModelChange
 from ...results.routing import Routing
 from ...results.run import RunResults, versions
 from ...settings import Gates, Settings, settings_of
@@ -98,22 +100,31 @@ class StudySession:
         return studies
 
     def report(
-        self, studies: Sequence[Study] = (), routings: Sequence[Routing] = ()
+        self,
+        studies: Sequence[Study] = (),
+        routings: Sequence[Routing] = (),
+        model_changes: Sequence[ModelChange] = (),
     ) -> tuple[str, int]:
         """Show and write what came of it; the exit status is 1 if a study fails."""
-        results = self._results(studies, routings)
+        results = self._results(studies, routings, model_changes)
         written, status = write_reports(self.args, results, self.notes)
         lines = results_lines(results, stdout_look(int(self.args.verbose)))
-        # The last sentence of a study says why it fails; a routing has none of its gates.
-        failed = [f"upskill: {harmless(line)}" for line in results.problems if routings]
+        # The last sentence of a study says why it fails; others have none of their gates.
+        failed = [f"upskill: {harmless(line)}" for line in results.problems if not studies]
         write("\n".join(["", *lines, *self.notes, *written, *failed]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
         return "", status or int(bool(results.problems) or self.engine.not_kept)
 
-    def _results(self, studies: Sequence[Study], routings: Sequence[Routing]) -> RunResults:
+    def _results(
+        self,
+        studies: Sequence[Study],
+        routings: Sequence[Routing],
+        model_changes: Sequence[ModelChange],
+    ) -> RunResults:
         stopped = [study.interrupted for study in studies]
         stopped += [routing.interrupted for routing in routings]
+        stopped += [change.interrupted for change in model_changes]
         infos = [source.info(shown(source.skill.folder)) for source in self.sources]
         return RunResults(
             started=self.started,
@@ -126,6 +137,7 @@ class StudySession:
             interrupted="Ctrl-C" if any(stopped) else None,
             studies=tuple(studies),
             routings=tuple(routings),
+            model_changes=tuple(model_changes),
             gates=self.runner.evaluator.settings.gates,
             versions=versions(),
         )
@@ -139,11 +151,14 @@ def study_session(
     loaded: tuple[SkillCases, ...] = (),
     sizes: Mapping[str, int] | None = None,
     as_one: bool = False,
+    named: Mapping[str, str] | None = None,
+    recording: Path | None = None,
 ) -> Iterator[StudySession]:
     """Skills, models, agents and an engine; InputError before the first call if one is missing.
 
     ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
-    With ``as_one``, several skills are a bundle.
+    With ``as_one``, several skills are a bundle. ``named`` are models by the settings that name
+    them, in place of those of the usual one; answers of a ``recording`` are used like stored ones.
     """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
@@ -155,7 +170,13 @@ def study_session(
     sources = loaded or bundles or _sources(skills, settings)
     _require_judge(sources, settings)
     models, notes = Assembly(prices_here(args)), list[str]()
-    subjects = models.subjects(settings.agents, list(models.add_models(settings)), screen.text)
+    names = [
+        name
+        for setting, written in (named or {}).items()
+        for name in models.add_named(written, settings, NamedBy(setting))
+    ]
+    names = names or list(models.add_models(settings))
+    subjects = models.subjects(settings.agents, names, screen.text)
     models.add_judge(settings)
     settings = models.with_limits(models.use_logins(settings, subjects))
     cases = ((source.path, case) for source in sources for case, _ in source.cases)
@@ -170,7 +191,12 @@ def study_session(
     models.require_all(settings, subjects, screen.text)
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())
-    engine = models.engine(settings, root, notes.append, spell=args.spell, budget_hint=hint)
+    engine = models.engine(
+        *(settings, root, notes.append),
+        spell=args.spell,
+        budget_hint=hint,
+        recording=recording,
+    )
     evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
     runner = StudyRunner(
         evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before

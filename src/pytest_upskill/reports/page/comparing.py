@@ -10,6 +10,7 @@ from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, Changes, Place, same_answer
 from ...results.contrasts import Study, span_words
 from ...results.history import KeptRow
+from ...results.model_change import ModelChange
 from ...results.routing import Routing
 from ...results.run import RunResults
 from ...results.run_comparison import NOTHING_SHARED, PairComparison
@@ -17,6 +18,9 @@ from ...results.summary_row import SummaryRow
 from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
 from ..history_rows import short_commit
+from ..model_change_tables import LEGEND as MODEL_CHANGE_LEGEND
+from ..model_change_tables import facts_of as model_change_facts
+from ..model_change_tables import model_change_table, score_table
 from ..numbers import LIFT, Number, metrics, shown_numbers
 from ..routing_tables import LEGEND, confused_table, skill_table, wrong_cells
 from ..routing_tables import facts_of as routing_facts
@@ -149,6 +153,17 @@ def routing_values(routing: Routing) -> dict[str, Any]:
         "skills": json_values(skill_table(routing)),
         "confused": json_values(confused_table(routing)),
         "wrong": sorted(wrong_cells(routing)),
+    }
+
+
+def model_change_values(change: ModelChange) -> dict[str, Any]:
+    """Beside the change itself, which the results have: its tables in words."""
+    return {
+        "title": change.title,
+        "facts": model_change_facts(change),
+        "legend": MODEL_CHANGE_LEGEND,
+        "skills": json_values(model_change_table(change)),
+        "scores": json_values(score_table(change)),
     }
 
 

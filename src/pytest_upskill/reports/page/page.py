@@ -27,7 +27,16 @@ _MOST: Final = 3_000_000  # characters of the data
 _LIBRARIES: Final = ("htm-preact.js", "marked.js", "purify.js", "diff.js")
 _VIEWER: Final = (
     *("data.js", "state.js", "parts.js", "overview.js", "text.js", "transcript.js", "case.js"),
-    *("cases.js", "since.js", "studies.js", "routing.js", "triggers.js", "trend.js", "app.js"),
+    *(
+        "cases.js",
+        "since.js",
+        "studies.js",
+        "routing.js",
+        "models.js",
+        "triggers.js",
+        "trend.js",
+        "app.js",
+    ),
 )
 _STYLES: Final = ("page.css", "tables.css", "case.css", "studies.css")
 _SOURCE_MAP: Final = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)

@@ -21,7 +21,13 @@ from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ...trials.subject import ORACLE
 from ..numbers import Number, cache_words, shown_numbers
-from .comparing import changes_values, routing_values, study_values, trigger_values
+from .comparing import (
+    changes_values,
+    model_change_values,
+    routing_values,
+    study_values,
+    trigger_values,
+)
 
 _COMMAND_LIMIT: Final = 2000
 # How many characters are kept of a text of a passed test, and of another one.
@@ -76,6 +82,7 @@ class RunPayload:
             "tests": _tests(results),
             "studies": [study_values(study) for study in results.studies],
             "routings": [routing_values(routing) for routing in results.routings],
+            "model_changes": [model_change_values(change) for change in results.model_changes],
             "triggers": [trigger_values(summary) for summary in results.trigger_summaries],
             "changes": changed and changes_values(changed, results),
             "images": dict(_images(results)),

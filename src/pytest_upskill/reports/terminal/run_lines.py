@@ -5,11 +5,11 @@ from typing import Final
 
 from ..._util.texts import counted, first_few, one_line, percent, seconds
 from ...results.accepted import case_result
-from ...results.arm_comparison import SCORE_WORDS
+from ...results.arm_comparison import SCORE_WORDS, CaseChange
 from ...results.contrasts import span_words
 from ...results.outcomes import OutcomeWord
 from ...results.run import RunResults
-from ...results.run_comparison import NOTHING_SHARED, CaseChange, PairComparison, RunComparison
+from ...results.run_comparison import NOTHING_SHARED, PairComparison, RunComparison
 from ...results.run_notes import agent_lines, run_notes
 from ...stats import Change
 from ...trials.plan import PlannedCase

@@ -7,7 +7,6 @@ from typing import Final
 
 from ..._util.texts import counted, first_few, harmless, one_line
 from ...results.arm_comparison import SCORE_WORDS, Comparison
-from ...results.contrasts import ContrastWord, Study
 from ...results.oracle_results import is_sound
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
@@ -17,40 +16,22 @@ from ...results.verdict import Verdict, signal_lines, sweet_spot
 from ...trials.plan import SkillInfo
 from ...trials.subject import CHAT
 from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, growth_words, shown_numbers
-from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
 from .layout import (
     Marks,
     TerminalLook,
-    distinct_names,
     spaced,
     split_name,
     text_width,
     wrapped,
 )
 from .number_tables import lift_style, number_table, word_style
-from .routing_lines import routing_lines, sentences
-from .tables import KEEP, Cell, Column, Style, Table, fitted
+from .routing_lines import routing_lines
+from .study_lines import model_change_lines, study_lines
+from .tables import Cell, Column, Table
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
 _MOST_SKILLS: Final = 40  # of a matrix; -v shows all
 _MOST_NAMES: Final = 5
-_WORD_STYLES: Final[dict[ContrastWord, Style]] = {
-    "hurts": {"red": True, "bold": True},
-    "helps": {"green": True, "bold": True},
-    "no loss shown": {"green": True},
-    "no change shown": {"light": True},
-    "not known": {"light": True},
-    "incomplete": {"red": True},
-}
-_MOST_CONTRASTS: Final = 12  # with -v all
-_WIDE: Final = 100  # columns, for intervals of tokens
-# The length of names, and which columns may be dropped then.
-_LAYOUTS: Final = (
-    *((length, 0) for length in range(48, 25, -2)),
-    *((length, 20) for length in range(48, 17, -2)),
-    (12, 30),
-)
-_PRIORITIES: Final = {"tokens": 10, "opened": 20}
 
 
 def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] = ()) -> list[str]:
@@ -62,7 +43,11 @@ def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] 
         notes,
         results.trigger_summaries,
     )
-    studied = [*study_lines(results.studies, look), *routing_lines(results.routings, look)]
+    studied = [
+        *study_lines(results.studies, look),
+        *routing_lines(results.routings, look),
+        *model_change_lines(results.model_changes, look),
+    ]
     return [*tested, *(studied if tested else studied[1:])]
 
 
@@ -354,49 +339,3 @@ def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
     if verdict.word == "incomplete":
         return Cell(f"{text}{_INCOMPLETE}", {"red": True}, _INCOMPLETE)
     return Cell(f"{text} ", lift_style(verdict.word) if lift else {}, lift)
-
-
-# Studies.
-
-
-def study_lines(studies: Sequence[Study], look: TerminalLook) -> list[str]:
-    """A block for each study, with a blank line before it; nothing without one."""
-    return [line for study in studies for line in ("", *_study(study, look))]
-
-
-def _study(study: Study, look: TerminalLook) -> list[str]:
-    """A table of contrasts, one of arms, then sentences; with -v all rows."""
-    verbose, dot = look.verbosity > 0, look.marks.dot
-    title = harmless(f"{one_line(study.title, 80)} {dot} {facts_of(study, dot)}")
-    first, *more = wrapped(title.replace("×", look.marks.times), look.width, rest="  ")
-    most = None if verbose else _MOST_CONTRASTS
-    contrasts = contrast_table(study, most, brief=look.width < _WIDE)
-    folded = [f"{contrasts.folded} (-v shows them)"] if contrasts.folded else []
-    blocks = [
-        [look.paint(first, bold=True), *more],
-        _study_table(contrasts, look),
-        sentences([*folded, legend_of(study)] if study.contrasts else [], look),
-        _study_table(arm_table(study, every=verbose), look),
-        sentences(study.conclusions, look),
-    ]
-    return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
-
-
-def _study_table(table: StudyTable, look: TerminalLook) -> list[str]:
-    """With names as long as there is room for; tokens are dropped first."""
-    if not table.rows:
-        return []
-    columns = [
-        Column(name, name == "tokens", _PRIORITIES.get(name, KEEP)) for name in table.headers
-    ]
-    styles = [_WORD_STYLES[word] for word in table.words] or [{}] * len(table.rows)
-
-    def layout(longest: int, drop_below: int) -> Table:
-        names = distinct_names([row[0] for row in table.rows], longest, look.marks.cut)
-        rows = [
-            [Cell(names[name]), *(Cell(harmless(value)) for value in values), Cell(last, style)]
-            for (name, *values, last), style in zip(table.rows, styles, strict=True)
-        ]
-        return Table(columns, rows, drop_below=drop_below)
-
-    return fitted((layout(*each) for each in _LAYOUTS), look.width).lines(look)

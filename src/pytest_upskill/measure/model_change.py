@@ -1,0 +1,167 @@
+"""Skills on an old model and on a new one: both are asked the same cases, with and without."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from functools import cached_property
+from itertools import takewhile
+from typing import Final
+
+from .._util.texts import counted, first_few, one_line
+from ..checks import CheckedCase
+from ..checks.grading import ToGrade
+from ..errors import InputError, Setting, SettingsError, shown
+from ..results.model_change import ModelAnswers, ModelChange, skill_changes
+from ..results.run import RunResults
+from ..skills.named_skill import named_once
+from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.records import Record
+from ..trials.subject import CHAT, Subject
+from .arm_maker import ArmMaker
+from .study_runner import SkillCases, StudyRunner
+
+_MOST_NAMES: Final = 5
+
+
+@dataclass(frozen=True)
+class _Asked:
+    """A case of a skill, and its trials by one of the models."""
+
+    skill: SkillInfo
+    case: CheckedCase
+    trials: list[ToGrade]
+
+
+@dataclass(frozen=True)
+class ModelPair:
+    """An agent on an old model and on a new one, and the skills that they are compared with."""
+
+    sources: Sequence[SkillCases]
+    old: Subject
+    new: Subject
+    model_ids: Mapping[Subject, str]
+    runner: StudyRunner
+    maker: ArmMaker
+    started: datetime = field(default_factory=lambda: datetime.now(UTC))
+
+    def __post_init__(self) -> None:
+        named_once(source.skill for source in self.sources)
+        if not any(self._cases.values()):
+            names = first_few([one_line(name, 60) for name in self._cases], _MOST_NAMES)
+            problem = f"none of these skills has cases for {self.old.label} and {self.new.label}"
+            raise InputError(names, problem, "Write some: a skill is tested on its own cases.")
+
+    @cached_property
+    def _cases(self) -> dict[str, tuple[CheckedCase, ...]]:
+        """The cases of each skill that both models are asked."""
+        cases = dict[str, tuple[CheckedCase, ...]]()
+        for source in self.sources:
+            old, new = (
+                source.cases_for(subject, self.model_ids[subject])
+                for subject in (self.old, self.new)
+            )
+            of_new = {case.id for case, _ in new}
+            cases[source.skill.name] = tuple(each for each in old if each[0].id in of_new)
+        return cases
+
+    @cached_property
+    def _infos(self) -> dict[str, SkillInfo]:
+        """The skills that have cases."""
+        return {
+            skill.name: SkillInfo.of(skill, skill.name, shown(skill.folder), score=source.score)
+            for source in self.sources
+            for skill in [source.skill]
+            if self._cases[skill.name]
+        }
+
+    @cached_property
+    def asked(self) -> dict[Subject, list[_Asked]]:
+        evaluator, agents = self.runner.evaluator, self.old.agent != CHAT
+        asked: dict[Subject, list[_Asked]] = {self.old: [], self.new: []}
+        for source in self.sources:
+            skill, own = source.skill, [case for case, _ in source.cases]
+            cases = self._cases[skill.name]
+            arms = self.maker.arms(skill, own, agents=agents) if cases else ()
+            for subject, of_subject in asked.items():
+                of_subject += [
+                    _Asked(
+                        self._infos[skill.name],
+                        case,
+                        evaluator.trials(skill, [case], subject, arms),
+                    )
+                    for case in cases
+                ]
+        return asked
+
+    def run(self) -> ModelChange:
+        """Ask the old model, then the new one; SettingsError if one of them gives no answer.
+
+        So nothing is paid for if the old model is gone.
+        """
+        records: dict[Subject, list[Record]] = {self.old: [], self.new: []}
+        tests, interrupted = list[PlannedCase](), False
+        for subject, setting in ((self.old, "from_model"), (self.new, "to_model")):
+            to_grade = [item for each in self.asked[subject] for item in each.trials]
+            self.runner.begin(f"{subject.label}: {counted(len(to_grade), 'trial')}")
+            records[subject], interrupted = self.runner.ask(to_grade)
+            tests += [
+                self.runner.evaluator.test_of(each.skill, each.case[0], each.trials)
+                for each in self.asked[subject]
+            ]
+            if interrupted:
+                break
+            _require_answers(setting, subject, records[subject])
+            stored = sum(record.stored for record in records[subject])
+            self.runner.done(f"{stored:,} stored, {len(to_grade) - stored:,} asked")
+        results = RunResults(
+            started=self.started,
+            seconds=0.0,
+            skills=tuple(self._infos.values()),
+            records=(*records[self.old], *records[self.new]),
+            tests=tuple(tests),
+            model_ids={subject.label: name for subject, name in self.model_ids.items()},
+            max_age=self.runner.evaluator.settings.max_age,
+        )
+        return ModelChange(
+            agent=self.old.agent,
+            old=ModelAnswers.of(self.old.model, self.model_ids[self.old], records[self.old]),
+            new=ModelAnswers.of(self.new.model, self.model_ids[self.new], records[self.new]),
+            skills=skill_changes(results.verdicts, self.old, self.new),
+            notes=self._notes,
+            interrupted=interrupted,
+        )
+
+    @property
+    def _notes(self) -> tuple[str, ...]:
+        without = [one_line(name, 60) for name in self._cases if name not in self._infos]
+        names = first_few(without, _MOST_NAMES)
+        return (f"Left out, as they have no cases for both: {names}",) if without else ()
+
+
+def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:
+    """SettingsError if nothing that is not stored was answered: the model may be retired."""
+    asked = [record for record in records if not record.stored]
+    if not asked or any(record.outcome != "errored" for record in asked):
+        return
+    error = one_line(asked[0].error or "no answer", 300).rstrip(".")
+    answers = f"{len(asked):,} of its {counted(len(records), 'answer')}"
+    problem = f"no answer, and {answers} are not stored: {error}"
+    hint: tuple[str, ...] = (
+        "Answers are stored where it was asked before with the same skill, cases and settings; "
+        "a recording can stand in: ",
+        Setting("recorded"),
+        " FILE.",
+    )
+    if runs := _stored_runs(records):
+        hint = ("All answers of the first ", counted(runs, "run"), " are stored: ")
+        hint = (*hint, Setting("runs"), f" {runs}.")
+    raise SettingsError(setting, problem, hint, value=subject.model)
+
+
+def _stored_runs(records: Sequence[Record]) -> int:
+    """How many of the first runs are stored for all cases and arms."""
+    last = max(record.run for record in records)
+    by_run = (
+        all(record.stored for record in records if record.run == run) for run in range(1, last + 1)
+    )
+    return sum(takewhile(bool, by_run))

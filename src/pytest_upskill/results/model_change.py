@@ -1,0 +1,337 @@
+"""Skills on an old model and on a new one: which still help, which can go, and what got worse.
+
+Not to be confused with `ModelDrift`, which is about one model whose answers changed since they
+were accepted: here two models are compared, and both are named.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Final, Literal
+
+from pydantic import computed_field
+
+from .._util.json_forms import Amount, Flag, Share, Time, Whole
+from .._util.texts import counted, dollars, first_few, one_line, percent
+from ..settings import Score
+from ..stats import RELEVANT_LIFT, ROUNDING, Differences, Lift, cases_to_rule_out, judge_family
+from ..trials.arm import BASELINE, EARLIER, SKILL
+from ..trials.records import Record
+from ..trials.subject import Subject
+from .arm_comparison import CaseChange, compare_versions, with_earlier
+from .contrasts import LiftValue
+from .summary import Summary
+from .verdict import PASSES_ALREADY, Verdict, Word
+
+# "now" and "no longer" claim a change, so the change itself is shown. The others are the verdict
+# on the new model; "still helps" is that of both.
+ChangeWord = Literal[
+    "still helps",
+    "helps now",
+    "helps",
+    "no longer needed",
+    "not needed",
+    "no longer helps",
+    "no effect shown",
+    "hurts now",
+    "hurts",
+    "can't tell",
+    "incomplete",
+]
+CAN_GO: Final[tuple[ChangeWord, ...]] = ("no longer needed", "not needed")
+HURTS: Final[tuple[ChangeWord, ...]] = ("hurts now", "hurts")
+HELPS: Final[tuple[ChangeWord, ...]] = ("still helps", "helps now", "helps")
+_MOST_NAMES: Final = 8
+
+
+@dataclass(frozen=True)
+class SkillOnModel:
+    """A skill on one of the two models: scores are means over cases, the word is its verdict."""
+
+    word: Word | None
+    sentence: str
+    baseline_score: Share | None = None
+    skill_score: Share | None = None
+    lift: LiftValue | None = None  # adjusted for both models; None while it is incomplete
+
+    @classmethod
+    def of(cls, verdict: Verdict) -> "SkillOnModel":
+        baseline, skill = (verdict.summary.scored(arm) for arm in (BASELINE, SKILL))
+        return cls(verdict.word, verdict.sentence, baseline, skill, verdict.lift)
+
+
+@dataclass(frozen=True)
+class SkillChange:
+    """A skill on both models, over the same cases."""
+
+    skill: str
+    cases: Whole
+    runs: Whole
+    score: Score
+    old: SkillOnModel
+    new: SkillOnModel
+    # The lift on the new model less that on the old one, a mean over cases, adjusted for all
+    # skills; None while one of the two is incomplete.
+    change: LiftValue | None
+    # Cases shown to pass less often with the skill: by themselves, or, if the others are shown to
+    # do so together, all that fell. These may be chance: the fallen ones.
+    broken: tuple[CaseChange, ...] = ()
+    fallen: tuple[CaseChange, ...] = ()
+    mended: tuple[str, ...] = ()  # cases shown to pass more often
+
+    @computed_field
+    @property
+    def word(self) -> ChangeWord:
+        old, new, change = self.old.word, self.new.word, self.change
+        if change is None or "incomplete" in (old, new):
+            return "incomplete"
+        rose, fell = change.low > 0, change.high < 0
+        match new:
+            case "helps":
+                return "still helps" if old == "helps" else "helps now" if rose else "helps"
+            case "hurts":
+                return "hurts now" if fell and old != "hurts" else "hurts"
+            case "not needed":
+                return "no longer needed" if fell and old == "helps" else "not needed"
+            case "no effect shown":
+                return "no longer helps" if fell and old == "helps" else "no effect shown"
+        return "can't tell"
+
+
+@dataclass(frozen=True)
+class ModelAnswers:
+    """The answers of one of the two models: how many were stored, and since when."""
+
+    model: str
+    model_id: str
+    trials: Whole
+    stored: Whole = 0
+    errored: Whole = 0
+    error: str = ""  # the most frequent reason
+    cost: Amount | None = None  # of new answers
+    stored_first: Time | None = None  # when the oldest of the stored ones was given
+    stored_last: Time | None = None
+
+    @classmethod
+    def of(cls, model: str, model_id: str, records: Sequence[Record]) -> "ModelAnswers":
+        stored = [record for record in records if record.stored]
+        times = [record.asked_at for record in stored if record.asked_at is not None]
+        costs = [record.cost for record in records if not record.stored]
+        errors = Counter(record.error or "" for record in records if record.outcome == "errored")
+        return cls(
+            model,
+            model_id,
+            len(records),
+            len(stored),
+            errors.total(),
+            next((error for error, _ in errors.most_common(1)), ""),
+            None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
+            min(times, default=None),
+            max(times, default=None),
+        )
+
+    @property
+    def bought(self) -> int:
+        return self.trials - self.stored - self.errored
+
+    @property
+    def words(self) -> str:
+        """``haiku: 24 of 30 answers were stored (2026-10-03), 6 bought ($0.02)``."""
+        days = [
+            f"{datetime.fromtimestamp(time, UTC):%Y-%m-%d}"
+            for time in (self.stored_first, self.stored_last)
+            if time is not None
+        ]
+        dates = f" ({' to '.join(dict.fromkeys(days))})" if days else ""
+        parts = [f"{self.stored:,} of {counted(self.trials, 'answer')} stored{dates}"]
+        cost = f" ({dollars(self.cost)})" if self.cost else ""
+        parts += [f"{self.bought:,} new{cost}"] if self.bought else []
+        parts += [f"{self.errored:,} missing"] if self.errored else []
+        return f"{one_line(self.model, 60)}: {', '.join(parts)}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelChange:
+    """Skills on an old model and on a new one, for an agent."""
+
+    agent: str
+    old: ModelAnswers
+    new: ModelAnswers
+    skills: tuple[SkillChange, ...]
+    notes: tuple[str, ...] = ()  # what was left out, in sentences
+    interrupted: Flag = False  # by Ctrl-C
+
+    @property
+    def title(self) -> str:
+        return f"From {one_line(self.old.model, 60)} to {one_line(self.new.model, 60)}"
+
+    @property
+    def label(self) -> str:
+        """The agent on the new model."""
+        return Subject(self.agent, self.new.model).label
+
+    @property
+    def trials(self) -> int:
+        return self.old.trials + self.new.trials
+
+    @property
+    def cost(self) -> float | None:
+        """Of new answers."""
+        costs = (self.old.cost, self.new.cost)
+        return None if None in costs else sum(usd or 0.0 for usd in costs)
+
+    @property
+    def problem(self) -> str:
+        """Why it says too little to pass; empty if nothing is missing."""
+        missing = self._of("incomplete")
+        if not missing and not self.interrupted:
+            return ""
+        return f"{self.label}: {counted(len(missing), 'skill')} incomplete"
+
+    @property
+    def got_worse(self) -> list[str]:
+        """Why a run fails that allows nothing to get worse, one line for each skill."""
+        lines = []
+        for skill in self.skills:
+            reasons = [f"{skill.word}"] if skill.word in HURTS else []
+            reasons += [f"{counted(len(skill.broken), 'case')} broke"] if skill.broken else []
+            if reasons:
+                name = f"{one_line(skill.skill, 60)} on {self.label}"
+                lines.append(f"{name}: {'; '.join(reasons)}")
+        return lines
+
+    @computed_field
+    @property
+    def conclusions(self) -> tuple[str, ...]:
+        """Sentences; the last one is what to do."""
+        lines = [*self.notes, self.old.words, self.new.words]
+        errors = dict.fromkeys(filter(None, (self.old.error, self.new.error)))
+        lines += [f"Answers are missing: {one_line(error, 300)}" for error in errors]
+        for skill in self.skills:
+            lines += _sentences(skill, self.new.model)
+        return (*lines, self._outcome)
+
+    @property
+    def _outcome(self) -> str:
+        """``On sonnet-5: can go: wick; got worse: yard; still needed: 3 skills``."""
+        broken = [
+            f"{one_line(skill.skill, 60)} ({counted(len(skill.broken), 'case')})"
+            for skill in self.skills
+            if skill.broken
+        ]
+        named = {
+            "can go": self._of(*CAN_GO),
+            "broke": broken,
+            "hurts": self._of(*HURTS),
+            "incomplete": self._of("incomplete"),
+        }
+        parts = [
+            f"{words}: {first_few(names, _MOST_NAMES)}" for words, names in named.items() if names
+        ]
+        counts = {
+            "helps": len(self._of(*HELPS)),
+            "no effect shown": len(self._of("no effect shown", "no longer helps")),
+            "too few cases to tell": len(self._of("can't tell")),
+        }
+        parts += [
+            f"{words}: {counted(number, 'skill')}" for words, number in counts.items() if number
+        ]
+        return f"On {one_line(self.new.model, 60)}: {'; '.join(parts) or 'nothing was measured'}"
+
+    def _of(self, *words: ChangeWord) -> list[str]:
+        return [one_line(skill.skill, 60) for skill in self.skills if skill.word in words]
+
+
+def _sentences(skill: SkillChange, model: str) -> Iterable[str]:
+    name, model = one_line(skill.skill, 60), one_line(model, 60)
+    if skill.word == "incomplete":
+        incomplete = [side for side in (skill.old, skill.new) if side.word == "incomplete"]
+        yield from dict.fromkeys(f"{name}: incomplete: {side.sentence}" for side in incomplete)
+    if skill.broken:
+        yield f"{name} broke on {model}: {_case_words(skill.broken)}"
+    if skill.fallen:
+        yield f"{name} fell on {model}, which may be chance: {_case_words(skill.fallen)}"
+    passes, needed = skill.new.baseline_score or 0.0, cases_to_rule_out(RELEVANT_LIFT)
+    if skill.word == "can't tell" and passes >= PASSES_ALREADY and skill.cases < needed:
+        yield (
+            f"{name}: {percent(passes)} pass on {model} without it, but {skill.cases:,} cases "
+            f"can't show that it is not needed: that takes {needed:,}"
+        )
+
+
+def _case_words(cases: Sequence[CaseChange]) -> str:
+    """``close (100% → 33%), lock (67% → 0%)``, the largest falls first."""
+    words = [
+        f"{one_line(case.case, 60)} ({percent(case.before)} → {percent(case.after)})"
+        for case in sorted(cases, key=lambda case: case.after - case.before)
+    ]
+    return first_few(words, _MOST_NAMES)
+
+
+def skill_changes(
+    verdicts: Sequence[Verdict], old: Subject, new: Subject
+) -> tuple[SkillChange, ...]:
+    """A row for each skill that has a verdict on both models, in their order."""
+    by_pair = {verdict.summary.pair: verdict for verdict in verdicts}
+    pairs = {
+        verdict.summary.skill: (verdict, by_pair[pair])
+        for verdict in verdicts
+        if verdict.summary.subject == old
+        and (pair := verdict.summary.pair._replace(subject=new)) in by_pair
+    }
+    lifts = _changes({name: (a.summary, b.summary) for name, (a, b) in pairs.items()})
+    paired = [with_earlier(after.summary, before.summary) for before, after in pairs.values()]
+    rows = []
+    for (name, (before, after)), row, versions in zip(
+        pairs.items(), paired, compare_versions(paired, EARLIER), strict=True
+    ):
+        fell = _fallen(row)
+        broken = [c for c in fell if versions.together or c.case in versions.worse_cases]
+        rows.append(
+            SkillChange(
+                name,
+                len(row.by_case),
+                row.runs,
+                row.score,
+                SkillOnModel.of(before),
+                SkillOnModel.of(after),
+                lifts.get(name),
+                tuple(broken),
+                tuple(case for case in fell if case not in broken),
+                versions.better_cases,
+            )
+        )
+    return tuple(rows)
+
+
+def _fallen(row: Summary) -> list[CaseChange]:
+    """Cases that pass less often with the skill than in the arm ``earlier``."""
+    rates = {case.case: (case.arm(EARLIER).rate, case.arm(SKILL).rate) for case in row.by_case}
+    return [
+        CaseChange(case, before, after)
+        for case, (before, after) in rates.items()
+        if before is not None and after is not None and after < before - ROUNDING
+    ]
+
+
+def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
+    """How much more lift each skill has on the new model, case by case, judged together."""
+    family = dict[str, Differences]()
+    for name, (old, new) in pairs.items():
+        if old.incomplete or new.incomplete:
+            continue
+        before, after = _lifts(old), _lifts(new)
+        values = tuple(after[sample] - before[sample] for sample in after if sample in before)
+        if values:
+            family[name] = Differences(values, max(old.runs, new.runs), chance=0.0, reach=2.0)
+    if not family:
+        return {}
+    plan = (max(effect.runs for effect in family.values()),)  # one look
+    return {name: judged.lift for name, judged in judge_family(family, plan).items()}
+
+
+def _lifts(row: Summary) -> dict[str, float]:
+    """The lift of each sample."""
+    baseline, skill = row.sample_scores(BASELINE), row.sample_scores(SKILL)
+    return {sample: skill[sample] - baseline[sample] for sample in skill if sample in baseline}
