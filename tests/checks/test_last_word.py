@@ -211,12 +211,14 @@ def graded(
     left: dict[str, str],
     start: dict[str, str],
     links: tuple[Link, ...] = (),
-    **workspace: bool,
+    *,
+    has_setup: bool = False,
 ) -> tuple[Grade, ...]:
     answer = replace(agent_answer(), workspace=pack(Snapshot(files(left), links)))
     run = commands_in("bwrap", "", SandboxNeeds())
     checks = parse_checks({"command": expected}, KINDS, ())
-    return grade(checks, answer, workspace=Workspace(answer, files(start), run=run, **workspace))
+    workspace = Workspace(answer, files(start), has_setup=has_setup, run=run)
+    return grade(checks, answer, workspace=workspace)
 
 
 SHOW = "cat conftest.py sub/conftest.py GNUmakefile 2>/dev/null; true"

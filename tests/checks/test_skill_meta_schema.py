@@ -189,6 +189,8 @@ def test_every_kind_of_check_is_described_and_nothing_else() -> None:
 @pytest.mark.parametrize("name", ABOUT)
 def test_the_example_of_a_check_is_a_good_one(name: str, tmp_path: Path) -> None:
     (tmp_path / "checks.py").write_text("def is_haiku(context): return True\n")
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test.sh").touch()
     data = [{"input": "q", "expected": {name: ABOUT[name].example}}]
     assert problems(data) == []
     file = tmp_path / "skill_meta.json"

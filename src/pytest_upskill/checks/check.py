@@ -65,6 +65,13 @@ class CheckContext:
         return self
 
 
+class Measured(NamedTuple):
+    """What a check found besides whether it passed."""
+
+    share: float | None = None  # of it that was reached
+    output: str = ""  # what a program of it printed
+
+
 Evaluate = Callable[[CheckContext], Iterable[Result]]
 Find = Callable[[str, Any, bool], Iterable[Span]]  # answer, value, case_sensitive
 
@@ -90,6 +97,8 @@ class CheckKind:
     of_opening: bool = False  # looks only at which skills were opened
     unwanted: bool = False  # what it finds must not be there
     full_texts: Callable[[Any], Sequence[str]] | None = None  # what it asks, uncut
+    measure: Callable[[CheckContext], Measured] | None = None  # of a check with a single result
+    grades_anything: bool = False  # also what an agent left that said nothing or was stopped
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,6 +123,11 @@ class Check:
             return list(texts)
         single = not isinstance(self.written, list) or len(self.written) != number
         return [_as_text(part) for part in ([self.written] * number if single else self.written)]
+
+    def measured(self, context: CheckContext) -> Measured:
+        if self.kind.measure is None or context.why_not_gradable:
+            return Measured()
+        return self.kind.measure(replace(context, value=self.argument))
 
     def results(self, context: CheckContext) -> Iterator[Result]:
         """CheckError if the check breaks: then the answer is neither right nor wrong."""
@@ -161,6 +175,9 @@ class Combined:
     weight: float = 1.0
     required: bool = True
     with_skill: bool = False
+
+    def measured(self, context: CheckContext) -> Measured:  # noqa: ARG002
+        return Measured()
 
     def asks(self, number: int) -> list[str]:
         groups = [

@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
-from typing import Annotated, Any, Final, NamedTuple
+from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
@@ -36,6 +36,7 @@ from .file_checks import Condition, ConditionsForm, conditions_in, results_in
 from .final_workspace import Run, WorkspaceCommand, relative
 from .time_budget import not_counted
 
+_T = TypeVar("_T")
 _DEFAULT_SECONDS: Final = 60.0
 _MOST_SECONDS: Final = 3600.0
 _SETUP_SECONDS: Final = 120.0  # seconds
@@ -161,9 +162,9 @@ def commands_in(
 
     def run(packed: bytes, command: WorkspaceCommand) -> CommandResult:
         try:
-            place = _sandbox(needs, sandbox, image)
+            place = sandbox_of(needs, sandbox, image)
             given = place.start(needs, start).files if place.is_own else start
-            return _wait_for(_ran(place, needs, unpack(packed, given), command))
+            return wait_for(_ran(place, needs, unpack(packed, given), command))
         except (SandboxError, ValueError) as error:
             raise CheckError(f"the command can't be run: {one_line(str(error), 300)}") from None
         except TimeoutError:
@@ -173,7 +174,7 @@ def commands_in(
 
 
 @lru_cache(maxsize=64)
-def _sandbox(needs: SandboxNeeds, name: str, image: str) -> TaskSandbox:
+def sandbox_of(needs: SandboxNeeds, name: str, image: str) -> TaskSandbox:
     return sandbox_for(needs, name, image)
 
 
@@ -239,7 +240,7 @@ def _with_hidden(
     )
 
 
-def _wait_for(running: Coroutine[Any, Any, CommandResult]) -> CommandResult:
+def wait_for(running: Coroutine[Any, Any, _T]) -> _T:
     """Wait for the result; in another thread if a loop is running, as in a notebook."""
     try:
         asyncio.get_running_loop()

@@ -5,7 +5,7 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .._util.texts import first_few, one_line
 from ..agents.sandboxes.sandbox import CommandResult
@@ -14,9 +14,12 @@ from ..errors import CheckError
 from ..skills.case import WorkspaceFile
 from ..trials.answer import Answer, AnswerFile
 
+if TYPE_CHECKING:
+    from .verifier_run import Verified, Verifier
+
 _ANY_DEPTH: Final = "**"
 # Files by which an agent could decide how hidden tests end.
-_STEERING: Final = (
+STEERING: Final = (
     *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"),
     *("sitecustomize.py", "usercustomize.py", ".npmrc"),
 )
@@ -29,6 +32,8 @@ _NOT_KEPT: Final = (
 
 
 Run = Callable[[bytes, "WorkspaceCommand"], CommandResult]  # in a fresh copy of a packed workspace
+IsFromStart = Callable[[WorkspaceFile], bool]  # whether the agent left a file as it was
+Verify = Callable[[bytes, "Verifier", IsFromStart], "Verified"]
 
 
 class WorkspaceCommand(NamedTuple):
@@ -51,6 +56,7 @@ class Workspace:
         *,
         has_setup: bool = False,
         run: Run | None = None,
+        verify: Verify | None = None,
     ) -> None:
         self._answer = answer
         self._start = () if has_setup else start  # a setup may change them
@@ -58,6 +64,8 @@ class Workspace:
         self._has_setup = has_setup
         self._run = run
         self._ran = dict[WorkspaceCommand, CommandResult]()
+        self._verify = verify
+        self._verified = dict["Verifier", "Verified"]()
 
     @cached_property
     def files(self) -> Mapping[str, AnswerFile]:
@@ -120,6 +128,17 @@ class Workspace:
             self._ran[command] = self._run(self._answer.workspace, whole)
         return self._ran[command]
 
+    def verify(self, verifier: "Verifier") -> "Verified":
+        """What a verifier finds after the agent; CheckError if it can't be run."""
+        if verifier not in self._verified:
+            if not self._verify:
+                raise CheckError("there is no sandbox to run a verifier in")
+            if not self._answer.workspace:
+                raise CheckError(_NOT_KEPT)
+            packed = self._answer.workspace
+            self._verified[verifier] = self._verify(packed, verifier, self._is_from_start)
+        return self._verified[verifier]
+
     def left_out(self, command: WorkspaceCommand) -> tuple[str, ...]:
         """Files of the agent that would steer a command with hidden files."""
         if not command.hidden or not self._snapshot:
@@ -132,7 +151,7 @@ class Workspace:
         def steers(path: str) -> bool:
             folder, name = path[: -len(PurePosixPath(path).name)], PurePosixPath(path).name
             before = name in _BEFORE_MAKEFILE and f"{folder}Makefile" in hidden
-            return before or name in _STEERING
+            return before or name in STEERING
 
         return tuple(sorted(filter(steers, paths - ours - hidden - {*command.keep})))
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Final
+from typing import Final, NamedTuple
 
 from ..errors import CheckError
 from ..skills.case import Case
@@ -33,6 +33,7 @@ from .command_check import commands_in
 from .final_workspace import Workspace
 from .judging import JUDGE, JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
+from .verifier_run import verifiers_in
 
 _NO_CASE: Final = Case("", "")
 
@@ -49,7 +50,8 @@ def grade(
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
     No check of an empty or refused answer passes, unless a refusal is what is asked for, or only
-    whether the skill is opened. An agent's files are graded also if it says nothing at the end.
+    whether the skill is opened. An agent's files are graded also if it says nothing at the end,
+    and by a verifier whatever it did.
     With ``even_if_empty`` nothing is taken for granted: only judges and Python are not asked.
     CheckError if a check breaks, or if all of them together take too long.
     """
@@ -71,7 +73,8 @@ def grade(
             numbers.append(len(results))
             for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
                 values = (check.name, passed is True, str(reason), check.weight, check.required)
-                graded.append(Grade(*values, asks, with_skill=check.with_skill))
+                measured = check.measured(graded_as_is)._asdict()
+                graded.append(Grade(*values, asks, with_skill=check.with_skill, **measured))
     highlights = places(checks, numbers, answer.text)
     return tuple(
         replace(grade, found=spans.found, unwanted=spans.unwanted)
@@ -80,6 +83,8 @@ def grade(
 
 
 def _why_not_gradable(answer: Answer, checks: Sequence[AnyCheck]) -> str:
+    if checks and all(check.kind.grades_anything for check in walk(checks)):
+        return ""
     reason = answer.why_not_gradable
     by_files = reason.startswith(SILENT) and answer.files and asks_only_for_files(checks)
     return "" if by_files else reason
@@ -92,6 +97,13 @@ class ToGrade:
     trial: Trial
     case: Case
     checks: tuple[AnyCheck, ...]
+
+
+class _Grading(NamedTuple):
+    """Where commands and verifiers run."""
+
+    sandbox: str
+    network: bool  # for verifiers
 
 
 def rubric_for(
@@ -119,16 +131,20 @@ def rubric_for(
     return Rubric(*asked, files, hidden, context, task)
 
 
-def records_of(to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto") -> list[Record]:
+def records_of(
+    to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto", *, network: bool = False
+) -> list[Record]:
     """The record of each trial. All models are asked at once, then the judge about all answers.
 
-    Commands that check an agent's workspace run in the same kind of ``sandbox``.
+    Commands that check an agent's workspace run in the same kind of ``sandbox``; verifiers may have
+    a ``network``.
     """
     trials = [item.trial for item in to_grade]
     replies = ask([trial.question for trial in trials])
     ruled = _judged(ask, trials, replies)
     each = zip(to_grade, replies, ruled, strict=True)
-    return [_record(item, reply, rulings, sandbox) for item, reply, rulings in each]
+    grading = _Grading(sandbox, network)
+    return [_record(item, reply, rulings, grading) for item, reply, rulings in each]
 
 
 def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
@@ -142,21 +158,21 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
     return [ruled.get(number) for number in range(len(trials))]
 
 
-def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, sandbox: str) -> Record:
+def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, grading: _Grading) -> Record:
     if isinstance(reply, NoAnswer):
         return unanswered_record(item.trial, reply)
-    record = _graded(item, reply, ruled, sandbox)
+    record = _graded(item, reply, ruled, grading)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 
 
-def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, sandbox: str) -> Record:
+def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grading) -> Record:
     problem = ruled.problem if ruled else ""
     if item.case.asks_for_opening:
         problem = _why_undecided(answer)
     if problem:
         return errored_record(item.trial, problem, answer)
     try:
-        workspace = _workspace(answer, item.trial.question.task, sandbox)
+        workspace = _workspace(answer, item.trial.question.task, grading)
         checks = asked_checks(item.checks, item.trial.agent, has_skill=item.trial.has_skill)
         grades = grade(
             checks,
@@ -183,8 +199,9 @@ def _why_undecided(answer: Answer) -> str:
     return "" if activity.activated is False else "nothing tells whether the skill was opened"
 
 
-def _workspace(answer: Answer, task: Task | None, sandbox: str) -> Workspace:
+def _workspace(answer: Answer, task: Task | None, grading: _Grading) -> Workspace:
     if task is None:
         return Workspace(answer)
-    run = commands_in(sandbox, task.image, task.needs, task.files)
-    return Workspace(answer, task.files, has_setup=bool(task.setup), run=run)
+    place = (grading.sandbox, task.image, task.needs, task.files)
+    run, verify = commands_in(*place), verifiers_in(*place, network=grading.network)
+    return Workspace(answer, task.files, has_setup=bool(task.setup), run=run, verify=verify)

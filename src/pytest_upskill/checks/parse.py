@@ -31,12 +31,13 @@ from .judging import JUDGE, ToJudge, rubric_of
 from .matching import folded
 from .python_checks import python_kind
 from .text_checks import KINDS as TEXT_KINDS
+from .verifier_check import verifier_kind
 
 KINDS: Final[Mapping[str, CheckKind]] = {
     kind.name: kind
     for kind in (
         *(*TEXT_KINDS, *DATA_KINDS, *CODE_KINDS),
-        *(files_kind(), UNCHANGED, command_kind(), *ACTIVITY_KINDS),
+        *(files_kind(), UNCHANGED, command_kind(), verifier_kind(), *ACTIVITY_KINDS),
         JUDGE,
     )
 }
@@ -132,7 +133,8 @@ def runnable_in(suite: Suite) -> list[CheckedCase]:
 
 def kinds_of_skill(folder: Path) -> dict[str, CheckKind]:
     """Kinds whose arguments may name files in the skill's folder."""
-    return {kind.name: kind for kind in (files_kind(folder), command_kind(folder))}
+    kinds = (files_kind(folder), command_kind(folder), verifier_kind(folder))
+    return {kind.name: kind for kind in kinds}
 
 
 def with_checks(

@@ -101,6 +101,10 @@ ABOUT: Final = {
         "A command that succeeds in a copy of the workspace, after the agent; or several.",
         {"run": "pytest -q", "contains": "3 passed"},
     ),
+    "verifier": About(
+        "A script that runs after the agent and writes a reward from 0 to 1, as in Harbor's tasks.",
+        {"run": "tests/test.sh", "timeout": 900},
+    ),
     "tools_used": About(
         "Tools that an agent has to call, each at least once, or as often as an object says.",
         ["write", {"tool": "bash", "input_match": "pytest", "max": 3}],

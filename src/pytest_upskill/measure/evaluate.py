@@ -62,10 +62,9 @@ class Evaluator:
 
     def records(self, to_grade: Sequence[ToGrade]) -> list[Record]:
         """The record of each trial, with its cost. Everything is asked at once."""
-        return [
-            priced(record, self.price_of)
-            for record in records_of(to_grade, self.ask, self.settings.sandbox)
-        ]
+        sandbox, network = self.settings.sandbox, self.settings.allow_network
+        records = records_of(to_grade, self.ask, sandbox, network=network)
+        return [priced(record, self.price_of) for record in records]
 
     def evaluate(
         self,

@@ -326,8 +326,9 @@ def records_of_items(
         if (trial.arm, trial.run) not in records
     ]
     to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
-    sandbox = items[0].parent.run.settings.sandbox if items else "auto"
-    for (item, records, trial), record in zip(new, records_of(to_grade, ask, sandbox), strict=True):
+    settings = items[0].parent.run.settings if items else Settings()
+    new_records = records_of(to_grade, ask, settings.sandbox, network=settings.allow_network)
+    for (item, records, trial), record in zip(new, new_records, strict=True):
         records[trial.arm, trial.run] = record
         item._graded.append(record)
     return [

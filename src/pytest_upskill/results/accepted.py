@@ -17,6 +17,7 @@ from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, OnDrift, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
+from ..skills.task_files import verifier_files
 from ..trials.arm import SKILL
 from ..trials.plan import Count, Expectation, PlannedCase, Runs
 from ..trials.records import Record
@@ -223,7 +224,7 @@ def _passes(records: Sequence[Record]) -> int:
 def case_digest(case: Case, folder: Path | None = None) -> str:
     """Changes with the question and what is expected of the answer, not with SKILL.md.
 
-    Checks in Python change with their file in the skill's ``folder``.
+    Checks in Python and verifiers change with their files in the skill's ``folder``.
     """
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
@@ -233,12 +234,15 @@ def case_digest(case: Case, folder: Path | None = None) -> str:
 
 
 def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
-    """The files of the checks in Python."""
+    """The files of checks in Python, and of verifiers."""
     inside = expected.items() if isinstance(expected, dict) else enumerate(expected)
     for name, argument in inside:
         if name == "python" and isinstance(argument, str):
             with suppress(ValueError, OSError):  # which collection reports
                 yield read_skill_file(folder, argument.partition(":")[0])
+        elif name == "verifier" and isinstance(argument, dict):
+            with suppress(ValueError, OSError):
+                yield from (f.digest for f in verifier_files(folder, str(argument.get("run"))))
         elif isinstance(argument, dict | list) and depth < _DEEPEST:
             yield from _code(argument, folder, depth + 1)
 

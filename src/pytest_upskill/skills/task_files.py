@@ -95,6 +95,12 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> Reference:
     return Reference(form.text or "", files, sources=sources)
 
 
+def verifier_files(folder: Path, script: str) -> tuple[WorkspaceFile, ...]:
+    """The script of a verifier with all files of its folder; ValueError says what can't be used."""
+    real_skill_file(folder, script)
+    return workspace_files(folder, _below_folder(script, "tests/").parts[0])
+
+
 def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
     if not is_path(path):
         raise ValueError(f"{path!r} can't be a file in a workspace; use a relative path")

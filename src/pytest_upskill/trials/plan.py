@@ -56,8 +56,8 @@ def _cut(text: str) -> str:
 
 
 def score_of(chosen: Score | None, cases: Iterable[Case]) -> Score:
-    """As chosen; else as the tools do that evals.json comes from."""
-    return chosen or ("checks" if any(case.is_eval for case in cases) else "pass")
+    """As chosen; else as the tools do that evals.json and tasks of benchmarks come from."""
+    return chosen or ("checks" if any(c.is_eval or c.is_task for c in cases) else "pass")
 
 
 class Count(NamedTuple):

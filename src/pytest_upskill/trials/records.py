@@ -46,6 +46,13 @@ class Grade:
     found: tuple[Span, ...] = field(default=(), compare=False)
     unwanted: tuple[Span, ...] = field(default=(), compare=False)
     with_skill: Flag = False  # the other arms are not asked for it, so no lift compares it
+    share: Share | None = None  # of it that was reached, as a verifier's reward; None: all or none
+    output: str = ""  # the end of what a verifier printed
+
+    @property
+    def reached(self) -> float:
+        """How much of it was reached, from 0 to 1."""
+        return float(self.passed) if self.share is None else self.share
 
     @property
     def label(self) -> str:
@@ -55,7 +62,7 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Record(WithPair):
-    """A graded trial. ``score`` is the share of its checks that passed, by weight.
+    """A graded trial. ``score`` is the share of its checks that passed, by weight, or the reward.
 
     Checks that only answers with the skill have decide the ``outcome``, but are not in the score.
     """
@@ -172,8 +179,8 @@ def _score(grades: Sequence[Grade]) -> float:
     if all(grade.passed for grade in grades):
         return 1.0  # exactly, whatever the rounding of the weights
     most = max(grade.weight for grade in grades)  # or the sum of huge ones is infinite
-    passed = sum(grade.weight / most for grade in grades if grade.passed)
-    return passed / sum(grade.weight / most for grade in grades)
+    reached = sum(grade.reached * grade.weight / most for grade in grades)
+    return reached / sum(grade.weight / most for grade in grades)
 
 
 def unanswered_record(trial: Trial, reply: NoAnswer) -> Record:

@@ -1,0 +1,372 @@
+"""Runs a verifier after the agent, in a copy of what it left, in a separate sandbox.
+
+The sandbox has the tests, which the agent never saw, and what they would download. Nothing that the
+agent left decides how they end, as far as that is possible: its code may run in the same process as
+a test that imports it, with the same rights as the script that writes the reward.
+"""
+
+import asyncio
+import posixpath
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from hashlib import sha256
+from pathlib import Path, PurePosixPath
+from typing import Final
+
+from .._util.keys import without_keys
+from .._util.texts import first_few, one_line, plain
+from ..agents.needs import spec_for
+from ..agents.sandboxes.sandbox import (
+    HOME,
+    PACKAGES,
+    CommandResult,
+    Mount,
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+    SandboxSpec,
+)
+from ..agents.snapshot import Link, Snapshot, fill, unpack
+from ..agents.staging import close_sandbox
+from ..agents.task_sandbox import TaskSandbox
+from ..agents.verifier_folder import (
+    BIN,
+    LIST_PYTHONS,
+    PreparedFolder,
+    SandboxPythons,
+    environment,
+    prepare,
+    python_versions,
+    stand_ins,
+    uv,
+)
+from ..errors import CheckError
+from ..skills.case import SandboxNeeds, WorkspaceFile
+from ..skills.verifier_script import VerifierDownloads, downloads_of
+from .command_check import sandbox_of, wait_for
+from .final_workspace import STEERING, IsFromStart, Verify
+
+TESTS: Final = "/tests"
+LOGS: Final = "/logs"
+REWARDS: Final = ("reward.txt", "reward.json")  # the first that is there counts
+_TRY_SECONDS: Final = 60.0
+_FILES_SECONDS: Final = 180.0
+_GUARD: Final = "/guard"
+_ENDED_EARLY: Final = 97  # exit status of a program that the agent's code ended
+_UNMET: Final = "/tmp/.upskill-unmet"
+_MOST_REWARD: Final = 100_000  # bytes of a file with a reward
+_MOST_HIDDEN: Final = 200  # files of the tests that the guard is told of
+_SHOWN: Final = 4000  # characters at the end of the output
+_NOT_OF_AGENT: Final = (TESTS, LOGS, "/solution")  # folders that it may not bring
+# Where links of an agent may lead besides its own folders: to programs and libraries.
+_LINKED: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc", "/opt")
+_DISK_PER_WHEELS: Final = 24  # bytes of all folders for each of the wheels, which are unpacked
+_FULL: Final = 'for f in "$@"; do { echo > "$f/.upskill"; } 2>/dev/null || echo "$f"; done'
+_USER_SITE: Final = "import site; print(site.getusersitepackages())"
+_UV_FAILED: Final = re.compile(
+    r"^.*(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
+    r"|network connectivity is disabled|not found in the provided package locations).*$",
+    re.MULTILINE,
+)
+_NO_TESTS: Final = "a verifier needs /tests, which the sandbox none can't have: use another one"
+
+
+@dataclass(frozen=True)
+class Verifier:
+    """The script of a verifier, with the files of its folder."""
+
+    script: str  # its path in that folder
+    folder: str  # the name of that folder
+    files: tuple[WorkspaceFile, ...]
+    timeout: float
+    env: tuple[tuple[str, str], ...] = ()
+
+    @property
+    def name(self) -> str:
+        return f"{self.folder}/{self.script}"
+
+    @cached_property
+    def downloads(self) -> VerifierDownloads:
+        return downloads_of(self.script, self.texts)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        return {file.path: text for file in self.files if (text := file.text) is not None}
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where its files are inside; some packages have them in a folder of another name."""
+        return tuple(dict.fromkeys((TESTS, f"/{self.folder}")))
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verifier left."""
+
+    output: str = ""  # the end of it
+    rewards: tuple[tuple[str, bytes | None], ...] = ()  # by name of the file; None: it is no file
+    problem: str = ""  # why the reward does not count
+    unmet: tuple[str, ...] = ()  # what it needs and was not there
+
+
+def verifiers_in(
+    sandbox: str,
+    image: str,
+    needs: SandboxNeeds,
+    start: Sequence[WorkspaceFile] = (),
+    *,
+    network: bool = False,
+) -> Verify:
+    """Runs verifiers in sandboxes of a kind, by its name, with what a task needs.
+
+    ``start`` are the files that the trial started with.
+    """
+
+    def verify(packed: bytes, verifier: Verifier, is_from_start: IsFromStart) -> Verified:
+        try:
+            place = sandbox_of(needs, sandbox, image)
+            given = place.start(needs, start).files if place.is_own else start
+            left = _without_steering(unpack(packed, given), given, is_from_start)
+            return wait_for(_in_sandbox(place, needs, left, verifier, network))
+        except (SandboxError, ValueError) as error:
+            reason = one_line(str(error), 300)
+        except TimeoutError:
+            reason = "its sandbox was not ready in time"
+        raise CheckError(f"{verifier.name} can't be run: {reason}") from None
+
+    return verify
+
+
+async def _in_sandbox(
+    place: TaskSandbox, needs: SandboxNeeds, left: Snapshot, verifier: Verifier, network: bool
+) -> Verified:
+    inside = place.needs_inside(needs)._replace(network=False)
+    spec = await spec_for(inside, place.image)
+    return await verified(place.kind, spec, left, verifier, network=network)
+
+
+def _without_steering(
+    left: Snapshot, given: Sequence[WorkspaceFile], is_from_start: IsFromStart
+) -> Snapshot:
+    """With files that could decide how tests end as they were at the start."""
+    at_start = {file.path: file for file in given if _steers(file.path)}
+
+    def is_ours(file: WorkspaceFile) -> bool:
+        return not _steers(file.path) or is_from_start(file)
+
+    files = [file for file in left.files if file.path not in at_start and is_ours(file)]
+    links = tuple(link for link in left.links if not _steers(link.path))
+    return Snapshot((*files, *at_start.values()), links, left.folders)
+
+
+def _steers(path: str) -> bool:
+    """Whether it could decide how tests end, or stand in place of a program that they call."""
+    return PurePosixPath(path).name in STEERING or path.startswith((".local/bin/", ".local/lib/"))
+
+
+async def verified(
+    kind: SandboxKind, spec: SandboxSpec, left: Snapshot, verifier: Verifier, *, network: bool
+) -> Verified:
+    """Run a verifier on what an agent left; ``spec`` is that of the agent's sandbox.
+
+    With ``network`` it has one if it needs more than what can be prepared.
+    """
+    if kind.name == "none":
+        raise SandboxError(_NO_TESTS)
+    folder = await _prepared(kind, spec, verifier.downloads)
+    network = network and bool(verifier.downloads.others or folder.unmet)
+    sandbox = await kind.open(_spec(spec, folder, verifier, network))
+    try:
+        async with asyncio.timeout(_FILES_SECONDS):
+            await fill(sandbox, _of_agent(left, spec))
+            for place in verifier.folders:
+                files = [replace(f, path=f"{place}/{f.path}") for f in verifier.files]
+                await fill(sandbox, Snapshot(tuple(files)))
+            logs = tuple(f"{LOGS}/{name}" for name in ("verifier", "agent", "artifacts"))
+            await fill(sandbox, Snapshot(folders=logs))
+            env = await _environment(sandbox, spec.kept, folder, verifier)
+            env |= environment(folder, sandbox.path, network=network)
+        script = f"{TESTS}/{verifier.script}"
+        ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
+        text = without_keys(ran.output.decode("utf-8", "replace")).strip()
+        output = text[-_SHOWN:]
+        if problem := _why_no_end(ran, verifier):
+            return Verified(output, problem=problem)
+        async with asyncio.timeout(_FILES_SECONDS):
+            rewards = await _rewards(sandbox)
+            problem = await _why_not_trusted(sandbox, verifier)
+            unmet = () if network else (*folder.unmet, *await _unmet(sandbox, verifier, text))
+        return Verified(output, rewards, problem, unmet)
+    finally:
+        await close_sandbox(sandbox)
+
+
+async def _prepared(
+    kind: SandboxKind, spec: SandboxSpec, downloads: VerifierDownloads
+) -> PreparedFolder:
+    if not downloads.wheels:
+        return PreparedFolder((await asyncio.to_thread(stand_ins),))
+    key = (kind.name, spec.image)
+    if key not in _pythons:
+        _pythons[key] = await _pythons_in(kind, spec)
+    return await asyncio.to_thread(prepare, downloads, _pythons[key])
+
+
+_pythons: Final = dict[tuple[str, str], SandboxPythons]()  # by kind of sandbox and image
+
+
+async def _pythons_in(kind: SandboxKind, spec: SandboxSpec) -> SandboxPythons:
+    sandbox = await kind.open(SandboxSpec((await asyncio.to_thread(uv),), image=spec.image))
+    try:
+        ran = await sandbox.run(LIST_PYTHONS, timeout=_TRY_SECONDS)
+    finally:
+        await close_sandbox(sandbox)
+    return SandboxPythons(python_versions(ran.output), of_host=not spec.image)
+
+
+def _spec(
+    spec: SandboxSpec, folder: PreparedFolder, verifier: Verifier, network: bool
+) -> SandboxSpec:
+    guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
+    more = folder.size * _DISK_PER_WHEELS
+    limits = replace(spec.limits, disk=spec.limits.disk + more, memory=spec.limits.memory + more)
+    return replace(
+        spec,
+        mounts=(*spec.mounts, *folder.mounts, guard),
+        network=network,
+        limits=limits,
+        places=tuple(dict.fromkeys((*spec.places, *verifier.folders, LOGS))),
+    )
+
+
+async def _environment(
+    sandbox: Sandbox, kept: Sequence[str], folder: PreparedFolder, verifier: Verifier
+) -> dict[str, str]:
+    """By which programs of the verifier read nothing of the agent's that they were not told to.
+
+    ``kept`` are the agent's folders.
+    """
+    hidden = [f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))]
+    env = {
+        **dict(verifier.env),
+        "PATH": await _path(sandbox, kept, folder),
+        "PYTHONPATH": _GUARD,
+        "PYTHONSAFEPATH": "1",
+        "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # not the agent's bytecode
+        "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
+        "UPSKILL_FOLDERS": "\n".join(kept),
+        "UPSKILL_HIDDEN": "\n".join(hidden[:_MOST_HIDDEN]),
+        "UPSKILL_UNMET": _UNMET,
+        **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
+        "GIT_CONFIG_COUNT": "1",
+    }
+    if any(mount.inside == PACKAGES for mount in sandbox.spec.mounts):
+        # As if they were installed for the system's Python, not in each environment that uv makes.
+        found = await sandbox.run([sandbox.python, "-c", _USER_SITE], timeout=_TRY_SECONDS)
+        site = found.output.decode("utf-8", "replace").strip()
+        if site.startswith(f"{HOME}/"):
+            await sandbox.write(f"{site}/packages.pth", f"{PACKAGES}\n".encode())
+    return env
+
+
+async def _path(sandbox: Sandbox, kept: Sequence[str], folder: PreparedFolder) -> str:
+    """Where programs are looked for; where the agent could have put some comes last."""
+    ran = await sandbox.run(["sh", "-c", 'printf %s "$PATH"'], timeout=_TRY_SECONDS)
+    python = posixpath.dirname(sandbox.python)
+    first, last = [BIN, f"{HOME}/.local/bin"], [*folder.pythons]
+    for place in ran.output.decode("utf-8", "replace").split(":"):
+        of_agent = _is_in(place, kept) and place != python
+        (last if of_agent else first).append(place)
+    return ":".join((*first, *last))
+
+
+def _of_agent(left: Snapshot, spec: SandboxSpec) -> Snapshot:
+    """What the agent left, without what leads to the tests or stands in their place."""
+    links = [link for link in left.links if _is_kept(link.path) and _leads_nowhere(link, spec)]
+    return Snapshot(
+        tuple(file for file in left.files if _is_kept(file.path)),
+        tuple(links),
+        tuple(folder for folder in left.folders if _is_kept(folder)),
+    )
+
+
+def _is_kept(path: str) -> bool:
+    return not _is_in(path, _NOT_OF_AGENT)
+
+
+def _leads_nowhere(link: Link, spec: SandboxSpec) -> bool:
+    """Whether a link leads to the agent's own files or the system's, and nowhere else.
+
+    ``..`` behind a name would be that of the folder which the name leads to, so it may only come
+    first, in a folder that is none of the agent's links.
+    """
+    parts = link.target.split("/")
+    behind = [part for part in parts if part not in ("", ".")]
+    while behind and behind[0] == "..":
+        del behind[0]
+    if ".." in behind:
+        return False
+    above = posixpath.dirname(posixpath.join(spec.workdir, link.path))
+    target = posixpath.normpath(posixpath.join(above, link.target))
+    return _is_in(target, (*spec.kept, *_LINKED)) and not _is_in(target, _NOT_OF_AGENT)
+
+
+def _is_in(path: str, folders: Sequence[str]) -> bool:
+    return any(path == folder or path.startswith(f"{folder}/") for folder in folders)
+
+
+def _why_no_end(ran: CommandResult, verifier: Verifier) -> str:
+    if ran.timed_out:
+        return f"no end within {plain(verifier.timeout)} s"
+    return f"it was ended by {ran.status}" if ran.exit < 0 else ran.problem
+
+
+async def _rewards(sandbox: Sandbox) -> tuple[tuple[str, bytes | None], ...]:
+    rewards = list[tuple[str, bytes | None]]()
+    try:
+        entries = {entry.path: entry for entry in await sandbox.tree(f"{LOGS}/verifier")}
+    except OSError:
+        return ()
+    for name in REWARDS:
+        inside = [path for path in entries if path.startswith(f"{name}/")]
+        if inside or (name in entries and (entries[name].link or entries[name].folder)):
+            rewards.append((name, None))
+        elif name in entries:
+            path = f"{LOGS}/verifier/{name}"
+            rewards.append((name, await sandbox.read(path, _MOST_REWARD)))
+    return tuple(rewards)
+
+
+async def _why_not_trusted(sandbox: Sandbox, verifier: Verifier) -> str:
+    """Why the reward is not the verifier's own, or says nothing."""
+    try:
+        digests = {entry.path: entry.digest for entry in await sandbox.tree(TESTS)}
+    except OSError:
+        digests = {}
+    for file in verifier.files:
+        code = file.path.endswith((".sh", ".py"))
+        if code and digests.get(file.path) != sha256(file.data).hexdigest():
+            return f"{TESTS}/{file.path} was changed while it ran"
+    folders = [folder for folder in sandbox.spec.disk if folder != "/dev/shm"]
+    full = await sandbox.run(["sh", "-c", _FULL, "sh", *folders], timeout=_TRY_SECONDS)
+    if names := full.output.decode("utf-8", "replace").split():
+        return f"no space is left in {first_few(names, 3)}"
+    return ""
+
+
+async def _unmet(sandbox: Sandbox, verifier: Verifier, output: str) -> tuple[str, ...]:
+    """What it asked for in vain: packages, and hosts that its own files name."""
+    asked = [failed[0].strip() for failed in _UV_FAILED.finditer(output)][:1]
+    try:
+        noted = (await sandbox.read(_UNMET, _MOST_REWARD)).decode("utf-8", "replace")
+        asked += [line for line in noted.splitlines() if line.strip()]
+    except OSError:
+        pass
+    texts = verifier.texts.values()
+    for finding in sandbox.findings:
+        host = finding.partition("asked for host ")[2].partition(" ")[0]
+        if host and any(host in text for text in texts):
+            asked.append(f"the host {host}")
+    return tuple(dict.fromkeys(asked))
