@@ -424,7 +424,7 @@ class Settings(CommonSettings):
         "grading",
         "the base of lift and verdict: the pass rate of cases, or the share of checks passed",
         "--skill-score",
-        default_text="checks for evals.json, else pass",
+        default_text="checks for evals.json and tasks, else pass",
     )
 
     timeout: float | None = setting(

@@ -33,7 +33,7 @@ from .sandboxes.sandbox import Mount, SandboxError
 INSIDE: Final = "/prepared"
 BIN: Final = f"{INSIDE}/bin"
 _UV: Final = f"{INSIDE}/uv"
-_NAMES: Final = ("curl", "wget", "apt", "apt-get", "uv", "uvx", "pip", "pip3", "python")
+STAND_INS: Final = ("curl", "wget", "apt", "apt-get", "uv", "uvx", "pip", "pip3", "python")
 _SECONDS: Final = 900.0
 _PYTHON_SECONDS: Final = 120.0
 _DAY: Final = 86_400.0  # a resolution is looked up again after this time
@@ -154,11 +154,11 @@ def _stand_ins() -> Path:
     script = read_file(Path(__file__).with_name("stand_ins.sh"))
 
     def write(new: Path) -> None:
-        for name in _NAMES:
+        for name in STAND_INS:
             (new / name).write_bytes(script)
             (new / name).chmod(0o755)
 
-    return _made(f"programs-{digest(script.decode(), *_NAMES)[:16]}", write)
+    return _made(f"programs-{digest(script.decode(), *STAND_INS)[:16]}", write)
 
 
 def _uv() -> Path:

@@ -14,13 +14,14 @@ from .._util.texts import first_few, one_line, plain
 from ..errors import CheckError
 from ..skills.task_files import verifier_files
 from ..skills.task_forms import Variables
+from ..trials.answer import STOPPED
 from .check import CheckContext, CheckKind, Measured, Result, Text
 from .time_budget import not_counted
 from .verifier_run import REWARDS, Verified, Verifier
 
 _DEFAULT_SECONDS: Final = 600.0
 _MOST_SECONDS: Final = 86_400.0
-_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?")
+_NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _ROUNDING: Final = 1e-9
 _SHOWN: Final = 300  # characters of the output in an error
 
@@ -67,7 +68,8 @@ def _results(context: CheckContext) -> Iterator[Result]:
         return
     reward = _reward(context)
     limit = context.answer.why_not_gradable
-    yield reward >= 1, f"reward {plain(reward)}{f'; {limit}' if limit and reward < 1 else ''}"
+    aside = f"; {limit}" if limit.startswith(STOPPED) and reward < 1 else ""
+    yield reward >= 1, f"reward {plain(reward)}{aside}"
 
 
 def _measured(context: CheckContext) -> Measured:

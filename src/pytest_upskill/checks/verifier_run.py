@@ -180,7 +180,7 @@ async def verified(
     sandbox = await kind.open(_spec(spec, folder, verifier, network))
     try:
         async with asyncio.timeout(_FILES_SECONDS):
-            await fill(sandbox, _of_agent(left, spec))
+            await fill(sandbox, agents_files(left, spec))
             for place in verifier.folders:
                 files = [replace(f, path=f"{place}/{f.path}") for f in verifier.files]
                 await fill(sandbox, Snapshot(tuple(files)))
@@ -282,7 +282,7 @@ async def _path(sandbox: Sandbox, kept: Sequence[str], folder: PreparedFolder) -
     return ":".join((*first, *last))
 
 
-def _of_agent(left: Snapshot, spec: SandboxSpec) -> Snapshot:
+def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
     """What the agent left, without what leads to the tests or stands in their place."""
     links = [link for link in left.links if _is_kept(link.path) and _leads_nowhere(link, spec)]
     return Snapshot(

@@ -390,6 +390,10 @@ def _answer(records: list[Record]) -> Iterator[str]:
         hidden = len(reasons) - _MOST_REASONS
         bullets = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]
         yield "\n".join([*bullets, *([f"- and {hidden} more"] if hidden > 0 else [])])
+    for grade in first.checks:
+        if grade.output:
+            yield f"What the {escaped(grade.check, 60)} printed last:"
+            yield fenced(grade.output[-_ANSWER_LIMIT:])
 
 
 def arm_words(arm: str) -> str:

@@ -14,6 +14,7 @@ _BEFORE: Final = (  # words before a command
 )
 _ASSIGNED: Final = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
+_COMMA: Final = re.compile(r",\s*(?=[A-Za-z])(?![^\[]*\])")  # between requirements, not versions
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _UV_INSTALLER: Final = re.compile(r"astral\.sh/uv|github\.com/astral-sh/uv/")
 _REMOTE: Final = re.compile(
@@ -207,7 +208,7 @@ class _Reader:
     def _listed(self, options: Mapping[str, Sequence[str]]) -> Iterator[str]:
         """Requirements of options, and of the files that they name."""
         for text in (*options.get("-w", ()), *options.get("--with", ())):
-            yield from (part.strip() for part in re.split(r",(?![^\[]*\])", text) if part.strip())
+            yield from (part.strip() for part in _COMMA.split(text) if part.strip())
         files = [options.get(name, ()) for name in _FILES]
         for path in (path for paths in files for path in paths):
             if (listed := self.files.get(_in_tests(path))) is not None:

@@ -26,6 +26,7 @@ _QUESTION: Final = 3000  # characters shown with -v; -vv shows everything
 _ANSWER: Final = 8000
 _LINE: Final = 1000
 _RUNS: Final = (2, 1)  # failed and passed ones that -v shows
+_LAST_LINES: Final = 10  # of a verifier, without -v
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the width that it takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
 
@@ -127,7 +128,8 @@ def _brief(
         f"{title}: {text or '(an empty answer)'}",
     ]
     two_lines = 2 * look.width - _LOST_BY_WRAPPING
-    return _wrapped((("", _one_line(line, two_lines, look), "  ") for line in lines), look)
+    shown = [("", _one_line(line, two_lines, look), "  ") for line in lines]
+    return _wrapped([*shown, *_printed(record, _LAST_LINES, look)], look)
 
 
 def _beside(other: Record, record: Record) -> str:
@@ -189,12 +191,23 @@ def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
         mark = _GRADES[grade.passed or (False if grade.required else None)]
         reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)
         lines.append((f"  {mark} ", f"{_one_line(grade.label, 60, look)}: {reason}", " " * 7))
+    lines += _printed(record, None, look)
     lines += activity_line(record)
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
     text = record.output or ""
     for line in quoted(text, _limit(_ANSWER, look), look.marks, spans(record.checks)):
         lines.append(("  | ", line, "  | "))
     return [*lines, *trial_lines(record, look)]
+
+
+def _printed(record: Record, most: int | None, look: TerminalLook) -> Iterator[Line]:
+    """The end of what verifiers printed about an answer that failed."""
+    for grade in record.checks:
+        lines = quoted(grade.output, None, look.marks) if grade.output else []
+        if lines:
+            yield "  ", f"What the {_one_line(grade.check, 60, look)} printed last:", "  "
+        for line in lines if most is None else lines[-most:]:
+            yield "  | ", line if most is None else _one_line(line, look.width, look), "  | "
 
 
 def _details(record: Record) -> str:

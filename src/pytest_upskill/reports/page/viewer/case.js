@@ -165,7 +165,9 @@ function Check({ check, visit }) {
       check.with_skill ? " (only with the skill)" : ""} ${check.reason}
       ${places && visit ? html` <button type="button" onClick=${showNext}
         class="place ${check.unwanted.length ? "unwanted" : "found"}">
-        ${counted(places, "place")} ↓</button>` : null}</span></li>`;
+        ${counted(places, "place")} ↓</button>` : null}
+      ${check.output ? html`<details><summary>what it printed last</summary>
+        <pre>${check.output}</pre></details>` : null}</span></li>`;
 }
 
 /** Shows one of the places that a check found, and says if it could. What is no rendered text is in

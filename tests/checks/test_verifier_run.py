@@ -1,0 +1,242 @@
+"""A verifier runs on a copy of what an agent left; nothing of that decides how it ends."""
+
+from collections.abc import Mapping, Sequence
+
+import pytest
+
+from pytest_upskill.agents.sandboxes.sandbox import SandboxSpec
+from pytest_upskill.agents.snapshot import Link, Snapshot, pack
+from pytest_upskill.checks.verifier_check import reward_in
+from pytest_upskill.checks.verifier_run import Verified, Verifier, agents_files, verifiers_in
+from pytest_upskill.errors import CheckError
+from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
+from support.sandboxes import needs_bwrap
+
+Texts = Mapping[str, str]
+NEEDS = SandboxNeeds(workdir="/app", places=("/output", "/logs", "/tests"))
+REWARD = "/logs/verifier/reward.txt"
+# Passes if the agent's module can add.
+UNITTEST = f"""
+python3 /tests/test_sums.py && echo 1 > {REWARD} || echo 0 > {REWARD}
+"""
+TEST = """
+import sys, unittest
+sys.path.append("/app")
+from sums import add
+class T(unittest.TestCase):
+    def test_add(self):
+        self.assertEqual(add(1, 2), 3)
+unittest.main()
+"""
+
+
+def files(texts: Texts) -> tuple[WorkspaceFile, ...]:
+    return tuple(WorkspaceFile(path, text.encode(), True) for path, text in texts.items())
+
+
+def verify(
+    script: str,
+    left: Texts = {},  # noqa: B006
+    tests: Texts = {},  # noqa: B006
+    links: Sequence[Link] = (),
+    needs: SandboxNeeds = NEEDS,
+    timeout: float = 60,
+    start: Texts = {},  # noqa: B006
+    sandbox: str = "bwrap",
+    folder: str = "tests",
+) -> Verified:
+    verifier = Verifier("test.sh", folder, files({"test.sh": script, **tests}), timeout)
+    packed = pack(Snapshot(files(left), tuple(links)))
+    return verifiers_in(sandbox, "", needs, files(start))(packed, verifier, lambda _: False)
+
+
+@needs_bwrap
+def test_it_runs_where_the_agent_worked_with_tests_that_the_agent_never_saw() -> None:
+    script = f"""
+    [ "$PWD" = /app ] && [ "$(cat out.txt /output/more.txt)" = "ab" ] || exit 3
+    [ "$(cat /tests/expected.txt)" = ab ] && echo new > /tests/new.txt || exit 4
+    echo "a key: $(id -u) $HOME"; echo 0.5 > {REWARD}
+    """
+    left = {"out.txt": "a", "/output/more.txt": "b"}
+    verified = verify(script, left, {"expected.txt": "ab"})
+    assert verified.output == "a key: 1000 /home/agent"
+    assert reward_in(verified) == 0.5
+    assert not verified.problem
+
+
+@needs_bwrap
+def test_an_agent_that_did_nothing_is_graded_for_real() -> None:
+    assert reward_in(verify(f"[ -e out.txt ]; echo $((! $?)) > {REWARD}")) == 0
+
+
+@needs_bwrap
+def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
+    left = {
+        REWARD: "1",
+        "/tests/test.sh": "echo 1",
+        "/tests/conftest.py": "",
+        ".local/bin/env": f"echo 1 > {REWARD}; exit",
+        ".local/bin/pytest": "#!/bin/sh\n",
+        "bin/python3": "#!/bin/sh\necho agent\n",
+        "conftest.py": "",
+        "sub/pytest.ini": "",
+        "sitecustomize.py": f"open('{REWARD}', 'w').write('1')",
+        "json.py": "raise SystemExit(0)",
+        "given/conftest.py": "changed",
+        ".bashrc": "exit 0",
+    }
+    script = """
+    find . /tests /logs -type f | sort; cat given/conftest.py
+    python3 -c 'import json; print(json.__file__)'; type -p python3
+    """
+    needs = NEEDS._replace(env=(("PATH", "/app/bin"),))
+    verified = verify(script, left, needs=needs, start={"given/conftest.py": "as it was\n"})
+    *paths, given, module, program = verified.output.splitlines()
+    assert paths == [
+        "./.bashrc",
+        "./bin/python3",
+        "./given/conftest.py",
+        "./json.py",
+        "/tests/test.sh",
+    ]
+    assert given == "as it was"
+    assert not module.startswith("/app/")
+    assert not program.startswith("/app/")
+    with pytest.raises(ValueError, match="neither"):
+        reward_in(verified)
+
+
+@pytest.mark.parametrize(
+    ("path", "target", "kept"),
+    [
+        ("out.csv", "/tests/expected.csv", False),
+        ("out.csv", "../tests/expected.csv", False),
+        ("out.csv", "../app/../tests/expected.csv", False),
+        ("sub/out.csv", "lib/../../tests/x", False),
+        ("out.csv", "/proc/self/root/tests/x", False),
+        ("out.csv", "/proc/1/cwd/../tests/x", False),
+        ("out.csv", "/logs/verifier", False),
+        ("out.csv", "/home/agent/x", False),
+        ("out.csv", "/", False),
+        ("/logs/verifier/reward.txt", "/usr/share/one", False),
+        ("out.csv", "sub/out.csv", True),
+        ("sub/out.csv", "../out.csv", True),
+        ("out.csv", "/output/out.csv", True),
+        ("/output/out.csv", "../app/out.csv", True),
+        (".venv/bin/python", "/usr/bin/python3", True),
+    ],
+)
+def test_links_of_an_agent_lead_to_no_test(path: str, target: str, kept: bool) -> None:
+    spec = SandboxSpec(workdir="/app", places=("/output",))
+    left = agents_files(Snapshot(links=(Link(path, target),)), spec)
+    assert bool(left.links) == kept
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("module", "reward"),
+    [
+        ("def add(a, b): return a + b", 1),
+        ("def add(a, b): return 0", 0),
+        (f"import os; open('{REWARD}', 'w').write('1'); os._exit(0)", 0),
+        ("import sys; sys.exit(0)", 0),
+    ],
+    ids=["good", "wrong", "exits at once", "exits"],
+)
+def test_code_of_an_agent_does_not_end_the_tests(module: str, reward: int) -> None:
+    assert reward_in(verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST})) == reward
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("module", "problem"),
+    [
+        (f"import os; open('{REWARD}', 'w').write('1'); os.kill(os.getppid(), 9)", "signal 9"),
+        (f"open('/tests/test.sh', 'a').write('echo 1 > {REWARD}\\n' * 99)", "was changed"),
+    ],
+    ids=["kills the script", "rewrites the script"],
+)
+def test_code_of_an_agent_that_interferes_is_an_error(module: str, problem: str) -> None:
+    verified = verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST})
+    assert problem in verified.problem
+
+
+SMALL = NEEDS._replace(storage_mb=32)
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("script", "needs", "problem"),
+    [
+        (f"echo 1 > {REWARD}; sleep 600", NEEDS, "no end within 2 s"),
+        (f"yes > /tmp/full; echo 1 > {REWARD}", SMALL, "no space is left in /tmp"),
+        (f"echo 1 > {REWARD}; kill -9 $$", NEEDS, "signal 9"),
+    ],
+    ids=["hangs", "fills the disk", "is killed"],
+)
+def test_a_verifier_without_a_proper_end(script: str, needs: SandboxNeeds, problem: str) -> None:
+    timeout = 2 if "sleep" in script else 60
+    assert problem in verify(script, needs=needs, timeout=timeout).problem
+
+
+@needs_bwrap
+@pytest.mark.parametrize(
+    ("script", "problem"),
+    [
+        (f"ln -s /tests/one.txt {REWARD}", "is no file"),
+        (f"mkdir {REWARD}", "is no file"),
+        (f"mkdir {REWARD}; touch {REWARD}/1", "is no file"),
+        (f"mkfifo {REWARD}", "neither"),
+        ("rm -rf /logs/verifier", "neither"),
+    ],
+    ids=["link", "empty folder", "folder", "pipe", "nothing"],
+)
+def test_a_reward_that_is_no_file(script: str, problem: str) -> None:
+    with pytest.raises(ValueError, match=problem):
+        reward_in(verify(script, tests={"one.txt": "1"}))
+
+
+@needs_bwrap
+def test_a_flood_of_output_and_a_process_in_the_background() -> None:
+    script = f"yes flood | head -c 20000000; (sleep 600 &); echo 'the end'; echo 1 > {REWARD}"
+    verified = verify(script)
+    assert verified.output.endswith("flood\nflthe end")
+    assert len(verified.output) <= 4000
+    assert reward_in(verified) == 1
+
+
+@needs_bwrap
+def test_what_it_asks_for_in_vain_is_told() -> None:
+    script = f"""
+    apt-get update && apt-get install -y curl ca-certificates || exit 3
+    apt-get install -y no-such-package && exit 4
+    getent hosts downloads.example.org; getent hosts elsewhere.example.org
+    echo 0 > {REWARD}
+    """
+    script = script.replace("elsewhere", "else''where")
+    verified = verify(script)
+    assert verified.unmet == (
+        "the system's package no-such-package",
+        "the host downloads.example.org",
+    )
+
+
+@needs_bwrap
+def test_uv_is_there_as_if_it_had_been_installed() -> None:
+    script = f"""
+    curl -LsSf https://astral.sh/uv/0.9.5/install.sh | sh && source $HOME/.local/bin/env || exit 3
+    wget -qO- https://astral.sh/uv/install.sh | sh || exit 4
+    [ -x "$HOME/.local/bin/uvx" ] && command -v uv && echo 1 > {REWARD}
+    """
+    assert reward_in(verify(script)) == 1
+
+
+@needs_bwrap
+def test_a_package_has_its_tests_in_a_folder_of_its_own_name_too() -> None:
+    script = f"cmp /tests/data.txt /verifier/data.txt && echo 1 > {REWARD}"
+    assert reward_in(verify(script, tests={"data.txt": "3"}, folder="verifier")) == 1
+
+
+def test_without_a_sandbox_there_are_no_tests() -> None:
+    with pytest.raises(CheckError, match=r"tests/test.sh can't be run: .*/tests"):
+        verify("true", sandbox="none")
