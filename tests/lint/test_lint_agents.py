@@ -21,7 +21,7 @@ def lint(folder: Path, expected: Any, **more: Any) -> list[Finding]:
 GOOD: list[dict[str, Any]] = [
     {"files": {"a.txt": {"equals_file": "evals/want.txt"}}},
     {"command": {"run": "x", "hidden_files": {"t.py": {"file": "evals/want.txt"}}}},
-    {"unchanged": ["data.csv", "*.csv"]},
+    {"unchanged": ["data.csv", "*.csv"], "skill_activated": True, "commands_run": "sort"},
     {"tools_used": ["bash", "Write"], "tools_not_used": "anything"},
     {"references_read": "references/codes.md", "scripts_run": "./scripts/open.sh", "contains": "x"},
     {"skill_activated": True, "files": "a.txt"},

@@ -194,6 +194,29 @@ def test_checks_that_any_answer_passes_are_found(
     assert ("any-answer" in [finding.code for finding in found]) is passes
 
 
+@pytest.mark.parametrize(
+    ("expected", "reference", "codes"),
+    [
+        ({"contains": "gate up"}, "Type gate up.", []),
+        ({"contains": "gate up"}, "Type gate down.", ["reference-fails"]),
+        ({"contains": "gate up", "tools_used": "bash"}, "Type gate up.", []),
+        ({"contains": "gate up", "judge": "It is polite."}, "No.", ["no-judge"]),
+        ({"max_words": 5}, "Gate up.", ["empty-passes"]),
+        ({"files": {"a.md": {"contains": "up"}}}, {"files": {"a.md": "gate up"}}, []),
+        ({"files": {"a.md": {"contains": "up"}}}, {"files": {"a.md": "?"}}, ["reference-fails"]),
+        ({"unchanged": "log.txt"}, None, ["empty-passes"]),
+        ({"command": "test -e a"}, {"files": {"b": ""}}, []),
+    ],
+)
+def test_references_that_fail_and_empty_answers_that_pass_are_found(
+    tmp_path: Path, expected: Any, reference: Any, codes: list[str]
+) -> None:
+    files = {"context": {"files": {"log.txt": "shut"}}}
+    case = {"input": "Which command opens it?", "expected": expected, **files}
+    found = lint_skill_with(tmp_path, {**case, "reference": reference} if reference else case)
+    assert [finding.code for finding in found] == codes
+
+
 def test_unknown_check_is_a_warning_with_a_suggestion(tmp_path: Path) -> None:
     (finding,) = lint_case(tmp_path, "Which?", {"any_of": [{"contians": "gate up"}]})
     assert (finding.level, finding.code) == ("warning", "check-unknown")

@@ -28,6 +28,7 @@ _MARGIN: Final = 2.0  # seconds before the end of a trial in which a script is s
 _LONGEST_OUTPUT: Final = 20_000  # characters of a script's output, from its end
 _SHOWN: Final = 300
 _NO_TOKENS: Final = Usage(0, 0, 0)
+_NOTHING: Final = Answer("", _NO_TOKENS, activity=Activity(activated=False))
 
 
 class Oracle(Agent):
@@ -55,7 +56,8 @@ class Oracle(Agent):
             for path, file in sorted(end.items())
             if file != start.get(path)
         ]
-        return replace(_answer(reference.text), files=tuple(files), workspace=workspace)
+        answer = _answer(reference.text) if task.reference else _NOTHING
+        return replace(answer, files=tuple(files), workspace=workspace)
 
     async def run(
         self,
@@ -66,7 +68,8 @@ class Oracle(Agent):
     ) -> Answer:
         task = recorder.question.task
         assert task
-        reference = task.reference or Reference()
+        if not (reference := task.reference):
+            return _NOTHING
         if reference.run:
             return await _run_script(sandbox, reference, task.timeout)
         for file in reference.files:

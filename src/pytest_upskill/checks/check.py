@@ -225,14 +225,15 @@ def asked_checks(
     """The checks of an answer: in arms without the skill, not those of answers with it.
 
     A plain completion has the skill in its context and opens nothing, so none of these ask it to.
-    A reference shows the result, not how an agent gets there, and nothing has to fail as a whole.
+    Of the oracle, ``has_skill`` says that it has a reference. That shows a result, not how an agent
+    gets there; whoever does nothing must not pass all checks.
     """
     checks = tuple(checks)
     if agent == ORACLE:
         return tuple(
             replace(check, with_skill=False)
             for check in checks
-            if all(inner.kind.of_files or not inner.kind.needs_agent for inner in walk([check]))
+            if not has_skill or not any(map(_is_of_work, walk([check])))
         )
     if all(check.with_skill and check.kind.of_opening for check in walk(checks)):
         return checks  # then a plain completion chooses a skill
@@ -242,6 +243,11 @@ def asked_checks(
         if not check.with_skill
         or (has_skill and not (agent == CHAT and any(c.kind.of_skill for c in walk([check]))))
     )
+
+
+def _is_of_work(check: Check) -> bool:
+    """Whether it looks at what an agent does, not at what it leaves behind."""
+    return check.kind.needs_agent and not check.kind.of_files
 
 
 def asks_only_for_files(checks: Iterable[AnyCheck]) -> bool:

@@ -8,6 +8,7 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..skills.skill import Skill
 from ..trials.answer import SILENT, Answer, NoAnswer, Reply
+from ..trials.arm import SKILL
 from ..trials.records import (
     Grade,
     Record,
@@ -173,14 +174,16 @@ def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grad
         return errored_record(item.trial, problem, answer)
     try:
         workspace = _workspace(answer, item.trial.question.task, grading)
-        checks = asked_checks(item.checks, item.trial.agent, has_skill=item.trial.has_skill)
+        is_oracle = item.trial.agent == ORACLE
+        has_skill = item.trial.arm == SKILL if is_oracle else item.trial.has_skill
+        checks = asked_checks(item.checks, item.trial.agent, has_skill=has_skill)
         grades = grade(
             checks,
             answer,
             ruled.by_text if ruled else {},
             item.case,
             workspace,
-            even_if_empty=item.trial.agent == ORACLE,
+            even_if_empty=is_oracle,
         )
     except CheckError as error:
         return errored_record(item.trial, str(error), answer)

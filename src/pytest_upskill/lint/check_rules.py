@@ -39,6 +39,7 @@ from ..skills.suites.suite import Suite
 from ..trials.answer import Answer, Usage
 from ..trials.trial import start_files, user_text
 from .finding import CasesSource, Finding, Level
+from .reference_rules import empty_passes, reference_findings
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
 _WHOLE_WORDS_BELOW: Final = 4  # characters: "know" contains "no" by chance
@@ -141,10 +142,15 @@ def check_findings(source: CasesSource, cases: Sequence[Case], folder: Path) -> 
             hint = "Reword the question, or expect something that only the skill says."
             yield source.finding("warning", "leak", case.place_of(*place), message, hint)
         yield from _agent_findings(source, case, checks, written, folder)
+        yield from reference_findings(source, case, checks)
         if _any_answer_passes(checks):
             message = f"{case.id}: any answer passes, even nonsense"
             hint = 'Check for something the answer must say, for example with "contains".'
             yield source.finding("warning", "any-answer", case.place, message, hint)
+        elif empty_passes(case, checks):
+            message = f"{case.id}: an empty answer passes: its checks test nothing"
+            hint = "Check for something the answer must say, or for a file that must be made."
+            yield source.finding("warning", "empty-passes", case.place, message, hint)
 
 
 def judge_findings(suite: Suite) -> Iterator[Finding]:
