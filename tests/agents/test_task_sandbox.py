@@ -36,7 +36,7 @@ def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
         )
 
     monkeypatch.setattr(task_sandbox, "_installed", lambda: frozenset({"bash", "curl"}))
-    monkeypatch.setattr(images, "why_other_machine", lambda *_: "")
+    monkeypatch.setattr(images, "images_here", lambda _: set())
     use()
     yield use
     place_of.cache_clear()
@@ -124,7 +124,23 @@ def test_an_image_that_is_here_for_another_machine(
     working("podman")
     problem = "the image x is for s390x, and this machine is arm64"
     monkeypatch.setattr(images, "why_other_machine", lambda *_: problem)
+    names = {place_of(task(MAKE)).image}
+    monkeypatch.setattr(images, "images_here", lambda _: names)
+    place_of.cache_clear()
     assert place_of(task(MAKE)) == RunsIn("", reason=problem)
+
+
+def test_a_build_that_lacks_a_file_is_not_tried(working: Working) -> None:
+    working("bwrap", "podman")
+    missing = ("Dockerfile:2: COPY film.mp4: no such file",)
+    build = BuildContext("lacks a film", others=missing, missing=missing)
+    assert place_of(SandboxNeeds(build=build)) == RunsIn("", reason=missing[0])
+    assert place_of(SandboxNeeds(image="bench/task:1", build=build)).image == "bench/task:1"
+
+
+def test_tools_of_a_terminal_are_not_needed(working: Working) -> None:
+    working("bwrap")
+    assert place_of(task(packages=("sudo", "asciinema", "nano"))).kind == "bwrap"
 
 
 def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.MonkeyPatch) -> None:

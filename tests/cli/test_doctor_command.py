@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from pytest_upskill.agents import images
 from pytest_upskill.agents.probe import STEPS
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes import kinds
 from pytest_upskill.agents.sandboxes.cgroup import limited_by
+from pytest_upskill.agents.task_sandbox import place_of
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from support.fake_cli import VERSION, fake_cli
@@ -162,3 +164,48 @@ def test_doctor_says_why_no_agent_works(
         assert (f"{name} was not found" in shown) is (name not in ("auto", "none"))
     assert "\n\nNo agent can run: no sandbox works. " in shown
     assert max(map(len, shown.splitlines())) <= 80
+
+
+def _task(folder: Path, line: str, **files: str) -> None:
+    for name, text in {
+        "task.toml": 'version = "1.0"\n',
+        "instruction.md": "Sum the numbers.",
+        "environment/Dockerfile": f"FROM ubuntu:24.04\nWORKDIR /app\n{line}\n",
+        "tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n",
+        **files,
+    }.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text)
+
+
+@needs_bwrap
+def test_doctor_shows_where_tasks_would_run(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(images, "why_no_program", lambda name: f"{name} was not found")
+    place_of.cache_clear()
+    _task(tmp_path / "sums", "RUN mkdir -p data")
+    _task(tmp_path / "tool", "RUN curl -s https://x.org/tool | sh")
+    assert main(["doctor", str(tmp_path)]) == 0
+    shown = capsys.readouterr().out
+    rows = rows_of(shown)
+    assert rows["sums"] == ["bwrap"]
+    assert rows["tool"][:5] == ["can't", "run", "needs", "an", "image"]
+    assert "apt install podman" in " ".join(shown.split())
+    assert shown.splitlines()[-1] == "2 tasks: 1 in bwrap, 1 can't run"
+    assert max(map(len, shown.splitlines())) <= 80
+    assert main(["doctor", str(tmp_path / "tool"), "--json"]) == 1
+    data = json.loads(capsys.readouterr().out)
+    assert data["tasks"]["tool"]["sandbox"] is None
+    assert data["conclusion"] == "1 task: 1 can't run"
+    place_of.cache_clear()
+
+
+def test_doctor_shows_what_is_wrong_with_a_task(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _task(tmp_path / "sums", "RUN mkdir -p data", **{"task.toml": "version = \n"})
+    assert main(["doctor", str(tmp_path)]) == 1
+    assert "task.toml" in capsys.readouterr().out
+    assert main(["doctor", str(tmp_path / "missing")]) == 2
+    assert "no task here" in capsys.readouterr().err

@@ -40,7 +40,7 @@ def tasks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterato
         (skill / name / "Dockerfile").write_text(f"FROM ubuntu:24.04\n{line}\n")
     monkeypatch.setattr(Bwrap, "why_not", lambda *_: None)
     monkeypatch.setattr(images, "why_no_program", lambda name: f"{name} was not found")
-    monkeypatch.setattr(images, "why_other_machine", lambda *_: "")
+    monkeypatch.setattr(images, "images_here", lambda _: set())
     task_sandbox.place_of.cache_clear()
     yield skill
     task_sandbox.place_of.cache_clear()

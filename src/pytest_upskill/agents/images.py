@@ -83,6 +83,15 @@ def prepare(program: str, image: str, build: BuildContext | None) -> str:
     return name
 
 
+@functools.cache
+def images_here(program: str) -> frozenset[str]:
+    """The names of all images when this process first looked, with and without docker.io."""
+    ran = _ran(program, "images", "--format", "{{.Repository}}:{{.Tag}}")
+    names = ran.stdout.decode(errors="replace").split()
+    short = (name.removeprefix("docker.io/").removeprefix("library/") for name in names)
+    return frozenset({*names, *short})
+
+
 def why_other_machine(program: str, image: str) -> str:
     """That an image is for another architecture; empty if it is not, or is not here."""
     ran = _ran(program, "image", "inspect", "--format", "{{.Architecture}}", image)

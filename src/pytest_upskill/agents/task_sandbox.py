@@ -22,6 +22,11 @@ from .sandboxes.sandbox import SandboxError, SandboxKind, why_not_writable
 from .snapshot import Snapshot
 
 _MOST_NAMED: Final = 3
+# System packages that serve a person at a terminal, a recording or a build, but no task.
+_NOT_NEEDED: Final = frozenset(
+    {"apt-utils", "asciinema", "less", "locales", "nano", "software-properties-common", "sudo"}
+    | {"vim"}
+)
 # System packages whose program has another name, where there is no dpkg to ask.
 _PROGRAMS: Final = {
     "python3-pip": "pip3",
@@ -91,6 +96,8 @@ def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> Run
     if not has_own_image(needs) or image:  # an image of the user replaces all others
         return RunsIn(sandbox, image)
     lacks = _why_image(needs)
+    if needs.build and needs.build.missing and not _named_image(needs):
+        return RunsIn("", reason=needs.build.missing[0])
     if sandbox in ("bwrap", "none"):
         reason = f"needs an image, which {sandbox} has not: {lacks}" if lacks else ""
         return RunsIn("" if lacks else sandbox, reason=reason)
@@ -105,11 +112,12 @@ def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> Run
     if not program:
         why = "; ".join(problems.values())
         return RunsIn("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
-    name = _image_of(needs)
+    name = _named_image(needs) or (images.tag_of(needs.build) if needs.build else "")
     machine = f"linux/{images.architecture()}"
     if needs.build and not f"{machine}/".startswith(f"{needs.build.platform or machine}/"):
         return RunsIn("", reason=f"its image is for {needs.build.platform}, not for {machine}")
-    if problem := images.why_other_machine(program, name):
+    is_here = name in images.images_here(program)
+    if is_here and (problem := images.why_other_machine(program, name)):
         return RunsIn("", reason=problem)
     return RunsIn(program, name, lacks)
 
@@ -127,16 +135,13 @@ def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> 
             return TaskSandbox(kind_of(place.kind, image or None), image)
         except SettingsError as error:
             raise SandboxError(f"{error.problem} {error.hint}".strip()) from None
-    named = place.image if place.image == needs.image else ""
-    built = images.prepare(place.kind, named, needs.build)
+    built = images.prepare(place.kind, _named_image(needs), needs.build)
     return TaskSandbox(Container(place.kind), built, is_own=True)
 
 
-def _image_of(needs: SandboxNeeds) -> str:
-    """The image that is tried first: one that is named has the task's skills in it."""
-    if needs.build and (not needs.image or needs.build.without):
-        return images.tag_of(needs.build)
-    return needs.image
+def _named_image(needs: SandboxNeeds) -> str:
+    """The image that a task names; empty if it may have the task's skills in it."""
+    return "" if needs.build and needs.build.without else needs.image
 
 
 def _why_image(needs: SandboxNeeds) -> str:
@@ -153,10 +158,10 @@ def _why_image(needs: SandboxNeeds) -> str:
 
 def missing_packages(names: tuple[str, ...]) -> list[str]:
     """System packages that are not installed here."""
-    installed = _installed()
+    wanted, installed = [name for name in names if name not in _NOT_NEEDED], _installed()
     if installed is not None:
-        return [name for name in names if name.partition(":")[0] not in installed]
-    return [name for name in names if not shutil.which(_PROGRAMS.get(name, name))]
+        return [name for name in wanted if name.partition(":")[0] not in installed]
+    return [name for name in wanted if not shutil.which(_PROGRAMS.get(name, name))]
 
 
 @cache

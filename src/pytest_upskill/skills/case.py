@@ -38,6 +38,7 @@ class BuildContext:
     copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
     platform: str = field(default="", compare=False, repr=False)  # such as linux/amd64, if written
     steps: tuple[str, ...] = field(default=(), compare=False, repr=False)  # without an image
+    missing: tuple[str, ...] = field(default=(), compare=False, repr=False)  # files, so it fails
 
 
 class SandboxNeeds(NamedTuple):

@@ -82,7 +82,8 @@ def environment_of(
     base = recipe.base.removeprefix("docker.io/").removeprefix("library/")
     others += [] if base.partition(":")[0] in _PLAIN_BASES else [f"{path.name}: FROM {base}"]
     others += [f"{path.name}:{line}: {text}" for line, text in recipe.others]
-    others += [*unknown, *_missing(recipe, context, path.name), *_downloads(recipe, files)]
+    missing = _missing(recipe, context, path.name)
+    others += [*unknown, *missing, *_downloads(recipe, files)]
     build = BuildContext(
         digest(path.name, digest_of(top, context.values()), *executable),
         path.name,
@@ -93,6 +94,7 @@ def environment_of(
         tuple(copied),
         recipe.platform,
         recipe.steps,
+        tuple(missing),
     )
     return TaskEnvironment(build, recipe, files, (*recipe.python, *python))
 

@@ -7,6 +7,7 @@ import os
 import textwrap
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Final
 
 from ..._util.texts import harmless, one_line
@@ -17,10 +18,14 @@ from ...agents.probe import STEPS, Probe, is_installed, probes
 from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
-from ...errors import SettingsError
+from ...agents.task_sandbox import RunsIn, place_of
+from ...errors import InputError, SettingsError, shown
 from ...models import local
 from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
+from ...reports.terminal.task_places import place_counts, place_table
+from ...skills.suites.harbor import tasks_at
+from ...skills.suites.reading import read_suite
 from ...trials.subject import CHAT, ORACLE
 from ..first_model import logged_in
 from ..output import stdout_look
@@ -50,6 +55,13 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME",
         help="try only this agent (repeatable; default: all that are installed)",
+    )
+    parser.add_argument(
+        "tasks",
+        nargs="*",
+        type=Path,
+        metavar="TASKS",
+        help="a task, or a folder of tasks: show which sandbox each would use, and why",
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
@@ -146,6 +158,8 @@ class _Findings:
 
 
 def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
+    if args.tasks:
+        return _tasks(args.tasks, as_json=args.json)
     agents = _agents(args.agents)
     sandboxes = {name: _sandbox(name) for name in NAMES if name not in ("auto", "none")}
     usable = [kind for kind in sandboxes.values() if not isinstance(kind, str)]
@@ -167,6 +181,30 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
     works = bool(usable) and all(probe.works for probe in tried.values())
     works = works and not (args.agents and findings.missing)
     return findings.json if args.json else findings.text, 0 if works else 1
+
+
+def _tasks(paths: Sequence[Path], *, as_json: bool) -> tuple[str, int]:
+    """Which sandbox each task would use. Nothing is pulled, built or run for it."""
+    places, broken = dict[str, RunsIn](), False
+    for path in paths:
+        if not tasks_at(path):
+            raise InputError(shown(path), "no task here", "Name a task, or a folder of tasks.")
+        suite = read_suite(path, path)
+        for of_file in suite.files if suite else ():
+            places |= {case.name: RunsIn("", reason=case.message) for case in of_file.broken}
+            broken = broken or bool(of_file.broken)
+            for case in of_file.cases:
+                place = RunsIn("", reason=case.skip) if case.skip else place_of(case.sandbox)
+                places[case.id] = place
+    works = not broken and any(place.kind for place in places.values())
+    if not as_json:
+        return "\n".join([*place_table(places), "", place_counts(places)]), 0 if works else 1
+    tasks = {
+        name: {"sandbox": place.kind or None, "image": place.image or None, "why": place.reason}
+        for name, place in places.items()
+    }
+    data = {"tasks": tasks, "conclusion": place_counts(places)}
+    return json.dumps(data, indent=2), 0 if works else 1
 
 
 def _without_key() -> str:

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Mapping
+from textwrap import fill
 from typing import Final
 
 from ..._util.texts import counted, one_line
@@ -10,6 +11,8 @@ from .tables import text_table
 
 CAN_NOT: Final = "can't run"
 _LONGEST: Final = 200  # characters of a reason
+_WIDTH: Final = 80
+_NARROW: Final = 24  # columns of a reason, at least
 
 
 def place_counts(places: Mapping[str, RunsIn]) -> str:
@@ -24,8 +27,9 @@ def place_counts(places: Mapping[str, RunsIn]) -> str:
 
 def place_table(places: Mapping[str, RunsIn]) -> list[str]:
     """A line for each task: its sandbox, and why it needs an image or can't run."""
+    free = _WIDTH - max(map(len, places), default=0) - len(CAN_NOT) - 2 * len("  ")
     rows = [
-        (name, place.kind or CAN_NOT, one_line(place.reason, _LONGEST))
+        (name, place.kind or CAN_NOT, fill(one_line(place.reason, _LONGEST), max(free, _NARROW)))
         for name, place in places.items()
     ]
     return text_table(("task", "sandbox", "why"), rows).splitlines()
