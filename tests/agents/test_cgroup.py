@@ -8,6 +8,7 @@ import os
 import shutil
 import subprocess
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -90,6 +91,17 @@ def test_a_delegated_group_has_the_limits_and_the_command(mount: Path) -> None:
     group.remove()
     assert not made_in(mount)
     assert limited_by() == "cgroup v2 and its helper"
+
+
+def test_a_group_has_the_processors_of_the_task(mount: Path) -> None:
+    group = group_of(replace(LIMITS, cpus=1.5))
+    assert group.folder
+    assert (group.folder / "cpu.max").read_text() == "150000 100000\n"
+    log = add_systemd(mount)
+    cgroup._working.cache_clear()
+    by_systemd = group_of(replace(LIMITS, cpus=0.5))
+    assert "--property=CPUQuota=50%" in by_systemd.start
+    assert "CPUQuota" not in log.read_text()  # of the try
 
 
 @pytest.mark.usefixtures("mount")

@@ -9,7 +9,9 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents.sandboxes import bwrap, container, kinds
+from pytest_upskill.agents.sandboxes.container import Container
 from pytest_upskill.agents.sandboxes.kinds import kind_of
+from pytest_upskill.agents.sandboxes.sandbox import HOME, SandboxLimits, SandboxSpec
 from pytest_upskill.errors import SettingsError
 from support.sandboxes import needs_bwrap
 from support.shell import started
@@ -185,3 +187,17 @@ def _called(mark: str) -> bool:
 
 def test_all_names_are_known() -> None:
     assert [name for name in kinds.NAMES if name != "auto" and not kinds._kind(name)] == []
+
+
+@pytest.mark.parametrize("name", ["docker", "podman"])
+def test_a_container_has_the_folders_and_limits_of_its_task(name: str, tmp_path: Path) -> None:
+    limits = SandboxLimits(memory=2**30, disk=2**30, cpus=1.5)
+    spec = SandboxSpec(limits=limits, workdir="/root", places=("/data",), env={"A": "1"})
+    words = Container(name)._options(spec, tmp_path)
+    options = {(words[at], words[at + 1]) for at in range(len(words) - 1)}
+    assert {("--cpus", "1.5"), ("--memory", str(2 * 2**30)), ("--workdir", "/")} <= options
+    folders = {value.partition(":") for option, value in options if option == "--tmpfs"}
+    assert {folder for folder, _, _ in folders} == {"/root", "/data", "/tmp", HOME}
+    # Podman would fill them from the image, with files of root.
+    assert all(("notmpcopyup" in text) == (name == "podman") for _, _, text in folders)
+    assert ("--read-only-tmpfs=false" in words) == (name == "podman")
