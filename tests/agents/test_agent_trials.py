@@ -20,7 +20,7 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 from pytest_upskill.agents.snapshot import unpack
 from pytest_upskill.agents.task_sandbox import always
 from pytest_upskill.errors import NoAnswerError
-from pytest_upskill.skills.case import WorkspaceFile
+from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.trial import Question
@@ -118,6 +118,41 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
     assert [mount.inside for mount in room.mounts] == ["/skills/gate"]
     assert not Path(room.mounts[0].host).exists()  # removed with the run
     assert kind.closed == 2
+
+
+@needs_bwrap
+@pytest.mark.parametrize("tested", [("gate",), ()])
+def test_skills_are_where_the_task_copies_them(tmp_path: Path, tested: tuple[str, ...]) -> None:
+    skill = SkillCopy.of("gate", write_skill(tmp_path / "gate-1"))
+    folders = ("/skills", "/root/skills", "/app/.claude/skills", "/etc/x/skills", "/usr/bin")
+    shown = list[bytes]()
+
+    async def act(sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
+        for folder in folders:
+            shown.append((await sandbox.run(f"cd {folder} && echo gate*", timeout=60)).output)
+        write = "mkdir -p out; echo 1 > out/x; echo 2 >> /root/skills/gate-1/SKILL.md"
+        await sandbox.run(write, timeout=60)
+        return recorder.answer("end", "Done.")
+
+    async def main() -> Reply:
+        trials = AgentTrials(lambda _: FakeAgent(act), always(Bwrap()), 60, spec_of)
+        task = trial_question(
+            "Go.",
+            skills=(skill,) if tested else (),
+            tested=tested,
+            needs=SandboxNeeds(workdir="/root", places=("/app",)),
+            skills_at=folders[1:],
+        )
+        try:
+            return await trials.run(task, ScriptedCall(DONE))
+        finally:
+            await trials.close()
+
+    answer = asyncio.run(main())
+    assert isinstance(answer, Answer)
+    expected = [b"gate\n", *[b"gate-1\n"] * 3] if tested else []
+    assert [text for text in shown if b"No such" not in text] == [*expected, b"gate*\n"]
+    assert [file.path for file in answer.files] == ["out/x"]
 
 
 def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:

@@ -151,6 +151,7 @@ class AgentTrials:
         apart = (skill for skill in recorder.skills if not skill.in_plugin)
         skill_mounts = [Mount(skill.host, skill.inside) for skill in apart]
         skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
+        skill_mounts += await self._staging.copies_of_skills(task)
         skill_mounts += await self._staging.mcp_mounts(task)
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)

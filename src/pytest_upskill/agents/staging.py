@@ -23,7 +23,16 @@ from ..trials.trial import Task
 from .mcp import write_servers
 from .needs import spec_for
 from .run_folder import remove, run_folder
-from .sandboxes.sandbox import MCP, PLUGINS, SKILLS, SOLUTION, Mount, Sandbox, SandboxSpec
+from .sandboxes.sandbox import (
+    MCP,
+    PLUGINS,
+    SKILLS,
+    SOLUTION,
+    Mount,
+    Sandbox,
+    SandboxSpec,
+    can_be_mounted,
+)
 from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, tree_of, unpack
 from .task_sandbox import TaskSandbox
 
@@ -69,6 +78,11 @@ def _folder_name(name: str) -> str:
     return name if plain else slug(name) or "skill"
 
 
+def _name_of_copy(copy: SkillCopy) -> str:
+    """The name of its folder, which is not always that of the skill."""
+    return PurePosixPath(copy.folder).name or _folder_name(copy.name)
+
+
 @dataclass(frozen=True)
 class StartState:
     """The workspace at the start of a trial."""
@@ -108,6 +122,16 @@ class Staging:
             copying = asyncio.to_thread(_copied, copy, target, self._files_of)
             self._skills[copy] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._skills[copy])
+
+    async def copies_of_skills(self, task: Task) -> list[Mount]:
+        """The tested skills in the folders that the task's Dockerfile copies them to."""
+        tested = [copy for copy in task.skills if copy.name in task.tested and not copy.plugin]
+        folders = [folder for folder in task.skills_at if can_be_mounted(folder)]
+        return [
+            Mount((await self.skill(copy)).host, f"{folder}/{_name_of_copy(copy)}")
+            for copy in tested
+            for folder in folders
+        ]
 
     async def mcp_mounts(self, task: Task) -> tuple[Mount, ...]:
         """The stand-ins for the MCP servers of a task."""

@@ -77,6 +77,7 @@ class Task:
             *(() if self.timeout is None else (f"timeout {self.timeout}",)),
             *(("invoked", *self.invoke) if self.invoke else ()),
             *(("reference", self.reference.digest) if self.reference else ()),
+            *(("skills at", *self.skills_at) if self.skills_at else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )

@@ -135,6 +135,11 @@ def why_not_writable(folder: str) -> str | None:
     return None
 
 
+def can_be_mounted(folder: str) -> bool:
+    """Whether files can be added in this folder, for reading."""
+    return folder.startswith("/etc/") or why_not_writable(folder) is None
+
+
 def _is_in(path: str, folders: Iterable[str]) -> bool:
     """Whether it is one of the folders, or in one."""
     return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
