@@ -120,6 +120,23 @@ def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path
     assert kind.closed == 2
 
 
+def test_checks_have_the_large_files_of_the_case_but_none_of_a_setup() -> None:
+    large = WorkspaceFile("large.bin", bytes(2**21))
+    changed = WorkspaceFile("small.txt", b"small")
+
+    async def change(_command: str) -> CommandResult:
+        (_, sandbox), *_ = kind.opened
+        sandbox.files["/workspace/small.txt"] = b"x" * 2**21
+        return CommandResult(0, b"")
+
+    kind = MemoryKind(change)
+    answer = carried_out(ends, kind, files=(large, changed), setup="change it")
+    assert isinstance(answer, Answer)
+    assert [file.path for file in unpack(answer.workspace).files] == ["small.txt"]
+    kept = unpack(answer.workspace, (large, changed)).files
+    assert {file.path: len(file.data) for file in kept} == {"small.txt": 2**21, "large.bin": 2**21}
+
+
 @needs_bwrap
 @pytest.mark.parametrize("tested", [("gate",), ()])
 def test_skills_are_where_the_task_copies_them(tmp_path: Path, tested: tuple[str, ...]) -> None:

@@ -269,6 +269,28 @@ def test_what_the_agent_left_in_place_of_a_hidden_file_is_removed() -> None:
 
 
 @needs_bwrap
+@pytest.mark.parametrize("workdir", ["/root", "/srv/a"])
+def test_a_command_runs_in_the_workdir_of_its_task(workdir: str) -> None:
+    start = [WorkspaceFile("in.txt", b"in"), WorkspaceFile("/data/x", b"x")]
+    needs = SandboxNeeds(workdir=workdir, places=("/data",), env=(("MODE", "test"),))
+    run = commands_in("bwrap", "", needs, start)
+    ends = b"import os; os._exit(0)"
+    left = Snapshot((WorkspaceFile("app.py", ends), WorkspaceFile("/data/tool.py", ends)))
+    packed = pack(left, ["in.txt", "/data/x"])
+
+    def ran(command: str) -> CommandResult:
+        hidden = (WorkspaceFile("check.py", b"import sys; __import__(sys.argv[1])"),)
+        return run(packed, WorkspaceCommand(command, 60, hidden))
+
+    shown = ran("pwd; echo $MODE; cat in.txt /data/x; python3 -c 'import json'")
+    assert shown.output == f"{workdir}\ntest\ninx".encode()
+    assert shown.exit == 0
+    assert ran("python3 check.py app").exit == 97
+    assert ran("PYTHONPATH=/data python3 check.py tool").exit == 97
+    assert ran("python3 check.py json").exit == 0
+
+
+@needs_bwrap
 def test_two_commands_do_not_see_each_other() -> None:
     assert run_now("echo x > left; ls").output.split() == [b"app.py", b"go.sh", b"left"]
     assert run_now("ls").output.split() == [b"app.py", b"go.sh"]

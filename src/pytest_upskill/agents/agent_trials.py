@@ -23,8 +23,9 @@ from .agent import NO_MCP, Agent, Call, Send
 from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
 from .skill_use import keys_of
-from .snapshot import WorkspaceChanges, collect_changes, fill, tree_of
+from .snapshot import Snapshot, WorkspaceChanges, collect_changes, fill, tree_of
 from .staging import FilesOf, SandboxFor, Staging, StartState, close_sandbox, plugin_folder
+from .task_sandbox import TaskSandbox
 
 _END_SECONDS: Final = 5.0  # for an agent to end
 _FILES_SECONDS: Final = 120.0  # to prepare a sandbox, and to read its files at the end
@@ -155,14 +156,13 @@ class AgentTrials:
         skill_mounts += await self._staging.mcp_mounts(task)
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
-        kind = (await self._staging.sandbox_of(task)).kind
-        sandbox = await kind.open(replace(spec, mounts=mounts))
+        place = await self._staging.sandbox_of(task)
+        sandbox = await place.kind.open(replace(spec, mounts=mounts))
         try:
             async with asyncio.timeout(_FILES_SECONDS):
                 workspace = await start.workspace()
                 await fill(sandbox, workspace)
-                # A setup is not run again for checks, so they have nothing of its files.
-                known = frozenset(() if task.setup else (file.path for file in workspace.files))
+                known = _known_to_checks(place, task, workspace)
                 del workspace  # it may be large
                 before = () if task.until_opened else await tree_of(sandbox)
             clock = _Clock(call, max(0.0, self._seconds(task) - start.seconds))
@@ -190,6 +190,15 @@ def _by(task: Task, answer: Answer, *findings: str) -> Answer:
     activity = answer.activity or Activity()
     findings, agents = (*activity.findings, *findings), ((task.agent, task.version),)
     return replace(answer, activity=replace(activity, findings=findings, agents=agents))
+
+
+def _known_to_checks(place: TaskSandbox, task: Task, start: Snapshot) -> frozenset[str]:
+    """Files of the start that checks have, too: no setup is run again for them."""
+    if place.is_own:
+        has_setup = place.setup(task.needs, task.setup)
+        return frozenset(() if has_setup else (file.path for file in start.files))
+    given = {file.digest for file in task.files}
+    return frozenset(file.path for file in start.files if file.digest in given)
 
 
 def _broken_sandbox(task: Task, error: SandboxError) -> NoAnswer:

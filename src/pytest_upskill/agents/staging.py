@@ -218,7 +218,8 @@ class Staging:
             if ran.exit:
                 raise NoAnswerError(f"setup failed: {ran.status}{tail}")
             try:
-                workspace = pack(await take_snapshot(sandbox, await tree_of(sandbox)))
+                taken = await take_snapshot(sandbox, await tree_of(sandbox))
+                workspace = await asyncio.to_thread(pack, taken, limited=False)
             except TooLargeError as error:
                 raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
         finally:
