@@ -117,13 +117,15 @@ def checked_suite(
 
     ``registered`` are the kinds of a hook.
     """
-    registered_kinds, folder = registered or {}, suite.folder
-    python = python_kind(folder, allowed=allow_code, allowed_by=allowed_by)
-    kinds = {**KINDS, **kinds_of_skill(folder), **registered_kinds, "python": python}
-    return [
-        with_checks(of_file, lambda case: checks_of(case, kinds, registered_kinds))
-        for of_file in suite.require().files
-    ]
+    registered_kinds = registered or {}
+
+    def checked(of_file: LoadedCases[Case]) -> LoadedCases[CheckedCase]:
+        folder = of_file.folder or suite.folder
+        python = python_kind(folder, allowed=allow_code, allowed_by=allowed_by)
+        kinds = {**KINDS, **kinds_of_skill(folder), **registered_kinds, "python": python}
+        return with_checks(of_file, lambda case: checks_of(case, kinds, registered_kinds))
+
+    return [checked(of_file) for of_file in suite.require().files]
 
 
 def runnable_in(suite: Suite) -> list[CheckedCase]:

@@ -1,6 +1,7 @@
 """Makes the arms of a run: what all of them share, and what of a skill belongs to its cases."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from posixpath import join, normpath
@@ -9,7 +10,7 @@ from typing import Any, Final
 from .._util.files import resolved
 from ..errors import Setting, SettingsError, SkillError, shown
 from ..settings import Settings
-from ..skills.bundle import Bundle
+from ..skills.bundle import Bundle, load_bundle
 from ..skills.case import Case
 from ..skills.case_files import is_path
 from ..skills.folder import skill_file
@@ -17,7 +18,7 @@ from ..skills.noise import noise_for
 from ..skills.search import find_skills
 from ..skills.skill import Skill, name_of
 from ..skills.suites.reading import read_suites
-from ..trials.arm import Arm, SkillCopy, arms_of
+from ..trials.arm import BASELINE, SKILL, Arm, SkillCopy, arms_of, by_name, copies_of
 
 FIXTURES: Final = "fixtures"  # in a skill's folder: what cases start from, by its name
 _MAX_DEPTH: Final = 20  # of checks in which files are looked for
@@ -66,6 +67,27 @@ class ArmMaker:
             beside = self.beside([member.name for member in skill.members], neighbours)
             self._made[key] = arms_of(skill, self._settings, beside, without, agents=True)
         return self._made[key]
+
+    def with_own(self, arms: Sequence[Arm], case: Case) -> tuple[Arm, ...]:
+        """Arms of a skill for a case that has skills of its own, beside the tested one."""
+        if not case.skills or case.is_task:  # a task's are replaced by the skill under test
+            return tuple(arms)
+        copies = copies_of(load_bundle(Path(case.skills), self._settings))
+        return tuple(
+            replace(arm, skills=by_name(*arm.skills, *copies)) if arm.tested else arm
+            for arm in arms
+        )
+
+    def of_task(self, case: Case, *, compared: bool) -> tuple[Arm, ...]:
+        """The arms of a task: they differ by its skills. SkillError if these can't be read.
+
+        A task without skills has one arm, unless something else is ``compared``.
+        """
+        if case.skills:
+            return self.arms(load_bundle(Path(case.skills), self._settings), (), agents=True)
+        skills = by_name(*self.beside(()))
+        alone = Arm(SKILL, skills=skills)
+        return (Arm(BASELINE, skills=skills), alone) if compared else (alone,)
 
     def beside(
         self, names: Sequence[str], neighbours: tuple[SkillCopy, ...] = ()

@@ -96,11 +96,12 @@ def unmatched_of(
     for file in files:
         for model in file.accepted.models.keys() & subjects.keys():
             accepted, of = file.accepted.models[model], file.runnable.get(model, Counter())
-            entry = _AcceptedOfModel(accepted, file.source.folder, of, bool(file.siblings))
-            by_pair[SkillOnSubject(file.source.label, subjects[model])] = entry
-            for case in file.cases:
+            pair = SkillOnSubject(file.source.label, subjects[model])
+            new = _AcceptedOfModel(accepted, file.source.folder, of, bool(file.siblings))
+            entry = by_pair.setdefault(pair, new)
+            for case in file.own_cases:
                 state: CaseState = "left out" if file.fits(case, model) else "for other models"
-                entry.present[case.id] = Present(case_digest(case, file.source.case_folder), state)
+                entry.present[case.id] = Present(case_digest(case, file.case_folder), state)
             for name in set(file.siblings) - entry.present.keys():
                 entry.present[name] = Present("", "left out")  # broken, which is reported
     for item in items:

@@ -198,7 +198,7 @@ class CaseItem(ItemOfFile):
             case,
             trials,
             settings,
-            digest=case_digest(case, parent.source.case_folder),
+            digest=case_digest(case, parent.case_folder),
             folder=parent.source.folder,
             file=relative(file, parent.config.rootpath),
             accepted=parent.accepted,

@@ -22,9 +22,10 @@ from ..skills.search import FoundSkills, SkippedFolder, labels_of
 from ..skills.suites.ours import how_to_add_cases
 from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
 from ..skills.suites.triggers import trigger_files
+from ..skills.task_folders import has_tasks, task_at, tasks_at
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
-from .skill_code import SkillArg, code_kept_out, path_of, split_args
+from .skill_code import SkillArg, code_kept_out, path_of, split_args, task_arg
 
 Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
 
@@ -70,6 +71,13 @@ class SkillSource:
     def case_folder(self) -> Path:
         """The folder whose files cases name: the skill's, or that of a file elsewhere."""
         return self.suites.cases.folder if self.suites.cases else self.folder
+
+    @cached_property
+    def task_files(self) -> tuple[Path, ...]:
+        """The files of its tasks, if it is a task set: pytest collects each of them."""
+        suite = self.suites.cases
+        is_set = bundle_root(self.skill_file) and has_tasks(self.skill_file)
+        return tuple(of_file.file for of_file in suite.files) if suite and is_set else ()
 
     @property
     def is_tested(self) -> bool:
@@ -133,7 +141,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     code = code_kept_out(config)
     config.args = code.without_skills(ordinary) if code else ordinary
 
-    roots = list(settings.skill_paths)
+    roots = [root for root in settings.skill_paths if not task_at(root)]
+    named += [task_arg(task) for root in settings.skill_paths if (task := task_at(root))]
     named_files = {arg.skill_file: None for arg in named}
     if only_below:
         near = [*filter(Path.is_dir, paths), *named_files]
@@ -254,6 +263,8 @@ def _sources(
         if earlier := sources.get(source.file):
             both = earlier.picks and source.picks
             source = replace(source, picks=earlier.picks + source.picks if both else ())
+            if earlier.tests != source.tests:  # several tasks of a set, say
+                source = replace(source, tests=tests_file)
         sources[source.file] = source
     return sources
 
@@ -306,11 +317,13 @@ def _skills_of(path: Path, settings: Settings, ask: Ask) -> FoundSkills:
 
 
 def _require_file(tests_file: Path | None) -> None:
-    if tests_file and not tests_file.is_file():
+    if tests_file and not tests_file.is_file() and not tasks_at(tests_file):
         problem = "no such file or folder"
         if tests_file.exists():
             problem = "is a folder" if tests_file.is_dir() else "not a regular file"
-        raise SettingsError("tests_file", problem, "Give a file of cases.", value=tests_file)
+        raise SettingsError(
+            "tests_file", problem, "Give a file of cases, or a folder of tasks.", value=tests_file
+        )
 
 
 def _ignored(config: pytest.Config) -> Callable[[Path], bool]:

@@ -305,7 +305,7 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
             for option, number in needed.items()
             if number
         ),
-        *(
+        *dict.fromkeys(
             f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} for agents, "
             "not for chat"
             for file in files

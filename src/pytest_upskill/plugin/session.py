@@ -66,6 +66,7 @@ from .run_subjects import RunSubjects
 from .skill_code import code_kept_out
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
+from .task_files import files_of
 from .task_places import place_lines
 
 _NO_SKILL: Final = (
@@ -232,7 +233,7 @@ class SkillSession:
         report = yield
         if isinstance(collector, pytest.Session) and report.passed:
             sources = self._selected.sources
-            self._files = [SkillFile.make(collector, source, self) for source in sources]
+            self._files = [file for source in sources for file in files_of(collector, source, self)]
             report.result = [*report.result, *self._files]
         return report
 

@@ -87,6 +87,8 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     path = path_of(config, arg)
     _, colons, name = arg.partition("::")
     case, _, label = name.partition("[")
+    if task := _task_arg(config, path, case, label.removesuffix("]")):
+        return task
     bundle = value_of(config, "bundle")
     is_bundle = bundle and colons and path.is_dir()
     if not is_bundle and (path.suffix not in (".md", ".json") or not path.is_file()):
@@ -103,6 +105,37 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
         case if colons else None,
         label.removesuffix("]") or None,
     )
+
+
+def _task_arg(config: pytest.Config, path: Path, case: str, label: str) -> SkillArg | None:
+    """A task of a benchmark, or a folder of them, if there is an agent for it."""
+    if not path.exists() or not (label or _has_agent(config)):
+        return None
+    from ..skills.task_folders import is_task_set, task_at
+
+    if task := task_at(path):
+        return task_arg(task, case, label)
+    return SkillArg(path, None) if not case and is_task_set(path) else None
+
+
+def task_arg(task: Path, case: str = "", label: str = "") -> SkillArg:
+    """One task of a set, which is that of the folder around it."""
+    from ..skills.task_folders import task_file, task_id
+
+    return SkillArg(task.parent, task_file(task), case or task_id(task), label or None)
+
+
+def _has_agent(config: pytest.Config) -> bool:
+    return bool(early_cli_value(config, "agents") or value_of(config, "agents"))
+
+
+def task_folders(config: pytest.Config) -> list[Path]:
+    """Arguments that are tasks of a benchmark, or folders of them, though no agent is named."""
+    from ..skills.task_folders import is_task_set, task_at
+
+    paths = [path_of(config, arg) for arg in config.args if "::" not in arg]
+    paths = [path for path in paths if path.is_dir() or path.suffix in (".toml", ".md")]
+    return [path for path in paths if task_at(path) or (path.is_dir() and is_task_set(path))]
 
 
 def _tests_file(config: pytest.Config) -> Path | None:
@@ -393,8 +426,9 @@ def code_kept_out(config: pytest.Config) -> SkillCode | None:
 def _may_be_skill(folder: Path) -> bool:
     """Whether there is a SKILL.md. A broken link counts too: it may be whole tomorrow."""
     from ..skills.folder import SKILL_NAMES
+    from ..skills.task_folders import is_task
 
-    return any(os.path.lexists(folder / name) for name in SKILL_NAMES)
+    return any(os.path.lexists(folder / name) for name in SKILL_NAMES) or is_task(folder)
 
 
 def _has_skills(folder: Path) -> bool:

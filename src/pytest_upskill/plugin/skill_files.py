@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, S
 from functools import partial
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
@@ -24,14 +24,15 @@ from ..checks import (
 from ..checks.check import asked_checks
 from ..checks.grading import rubric_for
 from ..checks.parse import with_checks
-from ..errors import InputError, SettingsError, printable, shown
+from ..errors import InputError, SettingsError, SkillError, printable, shown
 from ..results.accepted import NOTHING_ACCEPTED, read_results
 from ..settings import Settings
-from ..skills.bundle import load_entry
+from ..skills.bundle import Bundle, load_entry
 from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.skill import Skill
 from ..skills.suites.suite import Suite
+from ..skills.task_set import TaskSet
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, ORACLE, Subject, takes_plugins
@@ -67,6 +68,14 @@ def info_of(
     return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
 
 
+class ReadSkill(NamedTuple):
+    """What a run tests, with its cases by file, and tests that say what can't be read."""
+
+    skill: Skill
+    loaded: Sequence[LoadedCases[CheckedCase]]
+    refused: Sequence[pytest.Item]
+
+
 class SkillFile(pytest.File):
     """The file of a skill's cases.
 
@@ -91,12 +100,20 @@ class SkillFile(pytest.File):
     not_played: Mapping[str, str] = MappingProxyType({})  # cases that the oracle skips, and why
 
     @classmethod
-    def make(cls, session: pytest.Session, source: SkillSource, run: "SkillSession") -> "SkillFile":
+    def make(
+        cls,
+        session: pytest.Session,
+        source: SkillSource,
+        run: "SkillSession",
+        file: Path | None = None,
+    ) -> "SkillFile":
+        """``file`` is that of the cases, unless it is the source's."""
+        file = file or source.file
         # pytest gives all files outside the rootdir the same empty node id.
-        nodeid = printable(relative(source.file, session.config.rootpath))
-        node: SkillFile = cls.from_parent(session, path=source.file, name=nodeid, nodeid=nodeid)
+        nodeid = printable(relative(file, session.config.rootpath))
+        node: SkillFile = cls.from_parent(session, path=file, name=nodeid, nodeid=nodeid)
         node.source, node.run, node.runnable = source, run, {}
-        node.printable_path = Path(printable(str(source.file)))
+        node.printable_path = Path(printable(str(file)))
         return node
 
     @property
@@ -114,6 +131,17 @@ class SkillFile(pytest.File):
         yield from items
 
     def _items(self) -> list[pytest.Item]:
+        skill, loaded, refused = self.read()
+        items = [item for of_file in loaded for item in self.of_file(skill, of_file)]
+        kind = "query" if all(case.is_trigger for case in self.cases) else "case"
+        asked = [item for item in items if kind == "query" or not is_trigger(item)]
+        if not asked and not refused and not self.source.picks:
+            self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
+            self._warn(self._cases_file, [] if items else [(1, self.unfit)])
+        return [*refused, *items, *([] if refused else self.missing(items))]
+
+    def read(self) -> "ReadSkill":
+        """The skill with its cases; InputError if it can't be tested."""
         skill = load_entry(self.source.skill_file, self.run.settings)
         self.accepted = read_results(self.source.folder)
         for part in dict.fromkeys([skill, *skill.members]):
@@ -130,19 +158,13 @@ class SkillFile(pytest.File):
         for triggers in suites.triggers:
             loaded.append(with_checks(triggers, lambda case: checks_of(case, KINDS, {})))
         self._take(skill, loaded, all_known=not refused)
-        items = [item for of_file in loaded for item in self._of_file(skill, of_file)]
-        kind = "query" if all(case.is_trigger for case in self.cases) else "case"
-        asked = [item for item in items if kind == "query" or not is_trigger(item)]
-        if not asked and not refused and not self.source.picks:
-            self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
-            self._warn(self._cases_file, [] if items else [(1, self.unfit)])
-        return [*refused, *items, *([] if refused else self._missing(items))]
+        return ReadSkill(skill, loaded, refused)
 
     def _require_skills(self, skill: Skill) -> None:
         """InputError if a plugin has only what some agents of the run don't know."""
         agents = [subject.agent for subject in self.run.subjects.by_label.values()]
         without = [agent for agent in dict.fromkeys(agents) if not takes_plugins(agent)]
-        if not skill.members and without and without != [ORACLE]:
+        if not skill.members and without and isinstance(skill, Bundle) and without != [ORACLE]:
             problem = f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
             raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
 
@@ -175,11 +197,16 @@ class SkillFile(pytest.File):
         # A model without an agent chooses a skill as an agent does: from those that are installed.
         agents = bool(self.run.subjects.agents) or any(c.asks_for_opening for c in self.cases)
         files = [of_file.file for of_file in loaded]
-        self.arms = self.run.subjects.arm_maker.arms(
-            skill, cases or None, agents=agents, case_files=files
-        )
+        if not isinstance(skill, TaskSet):
+            self.arms = self.run.subjects.arm_maker.arms(
+                skill, cases or None, agents=agents, case_files=files
+            )
 
-    def _of_file(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
+    def arms_for(self, case: Case, subject: Subject) -> tuple[Arm, ...]:  # noqa: ARG002
+        """The arms of a case; InputError if its skills can't be read."""
+        return self.run.subjects.arm_maker.with_own(self.arms, case)
+
+    def of_file(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
         """The tests of a file's cases, by every agent and model that is to be asked."""
         self._warn(loaded.file, loaded.warnings)
         subjects, settings, label = self.run.subjects, self.run.settings, self.source.label
@@ -189,17 +216,24 @@ class SkillFile(pytest.File):
         def trials(case: Case, checks: Sequence[AnyCheck], subject: Subject) -> list[Trial]:
             rubric = rubric_for(checks, settings.judge, skill, judging)
             version = subjects.version_of(subject.agent)
-            return trials_of(
-                label, case, subject, self.arms, settings, rubric, prompt, version=version
-            )
+            arms = self.arms_for(case, subject)
+            return trials_of(label, case, subject, arms, settings, rubric, prompt, version=version)
 
-        items: list[CaseItem | BrokenCaseItem] = [
-            CaseItem.make(self, loaded.file, case, checks, trials(case, checks, subject))
-            for case, checks in loaded.cases
-            for name, subject in subjects.by_label.items()
-            if self.fits(case, name) and self.source.wants(case.id, name, subjects.usual)
-        ]
-        items += self._broken(loaded.broken)
+        items, broken = list[CaseItem | BrokenCaseItem](), list(loaded.broken)
+        for case, checks in loaded.cases:
+            wanted = [
+                subject
+                for name, subject in subjects.by_label.items()
+                if self.fits(case, name) and self.source.wants(case.id, name, subjects.usual)
+            ]
+            try:
+                asked = [trials(case, checks, subject) for subject in wanted]
+            except SkillError as error:  # of the case's own skills
+                problem = (case.place_of("skills"), f"{error.where}: {error.problem}")
+                broken.append(broken_case(loaded.file, case, [problem]))
+                continue
+            items += [CaseItem.make(self, loaded.file, case, checks, each) for each in asked]
+        items += self._broken(broken)
         items.sort(key=lambda item: item.place)  # as in the file
         return [*items]
 
@@ -266,7 +300,17 @@ class SkillFile(pytest.File):
             raise InputError(f"{shown(file)}:{line}", str(warning)) from None
         self.run.warned[kind] += 1
 
-    def _missing(self, items: Sequence[pytest.Item]) -> Iterator[Unrunnable]:
+    @property
+    def case_folder(self) -> Path:
+        """The folder whose files its cases name."""
+        return self.source.case_folder
+
+    @property
+    def own_cases(self) -> tuple[Case, ...]:
+        """The cases of this file."""
+        return self.cases
+
+    def missing(self, items: Sequence[pytest.Item]) -> Iterator[Unrunnable]:
         """The node ids on the command line that the file has no test for."""
         lines = {case.id: case.line for case in self.cases}
         broken = {item.name for item in items if isinstance(item, BrokenCaseItem)}

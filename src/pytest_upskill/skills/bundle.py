@@ -30,6 +30,8 @@ from .plugins import (
 from .search import FoundSkills, find_skills
 from .skill import LONGEST_NAME, Skill, UnseenFile, name_in, name_of
 from .suites.reading import Ask, read_suites
+from .task_folders import has_tasks, tasks_at
+from .task_set import load_task_set
 
 _MOST_NAMED: Final = 6
 _RENAME: Final = "Rename one of them: agents tell skills apart by their names."
@@ -66,6 +68,8 @@ def skill_files_in(file: Path) -> tuple[Path, ...]:
     root = bundle_root(file)
     if root is None:
         return (file,)
+    if has_tasks(root):
+        return ()  # each is there in its own task alone
     try:
         return tuple(skill_file(root / place) for place in _places(root))
     except SkillError:
@@ -94,12 +98,16 @@ def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> Foun
     if settings.bundle and path.is_dir() and not (is_skill(path) and not is_plugin(path)):
         _places(path)  # or say why there are none
         return FoundSkills((entry_of(path),), notes=tuple(_bundle_notes(path, ())))
+    tasks = tasks_at(path) if path.is_dir() else []
     try:
-        found = find_skills(path)
+        found = _without_tasks(find_skills(path), tasks)
     except SkillError:
-        if not is_plugin(path):
+        if not is_plugin(path) and not tasks:
             raise
         found = FoundSkills(())
+    if tasks:
+        top = path if not found.files else Path(os.path.commonpath([t.parent for t in tasks]))
+        return replace(found, files=(*found.files, top))
     files, notes = dict.fromkeys(found.files), list[str]()
     for root in map(folder_of, plugins_of(files, path)):
         if root == path:
@@ -116,6 +124,17 @@ def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> Foun
         files[root / MANIFEST] = None
         notes += _bundle_notes(root, alone)
     return replace(found, files=tuple(sorted(files)), notes=tuple(notes))
+
+
+def _without_tasks(found: FoundSkills, tasks: Sequence[Path]) -> FoundSkills:
+    """Without the skills of tasks."""
+
+    def is_own(folder: Path) -> bool:
+        return not any(folder.is_relative_to(task) for task in tasks)
+
+    files = tuple(file for file in found.files if is_own(file))
+    left_out = tuple(skipped for skipped in found.left_out if is_own(skipped.path))
+    return replace(found, files=files, left_out=left_out)
 
 
 def plugins_of(files: Iterable[Path], path: Path) -> list[Path]:
@@ -186,7 +205,9 @@ def _one_by_one(root: Path) -> str:
 def load_entry(file: Path, settings: Settings) -> Skill:
     """The skill of a SKILL.md or the bundle of a folder or manifest, as a run needs it."""
     root = bundle_root(file)
-    return load_for_run(file, settings) if root is None else load_bundle(root, settings)
+    if root is None:
+        return load_for_run(file, settings)
+    return load_task_set(root) if has_tasks(root) else load_bundle(root, settings)
 
 
 def load_bundle(root: Path, settings: Settings) -> Bundle:

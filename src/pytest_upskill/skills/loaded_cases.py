@@ -40,6 +40,7 @@ class LoadedCases(Generic[C]):
     broken: tuple[BrokenCase, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()  # lines and messages
     written: tuple[dict[str, Any], ...] = ()  # the runnable ones as skill_meta.json would say them
+    folder: Path | None = None  # whose files these cases name, if it is not that of the suite
 
     @classmethod
     def of(
@@ -58,7 +59,8 @@ class LoadedCases(Generic[C]):
 
     def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
         """The same with other cases, and more broken ones."""
-        return LoadedCases.of(self.file, cases, [*self.broken, *broken], self.warnings)
+        only = LoadedCases.of(self.file, cases, [*self.broken, *broken], self.warnings)
+        return replace(only, folder=self.folder)
 
     def require_all(self) -> list[C]:
         """All cases; CasesError if one can't be run."""

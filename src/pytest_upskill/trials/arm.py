@@ -137,11 +137,11 @@ def arms_of(
         tested = _names_at(skill, ref)
         if not agents:
             return Arm(name, text, tested=tested)
-        return Arm(name, text, _by_name(*others, *copies_of(skill, ref, without)), tested)
+        return Arm(name, text, by_name(*others, *copies_of(skill, ref, without)), tested)
 
     if settings.aa:
         return arm(AGAIN, skill.text), arm(SKILL, skill.text)
-    arms = [Arm(BASELINE, skills=_by_name(*others))] if settings.baseline else []
+    arms = [Arm(BASELINE, skills=by_name(*others))] if settings.baseline else []
     if skill.previous is not None:
         arms.append(arm(PREVIOUS, skill.previous, settings.against))
     return (*arms, arm(SKILL, skill.text))
@@ -179,7 +179,7 @@ def _below(folder: str, paths: Iterable[str]) -> tuple[str, ...]:
     return tuple(str(path.relative_to(folder)) for path in pure if path.is_relative_to(folder))
 
 
-def _by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
+def by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
     return tuple(sorted(skills, key=lambda skill: skill.name))
 
 

@@ -2,8 +2,9 @@
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from pathlib import Path
 from typing import Annotated, Any, Final
 
@@ -14,24 +15,28 @@ from ..._util.json_forms import FormError, read_form
 from ..._util.texts import first_few, one_line
 from ...errors import CasesError
 from ..case import Case
-from ..case_forms import is_good_id
-from ..folder import SKILL_NAMES, TOOL_FOLDERS
+from ..folder import walk
 from ..frontmatter import YAML_ERRORS, read_yaml
 from ..loaded_cases import LoadedCases, numbered
+from ..task_folders import (
+    CONFIG_NAME,
+    DOCUMENT_NAME,
+    ENVIRONMENT,
+    SKILLS,
+    SOLUTIONS,
+    VERIFIERS,
+    has_skills,
+    task_file,
+    task_id,
+    tasks_at,
+)
 from .suite import Suite, Written, read_cases
 from .yaml_files import LeftOut, broken_by, good_tags, problem_at, read_document, read_text
 
-CONFIG_NAME: Final = "task.toml"
-DOCUMENT_NAME: Final = "task.md"
 _INSTRUCTION_NAME: Final = "instruction.md"
-_ENVIRONMENT: Final = "environment"
-_SKILLS: Final = f"{_ENVIRONMENT}/skills"
-_DOCKERFILE: Final = f"{_ENVIRONMENT}/Dockerfile"
+_DOCKERFILE: Final = f"{ENVIRONMENT}/Dockerfile"
 _COMPOSE_NAMES: Final = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml")
-_VERIFIERS: Final = ("tests", "verifier")  # folders
-_SOLUTIONS: Final = ("solution", "oracle")
 _VERIFIER_DOCUMENT: Final = "verifier.md"
-_DEEPEST: Final = 4  # levels of folders above a task
 _VERSIONS: Final = ("0.0", "1.0", "1.1", "1.2", "1.3", "1.4")
 _VERIFIER_SECONDS: Final = 600.0  # if a task does not say
 _FOR_AGENTS: Final = "a task of a benchmark is for agents"
@@ -118,35 +123,6 @@ _FORM: Final = TypeAdapter(_TaskForm)
 _NAMES_IN_DOCUMENT: Final = {"sandbox": "environment", "oracle": "solution"}
 
 
-def is_task(folder: Path) -> bool:
-    """Whether a folder is a task."""
-    if (folder / CONFIG_NAME).is_file():
-        return True
-    parts = (*_VERIFIERS, *_SOLUTIONS, _ENVIRONMENT)
-    return (folder / DOCUMENT_NAME).is_file() and any((folder / part).is_dir() for part in parts)
-
-
-def tasks_at(path: Path) -> list[Path]:
-    """The tasks of a path: itself, the task of a file, or those below a folder."""
-    if path.name in (CONFIG_NAME, DOCUMENT_NAME):
-        path = path.parent
-    return [path] if is_task(path) else list(_below(path, _DEEPEST))
-
-
-def _below(folder: Path, levels: int) -> Iterator[Path]:
-    try:
-        entries = sorted(entry for entry in folder.iterdir() if entry.is_dir())
-    except OSError:
-        return
-    for entry in entries:
-        if entry.name.startswith(".") or entry.name in TOOL_FOLDERS:
-            continue
-        if is_task(entry):
-            yield entry
-        elif levels > 1 and not entry.is_symlink():
-            yield from _below(entry, levels - 1)
-
-
 def harbor_suite(path: Path, folder: Path) -> Suite | None:
     """A task or a folder of tasks; None if the path is of another form."""
     del folder  # a task names files of its own
@@ -155,28 +131,29 @@ def harbor_suite(path: Path, folder: Path) -> Suite | None:
     tasks = tasks_at(path)
     if not tasks:
         return None
-    names = numbered([_id_of(task) for task in tasks])
+    names = numbered([task_id(task) for task in tasks])
     files = [_loaded(task, name) for task, name in zip(tasks, names, strict=True)]
     return Suite(path, path if path.is_dir() else path.parent, tuple(files))
 
 
-def task_file(folder: Path) -> Path:
-    """The file that says what a task is."""
-    config = folder / CONFIG_NAME
-    return config if config.is_file() else folder / DOCUMENT_NAME
-
-
-def _id_of(folder: Path) -> str:
-    name = folder.resolve().name
-    return name if is_good_id(name) else re.sub(r"[^\w.+-]+", "-", name).strip("-.+") or "task"
-
-
 def _loaded(folder: Path, name: str) -> LoadedCases[Case]:
+    """A task is read once, as long as its files are as they were."""
+    stamps = [
+        (str(file), stat.st_mtime_ns, stat.st_size)
+        for inside, _, names in walk(folder)
+        for file in (inside / name for name in names)
+        if (stat := file.lstat())
+    ]
+    return _read_once(folder, name, tuple(stamps))
+
+
+@lru_cache(maxsize=1024)
+def _read_once(folder: Path, name: str, stamps: tuple[object, ...]) -> LoadedCases[Case]:  # noqa: ARG001
     file, left_out = task_file(folder), LeftOut()
     try:
         case = {"id": name, **_TaskFolder.read(folder, left_out).case()}
         written = Written((), 1, case, name, needs_agent=_FOR_AGENTS, is_task=True)
-        loaded = read_cases(file, [written], folder)
+        loaded = replace(read_cases(file, [written], folder), folder=folder)
     except CasesError as error:
         return broken_by(file, name, error)
     return replace(loaded, warnings=(*loaded.warnings, *left_out.warnings))
@@ -248,7 +225,7 @@ class _TaskFolder:
     def _verifier(self) -> tuple[dict[str, Any], str]:
         """How the result is checked; or why that is not possible here."""
         form = self.form.verifier
-        names = [name for name in _VERIFIERS if (self.folder / name).is_dir()]
+        names = [name for name in VERIFIERS if (self.folder / name).is_dir()]
         name = names[-1] if self.file.name == DOCUMENT_NAME and names else (names or ["tests"])[0]
         run, skip = f"{name}/test.sh", ""
         if (document := self.folder / name / _VERIFIER_DOCUMENT).is_file():
@@ -284,7 +261,7 @@ class _TaskFolder:
     def _compose(self) -> str:
         """Why the services of a compose file are needed; empty if its own container is all."""
         for name in _COMPOSE_NAMES:
-            file = self.folder / _ENVIRONMENT / name
+            file = self.folder / ENVIRONMENT / name
             if not file.is_file():
                 continue
             try:
@@ -315,12 +292,10 @@ class _TaskFolder:
         return {key: value for key, value in sandbox.items() if value not in (None, {})}
 
     def _skills(self) -> str | None:
-        folder = self.folder / _SKILLS
-        has_skills = folder.is_dir() and any(any(folder.rglob(name)) for name in SKILL_NAMES)
-        return _SKILLS if has_skills else None
+        return SKILLS if has_skills(self.folder) else None
 
     def _reference(self) -> dict[str, Any] | None:
-        for name in reversed(_SOLUTIONS):
+        for name in reversed(SOLUTIONS):
             if (self.folder / name / "solve.sh").is_file():
                 env = self._values(self.form.solution.env, "solution.env")
                 return {"run": f"{name}/solve.sh", "env": env}

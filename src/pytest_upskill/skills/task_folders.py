@@ -1,0 +1,85 @@
+"""Where tasks of benchmarks are. Every pytest run looks at its arguments, so it imports little."""
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from .folder import SKILL_NAMES, TOOL_FOLDERS
+
+CONFIG_NAME: Final = "task.toml"
+DOCUMENT_NAME: Final = "task.md"
+ENVIRONMENT: Final = "environment"  # folders of a task
+SKILLS: Final = f"{ENVIRONMENT}/skills"
+VERIFIERS: Final = ("tests", "verifier")
+SOLUTIONS: Final = ("solution", "oracle")
+_DEEPEST: Final = 4  # levels of folders above a task
+
+
+def is_task(folder: Path) -> bool:
+    """Whether a folder is a task."""
+    if (folder / CONFIG_NAME).is_file():
+        return True
+    parts = (*VERIFIERS, *SOLUTIONS, ENVIRONMENT)
+    return (folder / DOCUMENT_NAME).is_file() and any((folder / part).is_dir() for part in parts)
+
+
+def task_file(folder: Path) -> Path:
+    """The file that says what a task is."""
+    config = folder / CONFIG_NAME
+    return config if config.is_file() else folder / DOCUMENT_NAME
+
+
+def task_id(folder: Path) -> str:
+    """The name of a task in node ids."""
+    name = Path(os.path.realpath(folder)).name
+    return re.sub(r"[^\w.+-]+", "-", name).strip("-.+") or "task"
+
+
+def task_at(path: Path) -> Path | None:
+    """The folder of the task that a path names: itself, or that of its file; None without one."""
+    if path.name in (CONFIG_NAME, DOCUMENT_NAME):
+        path = path.parent
+    return path if is_task(path) else None
+
+
+def tasks_at(path: Path) -> list[Path]:
+    """The task of a path, or those below a folder."""
+    task = task_at(path)
+    return [task] if task else list(_below(path, _DEEPEST))
+
+
+def has_tasks(folder: Path) -> bool:
+    """Whether there are tasks below a folder that is none itself."""
+    return not is_task(folder) and next(_below(folder, _DEEPEST), None) is not None
+
+
+def is_task_set(folder: Path) -> bool:
+    """Whether there are tasks directly in a folder that is none itself."""
+    return not is_task(folder) and next(_below(folder, 1), None) is not None
+
+
+def skills_folder(task: Path) -> Path:
+    """Where a task has its skills."""
+    return task / SKILLS
+
+
+def has_skills(task: Path) -> bool:
+    folder = skills_folder(task)
+    return folder.is_dir() and any(any(folder.rglob(name)) for name in SKILL_NAMES)
+
+
+def _below(folder: Path, levels: int) -> Iterator[Path]:
+    try:
+        with os.scandir(folder) as entries:
+            folders = sorted(Path(entry.path) for entry in entries if entry.is_dir())
+    except OSError:
+        return
+    for inner in folders:
+        if inner.name.startswith(".") or inner.name in TOOL_FOLDERS:
+            continue
+        if is_task(inner):
+            yield inner
+        elif levels > 1 and not inner.is_symlink():
+            yield from _below(inner, levels - 1)
