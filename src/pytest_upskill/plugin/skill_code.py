@@ -6,7 +6,7 @@ skill leads to. Every pytest run imports this module, so it imports very little.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -131,11 +131,19 @@ def _has_agent(config: pytest.Config) -> bool:
 
 def task_folders(config: pytest.Config) -> list[Path]:
     """Arguments that are tasks of a benchmark, or folders of them, though no agent is named."""
+    paths = [path_of(config, arg) for arg in config.args if "::" not in arg]
+    likely = [path for path in paths if next(_may_have_tasks(path), None)]
+    if not likely:
+        return []
     from ..skills.task_folders import is_task_set, task_at
 
-    paths = [path_of(config, arg) for arg in config.args if "::" not in arg]
-    paths = [path for path in paths if path.is_dir() or path.suffix in (".toml", ".md")]
-    return [path for path in paths if task_at(path) or (path.is_dir() and is_task_set(path))]
+    return [path for path in likely if task_at(path) or is_task_set(path)]
+
+
+def _may_have_tasks(folder: Path) -> Iterator[Path]:
+    """Files that tasks have, in a folder or directly below it."""
+    for pattern in ("task.toml", "task.md", "*/task.toml", "*/task.md"):
+        yield from folder.glob(pattern)
 
 
 def _tests_file(config: pytest.Config) -> Path | None:

@@ -24,8 +24,8 @@ from ...models import local
 from ...models.providers import HOSTED
 from ...reports.terminal.tables import Cell, Column, Table, text_table
 from ...reports.terminal.task_places import place_counts, place_table
-from ...skills.suites.harbor import tasks_at
 from ...skills.suites.reading import read_suite
+from ...skills.task_folders import tasks_at
 from ...trials.subject import CHAT, ORACLE
 from ..first_model import logged_in
 from ..output import stdout_look

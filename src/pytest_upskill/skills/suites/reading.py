@@ -10,8 +10,9 @@ from typing import Final, NamedTuple
 from ..._util.texts import one_line
 from ...errors import CasesError, NoCasesError, shown
 from ..case import Case
-from ..folder import CASES_NAME, EVALS_NAME, is_trigger_file
+from ..folder import CASES_NAME, EVALS_NAME, is_skill, is_trigger_file
 from ..loaded_cases import LoadedCases
+from ..task_folders import has_tasks
 from .harbor import harbor_suite
 from .invoking import Invocable
 from .json_files import ROUTES_NAME, is_for_others, names_in
@@ -183,4 +184,6 @@ def _own_suite(folder: Path) -> Suite | None:
         if suite and not suite.is_empty:
             return suite
         first = first or suite
+    if first is None and not is_skill(folder) and has_tasks(folder):
+        return read_suite(folder, folder)
     return first
