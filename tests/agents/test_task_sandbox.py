@@ -182,3 +182,24 @@ def test_without_dpkg_programs_stand_for_packages(monkeypatch: pytest.MonkeyPatc
     there = ("gcc", "jq")
     monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
     assert missing_packages(("build-essential", "jq", "ffmpeg")) == ["ffmpeg"]
+
+
+def test_folders_that_hide_the_system_are_refused_but_an_image_may_have_files_in_the_root(
+    working: Working,
+) -> None:
+    working("bwrap", "podman")
+    reason = "/etc can't be a folder of a task: the system is there"
+    assert place_of(SandboxNeeds(workdir="/etc")) == RunsIn("", reason=reason)
+    assert place_of(SandboxNeeds(places=("/",))).kind == ""
+    needs = task()._replace(places=("/", "/data"))
+    assert place_of(needs).kind == "podman"
+    assert TaskSandbox(Bwrap(), "built:1", is_own=True).needs_inside(needs).places == ("/data",)
+
+
+def test_a_place_around_the_workdir_has_its_files_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = ("a", "/app/src/a", "/app/b")
+    image = Snapshot(tuple(WorkspaceFile(path, b"") for path in paths))
+    monkeypatch.setattr(images, "files_of_image", lambda *_: image)
+    needs = task()._replace(workdir="/app/src", places=("/app",))
+    start = TaskSandbox(Bwrap(), "built:1", is_own=True).start(needs, ())
+    assert [file.path for file in start.files] == ["a", "/app/b"]

@@ -172,11 +172,10 @@ class Staging:
 
     async def start_of(self, task: Task) -> StartState:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
-        spec = await self.spec_for(task)
+        place, spec = await self.sandbox_of(task), await self.spec_for(task)
         for file in task.files:
-            if not is_safe(file.path) or not spec.keeps(file.path):
+            if not is_safe(file.path) or not (place.is_own or spec.keeps(file.path)):
                 raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
-        place = await self.sandbox_of(task)
         if not place.is_own and not place.setup(task.needs, task.setup):
             return StartState(None, task.files)
         key = setup_key(task)

@@ -7,7 +7,7 @@ import posixpath
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
@@ -18,10 +18,11 @@ from . import images
 from .sandboxes.bwrap import Bwrap
 from .sandboxes.container import Container
 from .sandboxes.kinds import kind_of
-from .sandboxes.sandbox import SandboxError, SandboxKind, why_not_writable
+from .sandboxes.sandbox import SandboxError, SandboxKind, SandboxSpec, why_not_writable
 from .snapshot import Snapshot
 
 _MOST_NAMED: Final = 3
+_ROOT: Final = "/"  # what an image has there can be read, not written
 # System packages that serve a person at a terminal, a recording or a build, but no task.
 _NOT_NEEDED: Final = frozenset(
     {"apt-utils", "asciinema", "less", "locales", "nano", "software-properties-common", "sudo"}
@@ -60,7 +61,10 @@ class TaskSandbox(NamedTuple):
 
     def needs_inside(self, needs: SandboxNeeds) -> SandboxNeeds:
         """Without what the image has."""
-        return needs._replace(python=(), env=()) if self.is_own else needs
+        if not self.is_own:
+            return needs
+        places = tuple(place for place in needs.places if place != _ROOT)
+        return needs._replace(python=(), env=(), places=places)
 
     def setup(self, needs: SandboxNeeds, command: str) -> str:
         """What runs before an agent: steps of a Dockerfile that was not built, then a command."""
@@ -69,13 +73,17 @@ class TaskSandbox(NamedTuple):
 
     def start(self, needs: SandboxNeeds, files: Sequence[WorkspaceFile]) -> Snapshot:
         """The files of the image that tasks may change, with those that a case adds."""
-        folders = (needs.workdir, *needs.places)
+        inside = self.needs_inside(needs)
+        folders = SandboxSpec(workdir=inside.workdir, places=inside.places).kept
         start = images.files_of_image(self.kind.name, self.image, folders)
         there = needs.build.copied if needs.build else ()
         paths = {file.path: posixpath.join(needs.workdir, file.path) for file in files}
         added = {file.path: file for file in files if paths[file.path] not in there}
-        kept = (file for file in start.files if file.path not in added)
-        return replace(start, files=(*kept, *added.values()))
+        again = f"{needs.workdir}/"  # its files have relative paths, also if a place is around it
+        kept = (f for f in start.files if f.path not in added and not f.path.startswith(again))
+        links = (link for link in start.links if not link.path.startswith(again))
+        empty = (path for path in start.folders if not path.startswith(again))
+        return Snapshot((*kept, *added.values()), tuple(links), tuple(empty))
 
 
 def always(kind: SandboxKind) -> Callable[[SandboxNeeds], TaskSandbox]:
@@ -91,7 +99,8 @@ def has_own_image(needs: SandboxNeeds) -> bool:
 def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> RunsIn:
     """Where a task runs with these settings. Nothing is pulled or built for it."""
     for folder in (needs.workdir, *needs.places):
-        if problem := why_not_writable(folder):
+        in_image = folder == _ROOT and has_own_image(needs) and not image
+        if not in_image and (problem := why_not_writable(folder)):
             return RunsIn("", reason=f"{folder} can't be a folder of a task: {problem}")
     if not has_own_image(needs) or image:  # an image of the user replaces all others
         return RunsIn(sandbox, image)
@@ -150,6 +159,8 @@ def _why_image(needs: SandboxNeeds) -> str:
         return f"{needs.image} has no Dockerfile"
     if needs.build.others:
         return needs.build.others[0]
+    if _ROOT in needs.places:
+        return f"a file in {_ROOT}, where no other can be written"
     missing = missing_packages(needs.packages)
     if missing:
         return f"not installed: {first_few(missing, _MOST_NAMED)}"
