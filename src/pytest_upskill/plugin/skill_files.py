@@ -48,8 +48,8 @@ if TYPE_CHECKING:
 
 _MOST_CASES: Final = 10  # in a message
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
-_NO_REFERENCE: Final = "it has no reference"
-_ONLY_OF_AGENTS: Final = "its checks ask how an agent works, which no reference shows"
+_NO_REFERENCE: Final = 'no "reference"'
+_ONLY_OF_AGENTS: Final = "only checks of how an agent works, which no reference shows"
 _NO_AGENT: Final = "add --skill-agent loop"
 _NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
 _NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
