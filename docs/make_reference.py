@@ -60,7 +60,7 @@ _PAGES: Final = {
     "install": "skills.md#install-skills",
     "list": "commands.md#list",
     "matrix": "studies.md#what-skills-do-to-each-other",
-    "drift": "studies.md",
+    "drift": "studies.md#when-a-model-is-released",
     "route": "studies.md#which-skill-a-query-opens",
     "eval": "commands.md#eval-and-benchmark",
     "benchmark": "commands.md#eval-and-benchmark",
