@@ -11,7 +11,8 @@ import pytest
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import KINDS, grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.final_workspace import Workspace
-from pytest_upskill.checks.parse import RESERVED, GroupForm
+from pytest_upskill.checks.parse import RESERVED, GroupForm, kinds_of_skill
+from pytest_upskill.checks.verifier_run import Verified
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Activity, Turn
@@ -39,7 +40,7 @@ def agent_of(cell: str) -> Answer | None:
             turns = tuple(Turn("call", "{}", tool) for tool in named)
         case "ran":
             turns = (Turn("call", json.dumps({"cmd": named}), "shell"),)
-        case "prints":
+        case "prints" | "writes":
             return Answer(named[0], workspace=b"kept", activity=activity)
         case "opened" | "not":
             activity = Activity(activated=what == "opened")
@@ -72,23 +73,26 @@ def answer_of(cell: str) -> Answer:
     raise AssertionError(cell)
 
 
-def passes(expected: dict[str, Any], cell: str) -> bool:
+def passes(expected: dict[str, Any], cell: str, skill: Path) -> bool:
     """Whether the answer in a cell passes the check of its row."""
-    checks = parse_checks(expected, KINDS, ())
+    checks = parse_checks(expected, {**KINDS, **kinds_of_skill(skill)}, ())
     if "judge" in expected:
         rulings = dict.fromkeys(expected["judge"], (cell == "ruled pass", "so"))
         return all(one.passed for one in grade(checks, Answer("x"), rulings))
     answer = answer_of(cell)
     ran = CommandResult(0, answer.text.encode())
-    left = Workspace(answer, START, run=lambda *_: ran)
+    verified = Verified(rewards=(("reward.txt", answer.text.encode()),))
+    left = Workspace(answer, START, run=lambda *_: ran, verify=lambda *_: verified)
     return all(one.passed for one in grade(checks, answer, workspace=left))
 
 
-def test_examples_pass_and_fail_as_the_table_says() -> None:
+def test_examples_pass_and_fail_as_the_table_says(tmp_path: Path) -> None:
+    (tmp_path / "tests").mkdir()
+    (tmp_path / "tests/test.sh").write_text("echo 1 > /logs/verifier/reward.txt\n")
     for name, example, right, wrong in ROWS:
         expected: dict[str, Any] = json.loads(example)
         assert list(expected) == [name]
-        assert (passes(expected, right), passes(expected, wrong)) == (True, False), name
+        assert [passes(expected, cell, tmp_path) for cell in (right, wrong)] == [True, False], name
 
 
 def test_every_check_is_in_the_table() -> None:

@@ -93,7 +93,7 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
-    if {"--skill-agent", "--eval-agent", "doctor", "matrix"} & set(words):
+    if {"--skill-agent", "--eval-agent", "doctor", "drift", "matrix"} & set(words):
         require_bwrap()
     run = runner_of(words)
     assert run

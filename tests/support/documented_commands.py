@@ -119,6 +119,11 @@ def run_matrix(place: Place, words: list[str]) -> None:
     assert "docs-writer" in shown
 
 
+def run_drift(place: Place, words: list[str]) -> None:
+    shown = run_with_servers(place.shell, place.project, [*words, "--yes"])
+    assert "lift, old" in shown
+
+
 def run_route(place: Place, words: list[str]) -> None:
     write_neighbours(place.empty, 1)
     routes = [{"query": "Fill in form 1.", "expected_skill": "pdf"}]
@@ -218,7 +223,9 @@ def run_install(place: Place, words: list[str]) -> None:
 
 
 def run_doctor(place: Place, words: list[str]) -> None:
-    assert re.search("loop +1( +yes){8}", place.output(words))
+    shown = place.output(words)
+    expected = "dues +bwrap" if words[2:] else "loop +1( +yes){8}"
+    assert re.search(expected, shown), shown
 
 
 def list_models(place: Place, words: list[str]) -> None:
@@ -340,6 +347,7 @@ RUNNERS_OF_COMMANDS: dict[str, Runner] = {
     "answers": list_answers,
     "benchmark": run_eval,
     "doctor": run_doctor,
+    "drift": run_drift,
     "eval": run_eval,
     "init": run_init,
     "install": run_install,
