@@ -248,7 +248,7 @@ def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
 def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
     files = tuple(WorkspaceFile(path, text.encode()) for path, text in hidden.items())
     run = commands_in("bwrap", "", SandboxNeeds())
-    return run(pack(kept), WorkspaceCommand(command, 20, files))
+    return run(pack(kept), WorkspaceCommand(command, 300, files))
 
 
 @needs_bwrap
@@ -280,7 +280,7 @@ def test_a_command_runs_in_the_workdir_of_its_task(workdir: str) -> None:
 
     def ran(command: str) -> CommandResult:
         hidden = (WorkspaceFile("check.py", b"import sys; __import__(sys.argv[1])"),)
-        return run(packed, WorkspaceCommand(command, 60, hidden))
+        return run(packed, WorkspaceCommand(command, 300, hidden))
 
     shown = ran("pwd; echo $MODE; cat in.txt /data/x; python3 -c 'import json'")
     assert shown.output == f"{workdir}\ntest\ninx".encode()

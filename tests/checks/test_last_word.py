@@ -51,7 +51,7 @@ def ran(
     left_out: Sequence[str] = (),
     sandbox: str = "bwrap",
 ) -> CommandResult:
-    command = WorkspaceCommand(run, 30, files(hidden), left_out=tuple(left_out))
+    command = WorkspaceCommand(run, 300, files(hidden), left_out=tuple(left_out))
     return commands_in(sandbox, "", SandboxNeeds())(pack(Snapshot(files(left))), command)
 
 

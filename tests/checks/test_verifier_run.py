@@ -40,7 +40,7 @@ def verify(
     tests: Texts = {},  # noqa: B006
     links: Sequence[Link] = (),
     needs: SandboxNeeds = NEEDS,
-    timeout: float = 60,
+    timeout: float = 300,
     start: Texts = {},  # noqa: B006
     sandbox: str = "bwrap",
     folder: str = "tests",
@@ -175,7 +175,7 @@ SMALL = NEEDS._replace(storage_mb=32)
     ids=["hangs", "fills the disk", "is killed"],
 )
 def test_a_verifier_without_a_proper_end(script: str, needs: SandboxNeeds, problem: str) -> None:
-    timeout = 2 if "sleep" in script else 60
+    timeout = 2 if "sleep" in script else 300
     assert problem in verify(script, needs=needs, timeout=timeout).problem
 
 
