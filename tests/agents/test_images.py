@@ -22,7 +22,10 @@ cd "$FAKE"; echo "$*" >> log
 image() { echo "$1" | tr '/:' '__'; }
 case "$1" in
   version) ;;
-  image) for last; do :; done; [ -e "$(image "$last")" ] || exit 1; echo "${ARCH:-$HOST_ARCH}" ;;
+  image)
+    for last; do :; done; [ -e "$(image "$last")" ] || exit 1
+    case "$4" in *Id*) echo sha256:77777777777777777777777777777777777777777777 ;;
+    *) echo "${ARCH:-$HOST_ARCH}" ;; esac ;;
   pull) [ -e pullable ] && touch "$(image "$3")" || { echo "Error: denied" >&2; exit 125; } ;;
   build)
     cat "$5" > Dockerfile; ls -R "$6" > context
@@ -70,7 +73,8 @@ def calls(fake: Path, word: str) -> int:
 def test_an_image_is_built_once(fake: Path, tmp_path: Path) -> None:
     build = context(tmp_path / "environment")
     for _ in range(2):
-        assert prepare("podman", "", build) == tag_of(build) == f"{images.BUILT}:{'d' * 32}"
+        assert prepare("podman", "", build) == tag_of(build)
+    assert tag_of(build).startswith(f"{images.BUILT}:")
     assert calls(fake, "build") == 1
     assert calls(fake, "pull") == 0
 
@@ -96,11 +100,7 @@ def test_a_build_has_no_skills_and_opens_the_home_of_root(fake: Path, tmp_path: 
     assert "skills" in listed  # a COPY of it must not fail
     assert "data.csv" in listed
     assert "sums" not in listed
-    assert (fake / "Dockerfile").read_text().splitlines()[1:] == [
-        "",
-        "USER 0",
-        "RUN chmod a+rx /root 2>/dev/null || true",
-    ]
+    assert "USER 0\nRUN chmod a+rx /root" in (fake / "Dockerfile").read_text()
     assert (tmp_path / "environment" / "skills" / "sums" / "SKILL.md").exists()
 
 
@@ -133,7 +133,10 @@ def test_an_image_is_pulled_and_a_dockerfile_is_the_second_choice(
     assert prepare("podman", "bench/task:1", build) == tag_of(build)
     assert (calls(fake, "pull"), calls(fake, "build")) == (1, 1)
     (fake / "pullable").touch()
-    assert prepare("podman", "bench/other:1", None) == "bench/other:1"
+    assert prepare("podman", "bench/other:1", None) == tag_of(BuildContext("7" * 44))
+    text = (fake / "Dockerfile").read_text()
+    assert text.startswith("FROM bench/other:1\n")
+    assert "chmod a+rx /root" in text
 
 
 def test_an_image_that_can_not_be_had(fake: Path) -> None:  # noqa: ARG001

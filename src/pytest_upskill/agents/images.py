@@ -18,7 +18,7 @@ from typing import IO, Final
 
 from .._util.files import reason_of, user_cache
 from .._util.keys import without_keys
-from .._util.texts import harmless, one_line, plain
+from .._util.texts import digest, harmless, one_line, plain
 from ..errors import shown
 from ..skills.case import BuildContext, WorkspaceFile
 from .run_folder import remove, run_folder
@@ -36,15 +36,20 @@ _END_SECONDS: Final = 15.0
 _POLL: Final = 0.1
 _LAST_LINES: Final = 4  # of a build that failed
 _LONGEST_LINE: Final = 160
-# Agents are not root: they could not use tools in its home.
-_LAST_STEP: Final = "\nUSER 0\nRUN chmod a+rx /root 2>/dev/null || true\n"
+# Agents are not root: they could not use tools in its home. And a Python opens their port.
+_LAST_STEP: Final = r"""
+USER 0
+RUN chmod a+rx /root 2>/dev/null; command -v python3 > /dev/null || \
+    { apt-get update && apt-get install -y --no-install-recommends python3 || \
+    apk add --no-cache python3 || dnf install -y python3; } > /dev/null 2>&1 || true
+"""
 _CACHES: Final = ((".cache", "pip"), (".cache", "uv"), (".npm", "_cacache"))
 _building: Final = threading.Lock()  # one at a time
 
 
 def tag_of(build: BuildContext) -> str:
     """The image that is built from a Dockerfile and the files beside it."""
-    return f"{BUILT}:{build.digest[:32]}"
+    return f"{BUILT}:{digest(build.digest, _LAST_STEP)[:32]}"
 
 
 @functools.cache
@@ -78,9 +83,9 @@ def prepare(program: str, image: str, build: BuildContext | None) -> str:
             if build and (problem or not image):
                 _build(program, build)
                 name = built
-    if problem := why_other_machine(program, name):
-        raise SandboxError(f"{problem}.")
-    return name
+        if problem := why_other_machine(program, name):
+            raise SandboxError(f"{problem}.")
+        return name if name == built else _usable(program, name)
 
 
 @functools.cache
@@ -190,6 +195,21 @@ def _pull(program: str, image: str) -> str:
     """Why an image can't be pulled; empty if it was."""
     ran = _ran(program, "pull", "--quiet", image, seconds=_PULL_SECONDS)
     return _last_line(ran) if ran.returncode else ""
+
+
+def _usable(program: str, image: str) -> str:
+    """An image that was pulled, made usable for agents."""
+    ran = _ran(program, "image", "inspect", "--format", "{{.Id}}", image)
+    number = ran.stdout.decode(errors="replace").strip().removeprefix("sha256:")
+    folder = Path(mkdtemp(dir=run_folder()))
+    try:
+        (folder / "Dockerfile").write_text(f"FROM {image}\n")
+        build = BuildContext(number or image, "Dockerfile", str(folder))
+        if not is_present(program, tag_of(build)):
+            _build(program, build)
+    finally:
+        remove(folder)
+    return tag_of(build)
 
 
 def _build(program: str, build: BuildContext) -> None:

@@ -232,18 +232,16 @@ def _prepare_sandbox(
     from ..agents.sandboxes.sandbox import SandboxError
     from ..agents.task_sandbox import has_own_image, place_of
 
-    all_needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
-    own = [each for of_skill in all_needs.values() for each in of_skill if has_own_image(each)]
-    needs = {
-        label: [each for each in of_skill if not has_own_image(each)]
-        for label, of_skill in all_needs.items()
-    }
+    sources = list(sources)
+    asked = [case.sandbox for source in sources for _, case in _asked_cases(source)]
+    own = [needs for needs in asked if has_own_image(needs)]
+    needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
     kinds = list[str]()
     if not settings.cluster:
         image = settings.image or ""
         places = (place_of(each, settings.sandbox, image).kind for each in own)
         kinds += [] if image else filter(None, places)
-        if image or not own or any(needs.values()) or settings.judge_agent:
+        if image or len(own) < len(asked) or not own or settings.judge_agent:
             kinds.append(kind_of(settings.sandbox, settings.image).name)
     sandbox = ", ".join(sorted(set(kinds)))
     require_allowed(needs, settings)
@@ -298,7 +296,8 @@ def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
 
     Who names tasks wants their wheels; and one that lacks some is no reason to run no other.
     """
-    return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
+    cases = (case for _, case in _asked_cases(source) if not case.is_task)
+    return [case.sandbox for case in cases if not (case.sandbox.image or case.sandbox.build)]
 
 
 def _asked_cases(source: SkillSource) -> list[CaseOfFile]:
