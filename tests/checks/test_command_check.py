@@ -190,7 +190,7 @@ class BrokenKind(MemoryKind):
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: SandboxKind) -> None:
-    monkeypatch.setattr(command_check, "_sandbox", lambda _, __, image: TaskSandbox(kind, image))
+    monkeypatch.setattr(command_check, "sandbox_of", lambda _, __, image: TaskSandbox(kind, image))
 
 
 def record(expected: Any, answer: Answer = LEFT, **task: Any) -> Any:
