@@ -4,6 +4,7 @@ import os
 import platform
 import sys
 import tarfile
+import threading
 from pathlib import Path
 
 import pytest
@@ -124,6 +125,28 @@ def test_a_build_that_hangs_is_ended_with_its_steps(fake: Path, tmp_path: Path) 
     if (fake / "pid").exists():
         pid = (fake / "pid").read_text().strip()
         wait_until(lambda: not Path(f"/proc/{pid}/exe").exists())
+
+
+def test_a_build_ends_with_its_run(fake: Path, tmp_path: Path) -> None:
+    build = context(tmp_path / "environment", "FROM ubuntu:24.04\nRUN hang\n")
+    stop, problems = threading.Event(), list[str]()
+
+    def wait_for_image() -> None:
+        with images.ended_by(stop):
+            try:
+                prepare("podman", "", build)
+            except SandboxError as error:
+                problems.append(str(error))
+
+    threads = [threading.Thread(target=wait_for_image) for _ in range(2)]
+    for thread in threads:
+        thread.start()
+    wait_until((fake / "pid").exists)
+    stop.set()
+    for thread in threads:
+        thread.join(60)
+    assert problems == ["the run ended before the image was there"] * 2
+    assert calls(fake, "build") == 1
 
 
 def test_an_image_is_pulled_and_a_dockerfile_is_the_second_choice(

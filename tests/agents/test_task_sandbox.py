@@ -159,6 +159,23 @@ def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.M
     assert [arguments[:2] for arguments in asked] == [("podman", "bench/task:1"), ("podman", "")]
 
 
+def test_an_image_is_used_if_there_are_no_wheels(
+    working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def no_wheels(_: object) -> None:
+        raise SandboxError("no wheels for this Python")
+
+    monkeypatch.setattr(task_sandbox, "python_packages", no_wheels)
+    monkeypatch.setattr(task_sandbox, "kind_of", lambda *_: Bwrap())
+    monkeypatch.setattr(images, "prepare", lambda *_: "built:1")
+    needs = task()._replace(python=("numpy==1.20",))
+    working("bwrap", "podman")
+    assert sandbox_for(needs).image == "built:1"
+    assert sandbox_for(needs, "bwrap").kind.name == "bwrap"
+    working("bwrap")
+    assert sandbox_for(needs).kind.name == "bwrap"  # whose trials then say what is missing
+
+
 def test_the_start_has_what_the_image_left_and_what_the_case_adds(
     working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -10,10 +10,11 @@ import sys
 import tarfile
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
+from contextvars import ContextVar
 from pathlib import Path, PurePosixPath
-from tempfile import mkdtemp
+from tempfile import TemporaryFile, mkdtemp
 from typing import IO, Final
 
 from .._util.files import reason_of, user_cache
@@ -45,6 +46,21 @@ RUN chmod a+rx /root 2>/dev/null; command -v python3 > /dev/null || \
 """
 _CACHES: Final = ((".cache", "pip"), (".cache", "uv"), (".npm", "_cacache"))
 _building: Final = threading.Lock()  # one at a time
+_stop: Final = ContextVar[threading.Event | None]("_stop", default=None)
+
+
+class BuildStoppedError(SandboxError):
+    """The run ended before an image was built."""
+
+
+@contextmanager
+def ended_by(stop: threading.Event) -> Iterator[None]:
+    """End what this thread pulls or builds once an event is set."""
+    token = _stop.set(stop)
+    try:
+        yield
+    finally:
+        _stop.reset(token)
 
 
 def tag_of(build: BuildContext) -> str:
@@ -112,9 +128,7 @@ def architecture() -> str:
     return {"x86_64": "amd64", "aarch64": "arm64"}.get(machine, machine)
 
 
-def files_of_image(
-    program: str, image: str, folders: Sequence[str], without: Iterable[str] = ()
-) -> Snapshot:
+def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot:
     """The files in folders of an image; those of the first one have relative paths.
 
     Nothing of the image is run. SandboxError if they are too many.
@@ -123,16 +137,14 @@ def files_of_image(
     if created.returncode:
         raise SandboxError(f"{program} can't use the image {image}: {_last_line(created)}")
     container = created.stdout.decode().split()[-1]
-    hidden = tuple(f"{path.rstrip('/')}/" for path in without)
     files, links, empty = list[WorkspaceFile](), list[Link](), list[str]()
     left = MOST_BYTES
     try:
         for folder in folders:
             for member, read in _members(program, container, folder):
                 path = f"{folder}/{member.name}"
-                if f"{path}/".startswith(hidden) or _is_cache(member.name):
-                    continue
-                if not is_safe(member.name) or member.name.startswith("/"):
+                is_odd = not is_safe(member.name) or member.name.startswith("/")
+                if is_odd or _is_cache(member.name):
                     continue
                 shown = member.name if folder == folders[0] else path
                 left -= member.size if member.isreg() else 0
@@ -193,8 +205,13 @@ def _is_cache(path: str) -> bool:
 
 def _pull(program: str, image: str) -> str:
     """Why an image can't be pulled; empty if it was."""
-    ran = _ran(program, "pull", "--quiet", image, seconds=_PULL_SECONDS)
-    return _last_line(ran) if ran.returncode else ""
+    with TemporaryFile() as log:
+        ended = _run(("pull", "--quiet", image), program, log, _PULL_SECONDS)
+        log.seek(0)
+        lines = log.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
+    if ended is None:
+        return f"no end within {plain(_PULL_SECONDS)} s"
+    return without_keys(harmless(lines[-1].strip())).rstrip(".") if ended else ""
 
 
 def _usable(program: str, image: str) -> str:
@@ -219,9 +236,9 @@ def _build(program: str, build: BuildContext) -> None:
     try:
         _copy_context(build, context)
         file_option = ("--file", str(context / build.dockerfile))
-        command = (program, "build", "--tag", tag_of(build), *file_option, str(context))
-        with _building, output.open("wb") as log:
-            ended = _run_build(command, log, build.seconds)
+        arguments = ("build", "--tag", tag_of(build), *file_option, str(context))
+        with _turn(), output.open("wb") as log:
+            ended = _run(arguments, program, log, build.seconds)
         lines = output.read_bytes()[-20_000:].decode(errors="replace").splitlines()
     except OSError as error:
         raise SandboxError(f"{file} can't be built: {reason_of(error)}.") from None
@@ -250,10 +267,28 @@ def _copy_context(build: BuildContext, target: Path) -> None:
         text.write(_LAST_STEP)
 
 
-def _run_build(command: Sequence[str], log: IO[bytes], seconds: float) -> int | None:
-    """The exit status of a build; None if it took too long and was ended."""
+@contextmanager
+def _turn() -> Iterator[None]:
+    """Wait until no other build of this process runs."""
+    while not _building.acquire(timeout=_POLL):
+        _require_going_on()
+    try:
+        yield
+    finally:
+        _building.release()
+
+
+def _require_going_on() -> None:
+    stop = _stop.get()
+    if stop and stop.is_set():
+        raise BuildStoppedError("the run ended before the image was there")
+
+
+def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float) -> int | None:
+    """The exit status of a build or a pull; None if it took too long and was ended."""
+    deadline = time.monotonic() + seconds
     client = subprocess.Popen(
-        command,
+        (program, *arguments),
         stdin=subprocess.DEVNULL,
         stdout=log,
         stderr=subprocess.STDOUT,
@@ -261,8 +296,10 @@ def _run_build(command: Sequence[str], log: IO[bytes], seconds: float) -> int | 
         env={**os.environ, "BUILDKIT_PROGRESS": "plain"},
     )
     try:
-        return client.wait(seconds)
-    except subprocess.TimeoutExpired:
+        while time.monotonic() < deadline:
+            _require_going_on()
+            with suppress(subprocess.TimeoutExpired):
+                return client.wait(_POLL)
         return None
     finally:
         _end(client)
@@ -314,7 +351,13 @@ def _locked(name: str) -> Iterator[None]:
     except OSError as error:
         raise SandboxError(f"{folder} can't be written: {reason_of(error)}.") from None
     try:
-        fcntl.flock(opened, fcntl.LOCK_EX)
+        while True:
+            try:
+                fcntl.flock(opened, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                break
+            except BlockingIOError:
+                _require_going_on()
+                time.sleep(_POLL)
         yield
     finally:
         os.close(opened)
@@ -324,16 +367,14 @@ def _cache() -> Path:
     return user_cache() / "images"
 
 
-def _ran(
-    program: str, *arguments: str, seconds: float = _SECONDS
-) -> "subprocess.CompletedProcess[bytes]":
+def _ran(program: str, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
     command = (program, *arguments)
     try:
         return subprocess.run(
             command,
             capture_output=True,
             stdin=subprocess.DEVNULL,
-            timeout=seconds,
+            timeout=_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:

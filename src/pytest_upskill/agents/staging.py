@@ -6,6 +6,7 @@ case start with the same bytes. Only what it leaves in the workspace counts.
 
 import asyncio
 import os
+import threading
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -20,6 +21,7 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
 from ..trials.trial import Task
+from .images import ended_by
 from .mcp import write_servers
 from .needs import spec_for
 from .run_folder import remove, run_folder
@@ -109,6 +111,7 @@ class Staging:
         self._files_of = files_of
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
+        self._ended = threading.Event()
         self._sandboxes: dict[SandboxNeeds, asyncio.Future[TaskSandbox]] = {}
         self._specs: dict[SandboxNeeds, asyncio.Future[SandboxSpec]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
@@ -147,7 +150,7 @@ class Staging:
         """Where a task runs, once its image is there. SandboxError if it can't."""
         needs = task.needs
         if needs not in self._sandboxes:
-            preparing = asyncio.to_thread(self._sandbox_for, needs)
+            preparing = asyncio.to_thread(self._prepared, needs)
             self._sandboxes[needs] = asyncio.ensure_future(preparing)
         return await asyncio.shield(self._sandboxes[needs])
 
@@ -161,6 +164,10 @@ class Staging:
             writing = asyncio.to_thread(_write_all, folder, reference.files)
             self._solutions[reference.digest] = asyncio.ensure_future(writing)
         return (Mount(str(await asyncio.shield(self._solutions[reference.digest])), SOLUTION),)
+
+    def _prepared(self, needs: SandboxNeeds) -> TaskSandbox:
+        with ended_by(self._ended):
+            return self._sandbox_for(needs)
 
     async def spec_for(self, task: Task) -> SandboxSpec:
         """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
@@ -190,6 +197,7 @@ class Staging:
 
     async def close(self) -> None:
         """Threads that copy skills or install packages can't be stopped, so wait for them."""
+        self._ended.set()
         for running in self._starts.values():
             running.cancel()
         making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]

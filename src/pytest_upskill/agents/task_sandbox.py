@@ -15,6 +15,7 @@ from .._util.texts import first_few
 from ..errors import SettingsError
 from ..skills.case import SandboxNeeds, WorkspaceFile
 from . import images
+from .needs import python_packages
 from .sandboxes.bwrap import Bwrap
 from .sandboxes.container import Container
 from .sandboxes.kinds import kind_of
@@ -137,6 +138,8 @@ def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> 
     SandboxError says why the task can't run here.
     """
     place = place_of(needs, sandbox, image)
+    if sandbox == "auto" and place.kind == "bwrap" and has_own_image(needs):
+        place = _with_wheels(needs, place)
     if not place.kind:
         raise SandboxError(place.reason)
     if not place.image or image:
@@ -146,6 +149,17 @@ def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> 
             raise SandboxError(f"{error.problem} {error.hint}".strip()) from None
     built = images.prepare(place.kind, _named_image(needs), needs.build)
     return TaskSandbox(Container(place.kind), built, is_own=True)
+
+
+def _with_wheels(needs: SandboxNeeds, place: RunsIn) -> RunsIn:
+    """The image of a task if there are no wheels for the Python of this machine."""
+    try:
+        if needs.python:
+            python_packages(needs.python)
+    except SandboxError:
+        places = (place_of(needs, name) for name in images.PROGRAMS)
+        return next((in_image for in_image in places if in_image.kind), place)
+    return place
 
 
 def _named_image(needs: SandboxNeeds) -> str:
