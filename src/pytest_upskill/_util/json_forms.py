@@ -186,7 +186,11 @@ def cases_error(file: Path, problems: Sequence[Problem], line: int = 1) -> Cases
     shown_problems, hidden = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
     lines_shown = [line_of(text, loc) if text else line for loc, _ in shown_problems]
     places = [f"{shown(file)}:{number}" for number in lines_shown]
-    lines = [f"{json_path(loc)}: {problem}" for loc, problem in shown_problems]
+    is_whole = file.suffix in (".toml", ".md")  # a task, which is one case
+    lines = [
+        problem if is_whole and not loc else f"{json_path(loc)}: {problem}"
+        for loc, problem in shown_problems
+    ]
     lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
     if hidden > 0:
         lines.append(f"and {hidden} more")

@@ -17,6 +17,7 @@ from ..skills.loaded_cases import LoadedCases
 from ..skills.skill import name_of
 from ..skills.suites.reading import read_suites
 from ..skills.suites.suite import Suite
+from ..skills.task_folders import is_task
 from .check_rules import check_findings, judge_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
 from .listing_rules import listing_findings
@@ -39,7 +40,7 @@ def lint_skill(
     suites = read_suites(folder)
     if suites.cases:
         findings += _lint_cases(suites.cases, judge=judge, lift=lift)
-    elif needs_cases:
+    elif needs_cases and not any(map(is_task, folder.parents)):
         hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
         findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
     for unread in filter(attrgetter("is_foreign"), suites.unread):

@@ -29,7 +29,7 @@ _MB: Final = 1_000_000.0
 _NO_SANDBOX: Final = (
     "upskill: WARNING: no sandbox: agents can read, change and send all that you can"
 )
-_OTHER_SCORE: Final = "evals.json; or --skill-score pass"
+_OTHER_SCORE: Final = "or --skill-score pass"
 
 Specs = Mapping[str, ModelSpec]
 
@@ -210,7 +210,8 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
         return []
     names = one_line(", ".join(source.label for source in evals), 100)
     of = f" for {names}" if len(evals) < len(sources) else ""
-    return [f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({_OTHER_SCORE})"]
+    why = "rewards of tasks" if all(source.task_files for source in evals) else "evals.json"
+    return [f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({why}; {_OTHER_SCORE})"]
 
 
 def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:

@@ -220,7 +220,8 @@ def _skill(results: RunResults, skill: SkillInfo) -> str:
         return ""
     rows = [verdict.summary for verdict in verdicts]
     size = f"{case_words(rows)} × {counted(max(row.runs for row in rows), 'run')}"
-    size += f", about {counted(skill.tokens, 'token')}.{_scored(skill)}"
+    size += f", about {counted(skill.tokens, 'token')}" if skill.tokens else ""
+    size += f".{_scored(skill)}"
     bullets = [line for verdict in verdicts for line in _verdict(verdict)]
     spot = sweet_spot(verdicts)
     bullets += [_bullet(f"Sweet spot: {spot}")] if spot else []

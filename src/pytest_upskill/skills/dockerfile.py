@@ -19,6 +19,7 @@ _VARIABLE: Final = re.compile(r"\\\$|\$(?:\{(\w+)(?:(:?[-+])([^}]*))?\}|(\w+))")
 _PLATFORM: Final = re.compile(r"--platform=(linux/\S+)")
 _FLAG: Final = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 _ASSIGNMENT: Final = re.compile(r"""(\w+)=((?:"(?:\\.|[^"])*"|'[^']*'|\\.|[^\s"'\\])*)""")
+_FOLDERS: Final = ("/tmp", "/root", "/opt", "/srv", "/mnt", "/home")  # that images have
 _IGNORED: Final = frozenset(
     {"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"}
     | {"USER", "SHELL"}
@@ -246,7 +247,8 @@ class _Stage:
         if not sources or "from" in flags or "<<" in rest or archives or in_system:
             self._only_in_image(line, f"{name} {written}")
             return
-        known = any(f"{path}/".startswith(f"{folder}/") for path in self.folders)
+        folders = (*self.folders, *_FOLDERS)
+        known = any(f"{path}/".startswith(f"{folder}/") for path in folders)
         is_folder = known or target.endswith(("/", "/.")) or target == "." or len(sources) > 1
         mode = flags.get("chmod", "")
         executable = bool(int(mode, 8) & 0o111) if re.fullmatch("[0-7]+", mode) else None

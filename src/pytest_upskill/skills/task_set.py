@@ -22,6 +22,10 @@ class TaskSet(Skill):
         return self.root
 
     @property
+    def tokens(self) -> int:
+        return 0
+
+    @property
     def members(self) -> tuple[Skill, ...]:
         return ()
 

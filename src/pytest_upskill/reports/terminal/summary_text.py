@@ -95,7 +95,7 @@ def _title(skill: SkillInfo, rows: Sequence[Summary], look: TerminalLook) -> lis
     name, dot = harmless(skill.name), look.marks.dot
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
     size = f"{case_words(rows)} {look.marks.times} {span}"
-    facts = f"about {counted(skill.tokens, 'token')} {dot} {size}"
+    facts = f"about {counted(skill.tokens, 'token')} {dot} {size}" if skill.tokens else size
     facts += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
     if text_width(name) + 3 + len(facts) > look.width:
         return [*(look.paint(part, bold=True) for part in split_name(name, look.width)), facts]

@@ -42,7 +42,7 @@ class Invocable:
         """Whether there is only one skill, which no model opens by itself."""
         try:
             fields = fields_of(skill_file(self.folder)) if is_skill(self.folder) else {}
-            return len(self.names) == 1 and is_for_users_only(fields)
+            return is_for_users_only(fields) and len(self.names) == 1
         except SkillError:
             return False
 
