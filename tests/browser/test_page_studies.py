@@ -180,7 +180,7 @@ def test_a_skill_on_two_models_is_a_row_with_its_verdict(page: Page, tmp_path: P
     first = ".study:first-of-type"
     assert page.texts(f"{first} tbody .word") == ["still helps"]
     assert page.texts(f"{first} tbody .case-name") == ["gate"]
-    assert "On new: broke: gate (10 cases); helps: 1 skill." in page.texts(f"{first} .selected b")
+    assert "On new: broke: gate (10 cases); helps: gate." in page.texts(f"{first} .selected b")
     page.js("document.querySelector('.study .fold').open = true")
     page.wait("document.querySelector('.study .fold .numbers')")
     assert "100%" in page.texts(f"{first} .fold .numbers")[0]

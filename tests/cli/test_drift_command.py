@@ -15,7 +15,7 @@ from support.loopback import LoopbackServer
 from support.pages import page_words
 from support.stored_answers import age_store
 
-OLD, NEW = "scripted:model.py:old", "scripted:model.py:new"
+OLD, NEW, GONE, BROKEN = (f"scripted:model.py:{name}" for name in ("old", "new", "gone", "broken"))
 Output = pytest.CaptureFixture[str]
 
 _MODEL = """
@@ -87,7 +87,7 @@ def test_each_skill_is_a_row_and_the_last_line_says_what_to_do(capsys: Output) -
     *_, last, _ = capsys.readouterr().out.splitlines()
     assert last == (
         f"On {NEW}: can go: spare; broke: broken (1 case), harmful (20 cases); hurts: harmful; "
-        "helps: 2 skills."
+        "helps: broken, needed."
     )
     page = page_words(Path("out.html").read_text(encoding="utf-8"))
     comment = Path("out.md").read_text(encoding="utf-8")
@@ -132,12 +132,12 @@ def new(question):
 
 
 def test_missing_answers_are_status_1_and_no_verdict(capsys: Output) -> None:
-    assert drift("--runs", "1", new="scripted:model.py:broken") == 1
+    assert drift("--runs", "1", new=BROKEN) == 1
     assert verdicts() == {**verdicts(), "needed": "incomplete", "spare": "no longer needed"}
     assert change()["new"]["errored"] == 2
     out = capsys.readouterr().out
     assert "incomplete: needed;" in out
-    assert out.endswith("upskill: scripted:model.py:broken: 1 skill incomplete\n")
+    assert out.endswith(f"upskill: {BROKEN}: 2 answers missing, 1 skill incomplete\n")
 
 
 def test_an_old_model_that_is_gone_is_one_message_before_the_new_one_is_asked(
@@ -150,10 +150,10 @@ def test_an_old_model_that_is_gone_is_one_message_before_the_new_one_is_asked(
         return records(self, to_grade)
 
     monkeypatch.setattr(Evaluator, "records", watched)
-    assert drift(old="scripted:model.py:gone") == 2
-    assert {*asked} == {"scripted:model.py:gone"}
+    assert drift(old=GONE) == 2
+    assert {*asked} == {GONE}
     error = capsys.readouterr().err
-    assert error.startswith("pytest-upskill: --from scripted:model.py:gone: no answer, and 480 of")
+    assert error.startswith(f"pytest-upskill: --from {GONE}: no answer, and 480 of")
     assert "404 not_found_error" in error
     assert "--recorded FILE" in error
 

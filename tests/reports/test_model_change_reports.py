@@ -53,5 +53,5 @@ def test_lifts_have_intervals_where_there_is_room() -> None:
 def test_markdown_has_what_to_remember_and_a_table() -> None:
     text = markdown_summary(made_run(cases=0, model_changes=(CHANGE,)))
     assert "### From old to new" in text
-    assert "**On new: broke: gate (2 cases); too few cases to tell: 1 skill.** 1 skill · 20" in text
+    assert "**On new: broke: gate (2 cases); too few cases to tell: gate.** 1 skill · 20" in text
     assert "| gate | +100 (+83 to +100) | -10" in text

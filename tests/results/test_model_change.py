@@ -135,7 +135,7 @@ def test_the_last_sentence_says_what_to_do() -> None:
     change = made_model_change(by(0, 1, 1, 1), skills=("gate", "wick"))
     assert change.conclusions[-1] == "On new: can go: gate, wick"
     change = made_model_change(by(0, 1, 0, 0.5))
-    assert change.conclusions[-1] == "On new: broke: gate (10 cases); helps: 1 skill"
+    assert change.conclusions[-1] == "On new: broke: gate (10 cases); helps: gate"
     assert change.conclusions[:2] == (
         "old: 0 of 120 answers stored, 120 new ($0.12)",
         "new: 0 of 120 answers stored, 120 new ($0.12)",

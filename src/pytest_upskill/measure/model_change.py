@@ -141,7 +141,7 @@ class ModelPair:
 def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:
     """SettingsError if nothing that is not stored was answered: the model may be retired."""
     asked = [record for record in records if not record.stored]
-    if not asked or any(record.outcome != "errored" for record in asked):
+    if not asked or any(r.outcome != "errored" or r.over_budget for r in asked):
         return
     error = one_line(asked[0].error or "no answer", 300).rstrip(".")
     answers = f"{len(asked):,} of its {counted(len(records), 'answer')}"

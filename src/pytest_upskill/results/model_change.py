@@ -183,11 +183,12 @@ class ModelChange:
 
     @property
     def problem(self) -> str:
-        """Why it says too little to pass; empty if nothing is missing."""
-        missing = self._of("incomplete")
-        if not missing and not self.interrupted:
-            return ""
-        return f"{self.label}: {counted(len(missing), 'skill')} incomplete"
+        """``haiku: 2 answers missing, 1 skill incomplete``; empty if nothing is."""
+        missing, incomplete = self.old.errored + self.new.errored, self._of("incomplete")
+        words = [f"{counted(missing, 'answer')} missing"] if missing else []
+        words += [f"{counted(len(incomplete), 'skill')} incomplete"] if incomplete else []
+        words += [] if self.skills else ["nothing was measured"]
+        return f"{self.label}: {', '.join(words)}" if words else ""
 
     @property
     def got_worse(self) -> list[str]:
@@ -214,7 +215,7 @@ class ModelChange:
 
     @property
     def _outcome(self) -> str:
-        """``On sonnet-5: can go: wick; got worse: yard; still needed: 3 skills``."""
+        """``On sonnet-5: can go: wick; broke: yard (1 case); helps: yard, gate``."""
         broken = [
             f"{one_line(skill.skill, 60)} ({counted(len(skill.broken), 'case')})"
             for skill in self.skills
@@ -225,17 +226,12 @@ class ModelChange:
             "broke": broken,
             "hurts": self._of(*HURTS),
             "incomplete": self._of("incomplete"),
+            "helps": self._of(*HELPS),
+            "no effect shown": self._of("no effect shown", "no longer helps"),
+            "too few cases to tell": self._of("can't tell"),
         }
         parts = [
             f"{words}: {first_few(names, _MOST_NAMES)}" for words, names in named.items() if names
-        ]
-        counts = {
-            "helps": len(self._of(*HELPS)),
-            "no effect shown": len(self._of("no effect shown", "no longer helps")),
-            "too few cases to tell": len(self._of("can't tell")),
-        }
-        parts += [
-            f"{words}: {counted(number, 'skill')}" for words, number in counts.items() if number
         ]
         return f"On {one_line(self.new.model, 60)}: {'; '.join(parts) or 'nothing was measured'}"
 
