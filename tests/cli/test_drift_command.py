@@ -13,6 +13,7 @@ from support.exchange import Asked, Fault, Reply
 from support.kit import case, write_skill
 from support.loopback import LoopbackServer
 from support.pages import page_words
+from support.sandboxes import needs_bwrap
 from support.stored_answers import age_store
 
 OLD, NEW, GONE, BROKEN = (f"scripted:model.py:{name}" for name in ("old", "new", "gone", "broken"))
@@ -187,6 +188,68 @@ def test_what_can_not_be_compared_is_a_usage_error(capsys: Output) -> None:
     write_skill(Path("skills/empty"), [])
     assert drift("--runs", "1") == 0
     assert "Left out, as they have no cases for both: empty" in change()["conclusions"]
+
+
+# Tasks of a benchmark.
+
+_AGENT = """
+import json
+from pytest_upskill import Answer, ToolCall, Usage
+
+
+def _does(question, command):
+    if question.steps:
+        return "done"
+    call = ToolCall("1", "bash", json.dumps({"command": command}))
+    return Answer("", Usage(1, 1, 0), calls=(call,))
+
+
+def old(question):
+    knows = "skill" in {tool.name for tool in question.tools} or "plain" in question.messages[-1][1]
+    return _does(question, "echo yes > answer.txt" if knows else "true")
+
+
+def new(question):
+    is_plain = "plain" in question.messages[-1][1]
+    return _does(question, "true" if is_plain else "echo yes > answer.txt")
+"""
+
+
+@needs_bwrap
+def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
+    project: Path, capsys: Output
+) -> None:
+    (project / "model.py").write_text(_AGENT, encoding="utf-8")
+    for number in range(6):
+        write_task(project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True)
+        write_task(project / f"tasks/plain-{number}", f"Write it plain, {number}.", skill=False)
+    write_task(project / "tasks/steps", "Write it.", more="[[steps]]\nname = 'a'\n")
+    words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
+    assert drift(*words, skills="tasks") == 0
+    helped, plain = change()["skills"]
+    assert (helped["skill"], helped["cases"]) == ("tasks", 6)
+    assert [helped[side]["lift"]["lift"] for side in ("old", "new")] == [1, 0]
+    assert (plain["skill"], plain["cases"]) == ("tasks (no skills)", 6)
+    assert (plain["old"]["lift"], plain["change"]["lift"], plain["word"]) == (None, -1, "worse")
+    assert len(plain["broken"]) == 6
+    assert "Skipped: 1 of 7 tasks, such as steps: it has several steps" in change()["conclusions"]
+    capsys.readouterr()
+    assert "--agent chat: tasks need an agent" in error_of(capsys, skills="tasks")
+
+
+def write_task(folder: Path, instruction: str, *, skill: bool = False, more: str = "") -> None:
+    script = "grep -q yes answer.txt && echo 1 > /logs/verifier/reward.txt"
+    files = {
+        "task.toml": f'version = "1.0"\n{more}',
+        "instruction.md": instruction,
+        "tests/test.sh": f"{script} || echo 0 > /logs/verifier/reward.txt\n",
+        "environment/Dockerfile": "FROM python:3.13-slim\nWORKDIR /app\n",
+    }
+    for name, text in files.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).write_text(text, encoding="utf-8")
+    if skill:
+        write_skill(folder / "environment/skills/yes", [], body="Say yes.")
 
 
 # Answers that are stored.

@@ -7,13 +7,13 @@ import posixpath
 import shutil
 import subprocess
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, lru_cache
 from typing import Final, NamedTuple
 
 from .._util.texts import first_few
 from ..errors import SettingsError
-from ..skills.case import SandboxNeeds, WorkspaceFile
+from ..skills.case import Case, SandboxNeeds, WorkspaceFile
 from . import images
 from .needs import python_packages
 from .sandboxes.bwrap import Bwrap
@@ -130,6 +130,14 @@ def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> Run
     if is_here and (problem := images.why_other_machine(program, name)):
         return RunsIn("", reason=problem)
     return RunsIn(program, name, lacks)
+
+
+def skipped_if_unplaced(case: Case, sandbox: str = "auto", image: str = "") -> Case:
+    """A case with an image of its own that can't run here is skipped with the reason."""
+    if case.skip or not has_own_image(case.sandbox):
+        return case
+    place = place_of(case.sandbox, sandbox, image)
+    return case if place.kind else replace(case, skip=place.reason)
 
 
 def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> TaskSandbox:

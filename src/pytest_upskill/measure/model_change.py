@@ -13,7 +13,10 @@ from ..checks.grading import ToGrade
 from ..errors import InputError, Setting, SettingsError, shown
 from ..results.model_change import ModelAnswers, ModelChange, skill_changes
 from ..results.run import RunResults
+from ..skills.case import Case
 from ..skills.named_skill import named_once
+from ..skills.task_set import TaskSet
+from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
@@ -46,6 +49,10 @@ class ModelPair:
 
     def __post_init__(self) -> None:
         named_once(source.skill for source in self.sources)
+        tasks = [source for source in self.sources if isinstance(source.skill, TaskSet)]
+        if tasks and self.old.agent == CHAT:
+            problem = "tasks need an agent: a plain completion has no workspace"
+            raise SettingsError("agents", problem, "Choose one, for example loop.", value=CHAT)
         if not any(self._cases.values()):
             names = first_few([one_line(name, 60) for name in self._cases], _MOST_NAMES)
             problem = f"none of these skills has cases for {self.old.label} and {self.new.label}"
@@ -76,22 +83,22 @@ class ModelPair:
 
     @cached_property
     def asked(self) -> dict[Subject, list[_Asked]]:
-        evaluator, agents = self.runner.evaluator, self.old.agent != CHAT
         asked: dict[Subject, list[_Asked]] = {self.old: [], self.new: []}
         for source in self.sources:
-            skill, own = source.skill, [case for case, _ in source.cases]
-            cases = self._cases[skill.name]
-            arms = self.maker.arms(skill, own, agents=agents) if cases else ()
-            for subject, of_subject in asked.items():
-                of_subject += [
-                    _Asked(
-                        self._infos[skill.name],
-                        case,
-                        evaluator.trials(skill, [case], subject, arms),
-                    )
-                    for case in cases
-                ]
+            skill = source.skill
+            for case in self._cases[skill.name]:
+                arms, info = self._arms(source, case[0]), self._infos[skill.name]
+                for subject, of_subject in asked.items():
+                    trials = self.runner.evaluator.trials(skill, [case], subject, arms)
+                    of_subject.append(_Asked(info, case, trials))
         return asked
+
+    def _arms(self, source: SkillCases, case: Case) -> tuple[Arm, ...]:
+        """Of a task, those that its own skills make; of one without skills, a single one."""
+        if isinstance(source.skill, TaskSet):
+            return self.maker.of_task(case, compared=False)
+        own, agents = [case for case, _ in source.cases], self.old.agent != CHAT
+        return self.maker.with_own(self.maker.arms(source.skill, own, agents=agents), case)
 
     def run(self) -> ModelChange:
         """Ask the old model, then the new one; SettingsError if one of them gives no answer.
@@ -135,7 +142,14 @@ class ModelPair:
     def _notes(self) -> tuple[str, ...]:
         without = [one_line(name, 60) for name in self._cases if name not in self._infos]
         names = first_few(without, _MOST_NAMES)
-        return (f"Left out, as they have no cases for both: {names}",) if without else ()
+        notes = [f"Left out, as they have no cases for both: {names}"] if without else []
+        for source in self.sources:
+            skipped = [(case.id, case.skip) for case, _ in source.cases if case.skip]
+            if skipped and isinstance(source.skill, TaskSet):
+                name, reason = skipped[0]
+                tasks = f"{len(skipped):,} of {counted(len(source.cases), 'task')}"
+                notes.append(f"Skipped: {tasks}, such as {name}: {one_line(reason, 200)}")
+        return tuple(notes)
 
 
 def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:

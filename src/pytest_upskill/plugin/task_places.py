@@ -1,11 +1,10 @@
 """Which sandbox each task of a run gets; those that can't run are skipped with the reason."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 
 import pytest
 
-from ..agents.task_sandbox import RunsIn, has_own_image, place_of
+from ..agents.task_sandbox import RunsIn, has_own_image, place_of, skipped_if_unplaced
 from ..checks import CheckedCase
 from ..reports.terminal.task_places import place_counts, place_table
 from ..settings import Settings
@@ -28,14 +27,12 @@ def without_unplaced(
     if settings.cluster:
         return list(loaded)
 
-    def placed(case: Case) -> Case:
-        if case.skip or not has_own_image(case.sandbox):
-            return case
-        place = place_of_case(case, settings)
-        return case if place.kind else replace(case, skip=place.reason)
-
+    sandbox, image = settings.sandbox, settings.image or ""
     return [
-        of_file.only([(placed(case), checks) for case, checks in of_file.cases], [])
+        of_file.only(
+            [(skipped_if_unplaced(case, sandbox, image), checks) for case, checks in of_file.cases],
+            [],
+        )
         for of_file in loaded
     ]
 

@@ -28,8 +28,8 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.subject import ORACLE
 from .headline import headline
-from .model_change_tables import LEGEND as MODEL_CHANGE_LEGEND
 from .model_change_tables import facts_of as model_change_facts
+from .model_change_tables import legend_of as model_change_legend
 from .model_change_tables import model_change_table
 from .numbers import checks_words, growth_words, shown_numbers
 from .routing_tables import LEGEND, skill_table
@@ -265,7 +265,8 @@ def _add_routing(page: _Page, routing: Routing) -> None:
 
 def _add_model_change(page: _Page, change: ModelChange) -> None:
     table, facts = model_change_table(change, _MOST_CONTRASTS), model_change_facts(change)
-    _add_block(page, change.title, change.conclusions, facts, table, MODEL_CHANGE_LEGEND)
+    legend = model_change_legend(change)
+    _add_block(page, change.title, change.conclusions, facts, table, legend)
 
 
 def _add_block(

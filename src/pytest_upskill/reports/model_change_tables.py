@@ -11,10 +11,11 @@ from .study_tables import StudyTable
 _UNKNOWN: Final = "–"
 # What needs attention comes first, and is the last to be folded.
 _ORDER: Final[tuple[ChangeWord, ...]] = (
-    *("hurts now", "hurts", "incomplete", "no longer needed", "not needed", "no longer helps"),
-    *("helps now", "still helps", "helps", "no effect shown", "can't tell"),
+    *("hurts now", "hurts", "worse", "incomplete", "no longer needed", "not needed"),
+    *("no longer helps", "helps now", "still helps", "helps", "better"),
+    *("no effect shown", "no change shown", "can't tell"),
 )
-LEGEND: Final = (
+_LEGEND: Final = (
     "Lifts are in points, over the same cases; the intervals of their changes hold for all skills "
     'together. "now" and "no longer" mean that a change is shown; other verdicts are on the new '
     "model alone. The arms of a model are of one day, the two models may be of different ones"
@@ -72,11 +73,20 @@ def score_table(change: ModelChange) -> StudyTable:
     return StudyTable.of(headers, rows) if rows else StudyTable((), ())
 
 
+def legend_of(change: ModelChange) -> str:
+    """What the numbers are."""
+    without = any(row.new.word is None for row in change.skills)
+    return (
+        f"{_LEGEND}. Where there is no skill, the change is that of the score"
+        if without
+        else _LEGEND
+    )
+
+
 def _scores(side: SkillOnModel) -> str:
-    """``0% → 100%``."""
-    if side.baseline_score is None or side.skill_score is None:
-        return _UNKNOWN
-    return f"{percent(side.baseline_score)} → {percent(side.skill_score)}"
+    """``0% → 100%``; ``60%`` without a baseline."""
+    scores = (side.baseline_score, side.skill_score)
+    return " → ".join(percent(score) for score in scores if score is not None) or _UNKNOWN
 
 
 def facts_of(change: ModelChange, dot: str = "·") -> str:

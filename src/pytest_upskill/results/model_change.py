@@ -38,9 +38,13 @@ ChangeWord = Literal[
     "hurts",
     "can't tell",
     "incomplete",
+    # Of tasks without skills, by their scores.
+    "better",
+    "worse",
+    "no change shown",
 ]
 CAN_GO: Final[tuple[ChangeWord, ...]] = ("no longer needed", "not needed")
-HURTS: Final[tuple[ChangeWord, ...]] = ("hurts now", "hurts")
+HURTS: Final[tuple[ChangeWord, ...]] = ("hurts now", "hurts", "worse")
 HELPS: Final[tuple[ChangeWord, ...]] = ("still helps", "helps now", "helps")
 _MOST_NAMES: Final = 8
 
@@ -72,7 +76,7 @@ class SkillChange:
     old: SkillOnModel
     new: SkillOnModel
     # The lift on the new model less that on the old one, a mean over cases, adjusted for all
-    # skills; None while one of the two is incomplete.
+    # skills; of scores where there is no baseline; None while one of the two is incomplete.
     change: LiftValue | None
     # Cases shown to pass less often with the skill: by themselves, or, if the others are shown to
     # do so together, all that fell. These may be chance: the fallen ones.
@@ -87,6 +91,8 @@ class SkillChange:
         if change is None or "incomplete" in (old, new):
             return "incomplete"
         rose, fell = change.low > 0, change.high < 0
+        if new is None:
+            return "better" if rose else "worse" if fell else "no change shown"
         match new:
             case "helps":
                 return "still helps" if old == "helps" else "helps now" if rose else "helps"
@@ -224,10 +230,13 @@ class ModelChange:
         named = {
             "can go": self._of(*CAN_GO),
             "broke": broken,
-            "hurts": self._of(*HURTS),
+            "hurts": self._of("hurts now", "hurts"),
+            "worse": self._of("worse"),
             "incomplete": self._of("incomplete"),
             "helps": self._of(*HELPS),
+            "better": self._of("better"),
             "no effect shown": self._of("no effect shown", "no longer helps"),
+            "no change shown": self._of("no change shown"),
             "too few cases to tell": self._of("can't tell"),
         }
         parts = [
@@ -319,8 +328,9 @@ def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
             continue
         before, after = _lifts(old), _lifts(new)
         values = tuple(after[sample] - before[sample] for sample in after if sample in before)
+        reach = 2.0 if BASELINE in new.arms else 1.0
         if values:
-            family[name] = Differences(values, max(old.runs, new.runs), chance=0.0, reach=2.0)
+            family[name] = Differences(values, max(old.runs, new.runs), chance=0.0, reach=reach)
     if not family:
         return {}
     plan = (max(effect.runs for effect in family.values()),)  # one look
@@ -328,6 +338,8 @@ def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
 
 
 def _lifts(row: Summary) -> dict[str, float]:
-    """The lift of each sample."""
+    """The lift of each sample, or its score without a baseline."""
     baseline, skill = row.sample_scores(BASELINE), row.sample_scores(SKILL)
+    if BASELINE not in row.arms:
+        return skill
     return {sample: skill[sample] - baseline[sample] for sample in skill if sample in baseline}

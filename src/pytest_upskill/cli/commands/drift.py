@@ -9,7 +9,7 @@ from ...results.model_change import ModelChange
 from ...settings import Gates, Settings
 from ...trials.subject import Subject
 from ..command_table import add_options
-from .study_commands import StudySession, add_flags, study_session
+from ..study_session import StudySession, add_flags, study_session
 
 
 def add_drift_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,8 @@ def add_drift_arguments(parser: argparse.ArgumentParser) -> None:
         "skills",
         metavar="SKILLS",
         nargs="+",
-        help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
+        help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills, "
+        "or of tasks of a benchmark",
     )
     groups = add_options(parser, "drift", Settings, Gates)
     for flag, setting, which in (("--from", "from_model", "old"), ("--to", "to_model", "new")):
@@ -36,7 +37,9 @@ def add_drift_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run_drift(args: argparse.Namespace) -> tuple[str, int]:
     named = {"from_model": args.from_model, "to_model": args.to_model}
-    with study_session(args, args.skills, named=named, recording=args.recorded) as session:
+    with study_session(
+        args, args.skills, tasks=True, named=named, recording=args.recorded
+    ) as session:
         pairs = _pairs(session)
         trials = [
             item.trial

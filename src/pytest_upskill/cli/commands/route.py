@@ -25,7 +25,7 @@ from ...skills.search import find_skills, left_out_lines
 from ...skills.skill import USERS_ONLY, Skill, load_skill
 from ..command_table import add_options
 from ..project import find_skill
-from .study_commands import add_flags, study_session
+from ..study_session import add_flags, study_session
 
 _MOST_NAMES: Final = 5
 _MOST_BROKEN: Final = 3

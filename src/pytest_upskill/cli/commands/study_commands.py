@@ -2,256 +2,33 @@
 a skill earns, and a shorter skill without some."""
 
 import argparse
-import os
-import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from tempfile import TemporaryDirectory
-from time import monotonic
 from typing import Final
 
 from ..._util.files import why_unwritable
-from ..._util.texts import counted, harmless, one_line
-from ...checks import CheckedCase, rubric_of
-from ...engine import Engine
-from ...errors import DEFAULT, InputError, Setting, SettingsError, shown
+from ..._util.texts import counted, one_line
+from ...checks import CheckedCase
+from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
-from ...measure.arm_maker import ArmMaker
-from ...measure.assembly import Assembly
-from ...measure.bundle_ablation import BundleAblation, load_bundle_cases
-from ...measure.case_users import use_users
-from ...measure.estimate import Estimate
-from ...measure.evaluate import Evaluator
+from ...measure.bundle_ablation import BundleAblation
 from ...measure.skill_matrix import matrix_plans
-from ...measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
-from ...models.model import NamedBy
-from ...reports.terminal.progress_screen import ProgressScreen
-from ...reports.terminal.summary_text import results_lines
-from ...reports.writers import report_paths, require_apart
+from ...measure.study_runner import StudyPlan
 from ...results.contrasts import MARGIN, Study, size_of
-from ...results.model_change import ModelChange
-from ...results.routing import Routing
-from ...results.run import RunResults, versions
-from ...settings import Gates, Settings, settings_of
-from ...skills.bundle import Bundle, bundle_root, entry_in, entry_name, skill_files_in
+from ...settings import Settings
+from ...skills.bundle import Bundle
 from ...skills.copies import beside, save_beside
-from ...skills.search import find_skills, labels_of
 from ...skills.skill_parts import Part
-from ...stats import cases_to_rule_out, family_level, look_plan
+from ...stats import cases_to_rule_out, family_level
 from ...teach.case_file import ids_held_out
 from ...teach.teach_settings import TeachSettings
-from ...trials.subject import Subject
 from ...trials.trial import lift_sample_of
-from ..command_table import add_options, add_skill, option_values
-from ..output import stdout_look, write
-from ..project import config_here, find_skill, root_of_run
-from ..shared_steps import (
-    Consent,
-    prices_here,
-    progress_screen,
-    user_model_here,
-    write_reports,
-)
+from ..command_table import add_options, add_skill
+from ..study_session import StudySession, add_flags, study_session
 
-_HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 _MOST_NAMES: Final = 6
 _HELD_OUT: Final = 0.4  # of the cases
-
-
-@dataclass
-class StudySession:
-    """Skills with their cases, agents on models, and what carries out studies of them."""
-
-    args: argparse.Namespace
-    sources: tuple[SkillCases, ...]
-    subjects: dict[Subject, str]  # with the ids of their models
-    runner: StudyRunner
-    engine: Engine
-    screen: ProgressScreen
-    maker: ArmMaker
-    folder: Path  # a temporary one, for changed skills
-    free: bool
-    notes: list[str]  # trouble with the stored answers
-    logins: tuple[str, ...]  # labels of subjects that are asked on a login
-    started: datetime = field(default_factory=lambda: datetime.now(UTC))
-    clock: float = field(default_factory=monotonic)
-
-    def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
-        """Estimate what it takes, and ask for consent."""
-        return self.may_ask_for(self.runner.estimate(plans, free=self.free))
-
-    def may_ask_for(self, estimate: Estimate) -> bool:
-        """Ask for consent to what it takes."""
-        agreed = Consent(self.args.yes, self.screen, sys.stdout)(estimate)
-        if not agreed:
-            self.screen.line("Nothing was asked.")
-        return agreed
-
-    def carry_out(self, plans: Iterable[StudyPlan]) -> list[Study]:
-        """All studies, one after the other, until Ctrl-C."""
-        studies = list[Study]()
-        for plan in plans:
-            studies.append(self.runner.run(plan))
-            if studies[-1].interrupted:
-                break
-        return studies
-
-    def report(
-        self,
-        studies: Sequence[Study] = (),
-        routings: Sequence[Routing] = (),
-        model_changes: Sequence[ModelChange] = (),
-    ) -> tuple[str, int]:
-        """Show and write what came of it; the exit status is 1 if a study fails."""
-        results = self._results(studies, routings, model_changes)
-        written, status = write_reports(self.args, results, self.notes)
-        lines = results_lines(results, stdout_look(int(self.args.verbose)))
-        # The last sentence of a study says why it fails; others have none of their gates.
-        failed = [f"upskill: {harmless(line)}" for line in results.problems if not studies]
-        write("\n".join(["", *lines, *self.notes, *written, *failed]))
-        if results.interrupted:
-            raise KeyboardInterrupt(_HOW_TO_CONTINUE)
-        return "", status or int(bool(results.problems) or self.engine.not_kept)
-
-    def _results(
-        self,
-        studies: Sequence[Study],
-        routings: Sequence[Routing],
-        model_changes: Sequence[ModelChange],
-    ) -> RunResults:
-        stopped = [study.interrupted for study in studies]
-        stopped += [routing.interrupted for routing in routings]
-        stopped += [change.interrupted for change in model_changes]
-        infos = [source.info(shown(source.skill.folder)) for source in self.sources]
-        return RunResults(
-            started=self.started,
-            seconds=monotonic() - self.clock,
-            skills=tuple(infos),
-            model_ids={subject.label: name for subject, name in self.subjects.items()},
-            tests=(),
-            records=(),
-            logins=self.logins,
-            interrupted="Ctrl-C" if any(stopped) else None,
-            studies=tuple(studies),
-            routings=tuple(routings),
-            model_changes=tuple(model_changes),
-            gates=self.runner.evaluator.settings.gates,
-            versions=versions(),
-        )
-
-
-@contextmanager
-def study_session(
-    args: argparse.Namespace,
-    skills: Sequence[str],
-    *,
-    loaded: tuple[SkillCases, ...] = (),
-    sizes: Mapping[str, int] | None = None,
-    as_one: bool = False,
-    named: Mapping[str, str] | None = None,
-    recording: Path | None = None,
-) -> Iterator[StudySession]:
-    """Skills, models, agents and an engine; InputError before the first call if one is missing.
-
-    ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
-    With ``as_one``, several skills are a bundle. ``named`` are models by the settings that name
-    them, in place of those of the usual one; answers of a ``recording`` are used like stored ones.
-    """
-    require_apart(report_paths(args))
-    screen = progress_screen(sys.stdout)
-    settings = replace(_settings(args), user_model=user_model_here(args))
-    looks = look_plan(settings.first_runs or settings.runs, settings.runs)
-    # The looks say when to ask for more, and studies have their own arms.
-    settings = replace(settings, first_runs=None, baseline=True, against=None)
-    bundles = _bundles(skills, settings) if as_one else ()
-    sources = loaded or bundles or _sources(skills, settings)
-    _require_judge(sources, settings)
-    models, notes = Assembly(prices_here(args)), list[str]()
-    names = [
-        name
-        for setting, written in (named or {}).items()
-        for name in models.add_named(written, settings, NamedBy(setting))
-    ]
-    names = names or list(models.add_models(settings))
-    subjects = models.subjects(settings.agents, names, screen.text)
-    models.add_judge(settings)
-    settings = models.with_limits(models.use_logins(settings, subjects))
-    cases = ((source.path, case) for source in sources for case, _ in source.cases)
-    use_users(models, cases, subjects, settings)
-    for source in sources:
-        agents = dict.fromkeys(subject.agent for subject in subjects)
-        models.roster.require_mcp(agents, source.label, (case for case, _ in source.cases))
-    if line := models.login_line(settings.logins):
-        screen.text(f"Asked {line}.")
-    sizes = sizes or {source.label: source.skill.tokens for source in sources}
-    models.require_room(settings, subjects, sizes, screen.text)
-    models.require_all(settings, subjects, screen.text)
-    hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
-    root = root_of_run(Path.cwd())
-    engine = models.engine(
-        *(settings, root, notes.append),
-        spell=args.spell,
-        budget_hint=hint,
-        recording=recording,
-    )
-    evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
-    runner = StudyRunner(
-        evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before
-    )
-    with TemporaryDirectory(prefix="upskill-study-") as folder:
-        try:
-            yield StudySession(
-                *(args, sources, subjects, runner, engine, screen, ArmMaker(settings)),
-                *(Path(folder), models.is_free, notes, settings.logins),
-            )
-        finally:
-            engine.close()
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    config = config_here()
-    settings = settings_of(option_values(args, config, Settings, Gates))
-    if settings.models:
-        return replace(settings, models_folder=Path.cwd())
-    args.origins["models"] = config.origin("eval_models") or DEFAULT
-    return replace(
-        settings,
-        models=config.eval_models,
-        models_folder=Path.cwd(),
-        models_file=config.file,
-    )
-
-
-def _sources(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
-    paths = [find_skill(text, os.environ) for text in written]
-    files = list(dict.fromkeys(file for path in paths for file in find_skills(path).files))
-    labels = labels_of(files)
-    return tuple(load_skill_cases(file, labels[file], settings) for file in files)
-
-
-def _bundles(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
-    """A plugin, or a folder, that has several skills; nothing if it has not."""
-    path = find_skill(written[0], os.environ)
-    entry = entry_in(path, bundle=len(find_skills(path).files) > 1) if path.is_dir() else None
-    if entry is None or (root := bundle_root(entry)) is None or len(skill_files_in(entry)) < 2:
-        return ()
-    return (load_bundle_cases(root, entry_name(entry), settings),)
-
-
-def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
-    for source in sources:
-        judged = [case.id for case, checks in source.cases if rubric_of(checks).texts]
-        if judged and not settings.judge:
-            problem = f"{source.label} has cases that need a judge ({judged[0]})"
-            raise SettingsError("judge", problem, "Name one, for example sonnet.")
-
-
-def add_flags(output: argparse._ArgumentGroup) -> None:
-    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    output.add_argument("-v", "--verbose", action="store_true", help="show all rows and arms")
 
 
 def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:

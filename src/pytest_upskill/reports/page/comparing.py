@@ -18,8 +18,8 @@ from ...results.summary_row import SummaryRow
 from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
 from ..history_rows import short_commit
-from ..model_change_tables import LEGEND as MODEL_CHANGE_LEGEND
 from ..model_change_tables import facts_of as model_change_facts
+from ..model_change_tables import legend_of as model_change_legend
 from ..model_change_tables import model_change_table, score_table
 from ..numbers import LIFT, Number, metrics, shown_numbers
 from ..routing_tables import LEGEND, confused_table, skill_table, wrong_cells
@@ -161,7 +161,7 @@ def model_change_values(change: ModelChange) -> dict[str, Any]:
     return {
         "title": change.title,
         "facts": model_change_facts(change),
-        "legend": MODEL_CHANGE_LEGEND,
+        "legend": model_change_legend(change),
         "skills": json_values(model_change_table(change)),
         "scores": json_values(score_table(change)),
     }

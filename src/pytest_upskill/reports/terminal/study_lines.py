@@ -6,8 +6,9 @@ from typing import Final
 from ..._util.texts import harmless, one_line
 from ...results.contrasts import Study
 from ...results.model_change import CAN_GO, HELPS, HURTS, ModelChange
-from ..model_change_tables import LEGEND, model_change_table, score_table
 from ..model_change_tables import facts_of as model_change_facts
+from ..model_change_tables import legend_of as model_change_legend
+from ..model_change_tables import model_change_table, score_table
 from ..study_tables import StudyTable, arm_table, contrast_table, facts_of, legend_of
 from .layout import TerminalLook, distinct_names, spaced, wrapped
 from .routing_lines import sentences
@@ -15,7 +16,7 @@ from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 _WORD_STYLES: Final[dict[str, Style]] = {  # of contrasts, and of skills on two models
     **{word: {"red": True, "bold": True} for word in HURTS},
-    **{word: {"green": True, "bold": True} for word in HELPS},
+    **{word: {"green": True, "bold": True} for word in (*HELPS, "better")},
     **{word: {"cyan": True, "bold": True} for word in CAN_GO},
     "no longer helps": {"yellow": True, "bold": True},
     "no loss shown": {"green": True},
@@ -64,7 +65,7 @@ def model_change_lines(changes: Sequence[ModelChange], look: TerminalLook) -> li
         skills = model_change_table(change, _most_rows(look), brief=look.width < _WIDE)
         scores = score_table(change) if look.verbosity > 0 else StudyTable((), ())
         facts = f"{change.title} {dot} {model_change_facts(change, dot)}"
-        legend = LEGEND if change.skills else ""
+        legend = model_change_legend(change) if change.skills else ""
         lines += ["", *_block(facts, skills, legend, scores, change.conclusions, look)]
     return lines
 
