@@ -144,6 +144,7 @@ run_pip() {
             *) set -- "$@" "$word" ;;
         esac
     done
+    export UV_LINK_MODE=copy # the cache is in another place
     if [ -n "$VIRTUAL_ENV" ]; then
         "$here/../uv/uv" pip install "$@"
     else
