@@ -157,7 +157,8 @@ class AgentTrials:
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         place = await self._staging.sandbox_of(task)
-        sandbox = await place.kind.open(replace(spec, mounts=mounts))
+        spec = await agent.sandbox_spec(place.kind, replace(spec, mounts=mounts), task)
+        sandbox = await place.kind.open(spec)
         try:
             async with asyncio.timeout(_FILES_SECONDS):
                 workspace = await start.workspace()

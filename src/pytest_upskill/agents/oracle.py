@@ -13,14 +13,17 @@ from .._util.texts import one_line, plain
 from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..skills.case import NO_NEEDS, Reference
+from ..skills.verifier_script import downloads_of
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.subject import ORACLE
 from ..trials.transcript import Activity
 from ..trials.trial import Task
 from .agent import Agent, Call
+from .prepared_scripts import environment, install_packages, prepared_in, with_prepared
 from .recorder import Recorder
-from .sandboxes.sandbox import SOLUTION, CommandResult, Sandbox
+from .sandboxes.sandbox import SOLUTION, CommandResult, Sandbox, SandboxKind, SandboxSpec
 from .snapshot import Snapshot, TooLargeError, is_safe, pack
+from .verifier_folder import PreparedFolder
 
 VERSION: Final = "1"
 _UNLIMITED: Final = 10.0**6  # seconds; the trial has a limit
@@ -35,8 +38,20 @@ class Oracle(Agent):
     name = ORACLE
     protocols = ()
 
+    def __init__(self) -> None:
+        self._folders = dict[str, PreparedFolder]()  # by digest of a reference
+
     def version(self) -> str:
         return VERSION
+
+    async def sandbox_spec(self, kind: SandboxKind, spec: SandboxSpec, task: Task) -> SandboxSpec:
+        """With what the script of a reference would download."""
+        if not (reference := task.reference) or not reference.run:
+            return spec
+        texts = {file.path: text for file in reference.files if (text := file.text) is not None}
+        folder = await prepared_in(kind, spec, downloads_of(reference.run, texts))
+        self._folders[reference.digest] = folder
+        return with_prepared(spec, folder)
 
     def answer_at_once(self, task: Task) -> Answer | None:
         """The answer, unless commands have to be run, or the workspace is not only files."""
@@ -71,7 +86,8 @@ class Oracle(Agent):
         if not (reference := task.reference):
             return _NOTHING
         if reference.run:
-            return await _run_script(sandbox, reference, task.timeout)
+            folder = self._folders.get(reference.digest, PreparedFolder())
+            return await _run_script(sandbox, reference, folder, task.timeout)
         for file in reference.files:
             try:
                 await sandbox.write(file.path, file.data, executable=file.executable)
@@ -81,11 +97,16 @@ class Oracle(Agent):
         return _answer(reference.text)
 
 
-async def _run_script(sandbox: Sandbox, reference: Reference, timeout: float | None) -> Answer:
+async def _run_script(
+    sandbox: Sandbox, reference: Reference, folder: PreparedFolder, timeout: float | None
+) -> Answer:
     """Whatever its exit status, the checks decide."""
     script = f"{SOLUTION}/{reference.run}"
     limit = _UNLIMITED if timeout is None else max(1.0, timeout - _MARGIN)
-    ran = await sandbox.run(["bash", sandbox.path(script)], timeout=limit, env=dict(reference.env))
+    env = {**await environment(sandbox, folder), **dict(reference.env)}
+    if await install_packages(sandbox):
+        env["PYTHONPATH"] = sandbox.spec.env.get("PYTHONPATH", "")
+    ran = await sandbox.run(["bash", sandbox.path(script)], timeout=limit, env=env)
     output = without_keys(ran.output.decode("utf-8", "replace"))
     answer = _answer(output[-_LONGEST_OUTPUT:])
     if not (problem := _problem(ran, limit)):

@@ -1,4 +1,4 @@
-"""What verifiers download at run time, prepared outside of the sandbox, once: uv and wheels.
+"""What scripts of tasks download at run time, prepared outside of the sandbox: uv and wheels.
 
 The folders are in the user's cache, and are mounted read-only. Only wheels are taken: nothing of
 them runs outside of the sandbox.
@@ -32,7 +32,7 @@ from .sandboxes.sandbox import Mount, SandboxError
 
 INSIDE: Final = "/prepared"
 BIN: Final = f"{INSIDE}/bin"
-_UV: Final = f"{INSIDE}/uv"
+UV: Final = f"{INSIDE}/uv"
 STAND_INS: Final = ("curl", "wget", "apt", "apt-get", "uv", "uvx", "pip", "pip3", "python")
 _SECONDS: Final = 900.0
 _PYTHON_SECONDS: Final = 120.0
@@ -44,7 +44,7 @@ _lock: Final = threading.Lock()
 
 @dataclass(frozen=True)
 class PreparedFolder:
-    """What is mounted for a verifier, and what it will miss."""
+    """What is mounted for a script, and what it will miss."""
 
     mounts: tuple[Mount, ...] = ()
     wheels: tuple[str, ...] = ()  # folders, as inside
@@ -52,6 +52,7 @@ class PreparedFolder:
     without: tuple[str, ...] = ()  # versions of Python that it asks for
     unmet: tuple[str, ...] = ()  # what it needs, and why that is not there
     size: int = 0  # bytes of the wheels
+    packages: tuple[str, ...] = ()  # of the system, that it asks for and that are there
 
 
 @dataclass(frozen=True)
@@ -71,7 +72,7 @@ def stand_ins() -> Mount:
 def uv() -> Mount:
     """SandboxError if pip can't get it."""
     with _lock:
-        return Mount(str(_uv()), _UV)
+        return Mount(str(_uv()), UV)
 
 
 def prepare(downloads: VerifierDownloads, pythons: SandboxPythons) -> PreparedFolder:
@@ -114,40 +115,6 @@ def prepare(downloads: VerifierDownloads, pythons: SandboxPythons) -> PreparedFo
                 size += sum(file.stat().st_size for file in folder.iterdir())
     inside = (tuple(wheels), tuple(bins), tuple(without), tuple(unmet))
     return PreparedFolder(tuple(mounts), *inside, size)
-
-
-def environment(
-    folder: PreparedFolder, path: Callable[[str], str], *, network: bool
-) -> dict[str, str]:
-    """By which uv and pip take what is prepared; ``path`` is that of the sandbox."""
-    wheels = [path(name) for name in folder.wheels]
-    places = ("CACHE_DIR", "TOOL_DIR", "TOOL_BIN_DIR", "PROJECT_ENVIRONMENT", "PYTHON_INSTALL_DIR")
-    env = {f"UV_{name}": f"{path('/tmp')}/uv/{name.lower()}" for name in places}
-    env |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_LINK_MODE": "hardlink"}
-    # No settings of the agent's: a file uv.toml, or sources in its pyproject.toml.
-    env |= {"UV_NO_CONFIG": "1", "UV_NO_SOURCES": "1", "PIP_CONFIG_FILE": os.devnull}
-    env |= {"PIP_BREAK_SYSTEM_PACKAGES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
-    env |= {"UV_FIND_LINKS": ",".join(wheels), "PIP_FIND_LINKS": " ".join(wheels)}
-    env |= {} if network else {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "PIP_NO_INDEX": "1"}
-    env |= {"UPSKILL_WITHOUT": " ".join(folder.without), "UPSKILL_BIN": path(BIN)}
-    return env
-
-
-LIST_PYTHONS: Final = (
-    *(f"{_UV}/uv", "python", "list", "--only-installed", "--offline", "--no-config"),
-    *("--output-format", "json"),
-)
-
-
-def python_versions(listed: bytes) -> tuple[str, ...]:
-    """Versions in what ``LIST_PYTHONS`` prints, the default one first."""
-    try:
-        rows = json.loads(listed)
-        parts = [row["version_parts"] for row in rows if row["implementation"] == "cpython"]
-        names = [f"{int(part['major'])}.{int(part['minor'])}" for part in parts]
-    except (ValueError, KeyError, TypeError):
-        return ()
-    return tuple(dict.fromkeys(names))
 
 
 def _stand_ins() -> Path:

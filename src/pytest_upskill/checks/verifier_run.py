@@ -18,9 +18,14 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import first_few, one_line, plain
 from ..agents.needs import spec_for
+from ..agents.prepared_scripts import (
+    UNMET,
+    environment,
+    install_packages,
+    prepared_in,
+    with_prepared,
+)
 from ..agents.sandboxes.sandbox import (
-    HOME,
-    PACKAGES,
     CommandResult,
     Mount,
     Sandbox,
@@ -31,17 +36,7 @@ from ..agents.sandboxes.sandbox import (
 from ..agents.snapshot import Link, Snapshot, fill, unpack
 from ..agents.staging import close_sandbox
 from ..agents.task_sandbox import TaskSandbox
-from ..agents.verifier_folder import (
-    BIN,
-    LIST_PYTHONS,
-    PreparedFolder,
-    SandboxPythons,
-    environment,
-    prepare,
-    python_versions,
-    stand_ins,
-    uv,
-)
+from ..agents.verifier_folder import PreparedFolder
 from ..errors import CheckError
 from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.verifier_script import VerifierDownloads, downloads_of
@@ -55,16 +50,13 @@ _TRY_SECONDS: Final = 60.0
 _FILES_SECONDS: Final = 180.0
 _GUARD: Final = "/guard"
 _ENDED_EARLY: Final = 97  # exit status of a program that the agent's code ended
-_UNMET: Final = "/tmp/.upskill-unmet"
 _MOST_REWARD: Final = 100_000  # bytes of a file with a reward
 _MOST_HIDDEN: Final = 200  # files of the tests that the guard is told of
 _SHOWN: Final = 4000  # characters at the end of the output
 _NOT_OF_AGENT: Final = (TESTS, LOGS, "/solution")  # folders that it may not bring
 # Where links of an agent may lead besides its own folders: to programs and libraries.
 _LINKED: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc", "/opt")
-_DISK_PER_WHEELS: Final = 24  # bytes of all folders for each of the wheels, which are unpacked
 _FULL: Final = 'for f in "$@"; do { echo > "$f/.upskill"; } 2>/dev/null || echo "$f"; done'
-_USER_SITE: Final = "import site; print(site.getusersitepackages())"
 _UV_FAILED: Final = re.compile(
     r"^.*(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
     r"|network connectivity is disabled|not found in the provided package locations).*$",
@@ -175,7 +167,7 @@ async def verified(
     """
     if kind.name == "none":
         raise SandboxError(_NO_TESTS)
-    folder = await _prepared(kind, spec, verifier.downloads)
+    folder = await prepared_in(kind, spec, verifier.downloads)
     network = network and bool(verifier.downloads.others or folder.unmet)
     sandbox = await kind.open(_spec(spec, folder, verifier, network))
     try:
@@ -186,8 +178,9 @@ async def verified(
                 await fill(sandbox, Snapshot(tuple(files)))
             logs = tuple(f"{LOGS}/{name}" for name in ("verifier", "agent", "artifacts"))
             await fill(sandbox, Snapshot(folders=logs))
-            env = await _environment(sandbox, spec.kept, folder, verifier)
-            env |= environment(folder, sandbox.path, network=network)
+            env = _environment(spec.kept, verifier)
+            env |= await environment(sandbox, folder, spec.kept, network=network)
+            await install_packages(sandbox)
         script = f"{TESTS}/{verifier.script}"
         ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
         text = without_keys(ran.output.decode("utf-8", "replace")).strip()
@@ -203,83 +196,32 @@ async def verified(
         await close_sandbox(sandbox)
 
 
-async def _prepared(
-    kind: SandboxKind, spec: SandboxSpec, downloads: VerifierDownloads
-) -> PreparedFolder:
-    if not downloads.wheels:
-        return PreparedFolder((await asyncio.to_thread(stand_ins),))
-    key = (kind.name, spec.image)
-    if key not in _pythons:
-        _pythons[key] = await _pythons_in(kind, spec)
-    return await asyncio.to_thread(prepare, downloads, _pythons[key])
-
-
-_pythons: Final = dict[tuple[str, str], SandboxPythons]()  # by kind of sandbox and image
-
-
-async def _pythons_in(kind: SandboxKind, spec: SandboxSpec) -> SandboxPythons:
-    sandbox = await kind.open(SandboxSpec((await asyncio.to_thread(uv),), image=spec.image))
-    try:
-        ran = await sandbox.run(LIST_PYTHONS, timeout=_TRY_SECONDS)
-    finally:
-        await close_sandbox(sandbox)
-    return SandboxPythons(python_versions(ran.output), of_host=not spec.image)
-
-
 def _spec(
     spec: SandboxSpec, folder: PreparedFolder, verifier: Verifier, network: bool
 ) -> SandboxSpec:
     guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
-    more = folder.size * _DISK_PER_WHEELS
-    limits = replace(spec.limits, disk=spec.limits.disk + more, memory=spec.limits.memory + more)
-    return replace(
-        spec,
-        mounts=(*spec.mounts, *folder.mounts, guard),
-        network=network,
-        limits=limits,
-        places=tuple(dict.fromkeys((*spec.places, *verifier.folders, LOGS))),
-    )
+    places = tuple(dict.fromkeys((*spec.places, *verifier.folders, LOGS)))
+    spec = replace(with_prepared(spec, folder), network=network, places=places)
+    return replace(spec, mounts=(*spec.mounts, guard))
 
 
-async def _environment(
-    sandbox: Sandbox, kept: Sequence[str], folder: PreparedFolder, verifier: Verifier
-) -> dict[str, str]:
+def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
     """By which programs of the verifier read nothing of the agent's that they were not told to.
 
     ``kept`` are the agent's folders.
     """
     hidden = [f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))]
-    env = {
+    return {
         **dict(verifier.env),
-        "PATH": await _path(sandbox, kept, folder),
         "PYTHONPATH": _GUARD,
         "PYTHONSAFEPATH": "1",
         "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # not the agent's bytecode
         "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
         "UPSKILL_FOLDERS": "\n".join(kept),
         "UPSKILL_HIDDEN": "\n".join(hidden[:_MOST_HIDDEN]),
-        "UPSKILL_UNMET": _UNMET,
         **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
         "GIT_CONFIG_COUNT": "1",
     }
-    if any(mount.inside == PACKAGES for mount in sandbox.spec.mounts):
-        # As if they were installed for the system's Python, not in each environment that uv makes.
-        found = await sandbox.run([sandbox.python, "-c", _USER_SITE], timeout=_TRY_SECONDS)
-        site = found.output.decode("utf-8", "replace").strip()
-        if site.startswith(f"{HOME}/"):
-            await sandbox.write(f"{site}/packages.pth", f"{PACKAGES}\n".encode())
-    return env
-
-
-async def _path(sandbox: Sandbox, kept: Sequence[str], folder: PreparedFolder) -> str:
-    """Where programs are looked for; where the agent could have put some comes last."""
-    ran = await sandbox.run(["sh", "-c", 'printf %s "$PATH"'], timeout=_TRY_SECONDS)
-    python = posixpath.dirname(sandbox.python)
-    first, last = [BIN, f"{HOME}/.local/bin"], [*folder.pythons]
-    for place in ran.output.decode("utf-8", "replace").split(":"):
-        of_agent = _is_in(place, kept) and place != python
-        (last if of_agent else first).append(place)
-    return ":".join((*first, *last))
 
 
 def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
@@ -360,7 +302,7 @@ async def _unmet(sandbox: Sandbox, verifier: Verifier, output: str) -> tuple[str
     """What it asked for in vain: packages, and hosts that its own files name."""
     asked = [failed[0].strip() for failed in _UV_FAILED.finditer(output)][:1]
     try:
-        noted = (await sandbox.read(_UNMET, _MOST_REWARD)).decode("utf-8", "replace")
+        noted = (await sandbox.read(UNMET, _MOST_REWARD)).decode("utf-8", "replace")
         asked += [line for line in noted.splitlines() if line.strip()]
     except OSError:
         pass
