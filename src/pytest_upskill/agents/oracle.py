@@ -13,7 +13,6 @@ from .._util.texts import one_line, plain
 from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..skills.case import NO_NEEDS, Reference
-from ..skills.verifier_script import downloads_of
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.subject import ORACLE
 from ..trials.transcript import Activity
@@ -48,8 +47,7 @@ class Oracle(Agent):
         """With what the script of a reference would download."""
         if not (reference := task.reference) or not reference.run:
             return spec
-        texts = {file.path: text for file in reference.files if (text := file.text) is not None}
-        folder = await prepared_in(kind, spec, downloads_of(reference.run, texts))
+        folder = await prepared_in(kind, spec, reference.downloads)
         self._folders[reference.digest] = folder
         return with_prepared(spec, folder)
 

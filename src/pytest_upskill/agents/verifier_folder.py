@@ -104,7 +104,7 @@ def prepare(downloads: VerifierDownloads, pythons: SandboxPythons) -> PreparedFo
         for wheel_set in downloads.wheels:
             version = wheel_set.python if wheel_set.python not in without else ""
             try:
-                folder = _wheel_folder(replace(wheel_set, python=version or default))
+                folder = _wheel_folder(replace(wheel_set, python=version or default, by_pip=False))
             except SandboxError as error:
                 unmet.append(str(error))
                 continue

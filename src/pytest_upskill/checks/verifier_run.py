@@ -38,8 +38,8 @@ from ..agents.staging import close_sandbox
 from ..agents.task_sandbox import TaskSandbox
 from ..agents.verifier_folder import PreparedFolder
 from ..errors import CheckError
-from ..skills.case import SandboxNeeds, WorkspaceFile
-from ..skills.verifier_script import VerifierDownloads, downloads_of
+from ..skills.case import Reference, SandboxNeeds, WorkspaceFile
+from ..skills.verifier_script import VerifierDownloads, WheelSet, downloads_of
 from .command_check import sandbox_of, wait_for
 from .final_workspace import STEERING, IsFromStart, Verify
 
@@ -108,20 +108,23 @@ def verifiers_in(
     image: str,
     needs: SandboxNeeds,
     start: Sequence[WorkspaceFile] = (),
+    reference: Reference | None = None,
     *,
     network: bool = False,
 ) -> Verify:
     """Runs verifiers in sandboxes of a kind, by its name, with what a task needs.
 
-    ``start`` are the files that the trial started with.
+    ``start`` are the files that the trial started with. What the script of a ``reference`` has
+    installed is there, too.
     """
+    installed = reference.downloads.by_pip if reference else ()
 
     def verify(packed: bytes, verifier: Verifier, is_from_start: IsFromStart) -> Verified:
         try:
             place = sandbox_of(needs, sandbox, image)
             given = place.start(needs, start).files if place.is_own else start
             left = _without_steering(unpack(packed, given), given, is_from_start)
-            return wait_for(_in_sandbox(place, needs, left, verifier, network))
+            return wait_for(_in_sandbox(place, needs, left, verifier, installed, network=network))
         except (SandboxError, ValueError) as error:
             reason = one_line(str(error), 300)
         except TimeoutError:
@@ -132,11 +135,17 @@ def verifiers_in(
 
 
 async def _in_sandbox(
-    place: TaskSandbox, needs: SandboxNeeds, left: Snapshot, verifier: Verifier, network: bool
+    place: TaskSandbox,
+    needs: SandboxNeeds,
+    left: Snapshot,
+    verifier: Verifier,
+    installed: Sequence[WheelSet],
+    *,
+    network: bool,
 ) -> Verified:
     inside = place.needs_inside(needs)._replace(network=False)
     spec = await spec_for(inside, place.image)
-    return await verified(place.kind, spec, left, verifier, network=network)
+    return await verified(place.kind, spec, left, verifier, installed, network=network)
 
 
 def _without_steering(
@@ -159,7 +168,13 @@ def _steers(path: str) -> bool:
 
 
 async def verified(
-    kind: SandboxKind, spec: SandboxSpec, left: Snapshot, verifier: Verifier, *, network: bool
+    kind: SandboxKind,
+    spec: SandboxSpec,
+    left: Snapshot,
+    verifier: Verifier,
+    installed: Sequence[WheelSet] = (),
+    *,
+    network: bool,
 ) -> Verified:
     """Run a verifier on what an agent left; ``spec`` is that of the agent's sandbox.
 
@@ -167,7 +182,8 @@ async def verified(
     """
     if kind.name == "none":
         raise SandboxError(_NO_TESTS)
-    folder = await prepared_in(kind, spec, verifier.downloads)
+    wheels = tuple(dict.fromkeys((*verifier.downloads.wheels, *installed)))
+    folder = await prepared_in(kind, spec, replace(verifier.downloads, wheels=wheels))
     network = network and bool(verifier.downloads.others or folder.unmet)
     sandbox = await kind.open(_spec(spec, folder, verifier, network))
     try:
@@ -181,6 +197,9 @@ async def verified(
             env = _environment(spec.kept, verifier)
             env |= await environment(sandbox, folder, spec.kept, network=network)
             await install_packages(sandbox)
+        for wheel_set in installed:
+            pip = ["sh", "-c", 'exec pip install -q "$@"', "sh", *wheel_set.requirements]
+            await sandbox.run(pip, timeout=_FILES_SECONDS, env=env)
         script = f"{TESTS}/{verifier.script}"
         ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
         text = without_keys(ran.output.decode("utf-8", "replace")).strip()

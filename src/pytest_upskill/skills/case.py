@@ -13,6 +13,7 @@ from .._util.texts import digest
 from .case_forms import DEFAULT_ANSWERS, CaseForm
 from .invocation import Invocation
 from .task_forms import DEFAULT_WORKDIR, SandboxForm
+from .verifier_script import VerifierDownloads, downloads_of
 
 Role = Literal["user", "assistant"]
 
@@ -133,6 +134,12 @@ class Reference:
     @cached_property
     def digest(self) -> str:
         return digest(self.text, self.run, repr(self.env), *(file.digest for file in self.files))
+
+    @cached_property
+    def downloads(self) -> VerifierDownloads:
+        """What its script would download."""
+        texts = {file.path: text for file in self.files if (text := file.text) is not None}
+        return downloads_of(self.run, texts) if self.run else VerifierDownloads()
 
 
 @dataclass(frozen=True)

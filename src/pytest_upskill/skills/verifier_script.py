@@ -61,6 +61,7 @@ class WheelSet:
     requirements: tuple[str, ...]
     python: str = ""  # the version that it asks for, such as 3.13; empty is any
     locked: bool = False  # uv resolves them for all systems, since it writes a lock file
+    by_pip: bool = False  # they stay installed
 
 
 @dataclass(frozen=True)
@@ -70,6 +71,10 @@ class VerifierDownloads:
     wheels: tuple[WheelSet, ...] = ()
     packages: tuple[str, ...] = ()  # of the system
     others: tuple[str, ...] = ()  # commands that need a network, whatever is prepared
+
+    @property
+    def by_pip(self) -> tuple[WheelSet, ...]:
+        return tuple(wheels for wheels in self.wheels if wheels.by_pip)
 
     @property
     def pythons(self) -> tuple[str, ...]:
@@ -186,7 +191,7 @@ class _Reader:
         if rest[:1] != ["install"]:
             return
         options, words = _options(rest[1:])
-        self._add(words, options, python=self.project_python)
+        self._add(words, options, python=self.project_python, by_pip=True)
 
     def _apt(self, rest: Sequence[str]) -> None:
         words = [word for word in rest if not word.startswith("-")]
@@ -199,11 +204,14 @@ class _Reader:
         options: Mapping[str, Sequence[str]],
         installed: Sequence[str] = (),
         python: str = "",
+        *,
+        by_pip: bool = False,
     ) -> None:
         added = [*requirements, *self._listed(options)]
         if added:
             version = _version(options) or python
-            self.wheels.append(WheelSet(tuple(sorted({*installed, *added})), version))
+            requirements = tuple(sorted({*installed, *added}))
+            self.wheels.append(WheelSet(requirements, version, by_pip=by_pip))
 
     def _listed(self, options: Mapping[str, Sequence[str]]) -> Iterator[str]:
         """Requirements of options, and of the files that they name."""
