@@ -178,3 +178,17 @@ def test_a_task_without_skills_has_nothing_to_compare(
     row = run.summary
     assert {one["arm"] for one in run.records} == {"skill"}
     assert (row["baseline_rate"], row["skill_rate"], row["lift"]) == (None, 0, None)
+
+
+@pytest.mark.nightly
+@pytest.mark.xdist_group("dask")
+@needs_bwrap
+def test_workers_of_a_cluster_have_all_that_a_task_needs(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    pytest.importorskip("distributed")
+    with (tasks / "dues/environment/Dockerfile").open("a") as file:
+        file.write("RUN touch made.txt\n")
+    run = play(pytester, str(tasks), *LOOP, "--skill-cluster", "local:2")
+    row = run.summary
+    assert (row["cases"], row["baseline_rate"], row["skill_rate"]) == (2, 0, 1)

@@ -95,6 +95,17 @@ def test_uv_comes_as_a_wheel(line: str) -> None:
     assert (recipe(line).python, recipe(line).others) == (("uv==0.9.7",), ())
 
 
+@pytest.mark.parametrize(
+    "line",
+    [
+        "RUN python3 -m venv /opt/venv && /opt/venv/bin/pip install wax",
+        "RUN uv venv /opt/venv && . /opt/venv/bin/activate && pip install wax",
+    ],
+)
+def test_a_virtual_environment_is_that_of_the_sandbox(line: str) -> None:
+    assert (recipe(line).python, recipe(line).steps, recipe(line).others) == (("wax",), (), ())
+
+
 def test_requirement_files_are_named() -> None:
     assert recipe("RUN pip install -r requirements.txt").requirement_files == (
         "/app/requirements.txt",
@@ -120,6 +131,8 @@ WORKDIR /x
     ("copy", "files"),
     [
         ("COPY a.csv .", {"/app/a.csv": "a.csv"}),
+        ("COPY a.csv /app", {"/app/a.csv": "a.csv"}),
+        ("COPY a.csv /tmp", {"/tmp/a.csv": "a.csv"}),
         ("COPY a.csv /in/b.csv", {"/in/b.csv": "a.csv"}),
         ("COPY *.csv /in/", {"/in/a.csv": "a.csv"}),
         ("COPY data /in", {"/in/x.txt": "data/x.txt", "/in/deep/y.txt": "data/deep/y.txt"}),

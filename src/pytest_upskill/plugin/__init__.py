@@ -16,7 +16,7 @@ from .pytest_options import (
     require_known_flags,
     require_mark,
 )
-from .skill_code import is_asked_for, keep_code_of_skills_out, split_args, task_folders
+from .skill_code import is_asked_for, keep_code_of_skills_out, split_args, task_hint
 
 _RUN: Final = "upskill-run"
 
@@ -58,10 +58,8 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     if config.pluginmanager.hasplugin(_RUN):
         return None
-    if folders := task_folders(config):
-        return (
-            f"upskill: {folders[0].name}: tasks of a benchmark; add --skill-agent NAME to run them"
-        )
+    if hint := task_hint(config):
+        return hint
     flags = cli_flags(config)
     return f"upskill: {', '.join(flags)} ignored: add --skill PATH" if flags else None
 

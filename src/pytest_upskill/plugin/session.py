@@ -63,7 +63,7 @@ from .planning import (
 from .pytest_options import FLAGS, cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
-from .skill_code import code_kept_out
+from .skill_code import code_kept_out, task_hint
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
 from .task_files import files_of
@@ -442,7 +442,7 @@ class SkillSession:
         failed = self._session and self._session.testsfailed
         tested = not self._ledger or self._ledger.concerns_skills
         if cli_value(config, "models") and not (tested or chosen or failed):
-            for line in fitted_lines(config, [_NO_SKILL]):
+            for line in fitted_lines(config, [task_hint(config) or _NO_SKILL]):
                 terminalreporter.write_line(line)
 
     def pytest_unconfigure(self, config: pytest.Config) -> None:

@@ -140,6 +140,13 @@ def task_folders(config: pytest.Config) -> list[Path]:
     return [path for path in likely if task_at(path) or is_task_set(path)]
 
 
+def task_hint(config: pytest.Config) -> str:
+    """What to add if arguments are tasks; empty if none is."""
+    folders = task_folders(config)
+    name = folders[0].name if folders else ""
+    return f"upskill: {name}: tasks of a benchmark; add --skill-agent NAME to run them" * bool(name)
+
+
 def _may_have_tasks(folder: Path) -> Iterator[Path]:
     """Files that tasks have, in a folder or directly below it."""
     for pattern in ("task.toml", "task.md", "*/task.toml", "*/task.md"):

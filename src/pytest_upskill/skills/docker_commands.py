@@ -113,6 +113,10 @@ def _kept(words: list[str], effects: Effects, workdir: str) -> list[str]:
     elif plain[:2] == ["uv", "pip"]:
         plain = plain[1:]
     program = plain[0] if plain else "true"
+    if posixpath.basename(program) in ("pip", "pip3"):  # of a virtual environment
+        program = "pip"
+    if _makes_venv(plain) or (program in (".", "source") and plain[-1].endswith("bin/activate")):
+        return []  # its packages are those of the sandbox
     if program in ("apt", "apt-get"):
         effects.packages += _packages(plain[1:])
     elif program in ("pip", "pip3"):
@@ -128,6 +132,11 @@ def _kept(words: list[str], effects: Effects, workdir: str) -> list[str]:
     ):
         return words
     return []
+
+
+def _makes_venv(words: list[str]) -> bool:
+    is_python = re.fullmatch(r"python[\d.]*", words[0]) if words else None
+    return bool(is_python and words[1:3] == ["-m", "venv"]) or words[:2] == ["uv", "venv"]
 
 
 def _packages(words: list[str]) -> list[str]:

@@ -140,6 +140,14 @@ def _context(top: Path, without: str) -> dict[str, Path]:
     }
 
 
+def context_files(top: Path, without: str) -> tuple[WorkspaceFile, ...]:
+    """All files that an image is built from, without the skills."""
+    return tuple(
+        WorkspaceFile(name, read_file(file), is_executable(file))
+        for name, file in _context(top, without).items()
+    )
+
+
 def _read(
     context: Mapping[str, Path], copied: Mapping[str, tuple[str, bool | None]]
 ) -> tuple[tuple[WorkspaceFile, ...], list[str]]:

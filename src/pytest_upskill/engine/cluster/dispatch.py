@@ -4,13 +4,15 @@ import asyncio
 from concurrent.futures import CancelledError as FuturesCancelled
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import counted, one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
-from ...skills.case import WorkspaceFile
+from ...skills.case import SandboxNeeds, WorkspaceFile
+from ...skills.task_environment import context_files
 from ...trials.answer import Answer
 from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question
@@ -82,7 +84,7 @@ class Dispatch:
         assert task
         files = [await asyncio.to_thread(_files_of, skill) for skill in task.skills]
         prepared: Answer | None = None
-        if task.setup:
+        if task.setup or (task.needs.build and task.needs.build.steps):
             start = await self._start(question, trial.call)
             if isinstance(start, str) or not isinstance(start.reply, Answer):
                 return start
@@ -94,6 +96,7 @@ class Dispatch:
             allowance,
             tuple(files),
             prepared,
+            context=await asyncio.to_thread(_context_of, task.needs),
         )
         return await self._carried_out(sent, trial)
 
@@ -104,7 +107,8 @@ class Dispatch:
         if key not in self._starts:
             setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
             name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
-            sent = SentTrial(name, setup, Allowance(), is_setup=True)
+            context = await asyncio.to_thread(_context_of, question.task.needs)
+            sent = SentTrial(name, setup, Allowance(), is_setup=True, context=context)
             running = self._carried_out(sent, DispatchedTrial(call))
             self._starts[key] = asyncio.ensure_future(running)
         return await asyncio.shield(self._starts[key])
@@ -201,6 +205,14 @@ class Dispatch:
             trial.begun += 1
         else:
             trial.spent.append(trial.call.paid(event.usage, by_user=event.by_user))
+
+
+def _context_of(needs: SandboxNeeds) -> tuple[WorkspaceFile, ...]:
+    """The files that a worker would build an image from, if it may need one."""
+    build = needs.build
+    if not build or not (build.others or needs.packages or needs.python):
+        return ()
+    return context_files(Path(build.folder), build.without)
 
 
 def _files_of(skill: SkillCopy) -> tuple[WorkspaceFile, ...]:
