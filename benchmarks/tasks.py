@@ -129,12 +129,13 @@ def _passing(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 def _row(outcome: Outcome, note: str) -> list[str]:
     kind = "an image" if outcome.runs_in in _CONTAINERS else outcome.runs_in or "can't run"
-    told = outcome.oracle is not None or outcome.seconds is not None
+    told = outcome.seconds is not None
     solution = "passes" if outcome.passed else _reward_text(outcome.oracle)
+    untold = "not run" if outcome.runs_in else ""
     return [
         outcome.task,
         kind,
-        solution if told else "",
+        solution if told else untold,
         _reward_text(outcome.idle) if told else "",
         "" if outcome.seconds is None else f"{outcome.seconds:.0f}",
         _cell(note or outcome.reason),

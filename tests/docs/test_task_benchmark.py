@@ -53,14 +53,16 @@ def test_the_page_counts_each_kind_and_shows_notes_before_reasons() -> None:
         Outcome("quay", "hook", "bwrap", "it | broke", 0.5, 1.0, 4.0),
         Outcome("quay", "ship", "podman", "not installed: rope", 1.0, 0.0, 60.0),
         Outcome("quay", "tide", "", "needs a GPU"),
+        Outcome("quay", "wave", "bwrap"),
     ]
     text = page(outcomes, {"ship": "The rope is long."}, "A small machine.")
     rows = [[cell.strip() for cell in line.split(" | ")] for line in text.splitlines()]
     cells = {row[0].strip("| "): [cell.strip("| ") for cell in row[1:]] for row in rows}
-    assert cells["quay"] == ["4", "2", "1", "1", "1", "1", "1 pass"]
+    assert cells["quay"] == ["5", "3", "1", "1", "1", "1", "1 pass"]
     assert cells["crane"] == ["bwrap", "passes", "0", "3", ""]
     assert cells["ship"] == ["an image", "passes", "0", "60", "The rope is long."]
     assert cells["tide"] == ["can't run", "", "", "", "needs a GPU"]
+    assert cells["wave"] == ["bwrap", "not run", "", "", ""]
     assert "it \\| broke" in text
     assert "A small machine." in text
 
