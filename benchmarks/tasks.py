@@ -16,12 +16,12 @@ import platform
 import subprocess
 import sys
 import tempfile
-import time
 import tomllib
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any, Final
+from xml.etree import ElementTree
 
 from tabulate import tabulate
 
@@ -43,7 +43,7 @@ class Outcome:
     reason: str = ""  # why it needs an image, can't run, or failed
     oracle: float | None = None  # the reward of its own solution; None if there was none
     idle: float | None = None  # the reward of doing nothing
-    seconds: float | None = None  # of the whole run
+    seconds: float | None = None  # of its test
 
     @property
     def passed(self) -> bool:
@@ -110,8 +110,8 @@ _INTRODUCTION: Final = """# Tasks of other benchmarks
 
 Made by `python benchmarks/tasks.py FOLDER… --write` from folders of tasks, of which nothing is kept
 here but their names. Each task was run by `pytest FOLDER/TASK --skill-agent oracle`: its own
-solution has to get all of the reward, and doing nothing has to get less. Seconds are those of the
-whole run, with both verifiers. {machine}"""
+solution has to get all of the reward, and doing nothing has to get less. Seconds are those of its
+test, with both verifiers. {machine}"""
 
 
 def _counts(outcomes: Sequence[Outcome]) -> list[str]:
@@ -194,20 +194,28 @@ def run(task: Path, outcome: Outcome, seconds: float) -> Outcome:
     """Run a task by its own solution, and once more by doing nothing."""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder, "results.json")
-        options = ("--skill-agent", "oracle", "--skill-fresh", "--skill-json", str(file))
+        times = Path(folder, "times.xml")
+        files = ("--skill-json", str(file), "--junitxml", str(times))
+        options = ("--skill-agent", "oracle", "--skill-fresh", *files)
         command = [sys.executable, "-m", "pytest", "-q", str(task.resolve()), *options]
-        began = time.monotonic()
         try:
             ran = subprocess.run(
                 command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
             )
         except subprocess.TimeoutExpired:
             return replace(outcome, reason=f"not done after {seconds:.0f} s", seconds=seconds)
-        took = time.monotonic() - began
         if not file.exists():
             lines = (ran.stdout + ran.stderr).strip().splitlines()
-            return replace(outcome, reason=lines[-1] if lines else "no results", seconds=took)
-        return with_results(outcome, json.loads(file.read_text(encoding="utf-8")), took)
+            return replace(outcome, reason=lines[-1] if lines else "no results", seconds=0.0)
+        results = json.loads(file.read_text(encoding="utf-8"))
+        return with_results(outcome, results, seconds_of(times.read_text(encoding="utf-8")))
+
+
+def seconds_of(junit: str) -> float:
+    """How long the tests of a run took, by its JUnit file."""
+    return sum(
+        float(test.get("time", 0)) for test in ElementTree.fromstring(junit).iter("testcase")
+    )
 
 
 def machine() -> str:
@@ -241,8 +249,9 @@ def main(words: Sequence[str]) -> None:
     keep(KNOWN, outcomes.values())
     if options.write:
         notes = tomllib.loads(NOTES.read_text(encoding="utf-8"))
+        about = f"{machine()} {notes['about']}"
         ordered = sorted(outcomes.values(), key=lambda one: (one.suite, one.task))
-        PAGE.write_text(page(ordered, notes["notes"], machine()), encoding="utf-8")
+        PAGE.write_text(page(ordered, notes["notes"], about), encoding="utf-8")
 
 
 if __name__ == "__main__":

@@ -86,3 +86,12 @@ def test_tasks_are_folders_with_a_file_of_either_layout(tmp_path: Path) -> None:
         file.parent.mkdir()
         file.write_text("", encoding="utf-8")
     assert [task.name for task in tasks_in(tmp_path)] == ["crane", "ship"]
+
+
+def test_seconds_are_those_of_the_tests() -> None:
+    from tasks import seconds_of
+
+    assert (
+        seconds_of('<suites><suite><testcase time="1.5"/><testcase time="2"/></suite></suites>')
+        == 3.5
+    )
