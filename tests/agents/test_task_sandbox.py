@@ -1,14 +1,19 @@
 """Which sandbox a task gets, or why it can't run."""
 
+import asyncio
 import shutil
+import subprocess
 from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
+from pytest_upskill._util.texts import digest
 from pytest_upskill.agents import images, task_sandbox
+from pytest_upskill.agents.needs import spec_for
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import SandboxError
-from pytest_upskill.agents.snapshot import Snapshot
+from pytest_upskill.agents.snapshot import Snapshot, fill, tree_of
 from pytest_upskill.agents.task_sandbox import (
     RunsIn,
     TaskSandbox,
@@ -17,6 +22,7 @@ from pytest_upskill.agents.task_sandbox import (
     sandbox_for,
 )
 from pytest_upskill.skills.case import BuildContext, SandboxNeeds, WorkspaceFile
+from support.sandboxes import image_for
 
 MAKE = "Dockerfile:3: RUN make"
 Working = Callable[..., None]
@@ -220,3 +226,46 @@ def test_a_place_around_the_workdir_has_its_files_once(monkeypatch: pytest.Monke
     needs = task()._replace(workdir="/app/src", places=("/app",))
     start = TaskSandbox(Bwrap(), "built:1", is_own=True).start(needs, ())
     assert [file.path for file in start.files] == ["a", "/app/b"]
+
+
+@pytest.mark.nightly
+@pytest.mark.parametrize("program", ["docker", "podman"])
+def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
+    """With a real program: the files, the environment and the tools are those of the image."""
+    base = image_for(program)
+    lines = [
+        *(
+            f"FROM {base}",
+            "ENV GREETING=hello",
+            "WORKDIR /app",
+            "COPY . /app/",
+            "RUN rm Dockerfile",
+        ),
+        "RUN mkdir -p /output/made && chmod 700 /root && touch /root/tool && ln -s data.csv link",
+    ]
+    (tmp_path / "Dockerfile").write_text("\n".join(lines))
+    (tmp_path / "data.csv").write_text("1\n")
+    name = digest(str(tmp_path))
+    build = BuildContext(name, "Dockerfile", str(tmp_path), others=(MAKE,))
+    needs = SandboxNeeds(workdir="/app", places=("/output",), build=build)
+    sandbox = sandbox_for(needs, program)
+
+    async def use() -> None:
+        opened = await sandbox.kind.open(await spec_for(sandbox.needs_inside(needs), sandbox.image))
+        try:
+            await fill(opened, sandbox.start(needs, ()))
+            paths = [entry.path for entry in await tree_of(opened)]
+            assert paths == ["data.csv", "link", "/output/made"]
+            ran = await opened.run("pwd; echo $GREETING; id -u; ls /root; cat link", timeout=60)
+            where, greeting, user, tool, data = ran.output.decode().split()
+            assert (where, greeting, tool, data) == ("/app", "hello", "tool", "1")
+            assert user != "0"
+            assert (await opened.run("touch data.csv /output/new", timeout=60)).exit == 0
+            assert (await opened.run("touch /etc/new", timeout=60)).exit != 0
+        finally:
+            await opened.close()
+
+    try:
+        asyncio.run(use())
+    finally:
+        subprocess.run([program, "rmi", "--force", sandbox.image], capture_output=True, check=False)
