@@ -3,6 +3,7 @@
 import functools
 import os
 import platform
+import posixpath
 import shutil
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from ..errors import shown
 from ..skills.case import BuildContext, WorkspaceFile
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SandboxError
-from .snapshot import MOST_BYTES, MOST_FILES, Link, Snapshot, is_safe
+from .snapshot import MOST_START_BYTES, MOST_START_FILES, Link, Snapshot, is_safe
 
 PROGRAMS: Final = ("docker", "podman")
 INSTALL: Final = (
@@ -137,8 +138,8 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
     if created.returncode:
         raise SandboxError(f"{program} can't use the image {image}: {_last_line(created)}")
     container = created.stdout.decode().split()[-1]
-    files, links, empty = list[WorkspaceFile](), list[Link](), list[str]()
-    left = MOST_BYTES
+    files, links, folders_inside = list[WorkspaceFile](), list[Link](), list[str]()
+    left = MOST_START_BYTES
     try:
         for folder in folders:
             for member, read in _members(program, container, folder):
@@ -148,20 +149,23 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
                     continue
                 shown = member.name if folder == folders[0] else path
                 left -= member.size if member.isreg() else 0
-                if left < 0 or len(files) + len(links) + len(empty) >= MOST_FILES:
+                if left < 0 or len(files) + len(links) + len(folders_inside) >= MOST_START_FILES:
                     raise SandboxError(
                         f"the image has too many files in {folder}: the limits are "
-                        f"{MOST_BYTES:,} bytes and {MOST_FILES:,} files in "
+                        f"{MOST_START_BYTES:,} bytes and {MOST_START_FILES:,} files in "
                         f"{', '.join(folders)} together."
                     )
                 if member.isdir():
-                    empty.append(shown)
+                    folders_inside.append(shown)
                 elif member.issym():
                     links.append(Link(shown, member.linkname))
                 elif member.isreg() or member.islnk():
                     files.append(WorkspaceFile(shown, read(), bool(member.mode & 0o111)))
     finally:
         _ran(program, "rm", "--force", container)
+    paths = [*(file.path for file in files), *(link.path for link in links), *folders_inside]
+    above = {posixpath.dirname(path) for path in paths}
+    empty = [path for path in folders_inside if path not in above]
     return Snapshot(tuple(files), tuple(links), tuple(empty))
 
 

@@ -25,6 +25,8 @@ from .sandboxes.sandbox import Sandbox, SandboxError, TreeEntry
 MOST_BYTES: Final = 64 * 2**20  # of all files
 MOST_PACKED: Final = 8 * 2**20  # compressed
 MOST_FILES: Final = 20_000
+MOST_START_BYTES: Final = 240 * 2**20  # of a workspace at the start: an image may be large
+MOST_START_FILES: Final = 100_000
 _LONGEST_PATH: Final = 4000
 _FILL_SECONDS: Final = 60.0
 _GROWN: Final = 65536  # bytes
@@ -129,7 +131,12 @@ def pack(workspace: Snapshot, unchanged: Iterable[str] = (), *, limited: bool = 
     return packed
 
 
-def unpack(data: bytes, start: Iterable[WorkspaceFile] = ()) -> Snapshot:
+def unpack(
+    data: bytes,
+    start: Iterable[WorkspaceFile] = (),
+    most_bytes: int = MOST_BYTES,
+    most_files: int = MOST_FILES,
+) -> Snapshot:
     """The contents of a packed workspace, none for no bytes; ValueError if it is broken.
 
     ``start`` has the files that the trial started with.
@@ -137,12 +144,12 @@ def unpack(data: bytes, start: Iterable[WorkspaceFile] = ()) -> Snapshot:
     if not data:
         return Snapshot()
     try:
-        first_line, _, content = inflated(data, MOST_BYTES * 2).partition(b"\n")
+        first_line, _, content = inflated(data, most_bytes * 2).partition(b"\n")
         contents = form_of(_Contents).validate_python(parse_limited(first_line.decode()))
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"not a workspace: {one_line(str(error), 200)}") from None
     number = sum(map(len, (contents.files, contents.links, contents.folders)))
-    if number > MOST_FILES or len(content) > MOST_BYTES:
+    if number > most_files or len(content) > most_bytes:
         raise ValueError(f"not a workspace: {number:,} files of {len(content):,} bytes")
     if sum(file.size for file in contents.files) != len(content):
         raise ValueError("not a workspace: the sizes of its files are wrong")

@@ -35,7 +35,18 @@ from .sandboxes.sandbox import (
     SandboxSpec,
     can_be_mounted,
 )
-from .snapshot import Snapshot, TooLargeError, fill, is_safe, pack, take_snapshot, tree_of, unpack
+from .snapshot import (
+    MOST_START_BYTES,
+    MOST_START_FILES,
+    Snapshot,
+    TooLargeError,
+    fill,
+    is_safe,
+    pack,
+    take_snapshot,
+    tree_of,
+    unpack,
+)
 from .task_sandbox import TaskSandbox
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
@@ -96,7 +107,8 @@ class StartState:
     async def workspace(self) -> Snapshot:
         if self.file is None:
             return Snapshot(self.files)
-        return unpack(await asyncio.to_thread(read_file, self.file))
+        packed = await asyncio.to_thread(read_file, self.file)
+        return unpack(packed, (), MOST_START_BYTES, MOST_START_FILES)
 
 
 class Staging:
