@@ -69,7 +69,7 @@ def test_lint_page_lists_every_code() -> None:
     source = "".join(file.read_text() for file in files)
     given = set(
         re.findall(
-            r'"((?:skill|cases|reference|check|no|any|near|few|expected|baseline|tool|trigger|listing|evals)-[a-z-]+|leak|example)"',
+            r'"((?:skill|cases|reference|check|no|any|empty|near|few|expected|baseline|tool|trigger|listing|evals)-[a-z-]+|leak|example)"',
             source,
         )
     )
