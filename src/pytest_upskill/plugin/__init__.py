@@ -61,7 +61,8 @@ def pytest_report_header(config: pytest.Config) -> str | None:
     if hint := task_hint(config):
         return hint
     flags = cli_flags(config)
-    return f"upskill: {', '.join(flags)} ignored: add --skill PATH" if flags else None
+    tasks = ", or name a folder of tasks" if "--skill-agent" in flags else ""
+    return f"upskill: {', '.join(flags)} ignored: add --skill PATH{tasks}" if flags else None
 
 
 @pytest.fixture

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
 _MOST_CASES: Final = 10  # in a message
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 _NO_REFERENCE: Final = 'no "reference"'
+_NO_SOLUTION: Final = "no solution/solve.sh"
 _ONLY_OF_AGENTS: Final = "only checks of how an agent works, which no reference shows"
 _NO_AGENT: Final = "add --skill-agent loop"
 _NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
@@ -386,7 +387,7 @@ def _why_not(
 def _why_not_played(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:
     """Why the oracle skips a case; empty if it does not."""
     if case.reference is None:
-        return _NO_REFERENCE
+        return _NO_SOLUTION if case.is_task else _NO_REFERENCE
     checks = asked_checks(checks, ORACLE)
     if not any(check.required for check in checks):
         return _ONLY_OF_AGENTS

@@ -45,4 +45,5 @@ def place_lines(items: Iterable[pytest.Item], settings: Settings, *, asks: bool)
         return []
     places = {name: place_of_case(case, settings) for name, case in tasks.items()}
     table = [] if asks else place_table(places)
-    return [f"upskill: {place_counts(places)}", *table]
+    hint = " (--collect-only says why)" if asks and not all(p.kind for p in places.values()) else ""
+    return [f"upskill: {place_counts(places)}{hint}", *table]
