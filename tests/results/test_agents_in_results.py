@@ -18,7 +18,7 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.results.run_notes import run_notes
-from pytest_upskill.results.verdict import sweet_choice
+from pytest_upskill.results.sweet_spot import sweet_choice
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import Count, Expectation
 from pytest_upskill.trials.records import Grade

@@ -9,7 +9,8 @@ import pytest
 
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes
-from pytest_upskill.results.verdict import Verdict, sweet_spot
+from pytest_upskill.results.sweet_spot import sweet_spot
+from pytest_upskill.results.verdict import Verdict
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Record
 from support.made import accepted_count, made_run, made_triggers

@@ -11,11 +11,10 @@ import pytest
 from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.summary import Summary, summarize
 from pytest_upskill.results.summary_row import row_of
+from pytest_upskill.results.sweet_spot import sweet_choice, sweet_spot
 from pytest_upskill.results.verdict import (
     Verdict,
     signal_lines,
-    sweet_choice,
-    sweet_spot,
     verdicts_of,
 )
 from pytest_upskill.settings import Gates

@@ -21,8 +21,9 @@ from ..results.run import RunResults
 from ..results.run_notes import agent_lines
 from ..results.summary import case_words
 from ..results.summary_row import SummaryRow, row_of
+from ..results.sweet_spot import sweet_spot
 from ..results.trigger_summary import TriggerSummary, size_words
-from ..results.verdict import Verdict, signal_lines, sweet_spot
+from ..results.verdict import Verdict, signal_lines
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL, TRACE
 from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record

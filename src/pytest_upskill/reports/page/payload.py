@@ -15,7 +15,8 @@ from ...results.run import RunResults
 from ...results.run_file import results_values
 from ...results.run_notes import agent_lines, subset_notes, untested_notes
 from ...results.summary_row import SummaryRow
-from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...results.sweet_spot import sweet_spot
+from ...results.verdict import Verdict, signal_lines
 from ...stats import ROUNDING
 from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record

@@ -11,8 +11,9 @@ from ...results.oracle_results import is_sound
 from ...results.run import RunResults
 from ...results.summary import Summary, case_words
 from ...results.summary_row import row_of, row_of_triggers
+from ...results.sweet_spot import sweet_spot
 from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary, size_words
-from ...results.verdict import Verdict, signal_lines, sweet_spot
+from ...results.verdict import Verdict, signal_lines
 from ...trials.plan import SkillInfo
 from ...trials.subject import CHAT
 from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, growth_words, shown_numbers
