@@ -176,7 +176,7 @@ def keep(file: Path, outcomes: Iterable[Outcome]) -> None:
 
 def place(task: Path) -> Outcome:
     """Where a task would run, as pytest itself decides it."""
-    from pytest_upskill.agents.task_sandbox import place_of
+    from pytest_upskill.agents.task_sandbox import choose_sandbox
     from pytest_upskill.skills.suites.harbor import harbor_suite
 
     outcome = Outcome(task.resolve().parent.name, task.name)
@@ -186,7 +186,7 @@ def place(task: Path) -> Outcome:
     (case,) = suite.files[0].cases
     if case.skip:
         return replace(outcome, reason=case.skip)
-    found = place_of(case.sandbox)
+    found = choose_sandbox(case.sandbox)
     return replace(outcome, runs_in=found.kind, reason=found.reason)
 
 

@@ -15,10 +15,10 @@ from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import SandboxError
 from pytest_upskill.agents.snapshot import Snapshot, fill, tree_of
 from pytest_upskill.agents.task_sandbox import (
-    RunsIn,
+    SandboxChoice,
     TaskSandbox,
+    choose_sandbox,
     missing_packages,
-    place_of,
     sandbox_for,
 )
 from pytest_upskill.skills.case import BuildContext, SandboxNeeds, WorkspaceFile
@@ -31,10 +31,10 @@ Working = Callable[..., None]
 @pytest.fixture
 def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
     """The programs that work: none until they are named."""
-    place_of.cache_clear()
+    choose_sandbox.cache_clear()
 
     def use(*names: str) -> None:
-        place_of.cache_clear()
+        choose_sandbox.cache_clear()
         monkeypatch.setattr(Bwrap, "why_not", lambda *_: None if "bwrap" in names else "no bwrap.")
         problem = "{0} was not found"
         monkeypatch.setattr(
@@ -45,7 +45,7 @@ def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
     monkeypatch.setattr(images, "images_here", lambda _: set())
     use()
     yield use
-    place_of.cache_clear()
+    choose_sandbox.cache_clear()
 
 
 def task(
@@ -57,35 +57,37 @@ def task(
 
 def test_files_and_installed_packages_need_no_image(working: Working) -> None:
     working("bwrap", "docker")
-    assert place_of(task(packages=("curl",))) == RunsIn("bwrap")
-    assert place_of(task(image="bench/task:1")) == RunsIn("bwrap")
+    assert choose_sandbox(task(packages=("curl",))) == SandboxChoice("bwrap")
+    assert choose_sandbox(task(image="bench/task:1")) == SandboxChoice("bwrap")
 
 
 def test_what_only_an_image_can_do(working: Working) -> None:
     working("bwrap", "podman")
     tag = images.tag_of(BuildContext(f"{(MAKE,)} () "))
-    assert place_of(task(MAKE)) == RunsIn("podman", tag, MAKE)
-    missing = place_of(task(packages=("curl", "ffmpeg", "nodejs:arm64")))
+    assert choose_sandbox(task(MAKE)) == SandboxChoice("podman", tag, MAKE)
+    missing = choose_sandbox(task(packages=("curl", "ffmpeg", "nodejs:arm64")))
     assert (missing.kind, missing.reason) == ("podman", "not installed: ffmpeg, nodejs:arm64")
     named = SandboxNeeds(image="bench/task:1")
-    assert place_of(named) == RunsIn("podman", "bench/task:1", "bench/task:1 has no Dockerfile")
+    assert choose_sandbox(named) == SandboxChoice(
+        "podman", "bench/task:1", "bench/task:1 has no Dockerfile"
+    )
 
 
 def test_docker_is_tried_first(working: Working) -> None:
     working("docker", "podman")
-    assert place_of(task(MAKE)).kind == "docker"
-    assert place_of(task(MAKE), "podman").kind == "podman"
+    assert choose_sandbox(task(MAKE)).kind == "docker"
+    assert choose_sandbox(task(MAKE), "podman").kind == "podman"
 
 
 def test_without_bubblewrap_all_tasks_are_in_their_images(working: Working) -> None:
     working("docker")
-    assert place_of(task()).kind == "docker"
-    assert place_of(task()).reason == "no bwrap."
+    assert choose_sandbox(task()).kind == "docker"
+    assert choose_sandbox(task()).reason == "no bwrap."
 
 
 def test_the_message_says_what_to_install(working: Working) -> None:
     working("bwrap")
-    place = place_of(task(MAKE))
+    place = choose_sandbox(task(MAKE))
     assert place.kind == ""
     assert f"needs an image ({MAKE}), but docker was not found; podman was not" in place.reason
     assert "apt install podman" in place.reason
@@ -96,30 +98,30 @@ def test_the_message_says_what_to_install(working: Working) -> None:
 @pytest.mark.parametrize("sandbox", ["bwrap", "none"])
 def test_a_sandbox_that_has_no_images(sandbox: str, working: Working) -> None:
     working("bwrap", "docker")
-    assert place_of(task(), sandbox) == RunsIn(sandbox)
+    assert choose_sandbox(task(), sandbox) == SandboxChoice(sandbox)
     reason = f"needs an image, which {sandbox} has not: {MAKE}"
-    assert place_of(task(MAKE), sandbox) == RunsIn("", reason=reason)
+    assert choose_sandbox(task(MAKE), sandbox) == SandboxChoice("", reason=reason)
 
 
 def test_a_container_that_is_named_uses_the_image_of_each_task(working: Working) -> None:
     working("bwrap", "podman")
-    assert place_of(task(), "podman").image.startswith(images.BUILT)
-    assert place_of(task(), "docker").kind == ""
+    assert choose_sandbox(task(), "podman").image.startswith(images.BUILT)
+    assert choose_sandbox(task(), "docker").kind == ""
 
 
 def test_an_image_of_the_user_replaces_that_of_the_task(working: Working) -> None:
     working("podman")
-    assert place_of(task(MAKE), "auto", "tool:1") == RunsIn("auto", "tool:1")
+    assert choose_sandbox(task(MAKE), "auto", "tool:1") == SandboxChoice("auto", "tool:1")
 
 
 def test_cases_without_an_image_run_where_the_run_does() -> None:
-    assert place_of(SandboxNeeds(), "auto") == RunsIn("auto")
+    assert choose_sandbox(SandboxNeeds(), "auto") == SandboxChoice("auto")
 
 
 def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(working: Working) -> None:
     working("podman")
-    assert place_of(task(MAKE, image="bench/task:1")).image == "bench/task:1"
-    assert place_of(task(MAKE, image="bench/task:1", without="skills")).image.startswith(
+    assert choose_sandbox(task(MAKE, image="bench/task:1")).image == "bench/task:1"
+    assert choose_sandbox(task(MAKE, image="bench/task:1", without="skills")).image.startswith(
         images.BUILT
     )
 
@@ -130,23 +132,23 @@ def test_an_image_that_is_here_for_another_machine(
     working("podman")
     problem = "the image x is for s390x, and this machine is arm64"
     monkeypatch.setattr(images, "why_other_machine", lambda *_: problem)
-    names = {place_of(task(MAKE)).image}
+    names = {choose_sandbox(task(MAKE)).image}
     monkeypatch.setattr(images, "images_here", lambda _: names)
-    place_of.cache_clear()
-    assert place_of(task(MAKE)) == RunsIn("", reason=problem)
+    choose_sandbox.cache_clear()
+    assert choose_sandbox(task(MAKE)) == SandboxChoice("", reason=problem)
 
 
 def test_a_build_that_lacks_a_file_is_not_tried(working: Working) -> None:
     working("bwrap", "podman")
     missing = ("Dockerfile:2: COPY film.mp4: no such file",)
     build = BuildContext("lacks a film", others=missing, missing=missing)
-    assert place_of(SandboxNeeds(build=build)) == RunsIn("", reason=missing[0])
-    assert place_of(SandboxNeeds(image="bench/task:1", build=build)).image == "bench/task:1"
+    assert choose_sandbox(SandboxNeeds(build=build)) == SandboxChoice("", reason=missing[0])
+    assert choose_sandbox(SandboxNeeds(image="bench/task:1", build=build)).image == "bench/task:1"
 
 
 def test_tools_of_a_terminal_are_not_needed(working: Working) -> None:
     working("bwrap")
-    assert place_of(task(packages=("sudo", "asciinema", "nano"))).kind == "bwrap"
+    assert choose_sandbox(task(packages=("sudo", "asciinema", "nano"))).kind == "bwrap"
 
 
 def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -212,10 +214,10 @@ def test_folders_that_hide_the_system_are_refused_but_an_image_may_have_files_in
 ) -> None:
     working("bwrap", "podman")
     reason = "/etc can't be a folder of a task: the system is there"
-    assert place_of(SandboxNeeds(workdir="/etc")) == RunsIn("", reason=reason)
-    assert place_of(SandboxNeeds(places=("/",))).kind == ""
+    assert choose_sandbox(SandboxNeeds(workdir="/etc")) == SandboxChoice("", reason=reason)
+    assert choose_sandbox(SandboxNeeds(places=("/",))).kind == ""
     needs = task()._replace(places=("/", "/data"))
-    assert place_of(needs).kind == "podman"
+    assert choose_sandbox(needs).kind == "podman"
     assert TaskSandbox(Bwrap(), "built:1", is_own=True).needs_inside(needs).places == ("/data",)
 
 

@@ -11,7 +11,7 @@ from pytest_upskill.agents.probe import STEPS
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes import kinds
 from pytest_upskill.agents.sandboxes.cgroup import limited_by
-from pytest_upskill.agents.task_sandbox import place_of
+from pytest_upskill.agents.task_sandbox import choose_sandbox
 from pytest_upskill.cli import main
 from pytest_upskill.errors import SettingsError
 from support.fake_cli import VERSION, fake_cli
@@ -183,7 +183,7 @@ def test_doctor_shows_where_tasks_would_run(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(images, "why_no_program", lambda name: f"{name} was not found")
-    place_of.cache_clear()
+    choose_sandbox.cache_clear()
     _task(tmp_path / "sums", "RUN mkdir -p data")
     _task(tmp_path / "tool", "RUN curl -s https://x.org/tool | sh")
     assert main(["doctor", str(tmp_path)]) == 0
@@ -198,7 +198,7 @@ def test_doctor_shows_where_tasks_would_run(
     data = json.loads(capsys.readouterr().out)
     assert data["tasks"]["tool"]["sandbox"] is None
     assert data["conclusion"] == "1 task: 1 can't run"
-    place_of.cache_clear()
+    choose_sandbox.cache_clear()
 
 
 def test_doctor_shows_what_is_wrong_with_a_task(

@@ -12,7 +12,7 @@ from .._util.keys import without_keys
 from .._util.texts import one_line, plain
 from ..errors import NoAnswerError
 from ..models import ModelSpec
-from ..skills.case import NO_NEEDS, Reference
+from ..skills.case import NO_NEEDS, CaseReference
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.subject import ORACLE
 from ..trials.transcript import Activity
@@ -53,7 +53,7 @@ class Oracle(Agent):
 
     def answer_at_once(self, task: Task) -> Answer | None:
         """The answer, unless commands have to be run, or the workspace is not only files."""
-        reference = task.reference or Reference()
+        reference = task.reference or CaseReference()
         needs = task.needs._replace(python=(), paths=(), network=False)
         start = {file.path: file for file in task.files}
         end = start | {file.path: file for file in reference.files}
@@ -96,7 +96,7 @@ class Oracle(Agent):
 
 
 async def _run_script(
-    sandbox: Sandbox, reference: Reference, folder: PreparedFolder, timeout: float | None
+    sandbox: Sandbox, reference: CaseReference, folder: PreparedFolder, timeout: float | None
 ) -> Answer:
     """Whatever its exit status, the checks decide."""
     script = f"{SOLUTION}/{reference.run}"

@@ -45,7 +45,7 @@ _PROGRAMS: Final = {
 
 
 @dataclass(frozen=True)
-class RunsIn:
+class SandboxChoice:
     """Where a task runs, as far as that is known before its image is pulled or built."""
 
     kind: str  # the name of a sandbox; empty if the task can't run
@@ -97,46 +97,48 @@ def has_own_image(needs: SandboxNeeds) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def place_of(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> RunsIn:
+def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> SandboxChoice:
     """Where a task runs with these settings. Nothing is pulled or built for it."""
     for folder in (needs.workdir, *needs.places):
         in_image = folder == _ROOT and has_own_image(needs) and not image
         if not in_image and (problem := why_not_writable(folder)):
-            return RunsIn("", reason=f"{folder} can't be a folder of a task: {problem}")
+            return SandboxChoice("", reason=f"{folder} can't be a folder of a task: {problem}")
     if not has_own_image(needs) or image:  # an image of the user replaces all others
-        return RunsIn(sandbox, image)
+        return SandboxChoice(sandbox, image)
     lacks = _why_image(needs)
     if needs.build and needs.build.missing and not _named_image(needs):
-        return RunsIn("", reason=needs.build.missing[0])
+        return SandboxChoice("", reason=needs.build.missing[0])
     if sandbox in ("bwrap", "none"):
         reason = f"needs an image, which {sandbox} has not: {lacks}" if lacks else ""
-        return RunsIn("" if lacks else sandbox, reason=reason)
+        return SandboxChoice("" if lacks else sandbox, reason=reason)
     if sandbox == "auto":
         problem = lacks or Bwrap().why_not() or ""
         if not problem:
-            return RunsIn("bwrap")
+            return SandboxChoice("bwrap")
         lacks = problem
     programs = images.PROGRAMS if sandbox == "auto" else (sandbox,)
     problems = {name: images.why_no_program(name) for name in programs}
     program = next((name for name, problem in problems.items() if not problem), "")
     if not program:
         why = "; ".join(problems.values())
-        return RunsIn("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
+        return SandboxChoice("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
     name = _named_image(needs) or (images.tag_of(needs.build) if needs.build else "")
     machine = f"linux/{images.architecture()}"
     if needs.build and not f"{machine}/".startswith(f"{needs.build.platform or machine}/"):
-        return RunsIn("", reason=f"its image is for {needs.build.platform}, not for {machine}")
+        return SandboxChoice(
+            "", reason=f"its image is for {needs.build.platform}, not for {machine}"
+        )
     is_here = name in images.images_here(program)
     if is_here and (problem := images.why_other_machine(program, name)):
-        return RunsIn("", reason=problem)
-    return RunsIn(program, name, lacks)
+        return SandboxChoice("", reason=problem)
+    return SandboxChoice(program, name, lacks)
 
 
-def skipped_if_unplaced(case: Case, sandbox: str = "auto", image: str = "") -> Case:
+def skipped_if_unrunnable(case: Case, sandbox: str = "auto", image: str = "") -> Case:
     """A case with an image of its own that can't run here is skipped with the reason."""
     if case.skip or not has_own_image(case.sandbox):
         return case
-    place = place_of(case.sandbox, sandbox, image)
+    place = choose_sandbox(case.sandbox, sandbox, image)
     return case if place.kind else replace(case, skip=place.reason)
 
 
@@ -145,7 +147,7 @@ def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> 
 
     SandboxError says why the task can't run here.
     """
-    place = place_of(needs, sandbox, image)
+    place = choose_sandbox(needs, sandbox, image)
     if sandbox == "auto" and place.kind == "bwrap" and has_own_image(needs):
         place = _with_wheels(needs, place)
     if not place.kind:
@@ -159,13 +161,13 @@ def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> 
     return TaskSandbox(Container(place.kind), built, is_own=True)
 
 
-def _with_wheels(needs: SandboxNeeds, place: RunsIn) -> RunsIn:
+def _with_wheels(needs: SandboxNeeds, place: SandboxChoice) -> SandboxChoice:
     """The image of a task if there are no wheels for the Python of this machine."""
     try:
         if needs.python:
             python_packages(needs.python)
     except SandboxError:
-        places = (place_of(needs, name) for name in images.PROGRAMS)
+        places = (choose_sandbox(needs, name) for name in images.PROGRAMS)
         return next((in_image for in_image in places if in_image.kind), place)
     return place
 

@@ -38,7 +38,7 @@ from ..agents.staging import close_sandbox
 from ..agents.task_sandbox import TaskSandbox
 from ..agents.verifier_folder import PreparedFolder
 from ..errors import CheckError
-from ..skills.case import Reference, SandboxNeeds, WorkspaceFile
+from ..skills.case import CaseReference, SandboxNeeds, WorkspaceFile
 from ..skills.verifier_script import VerifierDownloads, WheelSet, downloads_of
 from .command_check import sandbox_of, wait_for
 from .final_workspace import STEERING, IsFromStart, Verify
@@ -108,7 +108,7 @@ def verifiers_in(
     image: str,
     needs: SandboxNeeds,
     start: Sequence[WorkspaceFile] = (),
-    reference: Reference | None = None,
+    reference: CaseReference | None = None,
     *,
     network: bool = False,
 ) -> Verify:

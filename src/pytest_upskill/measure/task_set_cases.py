@@ -3,7 +3,7 @@
 from dataclasses import replace
 from pathlib import Path
 
-from ..agents.task_sandbox import skipped_if_unplaced
+from ..agents.task_sandbox import skipped_if_unrunnable
 from ..checks import checked_suite
 from ..errors import InputError, shown
 from ..settings import Settings
@@ -24,7 +24,7 @@ def load_task_set_cases(path: Path, settings: Settings) -> tuple[SkillCases, ...
     checked = [case for of_file in checked_suite(suite) for case in of_file.require_all()]
     image = settings.image or ""
     cases = [
-        (skipped_if_unplaced(case, settings.sandbox, image), checks) for case, checks in checked
+        (skipped_if_unrunnable(case, settings.sandbox, image), checks) for case, checks in checked
     ]
     score = score_of(settings.score, [case for case, _ in cases])
     with_skills = tuple(each for each in cases if each[0].skills)

@@ -230,7 +230,7 @@ def _prepare_sandbox(
     from ..agents.needs import python_packages, why_no_path
     from ..agents.sandboxes.kinds import kind_of
     from ..agents.sandboxes.sandbox import SandboxError
-    from ..agents.task_sandbox import has_own_image, place_of
+    from ..agents.task_sandbox import choose_sandbox, has_own_image
 
     sources = list(sources)
     asked = [case.sandbox for source in sources for _, case in _asked_cases(source)]
@@ -239,7 +239,7 @@ def _prepare_sandbox(
     kinds = list[str]()
     if not settings.cluster:
         image = settings.image or ""
-        places = (place_of(each, settings.sandbox, image).kind for each in own)
+        places = (choose_sandbox(each, settings.sandbox, image).kind for each in own)
         kinds += [] if image else filter(None, places)
         if image or len(own) < len(asked) or not own or settings.judge_agent:
             kinds.append(kind_of(settings.sandbox, settings.image).name)

@@ -63,11 +63,11 @@ from .planning import (
 from .pytest_options import FLAGS, cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
+from .sandbox_choices import sandbox_lines
 from .skill_code import code_kept_out, task_hint
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
 from .task_files import files_of
-from .task_places import place_lines
 
 _NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -296,7 +296,7 @@ class SkillSession:
         lines += [] if self.asks else skipped_lines(items, plan)
         lines += lacking_lines(items, self._files if chat else ())
         if self.subjects.agents:
-            lines += place_lines(items, self.settings, asks=self.asks)
+            lines += sandbox_lines(items, self.settings, asks=self.asks)
         return fitted_lines(self._config, lines)
 
     @pytest.hookimpl(optionalhook=True)

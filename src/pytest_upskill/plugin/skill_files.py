@@ -41,7 +41,7 @@ from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
-from .task_places import without_unplaced
+from .sandbox_choices import without_unrunnable
 
 if TYPE_CHECKING:
     from .session import SkillSession
@@ -278,7 +278,7 @@ class SkillFile(pytest.File):
         runnable = _only_runnable(
             loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
         )
-        return runnable if agents == {CHAT} else without_unplaced(runnable, settings)
+        return runnable if agents == {CHAT} else without_unrunnable(runnable, settings)
 
     def _warn(self, file: Path, problems: Sequence[tuple[int, str]], kind: str = "") -> None:
         """Make one warning of all problems of a file, and of all files with such a first problem.

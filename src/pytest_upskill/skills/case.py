@@ -122,7 +122,7 @@ class WorkspaceFile:
 
 
 @dataclass(frozen=True)
-class Reference:
+class CaseReference:
     """A solution of a case: a text and files, or a script that makes them."""
 
     text: str = ""
@@ -181,7 +181,7 @@ class Case:
     system: str | None = None
     skills: str = ""  # a folder with the skills of this case, absolute
     skills_at: tuple[str, ...] = ()  # where the task's Dockerfile copies them to
-    reference: Reference | None = None  # how it is solved
+    reference: CaseReference | None = None  # how it is solved
     skip: str | None = None  # the reason
     xfail: str | None = None  # the reason
     runs: int | None = None

@@ -23,7 +23,7 @@ from .._util.json_forms import Strict
 from .._util.texts import slug
 from ..settings import MOST_RUNS, MOST_TURNS
 from .invocation import Invocation
-from .task_forms import Reference, SandboxForm, Text, TextOrFile, either
+from .task_forms import SandboxForm, Text, TextOrFile, WrittenReference, either
 
 _GOOD_ID: Final = re.compile(r"\w[\w.+-]*")
 _GOOD_TAG: Final = re.compile(r"[^\W_][\w.-]*")
@@ -318,7 +318,7 @@ class CaseForm(SharedForm):
         description="A folder in the skill's folder, such as 'environment/skills', with skills "
         "that arms with the skill have in this case alone.",
     )
-    reference: Reference | None = Field(
+    reference: WrittenReference | None = Field(
         None,
         description="A solution, which the agent oracle carries out: the text of an answer, or "
         'an object with files, or a script. Example: {"run": "solution/solve.sh"}',

@@ -8,7 +8,7 @@ from pathlib import Path, PurePosixPath
 from typing import TypeVar
 
 from .._util.json_forms import FormError, Problem
-from .case import Case, Reference, SandboxNeeds, WorkspaceFile
+from .case import Case, CaseReference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, is_path, workspace_files
 from .case_forms import CaseForm
 from .folder import is_executable, read_skill_bytes, real_skill_file
@@ -78,21 +78,21 @@ def skills_folder(folder: Path, name: str) -> str:
     return str(real_skill_file(folder, name, is_folder=True))
 
 
-def reference_of(folder: Path, form: str | ReferenceForm) -> Reference:
+def reference_of(folder: Path, form: str | ReferenceForm) -> CaseReference:
     """A solution with its files; ValueError says what can't be used."""
     if isinstance(form, str):
-        return Reference(form)
+        return CaseReference(form)
     if form.run:
         real_skill_file(folder, form.run)
         path = _below_folder(form.run, "solution/")
         files = workspace_files(folder, path.parts[0])
         script = str(path.relative_to(path.parts[0]))
         env = tuple(form.env.items())
-        return Reference(files=files, run=script, env=env, sources=(path.parts[0],))
+        return CaseReference(files=files, run=script, env=env, sources=(path.parts[0],))
     texts = sorted((form.files or {}).items())
     files = tuple(_file(folder, path, text) for path, text in texts)
     sources = tuple(text.file for _, text in texts if isinstance(text, FileOfSkill))
-    return Reference(form.text or "", files, sources=sources)
+    return CaseReference(form.text or "", files, sources=sources)
 
 
 def verifier_files(folder: Path, script: str) -> tuple[WorkspaceFile, ...]:

@@ -157,7 +157,7 @@ class ReferenceForm(Strict):
         return self
 
 
-Reference = Annotated[
+WrittenReference = Annotated[
     Annotated[Text, Tag("text")] | Annotated[ReferenceForm, Tag("form")],
     either({str: "text", dict: "form"}, "must be a string or an object"),
 ]

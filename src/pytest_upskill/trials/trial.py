@@ -10,7 +10,15 @@ from typing import Final, Literal
 from .._util.keys import without_keys
 from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
-from ..skills.case import NO_NEEDS, Case, McpServer, Reference, Role, SandboxNeeds, WorkspaceFile
+from ..skills.case import (
+    NO_NEEDS,
+    Case,
+    CaseReference,
+    McpServer,
+    Role,
+    SandboxNeeds,
+    WorkspaceFile,
+)
 from ..skills.case_files import is_path
 from ..skills.invocation import Invocation
 from .arm import AGAIN, BASELINE, SKILL, Arm, SkillCopy
@@ -51,7 +59,7 @@ class Task:
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
-    reference: Reference | None = None  # what the oracle carries out; no other agent has one
+    reference: CaseReference | None = None  # what the oracle carries out; no other agent has one
     skills_at: tuple[str, ...] = ()  # other folders where an agent finds the skills under test
 
     @property

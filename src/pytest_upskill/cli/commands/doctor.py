@@ -18,12 +18,12 @@ from ...agents.probe import STEPS, Probe, is_installed, probes
 from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
 from ...agents.sandboxes.sandbox import SandboxKind
-from ...agents.task_sandbox import RunsIn, place_of
+from ...agents.task_sandbox import SandboxChoice, choose_sandbox
 from ...errors import InputError, SettingsError, shown
 from ...models import local
 from ...models.providers import HOSTED
+from ...reports.terminal.sandbox_table import sandbox_counts, sandbox_table
 from ...reports.terminal.tables import Cell, Column, Table, text_table
-from ...reports.terminal.task_places import place_counts, place_table
 from ...skills.suites.reading import read_suite
 from ...skills.task_folders import tasks_at
 from ...trials.subject import CHAT, ORACLE
@@ -185,25 +185,29 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
 
 def _tasks(paths: Sequence[Path], *, as_json: bool) -> tuple[str, int]:
     """Which sandbox each task would use. Nothing is pulled, built or run for it."""
-    places, broken = dict[str, RunsIn](), False
+    places, broken = dict[str, SandboxChoice](), False
     for path in paths:
         if not tasks_at(path):
             raise InputError(shown(path), "no task here", "Name a task, or a folder of tasks.")
         suite = read_suite(path, path)
         for of_file in suite.files if suite else ():
-            places |= {case.name: RunsIn("", reason=case.message) for case in of_file.broken}
+            places |= {case.name: SandboxChoice("", reason=case.message) for case in of_file.broken}
             broken = broken or bool(of_file.broken)
             for case in of_file.cases:
-                place = RunsIn("", reason=case.skip) if case.skip else place_of(case.sandbox)
+                place = (
+                    SandboxChoice("", reason=case.skip)
+                    if case.skip
+                    else choose_sandbox(case.sandbox)
+                )
                 places[case.id] = place
     works = not broken and any(place.kind for place in places.values())
     if not as_json:
-        return "\n".join([*place_table(places), "", place_counts(places)]), 0 if works else 1
+        return "\n".join([*sandbox_table(places), "", sandbox_counts(places)]), 0 if works else 1
     tasks = {
         name: {"sandbox": place.kind or None, "image": place.image or None, "why": place.reason}
         for name, place in places.items()
     }
-    data = {"tasks": tasks, "conclusion": place_counts(places)}
+    data = {"tasks": tasks, "conclusion": sandbox_counts(places)}
     return json.dumps(data, indent=2), 0 if works else 1
 
 

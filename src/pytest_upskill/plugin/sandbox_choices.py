@@ -4,23 +4,28 @@ from collections.abc import Iterable, Sequence
 
 import pytest
 
-from ..agents.task_sandbox import RunsIn, has_own_image, place_of, skipped_if_unplaced
+from ..agents.task_sandbox import (
+    SandboxChoice,
+    choose_sandbox,
+    has_own_image,
+    skipped_if_unrunnable,
+)
 from ..checks import CheckedCase
-from ..reports.terminal.task_places import place_counts, place_table
+from ..reports.terminal.sandbox_table import sandbox_counts, sandbox_table
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.loaded_cases import LoadedCases
 from .items import CaseItem
 
 
-def place_of_case(case: Case, settings: Settings) -> RunsIn:
+def sandbox_of_case(case: Case, settings: Settings) -> SandboxChoice:
     """Where a case runs on this machine, or why it is skipped."""
     if case.skip:
-        return RunsIn("", reason=case.skip)
-    return place_of(case.sandbox, settings.sandbox, settings.image or "")
+        return SandboxChoice("", reason=case.skip)
+    return choose_sandbox(case.sandbox, settings.sandbox, settings.image or "")
 
 
-def without_unplaced(
+def without_unrunnable(
     loaded: Sequence[LoadedCases[CheckedCase]], settings: Settings
 ) -> list[LoadedCases[CheckedCase]]:
     """Cases with an image of their own that can't run here are skipped; a cluster may differ."""
@@ -30,20 +35,23 @@ def without_unplaced(
     sandbox, image = settings.sandbox, settings.image or ""
     return [
         of_file.only(
-            [(skipped_if_unplaced(case, sandbox, image), checks) for case, checks in of_file.cases],
+            [
+                (skipped_if_unrunnable(case, sandbox, image), checks)
+                for case, checks in of_file.cases
+            ],
             [],
         )
         for of_file in loaded
     ]
 
 
-def place_lines(items: Iterable[pytest.Item], settings: Settings, *, asks: bool) -> list[str]:
+def sandbox_lines(items: Iterable[pytest.Item], settings: Settings, *, asks: bool) -> list[str]:
     """Where the tasks run; each of them before a run."""
     cases = [item.case for item in items if isinstance(item, CaseItem)]
     tasks = {case.id: case for case in cases if case.is_task or has_own_image(case.sandbox)}
     if not tasks or settings.cluster:
         return []
-    places = {name: place_of_case(case, settings) for name, case in tasks.items()}
-    table = [] if asks else place_table(places)
-    hint = " (--collect-only says why)" if asks and not all(p.kind for p in places.values()) else ""
-    return [f"upskill: {place_counts(places)}{hint}", *table]
+    choices = {name: sandbox_of_case(case, settings) for name, case in tasks.items()}
+    table = [] if asks else sandbox_table(choices)
+    hint = "" if not asks or all(c.kind for c in choices.values()) else " (--collect-only says why)"
+    return [f"upskill: {sandbox_counts(choices)}{hint}", *table]

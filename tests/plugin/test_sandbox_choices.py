@@ -8,8 +8,8 @@ import pytest
 
 from pytest_upskill.agents import images, task_sandbox
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.task_sandbox import RunsIn
-from pytest_upskill.reports.terminal.task_places import place_counts, place_table
+from pytest_upskill.agents.task_sandbox import SandboxChoice
+from pytest_upskill.reports.terminal.sandbox_table import sandbox_counts, sandbox_table
 
 CASES = [
     {
@@ -41,9 +41,9 @@ def tasks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterato
     monkeypatch.setattr(Bwrap, "why_not", lambda *_: None)
     monkeypatch.setattr(images, "why_no_program", lambda name: f"{name} was not found")
     monkeypatch.setattr(images, "images_here", lambda _: set())
-    task_sandbox.place_of.cache_clear()
+    task_sandbox.choose_sandbox.cache_clear()
     yield skill
-    task_sandbox.place_of.cache_clear()
+    task_sandbox.choose_sandbox.cache_clear()
 
 
 def collect(pytester: pytest.Pytester, skill: Path, *options: str) -> pytest.RunResult:
@@ -72,7 +72,7 @@ def test_an_image_is_used_if_there_is_a_program(
     result = collect(pytester, tasks)
     result.stdout.fnmatch_lines(["upskill: 2 tasks: 1 in bwrap, 1 in an image (docker)"])
     result.stdout.no_fnmatch_line("*would be skipped*")
-    task_sandbox.place_of.cache_clear()
+    task_sandbox.choose_sandbox.cache_clear()
     result = collect(pytester, tasks, "--skill-sandbox", "podman")
     result.stdout.fnmatch_lines(["upskill: 2 tasks: 2 in an image (podman)"])
 
@@ -84,14 +84,14 @@ def test_without_images_only_files_can_run(pytester: pytest.Pytester, tasks: Pat
 
 def test_the_counts_end_with_what_can_not_run() -> None:
     places = {
-        "a": RunsIn("", reason="compose"),
-        "b": RunsIn("bwrap"),
-        "c": RunsIn("podman", "tool:1", "Dockerfile:2: RUN make"),
-        "d": RunsIn("bwrap"),
+        "a": SandboxChoice("", reason="compose"),
+        "b": SandboxChoice("bwrap"),
+        "c": SandboxChoice("podman", "tool:1", "Dockerfile:2: RUN make"),
+        "d": SandboxChoice("bwrap"),
     }
     expected = "4 tasks: 2 in bwrap, 1 in an image (podman), 1 can't run"
-    assert place_counts(places) == expected
-    assert [line.split()[:2] for line in place_table(places)[2:]] == [
+    assert sandbox_counts(places) == expected
+    assert [line.split()[:2] for line in sandbox_table(places)[2:]] == [
         ["a", "can't"],
         ["b", "bwrap"],
         ["c", "podman"],

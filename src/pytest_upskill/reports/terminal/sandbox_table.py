@@ -6,7 +6,7 @@ from textwrap import fill
 from typing import Final
 
 from ..._util.texts import counted, one_line
-from ...agents.task_sandbox import RunsIn
+from ...agents.task_sandbox import SandboxChoice
 from .tables import text_table
 
 CAN_NOT: Final = "can't run"
@@ -15,7 +15,7 @@ _WIDTH: Final = 80
 _NARROW: Final = 24  # columns of a reason, at least
 
 
-def place_counts(places: Mapping[str, RunsIn]) -> str:
+def sandbox_counts(places: Mapping[str, SandboxChoice]) -> str:
     """``23 in bwrap, 41 in an image (podman), 9 can't run``."""
     numbers = Counter(_kind(place) for place in places.values())
     words = [
@@ -25,7 +25,7 @@ def place_counts(places: Mapping[str, RunsIn]) -> str:
     return f"{counted(len(places), 'task')}: {', '.join(words)}"
 
 
-def place_table(places: Mapping[str, RunsIn]) -> list[str]:
+def sandbox_table(places: Mapping[str, SandboxChoice]) -> list[str]:
     """A line for each task: its sandbox, and why it needs an image or can't run."""
     free = _WIDTH - max(map(len, places), default=0) - len(CAN_NOT) - 2 * len("  ")
     rows = [
@@ -35,7 +35,7 @@ def place_table(places: Mapping[str, RunsIn]) -> list[str]:
     return text_table(("task", "sandbox", "why"), rows).splitlines()
 
 
-def _kind(place: RunsIn) -> str:
+def _kind(place: SandboxChoice) -> str:
     if not place.kind:
         return CAN_NOT
     return f"an image ({place.kind})" if place.image else place.kind
