@@ -29,7 +29,7 @@ MOST: Final = 0.5  # in the first request, where a list of skills may quote it
 PLENTY: Final = 1_000  # letters; as many are no accident, whatever the share
 _LONGEST_LINE: Final = 200  # characters compared: some agents cut long lines
 _SHORTEST_INSIDE: Final = 12  # letters of a line that is looked for within another
-_LONGEST_SEEN: Final = 1_000_000  # characters of a result
+_LONGEST_SEEN: Final = 1_000_000  # characters of a result, or of all files at the start
 _DEEPEST: Final = 4  # a text, escaped as JSON, as JSON in JSON, …
 _MOST_FILES: Final = 500  # of a skill
 # What agents put before a line: "12→", "12\t", "12:", "L12: ", "SKILL.md:12:".
@@ -98,10 +98,13 @@ class SkillUse:
         texts = _texts_of(tuple(skills))
         self._files, self._bodies = texts.files, texts.bodies
         self._all_lines, self._shared = texts.all_lines, texts.shared_lines
-        if self._all_lines:
-            for data in start:
-                if b"\0" not in data:
-                    self.add_given(data[:_LONGEST_SEEN].decode("utf-8", "replace"))
+        remaining = _LONGEST_SEEN if self._all_lines else 0
+        for data in sorted(start, key=len):  # large ones are data, hardly the text of a skill
+            if len(data) > remaining:
+                break
+            if b"\0" not in data:
+                remaining -= len(data)
+                self.add_given(data.decode("utf-8", "replace"))
 
     def add_given(self, text: str) -> None:
         """A text of the first request, or of the workspace at the start."""
