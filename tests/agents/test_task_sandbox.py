@@ -111,11 +111,14 @@ def test_a_container_that_is_named_uses_the_image_of_each_task(working: Working)
 
 def test_an_image_of_the_user_replaces_that_of_the_task(working: Working) -> None:
     working("podman")
-    assert choose_sandbox(task(MAKE), "auto", "tool:1") == SandboxChoice("auto", "tool:1")
+    assert choose_sandbox(task(MAKE), "auto", "tool:1") == SandboxChoice("podman", "tool:1")
 
 
-def test_cases_without_an_image_run_where_the_run_does() -> None:
-    assert choose_sandbox(SandboxNeeds(), "auto") == SandboxChoice("auto")
+def test_cases_without_an_image_run_where_the_run_does(working: Working) -> None:
+    assert choose_sandbox(SandboxNeeds()) == SandboxChoice("auto")
+    assert choose_sandbox(SandboxNeeds(), "none") == SandboxChoice("none")
+    working("bwrap", "podman")
+    assert choose_sandbox(SandboxNeeds()) == SandboxChoice("bwrap")
 
 
 def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(working: Working) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path, PurePosixPath
 from tempfile import TemporaryFile, mkdtemp
 from typing import IO, Final
 
-from .._util.files import reason_of, user_cache
+from .._util.files import read_file, reason_of, user_cache
 from .._util.keys import without_keys
 from .._util.texts import digest, harmless, one_line, plain
 from ..errors import shown
@@ -243,7 +243,7 @@ def _build(program: str, build: BuildContext) -> None:
         arguments = ("build", "--tag", tag_of(build), *file_option, str(context))
         with _turn(), output.open("wb") as log:
             ended = _run(arguments, program, log, build.seconds)
-        lines = output.read_bytes()[-20_000:].decode(errors="replace").splitlines()
+        lines = read_file(output)[-20_000:].decode(errors="replace").splitlines()
     except OSError as error:
         raise SandboxError(f"{file} can't be built: {reason_of(error)}.") from None
     finally:
@@ -330,7 +330,7 @@ def _below(pid: int) -> list[int]:
     children = dict[int, list[int]]()
     for file in Path("/proc").glob("[0-9]*/stat"):
         with suppress(OSError, ValueError, IndexError):
-            parent = int(file.read_text().rpartition(")")[2].split()[1])
+            parent = int(read_file(file).rpartition(b")")[2].split()[1])
             children.setdefault(parent, []).append(int(file.parent.name))
     below, found = [pid], list[int]()
     while below:

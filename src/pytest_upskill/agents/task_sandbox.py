@@ -104,7 +104,7 @@ def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") 
         if not in_image and (problem := why_not_writable(folder)):
             return SandboxChoice("", reason=f"{folder} can't be a folder of a task: {problem}")
     if not has_own_image(needs) or image:  # an image of the user replaces all others
-        return SandboxChoice(sandbox, image)
+        return SandboxChoice(_usual(sandbox, image), image)
     lacks = _why_image(needs)
     if needs.build and needs.build.missing and not _named_image(needs):
         return SandboxChoice("", reason=needs.build.missing[0])
@@ -140,6 +140,15 @@ def skipped_if_unrunnable(case: Case, sandbox: str = "auto", image: str = "") ->
         return case
     place = choose_sandbox(case.sandbox, sandbox, image)
     return case if place.kind else replace(case, skip=place.reason)
+
+
+def _usual(sandbox: str, image: str) -> str:
+    """The sandbox of cases without an image; ``auto`` if none seems to work."""
+    if sandbox != "auto":
+        return sandbox
+    if not image and not Bwrap().why_not():
+        return "bwrap"
+    return next((name for name in images.PROGRAMS if not images.why_no_program(name)), sandbox)
 
 
 def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> TaskSandbox:

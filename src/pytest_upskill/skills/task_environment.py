@@ -4,6 +4,7 @@ import os
 import posixpath
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
@@ -15,7 +16,7 @@ from .case import BuildContext, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, MOST_FILES
 from .docker_commands import RESERVED_FOLDERS, SYSTEM_FOLDERS
 from .dockerfile import Recipe, copied_files, read_dockerfile
-from .folder import digest_of, is_executable, read_skill_file, walk
+from .folder import decoded, digest_of, is_executable, read_skill_file, walk
 from .task_forms import DEFAULT_WORKDIR, is_requirement
 
 # Images that have nothing but a system or Python, so that those of this machine can stand in.
@@ -131,7 +132,9 @@ def _context(top: Path, without: str) -> dict[str, Path]:
             if not file.is_symlink() or Path(os.path.realpath(file)).is_relative_to(real):
                 files[f"{inside}{name}"] = file
     ignored = files.get(IGNORED_NAME)
-    lines = ignored.read_text("utf-8", "replace").splitlines() if ignored else []
+    lines = list[str]()
+    with suppress(OSError):
+        lines = decoded(read_file(ignored), "replace").splitlines() if ignored else []
     patterns = [line.strip().strip("/") for line in lines if line.strip() and line[0] not in "#!"]
     return {
         name: file
