@@ -6,8 +6,13 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.measure.arm_maker import ArmMaker
+from pytest_upskill.measure.assembly import Assembly
 from pytest_upskill.results.history import default_folder, runs
 from pytest_upskill.results.run_file import read_run
+from pytest_upskill.settings import Settings
+from pytest_upskill.skills.skill import load_skill
 from support.kit import BODY, case, write_script, write_skill
 from support.pages import page_words
 from support.runs import SkillRun, run_skills
@@ -165,9 +170,29 @@ def test_other_agents_have_no_part_of_a_reference(pytester: pytest.Pytester) -> 
     (folder / "solution/solve.sh").write_text("echo secret\n", encoding="utf-8")
     cases = [case("How?", "gate up", id="open", reference={"run": "solution/solve.sh"})]
     write_skill(folder, cases, body=BODY)
-    from pytest_upskill.measure.arm_maker import ArmMaker
-    from pytest_upskill.settings import Settings
-    from pytest_upskill.skills.skill import load_skill
-
     *_, arm = ArmMaker(Settings()).arms(load_skill(folder / "SKILL.md"), agents=True)
     assert [file.path for file in arm.skills[0].files()] == ["SKILL.md"]
+
+
+def test_a_skill_without_references_is_told_what_to_do(pytester: pytest.Pytester) -> None:
+    run = play(pytester, case("Why?", "so"))
+    assert (run.status, run.outcomes) == (0, {"skipped": 1})
+    assert run.ending == [
+        "· No verdict on gate: no case has a reference that the oracle could carry out.",
+        'next: give cases a "reference", then the same command tries it',
+    ]
+
+
+def test_commands_about_skills_refuse_it_by_name(pytester: pytest.Pytester) -> None:
+    with pytest.raises(SettingsError, match="oracle"):
+        Assembly().subjects(["oracle"], ["local"], print)
+    with pytest.raises(SettingsError, match="oracle"):
+        Assembly().add_judge(Settings(judge="oracle"))
+    pytester.makepyfile(
+        "import pytest\n@pytest.mark.skill('skills/gate')\n"
+        "def test_it(ask):\n    ask('How?', agent='oracle')\n"
+    )
+    write_skill(pytester.path / "skills/gate", [GOOD])
+    run = run_skills(pytester, write_script(pytester.path / "a.json"), skill="")
+    assert run.outcomes == {"errors": 1}
+    assert "a test in Python has no reference to play" in run.screen

@@ -59,6 +59,7 @@ from .next_command import (
     with_page,
 )
 from .paths import NO_CASES, command_for_cases
+from .planning import NO_REFERENCE
 from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
 from .spending import Spending, batches_of
@@ -364,6 +365,8 @@ def _write_cases(results: RunResults) -> str:
     """What to do if nothing can be tested, which a note explains."""
     if any(reason == NO_CASES for reason, _ in results.untested_by_reason):
         return f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
+    if any(reason == NO_REFERENCE for reason, _ in results.untested_by_reason):
+        return 'next: give cases a "reference", then the same command tries it'
     return "next: edit the cases, then the same command asks them"
 
 

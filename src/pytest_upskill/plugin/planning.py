@@ -52,6 +52,7 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     return info, planned
 
 
+NO_REFERENCE: Final = "no case has a reference that the oracle could carry out"
 _GATES: Final = {  # by whether they are of triggers
     False: ("min_lift", "min_pass_rate", "max_token_growth", "no_worse"),
     True: ("min_recall", "max_false_alarms"),
@@ -128,11 +129,13 @@ def _without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[
 def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     """The skills whose tests are all skipped, else the models, with that as the reason."""
     skills, models = dict[str, bool](), dict[str, bool]()
-    edited = set[str | None]()
+    edited, others = set[str | None](), set[str | None]()
     for item in items:
         if labels := _labels(item):
             if not item.get_closest_marker(EDIT_ME):
                 edited |= {labels.skill, labels.model}
+            if not (planned := planned_of(item)) or planned.agent != ORACLE:
+                others |= {labels.skill, labels.model}
             asks = not is_skipped(item)
             skills[labels.skill] = skills.get(labels.skill, False) or asks
             if labels.model:
@@ -140,7 +143,9 @@ def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     named = {**skills, **models} if any(models.values()) else skills
     examples = f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
     return {
-        name: "all cases are skipped" if name in edited else examples
+        name: ("all cases are skipped" if name in others else NO_REFERENCE)
+        if name in edited
+        else examples
         for name, any_asked in named.items()
         if not any_asked
     }

@@ -211,7 +211,7 @@ class SkillSession:
         lines += subjects.header_lines()
         agents = dict.fromkeys(subject.agent for subject in subjects.by_label.values())
         lines += plugin_lines(sources, agents)
-        if sources:
+        if sources and set(subjects.specs) != {ORACLE}:
             lines += score_lines(sources, self.settings.score)
         if self._code:
             lines += self._code.header_lines(source.folder for source in self._selected.all)

@@ -258,7 +258,8 @@ class CaseTrial:
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
         """The case of a reply; NotUsable if it does not tell right answers from wrong ones."""
         form = read_reply(json.dumps(reply), CaseReply)
-        form = form if self.agents else form.model_copy(update={"leaves": []})
+        for_agents: dict[str, Any] = {"leaves": [], "reference_files": []}
+        form = form if self.agents else form.model_copy(update=for_agents)
         new = self._parsed(form, {usable.case.id for usable in existing})
         for problem in self._problems(new, form):
             raise NotUsable([problem])
@@ -362,7 +363,15 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
         **data,
         "expected": _without_empty(form.expected),
         "tags": list(dict.fromkeys(tags))[:_MOST_TAGS],
+        "reference": _reference(form),
     }
+
+
+def _reference(form: CaseReply) -> str | dict[str, Any]:
+    """The right answer, which the oracle carries out."""
+    text = masked(form.reference.strip())
+    files = {file.name: masked(file.text) for file in form.reference_files}
+    return {"text": text, "files": files} if files else text
 
 
 def _file_checks(file: LeftFileForm) -> Any:
