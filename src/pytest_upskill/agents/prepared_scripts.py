@@ -82,7 +82,12 @@ async def environment(
     env = {f"UV_{name}": f"{path('/tmp')}/uv/{name.lower()}" for name in _UV_FOLDERS}
     env |= {"UV_PYTHON_DOWNLOADS": "never", "UV_NO_PROGRESS": "1", "UV_LINK_MODE": "hardlink"}
     # No settings of an agent's: a file uv.toml, or sources in its pyproject.toml.
-    env |= {"UV_NO_CONFIG": "1", "UV_NO_SOURCES": "1", "PIP_CONFIG_FILE": os.devnull}
+    env |= {
+        "UV_SYSTEM_CERTS": "1",
+        "UV_NO_CONFIG": "1",
+        "UV_NO_SOURCES": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+    }
     env |= {"PIP_BREAK_SYSTEM_PACKAGES": "1", "PIP_DISABLE_PIP_VERSION_CHECK": "1"}
     env |= {"UV_FIND_LINKS": ",".join(wheels), "PIP_FIND_LINKS": " ".join(wheels)}
     env |= {} if network else {"UV_OFFLINE": "1", "UV_NO_INDEX": "1", "PIP_NO_INDEX": "1"}

@@ -93,7 +93,7 @@ def _reward(context: CheckContext) -> float:
             problem = str(error)
     if verified.unmet and (problem or reward < 1):
         needs = one_line(first_few(verified.unmet, 3, "; "), 600)
-        problem = f"it needs what is not there: {needs}"
+        problem = f"it needs what is not there without a network: {needs}"
     if problem:
         end = one_line(verified.output[-10 * _SHOWN :], None)[-_SHOWN:]
         raise CheckError(f"{verifier.name}: {problem}{f'; it ended: …{end}' if end else ''}")

@@ -59,7 +59,8 @@ _LINKED: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc", "
 _FULL: Final = 'for f in "$@"; do { echo > "$f/.upskill"; } 2>/dev/null || echo "$f"; done'
 _UV_FAILED: Final = re.compile(
     r"^.*(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
-    r"|network connectivity is disabled|not found in the provided package locations).*$",
+    r"|network connectivity is disabled|not found in the provided package locations"
+    r"|error: Failed to fetch: ).*$",
     re.MULTILINE,
 )
 _NO_TESTS: Final = "a verifier needs /tests, which the sandbox none can't have: use another one"
@@ -209,7 +210,8 @@ async def verified(
         async with asyncio.timeout(_FILES_SECONDS):
             rewards = await _rewards(sandbox)
             problem = await _why_not_trusted(sandbox, verifier)
-            unmet = () if network else (*folder.unmet, *await _unmet(sandbox, verifier, text))
+            missing = () if network else folder.unmet
+            unmet = (*missing, *await _unmet(sandbox, verifier, text))
         return Verified(output, rewards, problem, unmet)
     finally:
         await close_sandbox(sandbox)
