@@ -108,8 +108,11 @@ def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") 
     lacks = _why_image(needs)
     if needs.build and needs.build.missing and not _named_image(needs):
         return SandboxChoice("", reason=needs.build.missing[0])
-    if sandbox in ("bwrap", "none"):
-        reason = f"needs an image, which {sandbox} has not: {lacks}" if lacks else ""
+    if sandbox == "none":  # the agent would work in a folder of this machine
+        reason = f"works in {needs.workdir}, and the sandbox none has no such folder of its own"
+        return SandboxChoice("", reason=reason)
+    if sandbox == "bwrap":
+        reason = f"needs an image, which bwrap has not: {lacks}" if lacks else ""
         return SandboxChoice("" if lacks else sandbox, reason=reason)
     if sandbox == "auto":
         problem = lacks or Bwrap().why_not() or ""
