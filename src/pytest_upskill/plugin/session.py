@@ -67,7 +67,7 @@ from .sandbox_choices import sandbox_lines
 from .skill_code import code_kept_out, task_hint
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
-from .task_files import files_of
+from .task_files import files_of, uncompared_lines
 
 _NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
@@ -295,6 +295,7 @@ class SkillSession:
         chat = any(subject.agent == CHAT for subject in self.subjects.by_label.values())
         lines += [] if self.asks else skipped_lines(items, plan)
         lines += lacking_lines(items, self._files if chat else ())
+        lines += uncompared_lines(items)
         if self.subjects.agents:
             lines += sandbox_lines(items, self.settings, asks=self.asks)
         return fitted_lines(self._config, lines)

@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from .._util.texts import counted
 from ..errors import InputError
 from ..skills.case import Case
 from ..trials.arm import Arm
 from ..trials.subject import ORACLE, Subject
-from .items import Unrunnable
+from .items import CaseItem, Unrunnable
 from .paths import SkillSource
 from .pytest_options import message_of
 from .skill_files import ReadSkill, SkillFile
@@ -29,6 +30,16 @@ def files_of(session: pytest.Session, source: SkillSource, run: "SkillSession") 
         assert isinstance(task, TaskFile)
         task.tasks = tasks
     return tasks
+
+
+def uncompared_lines(items: Iterable[pytest.Item]) -> list[str]:
+    """How many tasks have no skills, so that nothing is compared."""
+    asked = [item for item in items if isinstance(item, CaseItem)]
+    asked = [item for item in asked if item.case.is_task and item.planned.agent != ORACLE]
+    tasks = {item.case.id: item.case for item in asked if isinstance(item.parent, TaskFile)}
+    without = sum(not case.skills and not case.skip for case in tasks.values())
+    what = f"{without:,} of {counted(len(tasks), 'task')}"
+    return [f"upskill: no skills to compare in {what}: pass rate only"] if without else []
 
 
 class TaskFile(SkillFile):
