@@ -129,6 +129,16 @@ def test_the_demo_of_an_agent_shows_the_way(project: Path, shell: Shell) -> None
 
 
 @pytest.mark.nightly
+def test_the_example_tasks_need_their_skills(project: Path, shell: Shell) -> None:
+    require_bwrap()
+    model = "scripted:examples/harbour_tasks_model.py:answer"
+    words = ["pytest", "examples/harbour-tasks", "--skill-agent", "loop", "--model", model]
+    shown = shell.output([*words, "-p", "no:cacheprovider"], project)
+    assert " 2 passed in " in shown
+    assert re.search(r" 12% +100% .* 2/2 |\+88 .* 2/2 ", shown), shown  # rewards, opened
+
+
+@pytest.mark.nightly
 def test_python_example_of_generate_runs(tmp_path: Path, shell: Shell) -> None:
     (example,) = [text for _, text in blocks("python") if "generate_skill" in text]
     (tmp_path / "lesson.py").write_text(example)
