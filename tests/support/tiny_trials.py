@@ -93,7 +93,7 @@ def carried_out(
     script: bytes | None = None,
     sandbox: str = "bwrap",
     budget: Budget | None = None,
-    timeout: float = 60,
+    timeout: float = 240,
     prompt: str = "Open the gate.",
     **task: object,
 ) -> Reply:
@@ -101,7 +101,7 @@ def carried_out(
     spec = spec_of(WAYS[way], url)
 
     async def open_model(_: str) -> Model:
-        return await spec.provider.open(spec, 30)
+        return await spec.provider.open(spec, 120)
 
     trials = AgentTrials(
         lambda _: TinyAgent(way, script), always(kind_of(sandbox)), timeout, lambda _: spec
@@ -109,7 +109,7 @@ def carried_out(
     engine = Engine(
         open_model,
         concurrency=4,
-        timeout=min(30, timeout),
+        timeout=min(120, timeout),
         open_trials=lambda: trials,
         budget=budget,
     )
