@@ -1,12 +1,13 @@
 """Which tasks of a benchmark run here, and whether their own solutions pass.
 
-python benchmarks/tasks.py FOLDER… [--only NAME] [--again NAME] [--seconds S] [--write]
+python benchmarks/tasks.py FOLDER… [--only NAME] [--again NAME] [--seconds S]
+    [--results FILE] [--write]
 
 Each folder holds tasks. Each task is run alone by pytest with the agent `oracle`, and what came of
-it is kept in build/tasks.json at once, so an interrupted run goes on where it ended. --again runs a
-task once more ("all": every one), --only leaves the others for later, --seconds ends a task that
-takes longer, and --write makes skillsbench.md of all that is known. What can't be seen in a result,
-such as why a solution fails here, is said by hand in skillsbench.toml.
+it is kept in --results (default: build/tasks.json) at once, so an interrupted run goes on where it
+ended. --again runs a task once more ("all": every one), --only leaves the others for later,
+--seconds ends a task that takes longer, and --write makes skillsbench.md of all that is known. What
+can't be seen in a result, such as why a solution fails here, is said by hand in skillsbench.toml.
 """
 
 import argparse
@@ -131,7 +132,7 @@ def _row(outcome: Outcome, note: str) -> list[str]:
     kind = "an image" if outcome.runs_in in _CONTAINERS else outcome.runs_in or "can't run"
     told = outcome.seconds is not None
     solution = "passes" if outcome.passed else _reward_text(outcome.oracle)
-    untold = "not run" if outcome.runs_in else ""
+    untold = "not run yet" if outcome.runs_in else ""
     return [
         outcome.task,
         kind,
@@ -230,9 +231,10 @@ def main(words: Sequence[str]) -> None:
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--again", action="append", default=[], metavar="NAME")
     parser.add_argument("--seconds", type=float, default=3600.0, metavar="S")
+    parser.add_argument("--results", type=Path, default=KNOWN, metavar="FILE")
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args(words)
-    outcomes = known(KNOWN)
+    outcomes = known(options.results)
     for task in (task for folder in options.folders for task in tasks_in(folder)):
         placed = place(task)
         key = (placed.suite, placed.task)
@@ -244,9 +246,9 @@ def main(words: Sequence[str]) -> None:
             outcomes[key] = placed if not before or not is_done else before
             continue
         outcomes[key] = run(task, placed, options.seconds)
-        keep(KNOWN, outcomes.values())
+        keep(options.results, outcomes.values())
         print(json.dumps(asdict(outcomes[key])), flush=True)
-    keep(KNOWN, outcomes.values())
+    keep(options.results, outcomes.values())
     if options.write:
         notes = tomllib.loads(NOTES.read_text(encoding="utf-8"))
         about = f"{machine()} {notes['about']}"

@@ -62,7 +62,7 @@ def test_the_page_counts_each_kind_and_shows_notes_before_reasons() -> None:
     assert cells["crane"] == ["bwrap", "passes", "0", "3", ""]
     assert cells["ship"] == ["an image", "passes", "0", "60", "The rope is long."]
     assert cells["tide"] == ["can't run", "", "", "", "needs a GPU"]
-    assert cells["wave"] == ["bwrap", "not run", "", "", ""]
+    assert cells["wave"] == ["bwrap", "not run yet", "", "", ""]
     assert "it \\| broke" in text
     assert "A small machine." in text
 
