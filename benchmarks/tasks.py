@@ -14,6 +14,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import subprocess
 import sys
 import tempfile
@@ -110,9 +111,11 @@ _HEAD: Final = ("task", "runs in", "its solution", "doing nothing", "seconds", "
 _INTRODUCTION: Final = """# Tasks of other benchmarks
 
 Made by `python benchmarks/tasks.py FOLDER… --write` from folders of tasks, of which nothing is kept
-here but their names. Each task was run by `pytest FOLDER/TASK --skill-agent oracle`: its own
+here but their names. A task is run by `pytest FOLDER/TASK --skill-agent oracle`: its own
 solution has to get all of the reward, and doing nothing has to get less. Seconds are those of its
-test, with both verifiers. {machine}"""
+test, with both verifiers.
+
+{machine}"""
 
 
 def _counts(outcomes: Sequence[Outcome]) -> list[str]:
@@ -139,8 +142,21 @@ def _row(outcome: Outcome, note: str) -> list[str]:
         solution if told else untold,
         _reward_text(outcome.idle) if told else "",
         "" if outcome.seconds is None else f"{outcome.seconds:.0f}",
-        _cell(note or outcome.reason),
+        _cell(note or _shown_reason(outcome)),
     ]
+
+
+def _shown_reason(outcome: Outcome) -> str:
+    """A reason without text of the task: nothing that its Dockerfile or verifier says."""
+    if outcome.seconds is not None and not outcome.passed:
+        return "see its results"
+    line = _IN_DOCKERFILE.match(outcome.reason)
+    if not line:
+        return outcome.reason
+    number, instruction = line.groups()
+    if outcome.reason.endswith(_NO_FILE):
+        return "a file that its Dockerfile copies is missing"
+    return f"{instruction} in line {number} of its Dockerfile" if number else "its base image"
 
 
 def _reward_text(reward: float | None) -> str:
@@ -153,6 +169,8 @@ def _cell(text: str) -> str:
 
 
 _LONGEST: Final = 160
+_IN_DOCKERFILE: Final = re.compile(r"Dockerfile(?::(\d+))?: (\w+)")
+_NO_FILE: Final = "no such file"
 
 
 def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -251,7 +269,7 @@ def main(words: Sequence[str]) -> None:
     keep(options.results, outcomes.values())
     if options.write:
         notes = tomllib.loads(NOTES.read_text(encoding="utf-8"))
-        about = f"{machine()} {notes['about']}"
+        about = f"{machine()}\n{notes['about']}"
         ordered = sorted(outcomes.values(), key=lambda one: (one.suite, one.task))
         PAGE.write_text(page(ordered, notes["notes"], about), encoding="utf-8")
 
