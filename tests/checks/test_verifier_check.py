@@ -87,7 +87,7 @@ def task(folder: Path, files: Mapping[str, str] = {"test.sh": "true"}) -> Path:
 def graded(folder: Path, verified: Verified, answer: Answer = SILENT) -> Grade:
     def verify(packed: bytes, verifier: Verifier, _: IsFromStart) -> Verified:
         assert packed
-        assert verifier.name == "tests/test.sh"
+        assert verifier.name == f"{folder.name}/tests/test.sh"
         return verified
 
     checks = parse_checks(EXPECTED, kinds_of_skill(task(folder)), ())

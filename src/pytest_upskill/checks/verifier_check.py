@@ -47,8 +47,8 @@ def verifier_kind(folder: Path | None = None) -> CheckKind:
             raise ValueError(f"{form.run!r} is in no skill's folder")
         path = PurePosixPath(form.run)
         files = verifier_files(folder, form.run)
-        script = str(path.relative_to(path.parts[0]))
-        return Verifier(script, path.parts[0], files, form.timeout, tuple(form.env.items()))
+        script, env = str(path.relative_to(path.parts[0])), tuple(form.env.items())
+        return Verifier(script, path.parts[0], files, form.timeout, env, folder.name)
 
     argument: TypeAdapter[Any] = TypeAdapter(Annotated[VerifierForm, AfterValidator(verifier)])
     return CheckKind(

@@ -75,10 +75,11 @@ class Verifier:
     files: tuple[WorkspaceFile, ...]
     timeout: float
     env: tuple[tuple[str, str], ...] = ()
+    task: str = ""  # the name of the task's folder
 
     @property
     def name(self) -> str:
-        return f"{self.folder}/{self.script}"
+        return posixpath.join(self.task, self.folder, self.script)
 
     @cached_property
     def downloads(self) -> VerifierDownloads:
