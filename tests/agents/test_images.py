@@ -105,6 +105,17 @@ def test_a_build_has_no_skills_and_opens_the_home_of_root(fake: Path, tmp_path: 
     assert (tmp_path / "environment" / "skills" / "sums" / "SKILL.md").exists()
 
 
+def test_a_dockerfile_that_is_a_link_is_not_changed(fake: Path, tmp_path: Path) -> None:
+    shared = tmp_path / "shared"
+    shared.write_text("FROM ubuntu:24.04\n")
+    build = context(tmp_path / "environment")
+    (tmp_path / "environment" / "Dockerfile").unlink()
+    (tmp_path / "environment" / "Dockerfile").symlink_to(shared)
+    prepare("podman", "", build)
+    assert (fake / "Dockerfile").read_text().startswith("FROM ubuntu:24.04\n\nUSER 0")
+    assert shared.read_text() == "FROM ubuntu:24.04\n"
+
+
 def test_a_build_that_fails_shows_its_last_lines(fake: Path, tmp_path: Path) -> None:  # noqa: ARG001
     build = context(tmp_path / "environment", "FROM ubuntu:24.04\nRUN false\n")
     with pytest.raises(SandboxError) as caught:

@@ -97,3 +97,13 @@ def test_the_counts_end_with_what_can_not_run() -> None:
         ["c", "podman"],
         ["d", "bwrap"],
     ]
+
+
+def test_a_skill_that_builds_an_image_has_to_be_trusted(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    model = pytester.makepyfile(model="def answer(question): ...")
+    agent = ("--skill-agent", "loop", "--model", f"scripted:{model}:answer")
+    result = pytester.runpytest_inprocess("--skill", str(tasks), *agent)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--skill-allow-code: sums needs an image, and building one *"])

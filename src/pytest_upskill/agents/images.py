@@ -266,9 +266,9 @@ def _copy_context(build: BuildContext, target: Path) -> None:
 
     shutil.copytree(build.folder, target, symlinks=True, ignore=ignored, dirs_exist_ok=True)
     dockerfile = target / build.dockerfile
-    dockerfile.chmod(0o644)
-    with dockerfile.open("a") as text:
-        text.write(_LAST_STEP)
+    text = read_file(Path(build.folder, build.dockerfile))
+    dockerfile.unlink()  # it may be a link, and what that leads to must not change
+    dockerfile.write_bytes(text + _LAST_STEP.encode())
 
 
 @contextmanager

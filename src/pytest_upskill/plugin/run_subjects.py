@@ -255,6 +255,7 @@ def _prepare_sandbox(
         sandbox_needs.python
         for needs_of_skill in needs.values()
         for sandbox_needs in needs_of_skill
+        if not has_own_image(sandbox_needs)
     ):
         if packages:
             tell(f"upskill: Python packages for agents: {', '.join(packages)}")
@@ -279,6 +280,8 @@ def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Setti
             path for sandbox_needs in needs_of_skill for path in _unusual(sandbox_needs.paths)
         ):
             problems.append(f"{label} lets agents read {', '.join(paths)}")
+        if any(sandbox_needs.image or sandbox_needs.build for sandbox_needs in needs_of_skill):
+            problems.append(f"{label} needs an image, and building one runs code")
     if problems:
         raise SettingsError("allow_code", "; ".join(problems), "Add it if you trust them.")
 
@@ -296,8 +299,7 @@ def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
 
     Who names tasks wants their wheels; and one that lacks some is no reason to run no other.
     """
-    cases = (case for _, case in _asked_cases(source) if not case.is_task)
-    return [case.sandbox for case in cases if not (case.sandbox.image or case.sandbox.build)]
+    return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
 
 
 def _asked_cases(source: SkillSource) -> list[CaseOfFile]:
