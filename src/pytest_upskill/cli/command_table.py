@@ -203,9 +203,9 @@ COMMANDS: Final = (
     Subcommand(
         "doctor",
         "look",
-        "try the sandboxes and agents of this machine, or see where tasks would run",
+        "try sandboxes and agents, or see where tasks would run",
         "pytest-upskill doctor",
-        f"0 agents work here, or a task can run; 1 they do not, {USAGE}",
+        f"0 agents work here, 1 they do not, {USAGE}",
     ),
     Subcommand(
         "answers",
