@@ -239,7 +239,7 @@ class Assembly:
         names = dict.fromkeys(map(self.roster.parse, agents))
         if ORACLE in names:
             problem = "it plays the references of cases, which shows nothing about a skill"
-            hint = "Use it with pytest: pytest --skill SKILL --skill-agent oracle."
+            hint = "Use it in a run of pytest."
             raise SettingsError("agents", problem, hint, value=ORACLE)
         fit, unfit = self.roster.pairs(subjects_of(names, models).values(), self.specs)
         if unfit:
