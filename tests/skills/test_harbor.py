@@ -231,3 +231,23 @@ def test_tasks_are_found_below_folders_and_get_different_ids(tmp_path: Path) -> 
 def test_a_folder_without_tasks_is_of_another_form(tmp_path: Path) -> None:
     (tmp_path / "task.md").write_text("A note.")
     assert read_suite(tmp_path, tmp_path) is None
+
+
+@pytest.mark.parametrize("name", ["instruction.md", "task.toml", "environment/skills"])
+def test_a_link_out_of_a_task_is_not_followed(read: Read, tmp_path: Path, name: str) -> None:
+    read(HARBOR)
+    link = tmp_path / "lamps" / name
+    link.rename(tmp_path / "private")
+    link.symlink_to(tmp_path / "private")
+    (broken,) = read({}).broken
+    assert "a link out of the task's folder" in broken.message
+
+
+def test_links_that_lead_nowhere_hide_nothing(read: Read, tmp_path: Path) -> None:
+    read(HARBOR)
+    (tmp_path / "loop").symlink_to("loop")
+    context = tmp_path / "lamps/environment"
+    (context / "loop").symlink_to("loop")
+    (context / "gone").symlink_to("nothing")
+    files = start_files(_case(read({})))
+    assert {file.path for file in files} == {"Dockerfile", "lamps.csv"}

@@ -51,6 +51,14 @@ def skill_file(path: Path) -> Path:
     return path if path.is_file() else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
 
 
+def is_file(path: Path) -> bool:
+    """Path.is_file raises where a folder can't be entered."""
+    try:
+        return path.is_file()
+    except OSError:
+        return False
+
+
 def is_executable(file: Path) -> bool:
     return bool(file.stat().st_mode & 0o111)
 

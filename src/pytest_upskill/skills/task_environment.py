@@ -16,7 +16,7 @@ from .case import BuildContext, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, MOST_FILES
 from .docker_commands import RESERVED_FOLDERS, SYSTEM_FOLDERS
 from .dockerfile import Recipe, copied_files, read_dockerfile
-from .folder import decoded, digest_of, is_executable, read_skill_file, walk
+from .folder import decoded, digest_of, is_executable, is_file, read_skill_file, walk
 from .task_forms import DEFAULT_WORKDIR, is_requirement
 
 # Images that have nothing but a system or Python, so that those of this machine can stand in.
@@ -129,7 +129,8 @@ def _context(top: Path, without: str) -> dict[str, Path]:
         subfolders[:] = [name for name in subfolders if f"{inside}{name}" != without]
         for name in names:
             file = folder / name
-            if not file.is_symlink() or Path(os.path.realpath(file)).is_relative_to(real):
+            inside_top = Path(os.path.realpath(file)).is_relative_to(real)
+            if is_file(file) and (inside_top or not file.is_symlink()):
                 files[f"{inside}{name}"] = file
     ignored = files.get(IGNORED_NAME)
     lines = list[str]()

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Final
 
-from .folder import SKILL_NAMES, TOOL_FOLDERS
+from .folder import SKILL_NAMES, TOOL_FOLDERS, is_file, is_folder, leads_outside, walk
 
 CONFIG_NAME: Final = "task.toml"
 DOCUMENT_NAME: Final = "task.md"
@@ -19,10 +19,10 @@ _DEEPEST: Final = 4  # levels of folders above a task
 
 def is_task(folder: Path) -> bool:
     """Whether a folder is a task."""
-    if (folder / CONFIG_NAME).is_file():
+    if is_file(folder / CONFIG_NAME):
         return True
     parts = (*VERIFIERS, *SOLUTIONS, ENVIRONMENT)
-    return (folder / DOCUMENT_NAME).is_file() and any((folder / part).is_dir() for part in parts)
+    return is_file(folder / DOCUMENT_NAME) and any((folder / part).is_dir() for part in parts)
 
 
 def task_file(folder: Path) -> Path:
@@ -66,14 +66,17 @@ def skills_folder(task: Path) -> Path:
 
 
 def has_skills(task: Path) -> bool:
+    """Whether it has some in its own folder: a link may lead to a whole disk."""
     folder = skills_folder(task)
-    return folder.is_dir() and any(any(folder.rglob(name)) for name in SKILL_NAMES)
+    if leads_outside(task, folder):
+        return False
+    return any(not {*SKILL_NAMES}.isdisjoint(names) for _, _, names in walk(folder))
 
 
 def _below(folder: Path, levels: int) -> Iterator[Path]:
     try:
         with os.scandir(folder) as entries:
-            folders = sorted(Path(entry.path) for entry in entries if entry.is_dir())
+            folders = sorted(Path(entry.path) for entry in entries if is_folder(entry))
     except OSError:
         return
     for inner in folders:

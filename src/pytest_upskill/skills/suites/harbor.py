@@ -15,7 +15,7 @@ from ..._util.json_forms import FormError, read_form
 from ..._util.texts import first_few, one_line
 from ...errors import CasesError
 from ..case import Case
-from ..folder import walk
+from ..folder import leads_outside, walk
 from ..frontmatter import YAML_ERRORS, read_yaml
 from ..loaded_cases import LoadedCases, numbered
 from ..task_folders import (
@@ -26,6 +26,7 @@ from ..task_folders import (
     SOLUTIONS,
     VERIFIERS,
     has_skills,
+    skills_folder,
     task_file,
     task_id,
     tasks_at,
@@ -173,12 +174,14 @@ class _TaskFolder:
     def read(cls, folder: Path, left_out: LeftOut) -> "_TaskFolder":
         """CasesError says what is wrong with its files."""
         file = task_file(folder)
+        _require_own(folder, file)
         if file.name == CONFIG_NAME:
             text = read_text(file)
             data, lines = _toml(file, text), text
             instruction_file = folder / _INSTRUCTION_NAME
             if not instruction_file.is_file():
                 raise problem_at(file, 1, f"{_INSTRUCTION_NAME} is missing: write what to do there")
+            _require_own(folder, instruction_file)
             instruction = read_text(instruction_file)
         else:
             document = read_document(file)
@@ -229,6 +232,7 @@ class _TaskFolder:
         name = names[-1] if self.file.name == DOCUMENT_NAME and names else (names or ["tests"])[0]
         run, skip = f"{name}/test.sh", ""
         if (document := self.folder / name / _VERIFIER_DOCUMENT).is_file():
+            _require_own(self.folder, document)
             run, skip = _strategy(document, run)
         if form.type != "test-script":
             skip = f"its verifier is of the type {one_line(form.type, 40)}, not a script"
@@ -264,6 +268,7 @@ class _TaskFolder:
             file = self.folder / ENVIRONMENT / name
             if not file.is_file():
                 continue
+            _require_own(self.folder, file)
             try:
                 services = read_yaml(read_text(file))[1]["services"]
                 others = sorted(set(map(str, services)) - {_OWN_SERVICE})
@@ -292,6 +297,7 @@ class _TaskFolder:
         return {key: value for key, value in sandbox.items() if value not in (None, {})}
 
     def _skills(self) -> str | None:
+        _require_own(self.folder, skills_folder(self.folder))
         return SKILLS if has_skills(self.folder) else None
 
     def _reference(self) -> dict[str, Any] | None:
@@ -310,6 +316,12 @@ class _TaskFolder:
             if match and not match[2]:
                 self.left_out.change(f"{place}: {name} is empty, as no key leaves this machine")
         return values
+
+
+def _require_own(folder: Path, path: Path) -> None:
+    """A link could lead to a file of the user's, which a model would be told."""
+    if leads_outside(folder, path):
+        raise problem_at(path, 1, "a link out of the task's folder: copy what it leads to")
 
 
 def _strategy(document: Path, usual: str) -> tuple[str, str]:
