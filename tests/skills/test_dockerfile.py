@@ -167,3 +167,19 @@ def test_no_text_breaks_it(lines: list[str]) -> None:
 @given(st.text())
 def test_no_command_breaks_it(text: str) -> None:
     recipe(f"RUN {text}", f"COPY {text}", f"ENV {text}", text)
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        'ENV A="' + "\\\\" * 50,
+        "ENV " + "a" * 40_000,
+        "COPY " + "${a-" * 10_000 + " b",
+        "RUN " + "curl " * 8_000,
+        "RUN mkdir -p /x/" + "{a,b}" * 40,
+        "RUN " + "[" * 40_000,
+        "\n".join(["ENV A=aaaaaaaa", *["ENV A=$A$A$A$A$A$A$A$A"] * 40]),
+    ],
+)
+def test_a_hostile_line_does_not_take_forever(line: str) -> None:
+    assert len(repr(recipe(line))) < 200_000

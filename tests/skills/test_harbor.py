@@ -143,6 +143,8 @@ def test_a_document_without_sections_is_the_instruction(read: Read) -> None:
         ({"task.toml": '[agent]\ntimeout_sec = "soon"\n'}, 2, "agent.timeout_sec"),
         ({"task.toml": "[environment]\ncpus = 1\nmemory = 'much'\n"}, 3, "environment.memory"),
         ({"task.toml": "[environment]\nmemory_mb = -1\n"}, 2, "memory_mb"),
+        ({"task.toml": "a = 1" + "1" * 5000}, 1, "TOML"),
+        ({"task.toml": "a" + ".a" * 100_000}, 1, "characters"),
         ({"instruction.md": " \n"}, 1, "instruction"),
     ],
 )

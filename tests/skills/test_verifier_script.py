@@ -75,3 +75,7 @@ def test_what_can_not_be_prepared(command: str, needs_network: bool) -> None:
 
 def test_a_script_that_is_no_shell_or_calls_itself_downloads_nothing() -> None:
     assert read("'unbalanced\n((\n\0\n. ./test.sh\nbash $0\n") == VerifierDownloads()
+
+
+def test_variables_that_double_do_not_fill_the_memory() -> None:
+    assert read("A=oil\n" + "A=$A$A\n" * 60 + "pip install wax $A").wheels[0].requirements

@@ -37,7 +37,9 @@ _PATH: Final = re.compile(r"(?<![\w./~$}-])/(?:[\w.@+-]+/?)+")
 RESERVED_FOLDERS: Final = frozenset({"logs", "tests", "solution", "oracle", "verifier"})
 _NOT_MADE: Final = SYSTEM_FOLDERS | RESERVED_FOLDERS
 _CACHES: Final = ("-", "/var/lib/apt", "/var/cache", "/root/.cache")
-_UV_INSTALLER: Final = re.compile(r"curl[^|;&]*://astral\.sh/uv(?:/([\d.]+))?/install\.sh[^;&]*")
+_UV_INSTALLER: Final = re.compile(
+    r"curl[^|;&]{0,200}://astral\.sh/uv(?:/([\d.]+))?/install\.sh[^;&]*"
+)
 _PIP_VALUES: Final = frozenset(
     {"-r", "--requirement", "-c", "--constraint", "-i", "--index-url", "--extra-index-url"}
     | {"-f", "--find-links", "-t", "--target", "--prefix", "--python", "-p", "--timeout"}
@@ -47,6 +49,7 @@ _PIP_ELSEWHERE: Final = ("-t", "--target", "--prefix", "-f", "--find-links", "-e
 _INDEXES: Final = ("-i", "--index-url", "--extra-index-url")
 _PIP_ITSELF: Final = frozenset({"pip", "setuptools", "wheel"})
 _APT_VALUES: Final = frozenset({"-o", "-t", "--target-release"})
+_MOST_CHOICES: Final = 12  # in braces: each may double the paths
 _OPERATORS: Final = frozenset({"&&", ";", "||", "|", "&"})
 
 
@@ -207,5 +210,7 @@ def _braces(word: str) -> list[str]:
     match = re.search(r"\{([^{}]*,[^{}]*)\}", word)
     if not match:
         return [word]
+    if word.count(",") > _MOST_CHOICES:
+        raise ValueError("too many paths")
     before, after = word[: match.start()], word[match.end() :]
     return [path for choice in match[1].split(",") for path in _braces(before + choice + after)]

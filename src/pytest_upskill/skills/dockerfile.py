@@ -15,10 +15,11 @@ from .docker_commands import SYSTEM_FOLDERS, effects_of
 
 _DIRECTIVE: Final = re.compile(r"#\s*(\w+)\s*=\s*(\S+)\s*")
 _HEREDOC: Final = re.compile(r"<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
-_VARIABLE: Final = re.compile(r"\\\$|\$(?:\{(\w+)(?:(:?[-+])([^}]*))?\}|(\w+))")
+_VARIABLE: Final = re.compile(r"\\\$|\$(?:\{(\w+)(?:(:?[-+])([^}]{0,500}))?\}|(\w+))")
 _PLATFORM: Final = re.compile(r"--platform=(linux/\S+)")
 _FLAG: Final = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
-_ASSIGNMENT: Final = re.compile(r"""(\w+)=((?:"(?:\\.|[^"])*"|'[^']*'|\\.|[^\s"'\\])*)""")
+_ASSIGNMENT: Final = re.compile(r"""(?<!\w)(\w+)=((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])*)""")
+_LONGEST: Final = 20_000  # characters of all values in an instruction: they may double each time
 _FOLDERS: Final = ("/tmp", "/root", "/opt", "/srv", "/mnt", "/home")  # that images have
 _IGNORED: Final = frozenset(
     {"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"}
@@ -275,7 +276,7 @@ class _Stage:
 def _words_of_list(text: str) -> list[str]:
     try:
         words = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):
         return []
     return words if all(isinstance(word, str) for word in words) else []
 
@@ -306,7 +307,13 @@ def _unquoted(word: str) -> str:
 
 
 def _filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with the values of its variables; unknown ones stay."""
+    """A text with the values of its variables; unknown ones stay, and those that are too long."""
+    left = _LONGEST
+
+    def limited(match: re.Match[str]) -> str:
+        nonlocal left
+        left -= len(filled := value(match))
+        return filled if left >= 0 else match[0]
 
     def value(match: re.Match[str]) -> str:
         name = match[1] or match[4]
@@ -319,4 +326,4 @@ def _filled(text: str, values: Mapping[str, str]) -> str:
             return match[3] if found else ""
         return match[0] if found is None else found
 
-    return _VARIABLE.sub(value, text)
+    return _VARIABLE.sub(limited, text)

@@ -22,6 +22,7 @@ from .task_forms import DEFAULT_WORKDIR, is_requirement
 # Images that have nothing but a system or Python, so that those of this machine can stand in.
 _PLAIN_BASES: Final = frozenset({"ubuntu", "debian", "python", "buildpack-deps"})
 IGNORED_NAME: Final = ".dockerignore"
+_LONGEST: Final = 50_000  # characters of a Dockerfile; the time to read one is not linear
 _NETWORK: Final = re.compile(
     r"https?://|\b(?:curl|wget|git clone|apt-get|pip3? install|requests|urllib|snapshot_download)\b"
 )
@@ -68,6 +69,8 @@ def environment_of(
     those that a build may take.
     """
     text = read_skill_file(folder, dockerfile)
+    if len(text) > _LONGEST:
+        raise ValueError(f"{dockerfile!r} has {len(text):,} characters (limit {_LONGEST:,})")
     path = PurePosixPath(dockerfile)
     if len(path.parts) < 2:
         raise ValueError(f"{dockerfile!r} must be in a folder, such as environment/")
@@ -135,7 +138,7 @@ def _context(top: Path, without: str) -> dict[str, Path]:
     ignored = files.get(IGNORED_NAME)
     lines = list[str]()
     with suppress(OSError):
-        lines = decoded(read_file(ignored), "replace").splitlines() if ignored else []
+        lines = decoded(read_file(ignored, _LONGEST), "replace").splitlines() if ignored else []
     patterns = [line.strip().strip("/") for line in lines if line.strip() and line[0] not in "#!"]
     return {
         name: file

@@ -14,6 +14,7 @@ _REQUIREMENT: Final = re.compile(
     r"[A-Za-z0-9][\w.-]*\s*(?:\[[\w.,\s-]+\])?\s*"
     rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?\s*(?:;[^\n]*)?"
 )
+_LONGEST: Final = 200  # characters of a requirement
 _PACKAGE: Final = re.compile(r"[a-z0-9][\w.+:-]*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 
@@ -42,7 +43,7 @@ TextOrFile = Annotated[
 
 
 def is_requirement(value: str) -> bool:
-    return bool(_REQUIREMENT.fullmatch(value))
+    return len(value) <= _LONGEST and bool(_REQUIREMENT.fullmatch(value))
 
 
 def _requirement(value: str) -> str:

@@ -15,6 +15,7 @@ _BEFORE: Final = (  # words before a command
 _ASSIGNED: Final = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
 _COMMA: Final = re.compile(r",\s*(?=[A-Za-z])(?![^\[]*\])")  # between requirements, not versions
+_LONGEST: Final = 5_000  # characters of a line, or of a word: variables may double each time
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _UV_INSTALLER: Final = re.compile(r"astral\.sh/uv|github\.com/astral-sh/uv/")
 _REMOTE: Final = re.compile(
@@ -152,7 +153,8 @@ class _Reader:
         return words[at:]
 
     def _filled(self, word: str) -> str:
-        return _VARIABLE.sub(lambda match: self.variables.get(match[1], match[0]), word)
+        filled = _VARIABLE.sub(lambda match: self.variables.get(match[1], match[0]), word)
+        return filled if len(filled) <= _LONGEST else ""
 
     def _downloads(self, name: str, rest: Sequence[str]) -> bool:
         if name in ("curl", "wget", "git"):
@@ -270,7 +272,7 @@ def _lines(script: str) -> Iterator[str]:
         if ending:
             ending = "" if line.strip() == ending else ending
             continue
-        yield line
+        yield line[:_LONGEST]
         if started := _HEREDOC.search(line):
             ending = started[2]
 

@@ -39,9 +39,10 @@ _DOCKERFILE: Final = f"{ENVIRONMENT}/Dockerfile"
 _COMPOSE_NAMES: Final = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml")
 _VERIFIER_DOCUMENT: Final = "verifier.md"
 _VERSIONS: Final = ("0.0", "1.0", "1.1", "1.2", "1.3", "1.4")
+_LONGEST: Final = 50_000  # characters of a task.toml; the time to read one is not linear
 _VERIFIER_SECONDS: Final = 600.0  # if a task does not say
 _FOR_AGENTS: Final = "a task of a benchmark is for agents"
-_CANARY: Final = re.compile(r"\A(?:\s*(?:<!--[^>]*canary[^>]*-->|#[^\n]*canary[^\n]*))+", re.I)
+_CANARY: Final = re.compile(r"\A(?:\s*(?:<!--(?=[^>]*canary)[^>]*-->|#[^\n]*canary[^\n]*))+", re.I)
 _SECTION: Final = re.compile(r"^##\s+(prompt|(?:role|scene):[\w.-]+|user-persona)\s*$", re.I | re.M)
 _HOST_VALUE: Final = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.I)
@@ -177,6 +178,8 @@ class _TaskFolder:
         _require_own(folder, file)
         if file.name == CONFIG_NAME:
             text = read_text(file)
+            if len(text) > _LONGEST:
+                raise problem_at(file, 1, f"{len(text):,} characters (limit {_LONGEST:,})")
             data, lines = _toml(file, text), text
             instruction_file = folder / _INSTRUCTION_NAME
             if not instruction_file.is_file():
@@ -342,7 +345,7 @@ def _strategy(document: Path, usual: str) -> tuple[str, str]:
 def _toml(file: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except (tomllib.TOMLDecodeError, RecursionError) as error:
+    except (ValueError, RecursionError) as error:
         at = re.search(r"\(at line (\d+)", str(error))
         problem = re.sub(r" \(at .*\)$", "", str(error)) or "nested too deeply"
         line = int(at[1]) if at else text.count("\n") + 1
