@@ -118,9 +118,17 @@ def test_only_names_and_versions_are_requirements(text: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["evil-1.0.tar.gz", "e.ZIP [x]", "e-1-py3-none-any.whl;x", "e==1.tgz"]
+    "text",
+    [
+        "a; x\r--index-url y",
+        "a\n;x",
+        "evil-1.0.tar.gz",
+        "e.ZIP [x]",
+        "e-1-py3-none-any.whl;x",
+        "e==1.tgz",
+    ],
 )
-def test_pip_takes_no_file_of_the_current_folder(text: str) -> None:
+def test_pip_takes_no_file_of_the_current_folder_and_no_second_line(text: str) -> None:
     assert why_no_requirement(text)
 
 

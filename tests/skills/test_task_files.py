@@ -69,6 +69,9 @@ def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
         {"env": {"A B": "1"}},
         {"memory_mb": 0},
         {"packages": ["-o x"]},
+        {"image": "--help"},
+        {"image": "dir:/etc"},
+        {"image": "debian\nUSER 0"},
     ],
     ids=json.dumps,
 )

@@ -182,7 +182,8 @@ _lock: Final = threading.Lock()
 
 def why_no_requirement(text: str) -> str | None:
     """Why a requirement can't be used; None if it can."""
-    if len(text) < 200 and _REQUIREMENT.fullmatch(text) and not _ARCHIVE.match(text):
+    plain = len(text) < 200 and text.isprintable()  # uv reads them as lines of a file
+    if plain and _REQUIREMENT.fullmatch(text) and not _ARCHIVE.match(text):
         return None
     return f'"{text}" is not a requirement of a package like "pypdf==5.*"'
 

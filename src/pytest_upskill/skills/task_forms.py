@@ -17,6 +17,7 @@ _REQUIREMENT: Final = re.compile(
 _LONGEST: Final = 200  # characters of a requirement
 _PACKAGE: Final = re.compile(r"[a-z0-9][\w.+:-]*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
+_IMAGE: Final = re.compile(r"[A-Za-z0-9](?:[\w.@-]|/(?!/)|:(?!/))*")  # no option, no file
 
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 
@@ -55,6 +56,12 @@ def _requirement(value: str) -> str:
 def _package(value: str) -> str:
     if not _PACKAGE.fullmatch(value):
         raise ValueError(f"{value!r} is not a system package like 'poppler-utils'")
+    return value
+
+
+def _image(value: str) -> str:
+    if not _IMAGE.fullmatch(value):
+        raise ValueError(f"{value!r} is not an image like 'debian:12'")
     return value
 
 
@@ -109,7 +116,7 @@ class SandboxForm(Strict):
     env: Variables = Field(
         default_factory=dict, description="Environment variables of the agent's commands."
     )
-    image: Text | None = Field(
+    image: Annotated[Text, AfterValidator(_image)] | None = Field(
         None, description="The image of a container to run in, such as 'debian:12'."
     )
     dockerfile: Text | None = Field(
