@@ -132,6 +132,12 @@ def test_links_of_an_agent_lead_to_no_test(path: str, target: str, kept: bool) -
     assert bool(left.links) == kept
 
 
+def test_a_reward_of_an_agent_that_works_among_the_logs_is_left_out() -> None:
+    reward = WorkspaceFile("reward.txt", b"1")
+    spec = SandboxSpec(workdir="/logs/verifier")
+    assert agents_files(Snapshot((reward,)), spec) == Snapshot()
+
+
 @needs_bwrap
 @pytest.mark.parametrize(
     ("module", "reward"),

@@ -248,16 +248,16 @@ def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
 
 def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
     """What the agent left, without what leads to the tests or stands in their place."""
-    links = [link for link in left.links if _is_kept(link.path) and _leads_nowhere(link, spec)]
+
+    def is_kept(path: str) -> bool:  # the workdir may be one of these folders, or in one
+        return not _is_in(posixpath.join(spec.workdir, path), _NOT_OF_AGENT)
+
+    links = [link for link in left.links if is_kept(link.path) and _leads_nowhere(link, spec)]
     return Snapshot(
-        tuple(file for file in left.files if _is_kept(file.path)),
+        tuple(file for file in left.files if is_kept(file.path)),
         tuple(links),
-        tuple(folder for folder in left.folders if _is_kept(folder)),
+        tuple(folder for folder in left.folders if is_kept(folder)),
     )
-
-
-def _is_kept(path: str) -> bool:
-    return not _is_in(path, _NOT_OF_AGENT)
 
 
 def _leads_nowhere(link: Link, spec: SandboxSpec) -> bool:
