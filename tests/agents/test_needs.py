@@ -237,6 +237,7 @@ def test_a_task_says_where_it_runs_and_what_it_may_use(monkeypatch: pytest.Monke
     limits = spec.limits
     assert (limits.memory, limits.cpus) == (2 * 2**30, 2)
     assert limits.disk == 4 * 2**30, "files are in memory, which this machine has little of"
+    assert limits_of(SandboxNeeds(memory_mb=10**9)).memory == 16 * 2**30
     assert limits_of(SandboxNeeds()) == SandboxLimits()
     with pytest.raises(SandboxError, match="/etc can't be a folder of a task"):
         asyncio.run(spec_for(SandboxNeeds(workdir="/etc")))

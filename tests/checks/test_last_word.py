@@ -1,6 +1,8 @@
 """An agent's code must not decide how a check of its work ends."""
 
 import os
+import shutil
+import subprocess
 import sys
 from collections.abc import Sequence
 from dataclasses import replace
@@ -10,7 +12,7 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
-from pytest_upskill.checks import KINDS, grade, parse_checks
+from pytest_upskill.checks import KINDS, command_check, grade, parse_checks
 from pytest_upskill.checks.command_check import commands_in
 from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
 from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
@@ -252,3 +254,17 @@ def test_the_reason_names_what_was_left_out() -> None:
     link = (Link("sub/conftest.py", "../evil.py"),)
     (only,) = graded(written, {"conftest.py": "x", "evil.py": ""}, {}, link)
     assert only.reason == "exit 1: exit 1, not 0; left out: conftest.py, sub/conftest.py"
+
+
+@pytest.mark.parametrize(("asked", "status"), [([], 97), (["--collect-only"], 0)])
+def test_only_who_calls_pytest_may_leave_tests_out(
+    tmp_path: Path, asked: list[str], status: int
+) -> None:
+    (tmp_path / "test_sums.py").write_text("def test_add(): assert 0\n")
+    (tmp_path / "pyproject.toml").write_text(PLUGIN["pyproject.toml"].replace(" -p evil", ""))
+    plugin = Path(command_check.__file__).parent / "guard" / "upskill_pytest.py"
+    shutil.copy(plugin, tmp_path)
+    env = {**os.environ, "PYTHONPATH": str(tmp_path), "UPSKILL_ENDED_EARLY": "97"}
+    command = [sys.executable, "-m", "pytest", "-p", "upskill_pytest", *asked, "test_sums.py"]
+    done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True)
+    assert done.returncode == status, done.stdout

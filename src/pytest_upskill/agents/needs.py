@@ -81,7 +81,7 @@ def limits_of(needs: SandboxNeeds) -> SandboxLimits:
     disk = min((needs.storage_mb or 0) * 2**20 or usual.disk, most)
     return replace(
         usual,
-        memory=(needs.memory_mb or 0) * 2**20 or usual.memory,
+        memory=min((needs.memory_mb or 0) * 2**20, _machine_memory()) or usual.memory,
         disk=disk,
         file_size=max(usual.file_size, disk // 2),
         cpus=needs.cpus,

@@ -27,5 +27,7 @@ def pytest_runtest_logreport(report: Any) -> None:
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish(session: Any) -> None:
     done = "passed" in _outcomes and len(_ended) >= session.testscollected
-    if session.exitstatus == 0 and not done and not session.config.option.collectonly:
+    # Whoever calls pytest may only want to see the tests; a file of the agent may not say so.
+    asked = {*session.config.invocation_params.args} & {"--collect-only", "--co"}
+    if session.exitstatus == 0 and not done and not asked:
         session.exitstatus = int(os.environ["UPSKILL_ENDED_EARLY"])
