@@ -417,4 +417,4 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
     assert "Read-only" in own.text
     kept = unpack(own.workspace)
     assert ([link.path for link in kept.links], kept.folders) == (["link"], ("empty",))
-    assert [file.path for file in kept.files if file.executable] == ["run"]
+    assert [file.path for file in kept.files if file.is_executable] == ["run"]

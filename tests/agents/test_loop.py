@@ -243,9 +243,9 @@ def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
 
 def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:
     class Slow(MemorySandbox):
-        async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+        async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
             await asyncio.sleep(0.01)
-            await super().write(path, data, executable=executable)
+            await super().write(path, data, mode=mode)
 
     async def cat(_: str) -> CommandResult:
         return CommandResult(0, sandbox.files["/workspace/a.txt"])

@@ -166,7 +166,7 @@ def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
     async def use(box: Sandbox) -> None:
         data = bytes(range(256)) * 20_000  # more than one message
         await box.write("a/b.bin", data)
-        await box.write("/workspace/run.sh", b"#!/bin/sh\necho hi\n", executable=True)
+        await box.write("/workspace/run.sh", b"#!/bin/sh\necho hi\n", mode=0o755)
         await box.write(f"{HOME}/note", b"home")
         assert await box.read("a/b.bin", 10**8) == data
         assert await box.read("a/b.bin", 3) == data[:3]
@@ -178,13 +178,14 @@ def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
 
 
 def test_many_files_at_once(within: In) -> None:
-    files = [(f"a/{number}.txt", b"x" * number, number == 3) for number in range(20)]
-    files.append(("/output/b/c", b"out", False))
+    modes = {3: 0o755, 4: 0o444}
+    files = [(f"a/{number}.txt", b"x" * number, modes.get(number, 0o600)) for number in range(20)]
+    files.append(("/output/b/c", b"out", 0o644))
 
     async def use(box: Sandbox) -> None:
         await box.write_all(files)
-        executable = {entry.path: entry.executable for entry in await box.tree()}
-        assert executable == {path: runs for path, _, runs in files[:-1]}
+        listed = {entry.path: entry.mode for entry in await box.tree()}
+        assert listed == {path: mode for path, _, mode in files[:-1]}
         await box.run("ln a/7.txt a/same.txt; mkdir a/folder", timeout=60)
         sizes = dict.fromkeys([path for path, _, _ in files], 100)
         contents = {path: data for path, data, _ in files}
@@ -219,14 +220,14 @@ def test_tree_lists_files_and_links(within: In) -> None:
     async def use(box: Sandbox) -> None:
         assert await box.tree() == []
         await box.write("b/two", b"2")
-        await box.write("a", b"1", executable=True)
+        await box.write("a", b"1", mode=0o755)
         await box.run(
             "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder", timeout=60
         )
         one, two, empty, *links = await box.tree()
         assert (empty.path, empty.folder) == ("empty", True)
-        assert (one.path, one.size, one.executable, one.link) == ("a", 1, True, None)
-        assert (two.path, two.executable) == ("b/two", False)
+        assert (one.path, one.size, one.mode, one.link) == ("a", 1, 0o755, None)
+        assert (two.path, two.mode) == ("b/two", 0o644)
         assert [(entry.path, entry.link) for entry in links] == [
             ("folder", "b"),
             ("link", "/etc/passwd"),

@@ -64,8 +64,10 @@ def tree(box: ServedSandbox) -> Awaitable[object]:
     return box.tree()
 
 
-def entry(path: bytes = b"a", size: bytes = b"1", digest: bytes = DIGEST) -> bytes:
-    return reply(b"entries", path, size, digest, b"", b"")
+def entry(
+    path: bytes = b"a", size: bytes = b"1", digest: bytes = DIGEST, mode: bytes = b"420"
+) -> bytes:
+    return reply(b"entries", path, size, digest, mode, b"")
 
 
 @pytest.mark.parametrize(
@@ -113,6 +115,7 @@ def test_replies_that_nobody_waits_for_are_dropped() -> None:
         entry(size=b"many"),
         entry(digest=b"../x"),
         entry(digest=b"\xff" * 64),
+        entry(mode=b"x"),
         reply(b"entries", b"a", b"1"),
         reply(b"ran"),
     ],

@@ -183,7 +183,9 @@ def test_a_file_may_grow_vanish_or_be_a_link() -> None:
 
 WHOLE = Snapshot(
     (
-        WorkspaceFile("a/run.sh", b"#!/bin/sh\n", executable=True),
+        WorkspaceFile("a/run.sh", b"#!/bin/sh\n", 0o755),
+        WorkspaceFile("key", b"secret", 0o600),
+        WorkspaceFile("large", bytes(5 * 2**20), 0o400),  # more than one message
         WorkspaceFile("über.txt", b"\0\xff"),
     ),
     (Link("a/link", "../über.txt"), Link("odd $(name)", "no 'where'")),
@@ -211,7 +213,7 @@ def packed(contents: object, data: bytes = b"") -> bytes:
 
 
 def listing(*files: tuple[str, object]) -> dict[str, object]:
-    listed = [{"path": path, "size": size, "executable": False} for path, size in files]
+    listed = [{"path": path, "size": size, "mode": 0o644} for path, size in files]
     return {"files": listed, "links": [], "folders": []}
 
 

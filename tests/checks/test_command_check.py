@@ -38,7 +38,7 @@ from support.sandboxes import needs_bwrap
 from support.trials import MemoryKind
 
 KEPT = Snapshot(
-    (WorkspaceFile("app.py", b"print('hello')\n"), WorkspaceFile("go.sh", b"#!/bin/sh\n", True))
+    (WorkspaceFile("app.py", b"print('hello')\n"), WorkspaceFile("go.sh", b"#!/bin/sh\n", 0o755))
 )
 LEFT = replace(agent_answer(), workspace=pack(KEPT))
 
@@ -175,7 +175,7 @@ def test_hidden_files_come_from_the_case_or_the_skill(tmp_path: Path) -> None:
     (asked,) = check.argument  # type: ignore[union-attr]
     assert asked.command.hidden == (
         WorkspaceFile("a/t.py", b"x = 1"),
-        WorkspaceFile("run.sh", b"echo", executable=True),
+        WorkspaceFile("run.sh", b"echo", 0o755),
     )
     file = tmp_path / "skill_meta.json"
     written["hidden_files"] = {"a": {"file": "evals/gone"}}

@@ -31,7 +31,7 @@ unittest.main()
 
 
 def files(texts: Texts) -> tuple[WorkspaceFile, ...]:
-    return tuple(WorkspaceFile(path, text.encode(), True) for path, text in texts.items())
+    return tuple(WorkspaceFile(path, text.encode(), 0o755) for path, text in texts.items())
 
 
 def verify(

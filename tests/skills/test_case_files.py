@@ -47,7 +47,7 @@ def test_a_folder_is_copied_as_it_is(skill: Path) -> None:
         WorkspaceFile("a.csv", b"a;b\r\n"),
         WorkspaceFile("logo.png", PNG),
         WorkspaceFile("same.csv", b"a;b\r\n"),
-        WorkspaceFile("sub/run.sh", b"echo", executable=True),
+        WorkspaceFile("sub/run.sh", b"echo", 0o755),
     )
 
 
@@ -102,7 +102,7 @@ def test_files_of_the_case_win_over_those_of_its_workspace(skill: Path) -> None:
         WorkspaceFile("a.csv", b"own"),
         WorkspaceFile("new/b.txt", b"b"),
         WorkspaceFile("pic.png", PNG),
-        WorkspaceFile("sub/run.sh", b"echo", executable=True),
+        WorkspaceFile("sub/run.sh", b"echo", 0o755),
     )
     assert case.needs_agent == (
         "'more.png' is not UTF-8 text (byte 0): "

@@ -148,8 +148,11 @@ def test_where_files_are_copied_to(copy: str, files: dict[str, str]) -> None:
 
 
 def test_chmod_of_a_copy() -> None:
-    copied = copied_files(recipe("COPY --chmod=755 a.sh ."), ["a.sh"])
-    assert copied == {"/app/a.sh": ("a.sh", True)}
+    made = recipe("COPY --chmod=755 a.sh .\nCOPY --chmod=400 key .")
+    assert copied_files(made, ["a.sh", "key"]) == {
+        "/app/a.sh": ("a.sh", 0o755),
+        "/app/key": ("key", 0o600),  # root could write it
+    }
 
 
 def test_skills_are_no_files_of_the_task() -> None:

@@ -67,7 +67,7 @@ class MemorySandbox(Sandbox):
             raise FileNotFoundError(errno.ENOENT, "No such file or directory", path)
         return self.files[full][:most]
 
-    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:  # noqa: ARG002
+    async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:  # noqa: ARG002
         full = posixpath.normpath(posixpath.join(WORKSPACE, path))
         if not full.startswith(WORKSPACE):
             raise OSError(errno.EROFS, "Read-only file system", path)

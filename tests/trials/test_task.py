@@ -47,7 +47,7 @@ def test_a_copy_is_the_skill_without_its_cases(folder: Path) -> None:
     paths = ["SKILL.md", "assets/logo.png", "by-folder.md", "link.md", "link2.md"]
     assert [file.path for file in copy] == [*paths, "references/a.md", "scripts/run.sh"]
     assert {file.data for file in copy[2:6]} == {b"\x00\xffreferences/a.md"}
-    assert [file.path for file in copy if file.executable] == ["scripts/run.sh"]
+    assert [file.path for file in copy if file.is_executable] == ["scripts/run.sh"]
     assert copy[1].data == b"\x00\xffassets/logo.png"
 
 

@@ -158,7 +158,7 @@ TASK = Task("loop", "1", max_turns=5)
         {"agent": "claude"},
         {"version": "2"},
         {"files": (WorkspaceFile("a.txt", b"a"),)},
-        {"files": (WorkspaceFile("a.txt", b"a", executable=True),)},
+        {"files": (WorkspaceFile("a.txt", b"a", 0o755),)},
         {"setup": "make"},
         {"skills": (SkillCopy("wick", "/wick", "d1"),)},
         {"needs": SandboxNeeds(network=True)},

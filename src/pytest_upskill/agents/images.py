@@ -11,6 +11,7 @@ import sys
 import tarfile
 import threading
 import time
+from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from contextvars import ContextVar
@@ -23,6 +24,7 @@ from .._util.keys import without_keys
 from .._util.texts import digest, harmless, one_line, plain
 from ..errors import shown
 from ..skills.case import BuildContext, WorkspaceFile
+from ..skills.dockerfile import OWNER
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SandboxError
 from .snapshot import MOST_START_BYTES, MOST_START_FILES, Link, Snapshot, is_safe
@@ -47,6 +49,7 @@ RUN chmod a+rx /root 2>/dev/null; command -v python3 > /dev/null || \
 """
 _CACHES: Final = ((".cache", "pip"), (".cache", "uv"), (".npm", "_cacache"))
 _building: Final = threading.Lock()  # one at a time
+_at_work: Final = Counter[str]()
 _stop: Final = ContextVar[threading.Event | None]("_stop", default=None)
 
 
@@ -62,6 +65,11 @@ def ended_by(stop: threading.Event) -> Iterator[None]:
         yield
     finally:
         _stop.reset(token)
+
+
+def at_work() -> list[str]:
+    """What is done now, in words."""
+    return [doing for doing, number in _at_work.items() if number]
 
 
 def tag_of(build: BuildContext) -> str:
@@ -160,7 +168,7 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
                 elif member.issym():
                     links.append(Link(shown, member.linkname))
                 elif member.isreg() or member.islnk():
-                    files.append(WorkspaceFile(shown, read(), bool(member.mode & 0o111)))
+                    files.append(WorkspaceFile(shown, read(), member.mode & 0o777 | OWNER))
     finally:
         _ran(program, "rm", "--force", container)
     paths = [*(file.path for file in files), *(link.path for link in links), *folders_inside]
@@ -291,6 +299,7 @@ def _require_going_on() -> None:
 def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float) -> int | None:
     """The exit status of a build or a pull; None if it took too long and was ended."""
     deadline = time.monotonic() + seconds
+    doing = f"{arguments[0]}ing an image"
     client = subprocess.Popen(
         (program, *arguments),
         stdin=subprocess.DEVNULL,
@@ -299,6 +308,7 @@ def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float)
         start_new_session=True,
         env={**os.environ, "BUILDKIT_PROGRESS": "plain"},
     )
+    _at_work[doing] += 1
     try:
         while time.monotonic() < deadline:
             _require_going_on()
@@ -306,6 +316,7 @@ def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float)
                 return client.wait(_POLL)
         return None
     finally:
+        _at_work[doing] -= 1
         _end(client)
 
 

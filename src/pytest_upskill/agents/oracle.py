@@ -88,7 +88,7 @@ class Oracle(Agent):
             return await _run_script(sandbox, reference, folder, task.timeout)
         for file in reference.files:
             try:
-                await sandbox.write(file.path, file.data, executable=file.executable)
+                await sandbox.write(file.path, file.data, mode=file.mode)
             except OSError as error:
                 problem = f"{file.path!r} of the reference can't be written: {error}"
                 raise NoAnswerError(problem) from None

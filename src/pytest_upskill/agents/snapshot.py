@@ -12,7 +12,9 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 from shlex import quote
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import Field
 
 from .._util.files import inflated
 from .._util.json_forms import Whole, form_of, json_values, parse_limited
@@ -93,7 +95,7 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
     if sum(map(len, contents.values())) > MOST_BYTES:
         raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
     files = [
-        WorkspaceFile(entry.path, contents[entry.path], entry.executable)
+        WorkspaceFile(entry.path, contents[entry.path], entry.mode)
         for entry in regular
         if entry.path in contents
     ]
@@ -104,7 +106,7 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
 class _PackedFile:
     path: str
     size: Whole
-    executable: bool
+    mode: Annotated[int, Field(strict=True, ge=0, le=0o777)]
 
 
 @dataclass(frozen=True)
@@ -122,7 +124,7 @@ class _Contents:
 
 def pack(workspace: Snapshot, unchanged: Iterable[str] = (), *, limited: bool = True) -> bytes:
     """As compressed bytes; TooLargeError if they are too many."""
-    files = [_PackedFile(file.path, len(file.data), file.executable) for file in workspace.files]
+    files = [_PackedFile(file.path, len(file.data), file.mode) for file in workspace.files]
     contents = _Contents(tuple(files), workspace.links, workspace.folders, tuple(unchanged))
     first_line = json.dumps(json_values(contents)).encode()
     packed = zlib.compress(b"\n".join((first_line, b"".join(f.data for f in workspace.files))))
@@ -155,7 +157,7 @@ def unpack(
         raise ValueError("not a workspace: the sizes of its files are wrong")
     files, at = list[WorkspaceFile](), 0
     for file in contents.files:
-        files.append(WorkspaceFile(file.path, content[at : at + file.size], file.executable))
+        files.append(WorkspaceFile(file.path, content[at : at + file.size], file.mode))
         at += file.size
     packed, unchanged = {file.path for file in files}, {*contents.unchanged}
     files += [file for file in start if file.path in unchanged - packed]
@@ -171,7 +173,7 @@ async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
     keeps = sandbox.spec.keeps
     files = [file for file in workspace.files if keeps(file.path)]
     try:
-        await sandbox.write_all([(file.path, file.data, file.executable) for file in files])
+        await sandbox.write_all([(file.path, file.data, file.mode) for file in files])
     except OSError as error:
         raise SandboxError(f"a file of the workspace can't be written: {error}") from None
     folders = [*filter(keeps, workspace.folders), *{*sandbox.spec.places} - {*sandbox.spec.kept}]
@@ -259,7 +261,8 @@ def _safe(
 ) -> Mapping[str, TreeEntry]:
     """Files and links with safe paths."""
     listed = [entry for entry in entries if not entry.folder]
-    safe = {entry.path: entry for entry in listed if _is_kept(sandbox, entry)}
+    kept = [entry for entry in listed if _is_kept(sandbox, entry)]
+    safe = {entry.path: replace(entry, mode=entry.mode & 0o100) for entry in kept}
     if odd := len(listed) - len(safe):
         findings.append(f"{counted(odd, 'file')} not kept: their names can't be used")
     return safe

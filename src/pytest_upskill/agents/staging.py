@@ -285,7 +285,7 @@ def _write_all(folder: Path, files: Iterable[WorkspaceFile]) -> Path:
 def _write(file: WorkspaceFile, target: Path) -> None:
     target.parent.mkdir(parents=True, exist_ok=True)
     target.write_bytes(file.data)
-    target.chmod(0o555 if file.executable else 0o444)
+    target.chmod(0o555 if file.is_executable else 0o444)
 
 
 def setup_key(task: Task) -> str:

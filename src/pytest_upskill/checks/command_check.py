@@ -6,7 +6,6 @@ is left out of the workspace keep it from deciding how the check ends, as far as
 """
 
 import asyncio
-import os
 import secrets
 from collections.abc import Coroutine, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +28,7 @@ from ..agents.snapshot import Snapshot, fill, unpack
 from ..agents.task_sandbox import TaskSandbox, sandbox_for
 from ..errors import CheckError
 from ..skills.case import SandboxNeeds, WorkspaceFile
-from ..skills.folder import read_skill_bytes
+from ..skills.folder import mode_of, read_skill_bytes
 from ..skills.task_forms import FileOfSkill, TextOrFile
 from .check import CheckContext, CheckKind, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
@@ -118,7 +117,7 @@ def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> Works
     if folder is None:
         raise ValueError(f"{quoted(content.file)} is in no skill's folder")
     data = read_skill_bytes(folder, content.file)
-    return WorkspaceFile(path, data, os.access(folder / content.file, os.X_OK))
+    return WorkspaceFile(path, data, mode_of(folder / content.file))
 
 
 def _command(context: CheckContext) -> Iterator[Result]:

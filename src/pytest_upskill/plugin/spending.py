@@ -102,7 +102,7 @@ class Spending:
             engine.pausing,
             agents,
             len(turns),
-            ", ".join(dict.fromkeys(map(self._opening, engine.opening))),
+            ", ".join(dict.fromkeys((*map(self._opening, engine.opening), *_images(agents)))),
             batches_of(waiting) if waiting else "",
             engine.elsewhere,
         )
@@ -144,3 +144,12 @@ def batches_of(waiting: Waiting) -> str:
     questions = f"{counted(waiting.questions, 'question')} in {batches}"
     trouble = f" ({one_line(waiting.trouble, 100)})" if waiting.trouble else ""
     return f"{questions}, {waiting.done:,} done, since {since}{trouble}"
+
+
+def _images(agents: int) -> list[str]:
+    """What is done about images while agents wait for them."""
+    if not agents:
+        return []
+    from ..agents.images import at_work
+
+    return at_work()

@@ -8,6 +8,7 @@ from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import Base64Bytes
 
+from .._util.files import PLAIN
 from .._util.json_forms import Location
 from .._util.texts import digest
 from .case_forms import DEFAULT_ANSWERS, CaseForm
@@ -101,11 +102,15 @@ class CaseUser(NamedTuple):
 
 @dataclass(frozen=True)
 class WorkspaceFile:
-    """A file as it is: binary or not, executable or not."""
+    """A file as it is: binary or not, with its permissions."""
 
     path: str  # with forward slashes; relative, or absolute in a place outside of the workspace
     data: Base64Bytes
-    executable: bool = False
+    mode: int = PLAIN
+
+    @property
+    def is_executable(self) -> bool:
+        return bool(self.mode & 0o100)
 
     @property
     def text(self) -> str | None:
@@ -118,7 +123,7 @@ class WorkspaceFile:
 
     @cached_property
     def digest(self) -> str:
-        return digest(self.path, sha256(self.data).hexdigest(), str(self.executable))
+        return digest(self.path, sha256(self.data).hexdigest(), oct(self.mode))
 
 
 @dataclass(frozen=True)

@@ -17,8 +17,8 @@ from .docker_commands import SYSTEM_FOLDERS
 from .folder import (
     TOOL_FOLDERS,
     NotTextError,
-    is_executable,
     is_private,
+    mode_of,
     read_skill_bytes,
     read_skill_file,
     real_skill_file,
@@ -165,9 +165,9 @@ class CaseFiles:
         except NotTextError as error:
             reason = f"{error}: {_BINARY}"
         data = read_skill_bytes(self._folder, written, MOST_BYTES)
-        executable = is_executable(real_skill_file(self._folder, written))
-        plain = text is not None and data == text.encode() and not executable
-        return None if plain else WorkspaceFile(name, data, executable), text, reason
+        file = WorkspaceFile(name, data, mode_of(real_skill_file(self._folder, written)))
+        plain = text is not None and data == text.encode() and not file.is_executable
+        return None if plain else file, text, reason
 
 
 def _named(context: ContextForm | None) -> list[tuple[str | int, str, str | FileOfSkill]]:
@@ -231,7 +231,7 @@ def _read(top: Path, path: Path) -> WorkspaceFile:
         if real.is_dir():
             raise ValueError(f"{name!r} is a link to a folder; copy it")
         data = read_file(real, MOST_BYTES)
-        return WorkspaceFile(name, data, is_executable(real))
+        return WorkspaceFile(name, data, mode_of(real))
     except UnicodeEncodeError:
         raise ValueError(f"{name!r} is not a name in UTF-8; rename it") from None
     except OSError as error:

@@ -116,7 +116,7 @@ class _Blob(NamedTuple):
     id: str
     size: int
     is_link: bool
-    is_executable: bool
+    mode: int
 
 
 class FilesAtRef:
@@ -149,8 +149,8 @@ class FilesAtRef:
     def size(self, path: str) -> int:
         return self._blobs[path].size
 
-    def is_executable(self, path: str) -> bool:
-        return self._blobs[path].is_executable
+    def mode(self, path: str) -> int:
+        return self._blobs[path].mode
 
     def real(self, path: str) -> str:
         """The file that a path leads to; ValueError if that is not in the folder."""
@@ -199,7 +199,7 @@ def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
         mode, kind, blob, size = facts.split()
         if kind == b"blob":
             name = path.decode("utf-8", "surrogateescape").removeprefix(inside)
-            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000", mode == b"100755")
+            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000", int(mode, 8) & 0o777)
     return FilesAtRef(ref, top, blobs)
 
 

@@ -20,7 +20,7 @@ from .folder import (
     belongs,
     digest_of,
     installed_files,
-    is_executable,
+    mode_of,
     walk,
 )
 from .frontmatter import with_field
@@ -85,7 +85,7 @@ def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] =
             copy = target / name
             copy.parent.mkdir(parents=True, exist_ok=True)
             copy.write_bytes(read_file(path))
-            copy.chmod(0o755 if is_executable(path) else 0o644)
+            copy.chmod(mode_of(path))
         new = target / file.name
         new.write_bytes(text)
     except OSError as error:

@@ -27,12 +27,15 @@ _IGNORED: Final = frozenset(
 )
 
 
+OWNER: Final = 0o600  # root may read and write every file of an image, so the agent may, too
+
+
 class Copied(NamedTuple):
     """A COPY of something in the build context."""
 
     source: str  # a path or pattern, relative to the context
     target: str  # absolute; ends with a slash if it is a folder
-    executable: bool | None = None  # None: as the source is
+    mode: int | None = None  # None: as the source is
     line: int = 1
 
 
@@ -79,18 +82,18 @@ def read_dockerfile(text: str, skills: str = "") -> Recipe:
     return stages[-1].recipe() if stages else Recipe()
 
 
-def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, bool | None]]:
-    """Where the files of a context are in the image: target → source, and whether executable.
+def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, int | None]]:
+    """Where the files of a context are in the image: target → source, and its mode.
 
     ``paths`` are those of all files in the context, relative to it.
     """
-    files, known = dict[str, tuple[str, bool | None]](), list(paths)
+    files, known = dict[str, tuple[str, int | None]](), list(paths)
     for copied in recipe.copies:
         for source, inside in _matches(copied.source, known):
             target = copied.target
             if inside or target.endswith("/"):
                 target = posixpath.join(target, inside or posixpath.basename(source))
-            files[posixpath.normpath(target)] = (source, copied.executable)
+            files[posixpath.normpath(target)] = (source, copied.mode)
     return files
 
 
@@ -251,10 +254,10 @@ class _Stage:
         folders = (*self.folders, *_FOLDERS)
         known = any(f"{path}/".startswith(f"{folder}/") for path in folders)
         is_folder = known or target.endswith(("/", "/.")) or target == "." or len(sources) > 1
-        mode = flags.get("chmod", "")
-        executable = bool(int(mode, 8) & 0o111) if re.fullmatch("[0-7]+", mode) else None
+        chmod = flags.get("chmod", "")
+        mode = int(chmod, 8) & 0o777 | OWNER if re.fullmatch("[0-7]+", chmod) else None
         place = f"{folder}/" if is_folder else folder
-        self.copies += [Copied(source, place, executable, line) for source in sources]
+        self.copies += [Copied(source, place, mode, line) for source in sources]
 
     def _run(self, line: int, rest: str, values: Mapping[str, str]) -> None:
         command = rest

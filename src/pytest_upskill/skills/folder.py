@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from pathlib import Path, PurePath, PurePosixPath
 from typing import Final, NamedTuple
 
-from .._util.files import open_file, read_file, reason_of
+from .._util.files import EXECUTABLE, PLAIN, open_file, read_file, reason_of
 from ..errors import SkillError, shown
 
 SKILL_NAMES: Final = ("SKILL.md", "skill.md")
@@ -59,8 +59,9 @@ def is_file(path: Path) -> bool:
         return False
 
 
-def is_executable(file: Path) -> bool:
-    return bool(file.stat().st_mode & 0o111)
+def mode_of(file: Path) -> int:
+    """One of two modes, which are all that git keeps."""
+    return EXECUTABLE if file.stat().st_mode & 0o111 else PLAIN
 
 
 def is_skill(folder: Path) -> bool:

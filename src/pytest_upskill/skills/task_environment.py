@@ -10,13 +10,13 @@ from fnmatch import fnmatchcase
 from pathlib import Path, PurePosixPath
 from typing import Final
 
-from .._util.files import read_file, reason_of
+from .._util.files import EXECUTABLE, read_file, reason_of
 from .._util.texts import digest
 from .case import BuildContext, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, MOST_FILES
 from .docker_commands import RESERVED_FOLDERS, SYSTEM_FOLDERS
 from .dockerfile import Recipe, copied_files, read_dockerfile
-from .folder import decoded, digest_of, is_executable, is_file, read_skill_file, walk
+from .folder import decoded, digest_of, is_file, mode_of, read_skill_file, walk
 from .task_forms import DEFAULT_WORKDIR, is_requirement
 
 # Images that have nothing but a system or Python, so that those of this machine can stand in.
@@ -78,7 +78,7 @@ def environment_of(
     without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
     top = folder / path.parent
     context = _context(top, without)
-    executable = [name for name, file in context.items() if is_executable(file)]
+    executable = [name for name, file in context.items() if mode_of(file) == EXECUTABLE]
     recipe = read_dockerfile(text, without)
     copied = copied_files(recipe, context)
     files, others = _read(context, copied)
@@ -150,13 +150,13 @@ def _context(top: Path, without: str) -> dict[str, Path]:
 def context_files(top: Path, without: str) -> tuple[WorkspaceFile, ...]:
     """All files that an image is built from, without the skills."""
     return tuple(
-        WorkspaceFile(name, read_file(file), is_executable(file))
+        WorkspaceFile(name, read_file(file), mode_of(file))
         for name, file in _context(top, without).items()
     )
 
 
 def _read(
-    context: Mapping[str, Path], copied: Mapping[str, tuple[str, bool | None]]
+    context: Mapping[str, Path], copied: Mapping[str, tuple[str, int | None]]
 ) -> tuple[tuple[WorkspaceFile, ...], list[str]]:
     """The copied files by where they are; none if they are too many, and that is said."""
     try:
@@ -165,10 +165,8 @@ def _read(
             most = f"{MOST_FILES:,} files and {MOST_BYTES // 10**6} MB"
             return (), [f"it has more than {most}"]
         files = [
-            WorkspaceFile(
-                target, read_file(context[source]), is_set or is_executable(context[source])
-            )
-            for target, (source, is_set) in copied.items()
+            WorkspaceFile(target, read_file(context[source]), mode or mode_of(context[source]))
+            for target, (source, mode) in copied.items()
         ]
     except OSError as error:
         raise ValueError(f"can't read its files: {reason_of(error)}") from None

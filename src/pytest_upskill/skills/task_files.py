@@ -11,7 +11,7 @@ from .._util.json_forms import FormError, Problem
 from .case import Case, CaseReference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, is_path, workspace_files
 from .case_forms import CaseForm
-from .folder import is_executable, read_skill_bytes, real_skill_file
+from .folder import mode_of, read_skill_bytes, real_skill_file
 from .task_environment import environment_of, places_in
 from .task_forms import FileOfSkill, ReferenceForm
 
@@ -107,7 +107,7 @@ def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
     if isinstance(content, str):
         return WorkspaceFile(path, content.encode("utf-8", "replace"))
     data = read_skill_bytes(folder, content.file, MOST_BYTES)
-    return WorkspaceFile(path, data, is_executable(real_skill_file(folder, content.file)))
+    return WorkspaceFile(path, data, mode_of(real_skill_file(folder, content.file)))
 
 
 def _below_folder(name: str, such_as: str) -> PurePosixPath:

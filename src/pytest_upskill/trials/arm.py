@@ -24,9 +24,9 @@ from ..skills.folder import (
     SKILL_NAMES,
     belongs,
     installed_files,
-    is_executable,
     is_installed,
     is_taught,
+    mode_of,
 )
 from ..skills.plugins import (
     files_on_disk,
@@ -215,12 +215,12 @@ def _on_disk(
             continue
         try:
             data = read_file(file, MOST_BYTES)
-            executable = is_executable(file)
+            mode = mode_of(file)
         except OSError as error:
             raise SkillError(file, reason_of(error), "Check the file.") from None
         size += len(data)
         _require_small(folder, len(files) + 1, size)
-        files.append(WorkspaceFile(path, data, executable))
+        files.append(WorkspaceFile(path, data, mode))
     return files
 
 
@@ -253,7 +253,7 @@ def _read_at_ref(
             continue
         size += at_ref.size(real)
         _require_small(folder, len(files) + 1, size)
-        files.append(WorkspaceFile(path, at_ref.data(real), at_ref.is_executable(real)))
+        files.append(WorkspaceFile(path, at_ref.data(real), at_ref.mode(real)))
     return files
 
 

@@ -56,7 +56,7 @@ _WRITE: Final = (
     f'mkdir -p -- "$(dirname -- "$1")" || exit {errno.ENOTDIR}; '
     f'[ ! -e "$1" ] || [ -f "$1" ] || exit {errno.EINVAL}; '
     f'( : >> "$1" ) || exit {errno.EACCES}; cat > "$1" || exit {errno.ENOSPC}; '
-    '[ -z "$2" ] || exec chmod +x -- "$1"'
+    '[ -z "$2" ] || exec chmod "$2" -- "$1"'
 )
 _LISTEN: Final = """
 import socket, sys
@@ -213,8 +213,8 @@ class ContainerSandbox(Sandbox):
     async def read(self, path: str, most: int) -> bytes:
         return await self._files(_READ, path, str(most), most=most)
 
-    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
-        await self._files(_WRITE, path, "x" if executable else "", data=data)
+    async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        await self._files(_WRITE, path, "" if mode is None else f"{mode:o}", data=data)
 
     async def _files(
         self, script: str, path: str, argument: str, *, data: bytes = b"", most: int = 0

@@ -38,9 +38,9 @@ def archive_of(files: Sequence[FileToWrite], workdir: str) -> bytes:
     """A tar of files, by their paths from the root."""
     stream = io.BytesIO()
     with tarfile.open(fileobj=stream, mode="w", format=tarfile.PAX_FORMAT) as archive:
-        for path, data, executable in files:
+        for path, data, mode in files:
             member = tarfile.TarInfo(posixpath.join(workdir, path).lstrip("/"))
-            member.size, member.mode = len(data), 0o755 if executable else 0o644
+            member.size, member.mode = len(data), mode
             member.mtime = int(time.time())
             archive.addfile(member, io.BytesIO(data))
     return stream.getvalue()
@@ -52,7 +52,7 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | N
         return None
     if member.issym():
         digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-        return TreeEntry(path, len(os.fsencode(member.linkname)), digest, False, member.linkname)
+        return TreeEntry(path, len(os.fsencode(member.linkname)), digest, link=member.linkname)
     if member.isdir():
         return TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
     if not (member.isreg() or member.islnk()):
@@ -61,7 +61,7 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | N
         digest = hashlib.file_digest(content, "sha256").hexdigest()  # type: ignore[arg-type]
     else:  # a hard link
         digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-    return TreeEntry(path, member.size, digest, bool(member.mode & 0o100))
+    return TreeEntry(path, member.size, digest, member.mode & 0o777)
 
 
 def is_below(path: str, folder: str) -> bool:

@@ -359,7 +359,7 @@ class Helper:
             os.close(file)
 
     def do_write(self, request: bytes, fields: list[bytes]) -> bytes:
-        """A path, the offset, whether it is executable, and data."""
+        """A path, the offset, a mode or nothing, and data."""
         path, at, data = self._path(fields[0]), int(fields[1]), fields[3]
         os.makedirs(os.path.dirname(path) or "/", exist_ok=True)
         file = self._open(path, os.O_WRONLY | os.O_CREAT)
@@ -371,8 +371,8 @@ class Helper:
             while data:
                 written = os.pwrite(file, data, at)
                 data, at = data[written:], at + written
-            if fields[2] == b"1":
-                os.fchmod(file, stat.S_IMODE(os.fstat(file).st_mode) | 0o111)
+            if fields[2]:
+                os.fchmod(file, int(fields[2]))
         finally:
             os.close(file)
         return packed(request, b"done")
@@ -625,7 +625,7 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
                         sha256.update(part)
                         yield []
                 digest = digests[status.st_ino] = sha256.hexdigest().encode()
-            flags = b"l" if target else b"x" if status.st_mode & 0o100 else b""
+            flags = b"l" if target else str(status.st_mode & 0o777).encode()
             yield [os.fsencode(path), str(status.st_size).encode(), digest, flags, target]
             count += 1
             if count >= limits.files:

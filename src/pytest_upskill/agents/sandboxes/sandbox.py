@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
+from ..._util.files import PLAIN
 from ...skills.task_forms import DEFAULT_WORKDIR
 
 WORKSPACE: Final = DEFAULT_WORKDIR  # as an agent sees it, unless a task has another workdir
@@ -39,7 +40,7 @@ _ACCEPTING: Final = 3  # steps of the loop from a connection to its protocol
 
 CommandLine = str | Sequence[str]  # for bash (or sh without it), or arguments
 Env = Mapping[str, str]
-FileToWrite = tuple[str, bytes, bool]  # its path, its content, and whether it is executable
+FileToWrite = tuple[str, bytes, int]  # its path, its content and its mode
 
 
 class SandboxError(Exception):
@@ -172,7 +173,7 @@ class TreeEntry:
     path: str  # relative, with forward slashes
     size: int
     digest: str  # SHA-256 of the content, or of the target of a link
-    executable: bool = False
+    mode: int = PLAIN  # of a file
     link: str | None = None  # its target
     folder: bool = False
 
@@ -202,8 +203,8 @@ class Sandbox(ABC):
         """Read the first ``most`` bytes of a file."""
 
     @abstractmethod
-    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
-        """Write a file, with the folders above it."""
+    async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        """Write a file, with the folders above it; without a mode it keeps its own."""
 
     async def read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
         """Read files up to their sizes, without those that can't be read.
@@ -231,7 +232,7 @@ class Sandbox(ABC):
         """Write files; OSError or SandboxError if one can't be written."""
         for at in range(0, len(files), _FILES_AT_ONCE):
             batch = files[at : at + _FILES_AT_ONCE]
-            writing = (self.write(path, data, executable=runs) for path, data, runs in batch)
+            writing = (self.write(path, data, mode=mode) for path, data, mode in batch)
             await asyncio.gather(*writing)
 
     @abstractmethod

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from contextlib import suppress
 from typing import Final
 
+from ..._util.files import PLAIN
 from .cgroup import NO_GROUP, LimitGroup
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
@@ -103,10 +104,11 @@ class ServedSandbox(Sandbox):
             data += new[:part]
         return bytes(data)
 
-    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
-        flag = b"1" if executable else b"0"
+    async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         for at in range(0, max(len(data), 1), PART):
-            fields = (_encoded(path), _number(at), flag, data[at : at + PART])
+            is_last = at + PART >= len(data)  # it may be read-only from then on
+            set_mode = b"" if mode is None or not is_last else _number(mode)
+            fields = (_encoded(path), _number(at), set_mode, data[at : at + PART])
             await self._ask(b"write", *fields, expected=b"done", path=path, count=0)
 
     async def tree(self, path: str = ".") -> list[TreeEntry]:
@@ -289,7 +291,8 @@ def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -
     if not _DIGEST.fullmatch(hexadecimal):
         raise ValueError(hexadecimal)
     target = os.fsdecode(link) if flags == b"l" else None
-    return TreeEntry(text, int(size), hexadecimal, flags == b"x", target, flags == b"d")
+    mode = PLAIN if flags in (b"l", b"d") else int(flags) & 0o777
+    return TreeEntry(text, int(size), hexadecimal, mode, target, flags == b"d")
 
 
 def _os_error(reply: list[bytes], path: str) -> OSError:

@@ -8,7 +8,6 @@ import secrets
 import shutil
 import signal
 import socket
-import stat
 import sys
 import time
 from collections.abc import Collection, Mapping
@@ -16,7 +15,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..._util.files import open_file
+from ..._util.files import PLAIN, open_file
 from ..run_folder import remove, run_folder
 from .inside import CappedOutput, too_slow
 from .sandbox import (
@@ -152,13 +151,13 @@ class UnconfinedSandbox(Sandbox):
         with open_file(Path(_valid(self.path(path)))) as file:
             return file.read(most) or b""
 
-    async def write(self, path: str, data: bytes, *, executable: bool = False) -> None:
+    async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
         self._check()
         file = Path(_valid(self.path(path)))
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(data)
-        if executable:
-            file.chmod(stat.S_IMODE(file.stat().st_mode) | 0o111)
+        if mode is not None:
+            file.chmod(mode)
 
     async def tree(self, path: str = ".") -> list[TreeEntry]:
         self._check()
@@ -246,9 +245,9 @@ def _entries(top: Path, hidden: Collection[str], most: int) -> list[TreeEntry]:
                 else:
                     with open_file(file) as stream:
                         digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-                executable = link is None and bool(status.st_mode & 0o100)
+                mode = PLAIN if link else status.st_mode & 0o777
                 path = file.relative_to(top).as_posix()
-                entries.append(TreeEntry(path, status.st_size, digest, executable, link))
+                entries.append(TreeEntry(path, status.st_size, digest, mode, link))
             if len(entries) >= most:
                 return sorted(entries, key=lambda entry: entry.path)
     return sorted(entries, key=lambda entry: entry.path)

@@ -258,7 +258,7 @@ class WorkerRun:
             target = folder / file.path
             target.parent.mkdir(parents=True, exist_ok=True)
             target.write_bytes(file.data)
-            target.chmod(0o755 if file.executable else 0o644)
+            target.chmod(file.mode)
         needs = task.needs._replace(build=replace(build, folder=str(folder)))
         return replace(sent.question, task=replace(task, needs=needs))
 
