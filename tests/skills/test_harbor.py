@@ -235,7 +235,16 @@ def test_a_folder_without_tasks_is_of_another_form(tmp_path: Path) -> None:
     assert read_suite(tmp_path, tmp_path) is None
 
 
-@pytest.mark.parametrize("name", ["instruction.md", "task.toml", "environment/skills"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "instruction.md",
+        "task.toml",
+        "environment/skills",
+        "environment/skills/lamps",
+        "environment/skills/lamps/SKILL.md",
+    ],
+)
 def test_a_link_out_of_a_task_is_not_followed(read: Read, tmp_path: Path, name: str) -> None:
     read(HARBOR)
     link = tmp_path / "lamps" / name

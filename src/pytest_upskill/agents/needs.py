@@ -8,26 +8,24 @@ import functools
 import json
 import os
 import re
-import secrets
 import stat
 import subprocess
 import sys
 import sysconfig
 import threading
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from .._util.files import read_file, replace_file, resolved, user_cache
+from .._util.files import read_file, resolved, user_cache
 from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
 from .logins import CLAUDE, CODEX
-from .run_folder import remove
+from .package_cache import looked_up, made
 from .sandboxes.sandbox import (
     HOME,
     MCP,
@@ -176,7 +174,6 @@ _PIP: Final = (
 )
 _PIP_SECONDS: Final = 600
 _NO_WHEEL: Final = re.compile(r"No matching distribution found for ([^\n]+?)\.?$")
-_DAY: Final = 86_400.0  # a resolution is looked up again after this time
 _lock: Final = threading.Lock()
 
 
@@ -203,30 +200,14 @@ def python_packages(requirements: Sequence[str]) -> Path:
 @functools.cache
 def _installed(requirements: tuple[str, ...]) -> Path:
     """Cached, so that all trials of a run have the same packages."""
-    resolution = _resolution(requirements)
-    folder = _cache() / digest(_platform(), *resolution)[:32]
-    if not folder.is_dir():
-        _install(resolution, folder)
-    return folder
-
-
-def _resolution(requirements: tuple[str, ...]) -> list[str]:
-    """The exact versions, looked up once a day; if that fails, those of the last time."""
     stored = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
-    previous: list[str] | None = None
-    with suppress(OSError, ValueError):
-        previous = [str(requirement) for requirement in json.loads(read_file(stored))]
-        if time.time() - stored.stat().st_mtime < _DAY:
-            return previous
-    try:
-        resolution = _resolved(requirements)
-    except SandboxError:
-        if previous is None:
-            raise
-        return previous
-    with suppress(OSError):
-        replace_file(stored, json.dumps(resolution))
-    return resolution
+    resolution = looked_up(stored, lambda: _resolved(requirements))
+
+    def install(new: Path) -> None:
+        _pip("--no-deps", "--target", str(new), "--", *resolution)
+        _call_python_by_name(new / "bin")
+
+    return made(_cache() / digest(_platform(), *resolution)[:32], install)
 
 
 def _resolved(requirements: tuple[str, ...]) -> list[str]:
@@ -237,21 +218,6 @@ def _resolved(requirements: tuple[str, ...]) -> list[str]:
         return sorted(f"{package['name']}=={package['version']}" for package in packages)
     except (ValueError, KeyError, TypeError):
         raise SandboxError(f"{_failed(requirements)}: pip sent no report. Update pip.") from None
-
-
-def _install(resolution: Sequence[str], folder: Path) -> None:
-    new = folder.with_name(f"new-{secrets.token_hex(8)}")
-    try:
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        _pip("--no-deps", "--target", str(new), "--", *resolution)
-        new.mkdir(exist_ok=True)  # if there was nothing to install
-        _call_python_by_name(new / "bin")
-        new.rename(folder)
-    except OSError as error:
-        if not folder.is_dir():  # else another run was faster
-            raise SandboxError(f"{folder.parent} can't be written: {error.strerror}.") from None
-    finally:
-        remove(new)
 
 
 def _call_python_by_name(scripts: Path) -> None:

@@ -5,11 +5,9 @@ them runs outside of the sandbox.
 """
 
 import functools
-import json
 import os
 import platform
 import re
-import secrets
 import shutil
 import subprocess
 import sys
@@ -27,7 +25,7 @@ from .._util.keys import without_credentials
 from .._util.texts import digest, one_line
 from ..skills.verifier_script import VerifierDownloads, WheelSet
 from .needs import why_no_requirement
-from .run_folder import remove
+from .package_cache import DAY, looked_up, made
 from .sandboxes.sandbox import Mount, SandboxError
 
 INSIDE: Final = "/prepared"
@@ -36,7 +34,6 @@ UV: Final = f"{INSIDE}/uv"
 STAND_INS: Final = ("curl", "wget", "apt", "apt-get", "uv", "uvx", "pip", "pip3", "python")
 _SECONDS: Final = 900.0
 _PYTHON_SECONDS: Final = 120.0
-_DAY: Final = 86_400.0  # a resolution is looked up again after this time
 _GLIBC: Final = 31  # wheels for glibc 2.31, which all images of the last years have
 _PINNED: Final = re.compile(r"[A-Za-z0-9][\w.-]*(?:\[[\w.,-]+\])?==[\w.+!-]+(?: ;.*)?")
 _lock: Final = threading.Lock()
@@ -148,7 +145,8 @@ def _wheel_folder(wheels: WheelSet) -> Path:
     for text in wheels.requirements:
         if problem := why_no_requirement(text):
             raise SandboxError(problem)
-    resolution = _resolution(wheels)
+    stored = _cache() / f"{digest(repr(wheels), platform.machine())[:32]}.json"
+    resolution = looked_up(stored, lambda: _resolved(wheels))
     here = [line for line in resolution if ";" not in line]
     elsewhere = [line.partition(";")[0].strip() for line in resolution if ";" in line]
     version = ("--python-version", wheels.python, "--implementation", "cp")
@@ -161,25 +159,6 @@ def _wheel_folder(wheels: WheelSet) -> Path:
                 _pip(*options, "--dest", str(new), "--", requirement)
 
     return _made(digest(wheels.python, platform.machine(), *resolution)[:32], download)
-
-
-def _resolution(wheels: WheelSet) -> list[str]:
-    """The exact versions, looked up once a day; if that fails, those of the last time."""
-    key = digest(repr(wheels), platform.machine())[:32]
-    stored, previous = _cache() / f"{key}.json", list[str]()
-    with suppress(OSError, ValueError):
-        previous = [str(requirement) for requirement in json.loads(read_file(stored))]
-        if time.time() - stored.stat().st_mtime < _DAY:
-            return previous
-    try:
-        resolution = _resolved(wheels)
-    except SandboxError:
-        if not previous:
-            raise
-        return previous
-    with suppress(OSError):
-        replace_file(stored, json.dumps(resolution))
-    return resolution
 
 
 def _resolved(wheels: WheelSet) -> list[str]:
@@ -230,7 +209,7 @@ def _portable_python(version: str) -> Path | None:
     """One that uv downloads, which runs in most images."""
     failed = _cache() / f"no-python{version}"
     with suppress(OSError):
-        if time.time() - failed.stat().st_mtime < _DAY:
+        if time.time() - failed.stat().st_mtime < DAY:
             return None
 
     def install(new: Path) -> None:
@@ -238,30 +217,16 @@ def _portable_python(version: str) -> Path | None:
         _ran((*call, str(new), version), "", _index(), _PYTHON_SECONDS)
 
     try:
-        made = _made(f"python{version}-{platform.machine()}", install)
+        folder = _made(f"python{version}-{platform.machine()}", install)
     except SandboxError:
         with suppress(OSError):
             replace_file(failed, "")
         return None
-    return next((path.parent.parent for path in made.glob(f"cpython*/bin/python{version}")), None)
+    return next((path.parent.parent for path in folder.glob(f"cpython*/bin/python{version}")), None)
 
 
 def _made(name: str, make: Callable[[Path], None]) -> Path:
-    """A folder of the cache, made whole or not at all."""
-    folder = _cache() / name
-    if folder.is_dir():
-        return folder
-    new = folder.with_name(f"new-{secrets.token_hex(8)}")
-    try:
-        new.mkdir(parents=True)
-        make(new)
-        new.rename(folder)
-    except OSError as error:
-        if not folder.is_dir():  # else another run was faster
-            raise SandboxError(f"{folder.parent} can't be written: {error.strerror}.") from None
-    finally:
-        remove(new)
-    return folder
+    return made(_cache() / name, make)
 
 
 def _platforms() -> list[str]:

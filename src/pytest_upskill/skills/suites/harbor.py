@@ -300,7 +300,11 @@ class _TaskFolder:
         return {key: value for key, value in sandbox.items() if value not in (None, {})}
 
     def _skills(self) -> str | None:
-        _require_own(self.folder, skills_folder(self.folder))
+        top = skills_folder(self.folder)
+        _require_own(self.folder, top)
+        for folder, folders, names in walk(top):
+            for name in (*folders, *names):
+                _require_own(self.folder, folder / name)
         return SKILLS if has_skills(self.folder) else None
 
     def _reference(self) -> dict[str, Any] | None:
