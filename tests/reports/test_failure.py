@@ -73,6 +73,7 @@ def test_a_failure_without_a_baseline_shows_one_answer() -> None:
     text = failure_text("How?", [record(output_tokens=None, seconds=None)])
     assert "Without it" not in text
     assert "  Answer:\n  | No idea." in text
+    assert "With no skill: failed" in failure_text("How?", [record()], has_skill=False)
 
 
 def test_a_failure_is_harmless() -> None:

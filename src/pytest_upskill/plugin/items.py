@@ -283,6 +283,7 @@ class CaseItem(ItemOfFile):
             expected=expected,
             against=self.parent.info.against,
             standing=regression,
+            has_skill=bool(self.case.skills) or not self.case.is_task,
             look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
         )
         link = link_to(self._planned, self.parent.run.settings)

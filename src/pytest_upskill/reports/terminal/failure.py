@@ -38,14 +38,15 @@ def failure_text(
     expected: Any = None,
     against: str | None = None,
     standing: str | None = None,
+    has_skill: bool = True,
     look: TerminalLook = TerminalLook(verbosity=1),  # noqa: B008 - it is frozen
 ) -> str:
     """The text of one failed item: without -v, a few lines.
 
-    ``standing`` replaces "2 of 5 runs passed" in its headline.
+    ``standing`` replaces "2 of 5 runs passed" in its headline. A task may have no skill at all.
     """
     titles: dict[str, str] = {
-        "skill": "with the skill",
+        "skill": "with the skill" if has_skill else "with no skill",
         "previous": f"with the skill at {one_line(against or '', 60)}",
         "again": "with the skill again",
         "baseline": "without it",
@@ -443,7 +444,8 @@ _TITLE: Final = re.compile(
     r"\A(?P<title>(?:Run \d+, with|With|Without)[^:]*: )(?P<outcome>passed|failed|errored)\b"
 )
 _HEADING: Final = re.compile(
-    r"\A(?:Question|Expected|Run \d+, with|With the skill|Rerun|In the page)\b[^:]*:", re.ASCII
+    r"\A(?:Question|Expected|Run \d+, with|With (?:the|no) skill|Rerun|In the page)\b[^:]*:",
+    re.ASCII,
 )
 _STYLES: Final = {
     **{"FAIL": _RED, "ok": _GREEN, "miss": _YELLOW},
