@@ -72,6 +72,22 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
     assert asyncio.run(run()).decode() == f"{path} {tmp_path}\n"
 
 
+def test_a_folder_that_is_mounted_where_it_is_is_not_copied(tmp_path: Path) -> None:
+    (tmp_path / "tools").mkdir()
+    same, other = (Mount(f"{tmp_path}/tools", f"{tmp_path}/{name}") for name in ("tools", "other"))
+
+    async def run() -> list[str]:
+        box = await Unconfined().open(SandboxSpec((same, other), places=(str(tmp_path),)))
+        try:
+            return [box.path(mount.inside) for mount in (same, other)]
+        finally:
+            await box.close()
+
+    used, copied = asyncio.run(run())
+    assert used == same.host
+    assert copied not in (other.host, other.inside)
+
+
 def test_a_cancelled_command_has_ended_before_its_folder_is_removed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -57,7 +57,9 @@ class UnconfinedSandbox(Sandbox):
         for place in self._places.values():
             place.mkdir(parents=True, exist_ok=True)
         for mount in spec.mounts:
-            if mount.inside.startswith(tuple(f"{inside}/" for inside in spec.disk)):
+            is_below = mount.inside.startswith(tuple(f"{inside}/" for inside in spec.disk))
+            # A virtual environment in /tmp is where it should be: no copy of a gigabyte.
+            if is_below and mount.inside != mount.host:
                 _copy(Path(mount.host), Path(self.path(mount.inside)))
             else:
                 self._places[mount.inside] = Path(mount.host)
