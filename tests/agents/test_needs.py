@@ -41,6 +41,7 @@ def wheel(folder: Path, version: str, needs: str = "", name: str = "tally") -> N
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
         f"{name}.py": f'def main():\n    print("{name} {version}")\n',
+        f"{name}-{version}.data/scripts/{name}_tool.py": "#!python\n",  # pip compiles it
         f"{info}/METADATA": metadata + (f"Requires-Dist: {needs}\n" if needs else ""),
         f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
         f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",

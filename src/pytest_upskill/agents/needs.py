@@ -223,7 +223,7 @@ def _resolved(requirements: tuple[str, ...]) -> list[str]:
 def _call_python_by_name(scripts: Path) -> None:
     """Let scripts call the Python of the sandbox, where that of pip may be missing."""
     python = os.fsencode(sys.executable)
-    for script in scripts.glob("*") if scripts.is_dir() else ():
+    for script in filter(Path.is_file, scripts.glob("*")):  # besides __pycache__
         text = read_file(script)
         line, _, body = text.partition(b"\n")
         if line.startswith(b"#!") and b"python" in line:
