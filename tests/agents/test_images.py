@@ -153,7 +153,7 @@ def test_a_build_ends_with_its_run(fake: Path, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     wait_until((fake / "pid").exists)
-    assert images.at_work() == ["building an image"]
+    wait_until(lambda: images.at_work() == ["building an image"])
     stop.set()
     for thread in threads:
         thread.join(60)
