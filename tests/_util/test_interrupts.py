@@ -1,13 +1,14 @@
 """SIGTERM as Ctrl-C."""
 
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from threading import Event
 from types import FrameType, SimpleNamespace
 from typing import cast
 
 import pytest
 
+from pytest_upskill._util import interrupts
 from pytest_upskill._util.interrupts import sigterm_as_ctrl_c
 
 
@@ -35,15 +36,26 @@ def test_two_signals_at_once_are_one_interrupt() -> None:
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_it_waits_for_the_next_line() -> None:
+def test_it_waits_for_the_next_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else pytest, which shows where it was, breaks: such a place has no number."""
+    later = list[Callable[[], None]]()
+
+    def timer(_seconds: float, kill: Callable[..., None], args: tuple[int, int]) -> object:
+        def kill_and_wait() -> None:
+            kill(*args)
+            Event().wait(60)
+
+        return SimpleNamespace(start=lambda: later.append(kill_and_wait))
+
+    monkeypatch.setattr(interrupts, "Timer", timer)
     between = cast(FrameType, SimpleNamespace(f_lineno=None))
     with sigterm_as_ctrl_c():
         handler = signal.getsignal(signal.SIGTERM)
         assert callable(handler)
         handler(signal.SIGTERM, between)
+        (kill_and_wait,) = later
         with pytest.raises(KeyboardInterrupt, match="SIGTERM"):
-            Event().wait(60)
+            kill_and_wait()
 
 
 def test_a_handler_of_others_stays() -> None:
