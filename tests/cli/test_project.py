@@ -122,7 +122,7 @@ def test_no_text_loses_anything(text: str) -> None:
             continue
         added = TOML if name.endswith(".toml") else INI
         lines = [line for line in new.splitlines() if line not in added.splitlines()]
-        kept = [line for line in text.splitlines() if line]
+        kept = [line for line in text.splitlines() if line.strip()]
         assert [line for line in lines if line in kept] == kept
 
 

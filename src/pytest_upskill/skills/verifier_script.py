@@ -19,7 +19,7 @@ _LONGEST: Final = 5_000  # characters of a line, or of a word: variables may dou
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _UV_INSTALLER: Final = re.compile(r"astral\.sh/uv|github\.com/astral-sh/uv/")
 _REMOTE: Final = re.compile(
-    r"(?:https?|git|ssh)://(?!localhost\b|127\.|\[::1\])[^/\s:]+|git@[^:]+:"
+    r"git@[^:]+:|(?:https?|git|ssh)://(?!localhost\b|127\.|\[::1\])[^/\s:]+"
 )
 # Options of uv and pip whose value is the next word.
 _WITH_VALUE: Final = (
