@@ -105,13 +105,16 @@ class Dispatch:
         assert question.task
         key = setup_key(question.task)
         if key not in self._starts:
-            setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
-            name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
-            context = await asyncio.to_thread(_context_of, question.task.needs)
-            sent = SentTrial(name, setup, Allowance(), is_setup=True, context=context)
-            running = self._carried_out(sent, DispatchedTrial(call))
-            self._starts[key] = asyncio.ensure_future(running)
+            self._starts[key] = asyncio.ensure_future(self._set_up(question, key, call))
         return await asyncio.shield(self._starts[key])
+
+    async def _set_up(self, question: Question, key: str, call: TrialCalls) -> Outcome | str:
+        assert question.task
+        setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
+        name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
+        context = await asyncio.to_thread(_context_of, question.task.needs)
+        sent = SentTrial(name, setup, Allowance(), is_setup=True, context=context)
+        return await self._carried_out(sent, DispatchedTrial(call))
 
     async def _carried_out(self, sent: SentTrial, trial: DispatchedTrial) -> Outcome | str:
         assert sent.question.task
