@@ -19,7 +19,7 @@ from .keys import without_keys
 from .texts import digest
 
 LARGEST: Final = 256_000_000  # bytes of a file that a run has written
-PLAIN: Final = 0o644  # the mode of a file
+PLAIN: Final = 0o644  # the mode of a file that is no program
 EXECUTABLE: Final = 0o755
 _WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
     getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)

@@ -68,7 +68,7 @@ def ended_by(stop: threading.Event) -> Iterator[None]:
 
 
 def at_work() -> list[str]:
-    """What is done now, in words."""
+    """What agents wait for, in words."""
     return [doing for doing, number in _at_work.items() if number]
 
 

@@ -25,7 +25,7 @@ from .._util.texts import digest
 from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
 from .logins import CLAUDE, CODEX
-from .package_cache import looked_up, made
+from .package_cache import daily_versions, whole_folder
 from .sandboxes.sandbox import (
     HOME,
     MCP,
@@ -201,13 +201,13 @@ def python_packages(requirements: Sequence[str]) -> Path:
 def _installed(requirements: tuple[str, ...]) -> Path:
     """Cached, so that all trials of a run have the same packages."""
     stored = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
-    resolution = looked_up(stored, lambda: _resolved(requirements))
+    resolution = daily_versions(stored, lambda: _resolved(requirements))
 
     def install(new: Path) -> None:
         _pip("--no-deps", "--target", str(new), "--", *resolution)
         _call_python_by_name(new / "bin")
 
-    return made(_cache() / digest(_platform(), *resolution)[:32], install)
+    return whole_folder(_cache() / digest(_platform(), *resolution)[:32], install)
 
 
 def _resolved(requirements: tuple[str, ...]) -> list[str]:

@@ -15,7 +15,7 @@ from .sandboxes.sandbox import SandboxError
 DAY: Final = 86_400.0  # versions are looked up again after this time
 
 
-def looked_up(file: Path, look_up: Callable[[], list[str]]) -> list[str]:
+def daily_versions(file: Path, look_up: Callable[[], list[str]]) -> list[str]:
     """The exact versions, looked up once a day; if that fails, those of the last time."""
     previous: list[str] | None = None
     with suppress(OSError, ValueError):
@@ -33,7 +33,7 @@ def looked_up(file: Path, look_up: Callable[[], list[str]]) -> list[str]:
     return versions
 
 
-def made(folder: Path, make: Callable[[Path], None]) -> Path:
+def whole_folder(folder: Path, make: Callable[[Path], None]) -> Path:
     """A folder of the cache, made whole or not at all."""
     if folder.is_dir():
         return folder

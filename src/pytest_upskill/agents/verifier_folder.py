@@ -25,7 +25,7 @@ from .._util.keys import without_credentials
 from .._util.texts import digest, one_line
 from ..skills.verifier_script import VerifierDownloads, WheelSet
 from .needs import why_no_requirement
-from .package_cache import DAY, looked_up, made
+from .package_cache import DAY, daily_versions, whole_folder
 from .sandboxes.sandbox import Mount, SandboxError
 
 INSIDE: Final = "/prepared"
@@ -146,7 +146,7 @@ def _wheel_folder(wheels: WheelSet) -> Path:
         if problem := why_no_requirement(text):
             raise SandboxError(problem)
     stored = _cache() / f"{digest(repr(wheels), platform.machine())[:32]}.json"
-    resolution = looked_up(stored, lambda: _resolved(wheels))
+    resolution = daily_versions(stored, lambda: _resolved(wheels))
     here = [line for line in resolution if ";" not in line]
     elsewhere = [line.partition(";")[0].strip() for line in resolution if ";" in line]
     version = ("--python-version", wheels.python, "--implementation", "cp")
@@ -226,7 +226,7 @@ def _portable_python(version: str) -> Path | None:
 
 
 def _made(name: str, make: Callable[[Path], None]) -> Path:
-    return made(_cache() / name, make)
+    return whole_folder(_cache() / name, make)
 
 
 def _platforms() -> list[str]:
