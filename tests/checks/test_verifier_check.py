@@ -57,6 +57,7 @@ def test_a_reward(name: str, data: bytes, reward: float) -> None:
         ("reward.txt", b"2.0", "not from 0 to 1"),
         ("reward.txt", b"\xff1", "no number"),
         ("reward.txt", None, "is no file"),
+        ("reward.txt", b"1" + b" " * 100_000, "too long"),
         ("reward.json", b'{"reward": true}', "no number"),
         ("reward.json", b'{"reward": "1"}', "no number"),
         ("reward.json", b'{"reward": NaN}', "no number"),
@@ -64,7 +65,7 @@ def test_a_reward(name: str, data: bytes, reward: float) -> None:
         ("reward.json", b'{"a": 1, "b": 1}', 'no "reward", but a, b'),
         ("reward.json", b"{}", 'no "reward", but nothing'),
         ("reward.json", b"[1]", "no number"),
-        ("reward.json", b"[" * 100_000, "no JSON"),
+        ("reward.json", b"[" * 90_000, "no JSON"),
     ],
 )
 def test_no_reward(name: str, data: bytes | None, problem: str) -> None:
@@ -84,13 +85,15 @@ def task(folder: Path, files: Mapping[str, str] = {"test.sh": "true"}) -> Path:
     return folder
 
 
-def graded(folder: Path, verified: Verified, answer: Answer = SILENT) -> Grade:
+def graded(
+    folder: Path, verified: Verified, answer: Answer = SILENT, script: str = "true"
+) -> Grade:
     def verify(packed: bytes, verifier: Verifier, _: IsFromStart) -> Verified:
         assert packed
         assert verifier.name == f"{folder.name}/tests/test.sh"
         return verified
 
-    checks = parse_checks(EXPECTED, kinds_of_skill(task(folder)), ())
+    checks = parse_checks(EXPECTED, kinds_of_skill(task(folder, {"test.sh": script})), ())
     (only,) = grade(checks, answer, workspace=Workspace(answer, verify=verify))
     return only
 
@@ -132,6 +135,11 @@ def test_what_a_verifier_can_not_say_is_an_error(
         graded(tmp_path, verified)
     for word in words:
         assert word in str(error.value)
+
+
+def test_a_script_with_line_ends_of_windows_is_told_so(tmp_path: Path) -> None:
+    with pytest.raises(CheckError, match="CR LF"):
+        graded(tmp_path, Verified(), script="echo 1 > /logs/verifier/reward.txt\r\n")
 
 
 def test_what_a_verifier_did_without_is_no_matter_if_it_passes(tmp_path: Path) -> None:

@@ -84,26 +84,51 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
         "json.py": "raise SystemExit(0)",
         "given/conftest.py": "changed",
         ".bashrc": "exit 0",
+        "pyproject.toml": '[tool]\n"pyt\\u0065st".ini_options.addopts = "-p json"',
+        "sub/pyproject.toml": "[project]",
+        "setup.cfg": "[metadata]\f[tool:pytest]\naddopts = -p json",
+        "sub/setup.cfg": "[metadata]",
+        "/output/.local/bin/grep": "#!/bin/sh\n",
     }
+    links = [Link("sub/.local", "/output"), Link("sub/conftest.py", "../json.py")]
     script = """
-    find . /tests /logs -type f | sort; cat given/conftest.py
+    find . /tests /logs /output ! -type d | sort; cat given/conftest.py given/pyproject.toml
     python3 -c 'import json; print(json.__file__)'; type -p python3
     """
     needs = NEEDS._replace(env=(("PATH", "/app/bin"),))
-    verified = verify(script, left, needs=needs, start={"given/conftest.py": "as it was\n"})
-    *paths, given, module, program = verified.output.splitlines()
+    start = {"given/conftest.py": "as it was\n", "given/pyproject.toml": "tool.pytest = {}\n"}
+    left["given/pyproject.toml"] = "tool.pytest = {addopts = '-p json'}"
+    verified = verify(script, left, links=links, needs=needs, start=start)
+    *paths, given, settings, module, program = verified.output.splitlines()
     assert paths == [
         "./.bashrc",
         "./bin/python3",
         "./given/conftest.py",
+        "./given/pyproject.toml",
         "./json.py",
+        "./sub/pyproject.toml",
+        "./sub/setup.cfg",
         "/tests/test.sh",
     ]
-    assert given == "as it was"
+    assert (given, settings) == ("as it was", "tool.pytest = {}")
     assert not module.startswith("/app/")
     assert not program.startswith("/app/")
     with pytest.raises(ValueError, match="neither"):
         reward_in(verified)
+
+
+@needs_bwrap
+def test_no_program_of_an_agent_prepares_the_tests() -> None:
+    """It could read them: they are there by then."""
+    left = dict.fromkeys(
+        [f"bin/{name}" for name in ("sh", "mkdir", "ln", "bash", "printf")],
+        '#!/bin/bash\ntouch /app/ran; PATH=/usr/bin:/bin exec "${0##*/}" "$@"\n',
+    )
+    needs = NEEDS._replace(env=(("PATH", "/usr/../app/bin"),))
+    script = f"[ -e /app/ran ]; echo $? > {REWARD}; type -p ln"
+    verified = verify(script, left, links=[Link("a/b", "../bin")], needs=needs)
+    assert reward_in(verified) == 1
+    assert verified.output == "/usr/bin/ln"
 
 
 @pytest.mark.parametrize(
@@ -200,6 +225,19 @@ def test_a_verifier_without_a_proper_end(script: str, needs: SandboxNeeds, probl
 def test_a_reward_that_is_no_file(script: str, problem: str) -> None:
     with pytest.raises(ValueError, match=problem):
         reward_in(verify(script, tests={"one.txt": "1"}))
+
+
+@needs_bwrap
+def test_a_verifier_may_close_the_workspace() -> None:
+    verified = verify(f"echo 1 > {REWARD}; chmod a-w /app")
+    assert (reward_in(verified), verified.problem) == (1, "")
+
+
+@needs_bwrap
+def test_what_an_agent_wrote_is_no_failure_of_uv() -> None:
+    failure = "No solution found when resolving tool dependencies:"
+    assert verify(f"echo 'wrong: {failure}'").unmet == ()
+    assert verify(f"echo '  × {failure}'").unmet == (f"× {failure}",)
 
 
 @needs_bwrap

@@ -159,6 +159,35 @@ def test_no_code_of_a_task_is_collected_or_imported(pytester: pytest.Pytester, t
     assert list(tasks.rglob("ran")) == []
 
 
+def test_deeper_tasks_are_found_and_tests_beside_them_are_not_lost(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    deep = pytester.path / "deep"
+    (deep / "a").mkdir(parents=True)
+    shutil.copytree(tasks, deep / "a/tasks")
+    code = "open('ran', 'w')\ndef test_it(): pass\n"
+    (deep / "a/tasks/dues/tests/test_a.py").write_text(code)
+    named = [f"deep/a/{BERTH}[oracle]", f"deep/a/{DUES}[oracle]"]
+    assert collected(pytester, "deep", *ORACLE) == named
+    (deep / "test_own.py").write_text("def test_own(): pass\n")
+    assert collected(pytester, "deep", *ORACLE) == ["deep/test_own.py::test_own"]
+    assert not (pytester.path / "ran").exists()
+    (tasks / "test_own.py").write_text("def test_own(): pass\n")
+    assert len(collected(pytester, "tasks", *ORACLE)) == 2
+    header = pytester.runpytest("--collect-only", "tasks", *ORACLE).stdout.str()
+    assert "1 test file beside tasks" in header
+    assert len(collected(pytester, "tasks/dues", "tasks/test_own.py", *ORACLE)) == 2
+
+
+def test_the_id_of_a_task_with_a_number_names_it_alone_too(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    shutil.copytree(tasks / "dues", tasks / "more/dues")
+    second = "tasks/more/dues/task.toml::dues"
+    assert f"{second}-2[oracle]" in collected(pytester, "tasks", *ORACLE)
+    assert collected(pytester, f"{second}-2[oracle]") == [f"{second}[oracle]"]
+
+
 @needs_bwrap
 def test_last_failed_tasks_run_again(pytester: pytest.Pytester, tasks: Path) -> None:
     (tasks / "dues/solution/solve.sh").write_text("true\n")

@@ -140,6 +140,7 @@ def test_a_document_without_sections_is_the_instruction(read: Read) -> None:
     ("changed", "line", "word"),
     [
         ({"task.toml": 'version = "1.0"\n[agent\n'}, 2, "TOML"),
+        ({"task.toml": "[verifier]\ntimeout_sec = 1e5\n"}, 2, "verifier.timeout_sec"),
         ({"task.toml": '[agent]\ntimeout_sec = "soon"\n'}, 2, "agent.timeout_sec"),
         ({"task.toml": "[environment]\ncpus = 1\nmemory = 'much'\n"}, 3, "environment.memory"),
         ({"task.toml": "[environment]\nmemory_mb = -1\n"}, 2, "memory_mb"),
@@ -153,7 +154,7 @@ def test_broken_files_are_named_with_their_lines(
 ) -> None:
     (broken,) = read(HARBOR, **changed).broken
     assert broken.name == "lamps"
-    assert f"task.toml:{line}: " in broken.message
+    assert f"{next(iter(changed))}:{line}: " in broken.message
     assert word in broken.message
 
 
@@ -180,6 +181,7 @@ def test_a_missing_part_is_named(read: Read, name: str) -> None:
             "privileged",
         ),
         ({"environment__docker-compose.yaml": ": ["}, "can't be read"),
+        ({"environment__compose.yml": "services: {main: {}, db: {image: x}}"}, "db"),
     ],
 )
 def test_what_can_not_run_here_is_skipped(read: Read, changed: dict[str, str], word: str) -> None:

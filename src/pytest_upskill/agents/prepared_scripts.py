@@ -97,10 +97,10 @@ async def environment(
 
 
 async def _path(sandbox: Sandbox, folder: PreparedFolder, kept: Sequence[str]) -> str:
-    ran = await sandbox.run(["sh", "-c", 'printf %s "$PATH"'], timeout=_TRY_SECONDS)
+    ran = await sandbox.run(["/bin/sh", "-c", 'printf %s "$PATH"'], timeout=_TRY_SECONDS)
     python = posixpath.dirname(sandbox.python)
     first, last = [sandbox.path(BIN), sandbox.path(f"{HOME}/.local/bin")], [*folder.pythons]
-    for place in ran.output.decode("utf-8", "replace").split(":"):
+    for place in map(posixpath.normpath, ran.output.decode("utf-8", "replace").split(":")):
         of_agent = any(f"{place}/".startswith(f"{folder}/") for folder in kept)
         (last if of_agent and place != python else first).append(place)
     return ":".join((*first, *last))

@@ -183,8 +183,9 @@ async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
         lines.append(f"mkdir -p -- {quote(path.parent.as_posix())}")
         lines.append(f"ln -sfn -- {quote(link.target)} {quote(path.as_posix())}")
     if lines:
-        script = "\n".join(lines).encode("utf-8", "surrogateescape")
-        await sandbox.run(["sh"], timeout=_FILL_SECONDS, stdin=script)
+        # No programs that an agent left in a folder of PATH.
+        script = "\n".join(["PATH=/usr/bin:/bin:$PATH", *lines]).encode("utf-8", "surrogateescape")
+        await sandbox.run(["/bin/sh"], timeout=_FILL_SECONDS, stdin=script)
 
 
 MOST_CHANGED_FILES: Final = 200

@@ -13,14 +13,13 @@ from .._util.json_forms import Strict
 from .._util.texts import first_few, one_line, plain
 from ..errors import CheckError
 from ..skills.task_files import verifier_files
-from ..skills.task_forms import Variables
+from ..skills.task_forms import MOST_SECONDS, Variables
 from ..trials.answer import STOPPED
 from .check import CheckContext, CheckKind, Measured, Result, Text
 from .time_budget import not_counted
-from .verifier_run import REWARDS, Verified, Verifier
+from .verifier_run import MOST_REWARD, REWARDS, Verified, Verifier
 
 _DEFAULT_SECONDS: Final = 600.0
-_MOST_SECONDS: Final = 86_400.0
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _ROUNDING: Final = 1e-9
 _SHOWN: Final = 300  # characters of the output in an error
@@ -33,7 +32,7 @@ class VerifierForm(Strict):
         description="A script below a folder of the skill, such as 'tests/test.sh'. That folder is "
         "put to /tests, and the script writes /logs/verifier/reward.txt or reward.json."
     )
-    timeout: Annotated[float, Field(gt=0, le=_MOST_SECONDS)] = Field(
+    timeout: Annotated[float, Field(gt=0, le=MOST_SECONDS)] = Field(
         _DEFAULT_SECONDS, description="Seconds that it may take (default: 600)."
     )
     env: Variables = Field(default_factory=dict, description="Environment variables of the script.")
@@ -90,7 +89,8 @@ def _reward(context: CheckContext) -> float:
         try:
             reward = reward_in(verified)
         except ValueError as error:
-            problem = str(error)
+            crlf = b"\r\n" in next(f.data for f in verifier.files if f.path == verifier.script)
+            problem = f"{error}{'; its lines end with CR LF' if crlf else ''}"
     if verified.unmet and (problem or reward < 1):
         needs = one_line(first_few(verified.unmet, 3, "; "), 600)
         problem = f"it needs what is not there without a network: {needs}"
@@ -107,6 +107,8 @@ def reward_in(verified: Verified) -> float:
     name, data = verified.rewards[0]
     if data is None:
         raise ValueError(f"{name} is no file")
+    if len(data) >= MOST_REWARD:
+        raise ValueError(f"{name} is too long")
     text = data.decode("utf-8", "replace").strip()
     if not text:
         raise ValueError(f"{name} is empty")

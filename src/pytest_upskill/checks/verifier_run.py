@@ -8,6 +8,7 @@ a test that imports it, with the same rights as the script that writes the rewar
 import asyncio
 import posixpath
 import re
+import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -50,19 +51,28 @@ _TRY_SECONDS: Final = 60.0
 _FILES_SECONDS: Final = 180.0
 _GUARD: Final = "/guard"
 _ENDED_EARLY: Final = 97  # exit status of a program that the agent's code ended
-_MOST_REWARD: Final = 100_000  # bytes of a file with a reward
+MOST_REWARD: Final = 100_000  # bytes of a file with a reward
 _MOST_HIDDEN: Final = 200  # files of the tests that the guard is told of
 _SHOWN: Final = 4000  # characters at the end of the output
 _NOT_OF_AGENT: Final = (TESTS, LOGS, "/solution")  # folders that it may not bring
 # Where links of an agent may lead besides its own folders: to programs and libraries.
 _LINKED: Final = ("/usr", "/bin", "/lib", "/lib32", "/lib64", "/sbin", "/etc", "/opt")
-_FULL: Final = 'for f in "$@"; do { echo > "$f/.upskill"; } 2>/dev/null || echo "$f"; done'
-_UV_FAILED: Final = re.compile(
-    r"^.*(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
+_FULL: Final = """
+for folder in "$@"; do
+    problem=$({ echo > "$folder/.upskill"; } 2>&1)
+    case $problem in '' | *'ermission denied') ;; *) echo "$folder" ;; esac
+done
+"""
+_UV_FAILED: Final = re.compile(  # lines of its own: an agent's answer may say the same
+    r"^[ ]*(?:error:|hint:|Caused by:|[×├╰]).*"
+    r"(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
     r"|network connectivity is disabled|not found in the provided package locations"
-    r"|error: Failed to fetch: ).*$",
+    r"|Failed to fetch: ).*$",
     re.MULTILINE,
 )
+_OWN_PROGRAMS: Final = re.compile(r"(?:^|/)\.local/(?:$|bin/|lib/)")
+_SECTION: Final = re.compile(r"^\[tool:pytest\].*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
+_MOST_TOML: Final = 50_000  # characters; the time to read it is not linear
 _NO_TESTS: Final = "a verifier needs /tests, which the sandbox none can't have: use another one"
 
 
@@ -154,19 +164,35 @@ def _without_steering(
     left: Snapshot, given: Sequence[WorkspaceFile], is_from_start: IsFromStart
 ) -> Snapshot:
     """With files that could decide how tests end as they were at the start."""
-    at_start = {file.path: file for file in given if _steers(file.path)}
+    start = {file.path: file for file in given}
 
-    def is_ours(file: WorkspaceFile) -> bool:
-        return not _steers(file.path) or is_from_start(file)
+    def steers(file: WorkspaceFile) -> bool:
+        tells = _pytest_settings(file) != _pytest_settings(start.get(file.path))
+        return (tells or _steers(file.path)) and not is_from_start(file)
 
-    files = [file for file in left.files if file.path not in at_start and is_ours(file)]
-    links = tuple(link for link in left.links if not _steers(link.path))
-    return Snapshot((*files, *at_start.values()), links, left.folders)
+    steering = {file.path for file in left.files if steers(file)}
+    restored = {path: f for path, f in start.items() if path in steering or _steers(path)}
+    files = [file for file in left.files if file.path not in steering | restored.keys()]
+    links = tuple(link for link in left.links if not _steers(f"{link.path}/"))
+    return Snapshot((*files, *restored.values()), links, left.folders)
 
 
 def _steers(path: str) -> bool:
     """Whether it could decide how tests end, or stand in place of a program that they call."""
-    return PurePosixPath(path).name in STEERING or path.startswith((".local/bin/", ".local/lib/"))
+    return PurePosixPath(path).name in STEERING or _OWN_PROGRAMS.search(path) is not None
+
+
+def _pytest_settings(file: WorkspaceFile | None) -> object:
+    """What a pyproject.toml or setup.cfg tells pytest; None if nothing."""
+    name, text = PurePosixPath(file.path).name if file else "", (file and file.text) or ""
+    if name == "setup.cfg":
+        return _SECTION.findall("\n".join(text.splitlines())) or None
+    if name != "pyproject.toml" or len(text) > _MOST_TOML:
+        return text if name == "pyproject.toml" else None
+    try:
+        return tomllib.loads(text)["tool"]["pytest"]
+    except (ValueError, KeyError, TypeError, RecursionError):  # none, or pytest refuses it
+        return None
 
 
 async def verified(
@@ -299,7 +325,7 @@ async def _rewards(sandbox: Sandbox) -> tuple[tuple[str, bytes | None], ...]:
             rewards.append((name, None))
         elif name in entries:
             path = f"{LOGS}/verifier/{name}"
-            rewards.append((name, await sandbox.read(path, _MOST_REWARD)))
+            rewards.append((name, await sandbox.read(path, MOST_REWARD)))
     return tuple(rewards)
 
 
@@ -314,7 +340,8 @@ async def _why_not_trusted(sandbox: Sandbox, verifier: Verifier) -> str:
         if code and digests.get(file.path) != sha256(file.data).hexdigest():
             return f"{TESTS}/{file.path} was changed while it ran"
     folders = [folder for folder in sandbox.spec.disk if folder != "/dev/shm"]
-    full = await sandbox.run(["sh", "-c", _FULL, "sh", *folders], timeout=_TRY_SECONDS)
+    words = ["/bin/sh", "-c", _FULL, "sh", *folders]
+    full = await sandbox.run(words, timeout=_TRY_SECONDS)
     if names := full.output.decode("utf-8", "replace").split():
         return f"no space is left in {first_few(names, 3)}"
     return ""
@@ -324,7 +351,7 @@ async def _unmet(sandbox: Sandbox, verifier: Verifier, output: str) -> tuple[str
     """What it asked for in vain: packages, and hosts that its own files name."""
     asked = [failed[0].strip() for failed in _UV_FAILED.finditer(output)][:1]
     try:
-        noted = (await sandbox.read(UNMET, _MOST_REWARD)).decode("utf-8", "replace")
+        noted = (await sandbox.read(UNMET, MOST_REWARD)).decode("utf-8", "replace")
         asked += [line for line in noted.splitlines() if line.strip()]
     except OSError:
         pass

@@ -6,7 +6,7 @@ skill leads to. Every pytest run imports this module, so it imports very little.
 """
 
 import os
-from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -48,8 +48,10 @@ class SkillArg:
     @property
     def folder(self) -> Path:
         from ..skills.bundle import folder_of
+        from ..skills.task_folders import task_at
 
-        return folder_of(self.skill_file)
+        task = task_at(self.cases_file) if self.cases_file else None
+        return task or folder_of(self.skill_file)
 
 
 def is_asked_for(config: pytest.Config) -> bool:
@@ -122,7 +124,9 @@ def task_arg(task: Path, case: str = "", label: str = "") -> SkillArg:
     """One task of a set, which is that of the folder around it."""
     from ..skills.task_folders import task_file, task_id
 
-    return SkillArg(task.parent, task_file(task), case or task_id(task), label or None)
+    name = task_id(task)  # in a run with others of this name it has a number
+    case = case if case.rstrip("0123456789") not in ("", f"{name}-") else name
+    return SkillArg(task.parent, task_file(task), case, label or None)
 
 
 def _has_agent(config: pytest.Config) -> bool:
@@ -202,7 +206,7 @@ class SkillCode:
         # As for the skills themselves: those of the ini file are tested below the arguments.
         all_of_them = given or (not known.file_or_dir and here == config.rootpath)
         self._near = None if all_of_them else _forms(paths)
-        self._folders = set(_forms(arg.folder for arg in named))
+        self._folders = set(_forms([*(arg.folder for arg in named), *self._tasks_below()]))
         # A skill may be inside another one, whose code is a stranger's too.
         chosen = self._roots if given else filter(_may_be_skill, self._near or ())
         self._inner = (*chosen, *self._folders)
@@ -210,6 +214,14 @@ class SkillCode:
         self._paths: list[Path] = []  # that pytest would collect
         self._anchors: tuple[Path, ...] = ()  # where pytest's own arguments lead
         self._collects = True  # what is below them
+
+    def _tasks_below(self) -> list[Path]:
+        """Tasks below arguments that are pytest's own, such as a folder with tests beside them."""
+        if not _has_agent(self._config) or not self._ordinary:
+            return []
+        from ..skills.task_folders import tasks_at
+
+        return [t for arg in self._ordinary for t in tasks_at(path_of(self._config, arg))]
 
     @property
     def is_asked_for(self) -> bool:
@@ -372,6 +384,7 @@ class SkillCode:
     def header_lines(self, skills: Iterable[Path]) -> list[str]:
         """Say what was left out: conftest files on the way, tests that pytest would have run."""
         from ..skills.folder import TOOL_FOLDERS, walk
+        from ..skills.task_folders import is_task_set, tests_beside_tasks
 
         skills, lines = tuple(skills), list[str]()
         if files := self._conftests_left_out(skills):
@@ -387,8 +400,10 @@ class SkillCode:
                 is_test = (name for name in names if any(fnmatch(name, one) for one in patterns))
                 found.update(folder / name for name in is_test)
         if found:
-            tests = f"{len(found):,} test file{'' if len(found) == 1 else 's'}"
-            lines += [f"upskill: {tests} inside skills not run (add {FLAGS['allow_code']})"]
+            lines += [f"upskill: {_files(found)} inside skills not run (add {FLAGS['allow_code']})"]
+        sets = (skill for skill in skills if skill in self._folders and is_task_set(skill))
+        if beside := [file for folder in sets for file in tests_beside_tasks(folder, patterns)]:
+            lines += [f"upskill: {_files(beside)} beside tasks not run: run them apart"]
         return lines
 
     def _conftests_left_out(self, skills: Iterable[Path]) -> str:
@@ -415,6 +430,10 @@ class SkillCode:
         """What an argument leads to is never ignored, such as a module of --pyargs."""
         collected = yield
         return [] if self.skill_around(file_path) else collected
+
+
+def _files(tests: Collection[Path]) -> str:
+    return f"{len(tests):,} test file{'' if len(tests) == 1 else 's'}"
 
 
 def keep_code_of_skills_out(config: pytest.Config) -> None:

@@ -2,7 +2,8 @@
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import Final
 
@@ -14,6 +15,7 @@ ENVIRONMENT: Final = "environment"  # folders of a task
 SKILLS: Final = f"{ENVIRONMENT}/skills"
 VERIFIERS: Final = ("tests", "verifier")
 SOLUTIONS: Final = ("solution", "oracle")
+_TESTS: Final = ("test_*.py", "*_test.py", "conftest.py")
 _DEEPEST: Final = 4  # levels of folders above a task
 
 
@@ -56,8 +58,27 @@ def has_tasks(folder: Path) -> bool:
 
 
 def is_task_set(folder: Path) -> bool:
-    """Whether there are tasks directly in a folder that is none itself."""
-    return not is_task(folder) and next(_below(folder, 1), None) is not None
+    """Whether a folder is one of tasks: some are directly in it, or deeper, beside no tests.
+
+    A project, which is around the current folder, may have them anywhere.
+    """
+    if is_task(folder):
+        return False
+    if next(_below(folder, 1), None):
+        return True
+    is_project = Path.cwd().is_relative_to(folder)
+    return not is_project and has_tasks(folder) and not tests_beside_tasks(folder, _TESTS)
+
+
+def tests_beside_tasks(folder: Path, patterns: Iterable[str]) -> list[Path]:
+    """Files below a folder with names like ``patterns`` that are in no task."""
+    found = list[Path]()
+    for inside, folders, names in walk(folder):
+        folders[:] = [
+            name for name in folders if name not in TOOL_FOLDERS and not is_task(inside / name)
+        ]
+        found += [inside / name for name in names if any(fnmatch(name, one) for one in patterns)]
+    return found
 
 
 def skills_folder(task: Path) -> Path:

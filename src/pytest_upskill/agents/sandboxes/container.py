@@ -9,8 +9,9 @@ import shutil
 import socket
 import subprocess
 import sys
+import tarfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
@@ -74,6 +75,10 @@ _PULL: Final = 900.0  # seconds to fetch an image
 _KEEPER: Final = "trap '' CHLD; echo; exec cat > /dev/null"
 
 
+def _env_options(env: Env) -> list[str]:
+    return [f"--env={name}={value}" for name, value in env.items()]
+
+
 class ContainerSandbox(Sandbox):
     """A running container. ``exec`` runs each command as the leader of a session."""
 
@@ -92,7 +97,7 @@ class ContainerSandbox(Sandbox):
         self.spec = spec
         self._shell = "sh"
         self._env = dict[str, str]()
-        self._inside = (program, "exec", name)
+        self._own_env = dict[str, str]()  # of commands that are not the agent's
         self._closed = False
 
     async def start(self) -> None:
@@ -110,6 +115,8 @@ class ContainerSandbox(Sandbox):
         bash, path = probe.output.decode(errors="replace").removesuffix("\n").split("\n")[-2:]
         self._shell = "bash" if bash else "sh"
         self._env = self.spec.environment(path)
+        # An agent may put programs into a folder of the image's PATH.
+        self._own_env = {"PATH": f"/usr/bin:/bin:{path}"}
         if PACKAGES in self._env.get("PYTHONPATH", ""):
             await self._check_version()
 
@@ -157,10 +164,9 @@ class ContainerSandbox(Sandbox):
         workdir: str = "",
     ) -> CommandResult:
         started, capped, timed_out = time.monotonic(), CappedOutput(self.spec.limits.output), False
-        env_options = [f"--env={name}={value}" for name, value in (env or {}).items()]
-        call = ["sh", "-c", _FIRST_LINE, "sh", *words]
+        call = ["/bin/sh", "-c", _FIRST_LINE, "sh", *words]
         try:
-            options = ("-i", "--workdir", workdir or self.spec.workdir, *env_options)
+            options = ("-i", "--workdir", workdir or self.spec.workdir, *_env_options(env or {}))
             client = await self._client("exec", *options, self._name, *call)
         except (OSError, ValueError) as error:  # a NUL, or too long
             return CommandResult(126, f"{words[0]}: {error}\n".encode())
@@ -189,6 +195,10 @@ class ContainerSandbox(Sandbox):
         code = 128 - code if 128 < code < 160 else code
         return CommandResult(code, output, cut, timed_out, time.monotonic() - started)
 
+    def _own_exec(self) -> tuple[str, ...]:
+        """Before a command that is not the agent's."""
+        return "exec", "-i", *_env_options(self._own_env), self._name
+
     async def _client(self, *arguments: str) -> asyncio.subprocess.Process:
         if self._closed:
             raise gone("it is closed")
@@ -204,7 +214,7 @@ class ContainerSandbox(Sandbox):
         """End a command inside: it would outlive the client."""
         if pid.strip().isdigit() and not self._closed:
             words = ("sh", "-c", _END_SESSION, "sh", pid.decode().strip())
-            ender = await self._client("exec", self._name, *words)
+            ender = await self._client(*self._own_exec(), *words)
             await ender.communicate()
         with suppress(ProcessLookupError):
             client.kill()
@@ -223,7 +233,7 @@ class ContainerSandbox(Sandbox):
         if "\0" in full:
             raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
         words = ("sh", "-c", script, "sh", full, argument)
-        client = await self._client("exec", "-i", self._name, *words)
+        client = await self._client(*self._own_exec(), *words)
         assert client.stdout
         try:
             async with asyncio.timeout(_FILES + len(data) / 2**20):
@@ -254,8 +264,7 @@ class ContainerSandbox(Sandbox):
     def _listed(self, folder: str) -> list[TreeEntry]:
         others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk.keys() - {folder}]
         hidden = [os.path.relpath(other, folder) for other in others]
-        members = archived(self._inside, folder, self.spec.limits)
-        all_entries = (entry_of(archive, member) for archive, member in members)
+        all_entries = (entry_of(archive, member) for archive, member in self._archived(folder))
         entries = [
             entry
             for entry in all_entries
@@ -265,6 +274,9 @@ class ContainerSandbox(Sandbox):
         above = {os.path.dirname(path) for path in paths}  # noqa: PTH120
         listed = [entry for entry in entries if not (entry.folder and entry.path in above)]
         return sorted(listed, key=lambda entry: entry.path)
+
+    def _archived(self, folder: str) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+        return archived((self._program, *self._own_exec()), folder, self.spec.limits)
 
     async def read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
         if len(sizes) <= _FEW_FILES:
@@ -279,7 +291,7 @@ class ContainerSandbox(Sandbox):
         contents = dict[str, bytes]()
         folders = {self._folder_of(path) for path in sizes}
         for folder in folders:
-            for archive, member in archived(self._inside, folder, self.spec.limits):
+            for archive, member in self._archived(folder):
                 path = os.path.normpath(member.name)
                 path = path if folder == self.spec.workdir else f"{folder}/{path}"
                 if path in sizes and member.isreg() and (file := archive.extractfile(member)):
@@ -300,7 +312,8 @@ class ContainerSandbox(Sandbox):
             return await super().write_all(files)
         archive = await asyncio.to_thread(archive_of, files, self.spec.workdir)
         seconds = _FILES + len(archive) / 2**20
-        ran = await self._exec(["tar", "-x", "-C", "/"], seconds, stdin=archive)
+        words = ["tar", "-x", "-C", "/"]
+        ran = await self._exec(words, seconds, self._own_env, archive)
         if ran.exit:
             last = (ran.output.decode(errors="replace").strip().splitlines() or [ran.status])[-1]
             raise SandboxError(f"The files of the task can't be written: {last[:200]}.")

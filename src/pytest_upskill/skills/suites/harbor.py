@@ -31,12 +31,15 @@ from ..task_folders import (
     task_id,
     tasks_at,
 )
+from ..task_forms import MOST_SECONDS
 from .suite import Suite, Written, read_cases
 from .yaml_files import LeftOut, broken_by, good_tags, problem_at, read_document, read_text
 
 _INSTRUCTION_NAME: Final = "instruction.md"
 _DOCKERFILE: Final = f"{ENVIRONMENT}/Dockerfile"
-_COMPOSE_NAMES: Final = ("docker-compose.yaml", "docker-compose.yml", "compose.yaml")
+_COMPOSE_NAMES: Final = (
+    *("docker-compose.yaml", "docker-compose.yml", "compose.yaml", "compose.yml"),
+)
 _VERIFIER_DOCUMENT: Final = "verifier.md"
 _VERSIONS: Final = ("0.0", "1.0", "1.1", "1.2", "1.3", "1.4")
 _LONGEST: Final = 50_000  # characters of a task.toml; the time to read one is not linear
@@ -57,7 +60,7 @@ def _megabytes(value: Any) -> Any:
 
 
 Megabytes = Annotated[int, Field(gt=0), BeforeValidator(_megabytes)]
-Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
+Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
 
 
 class _Form(BaseModel):
@@ -187,7 +190,7 @@ class _TaskFolder:
             _require_own(folder, instruction_file)
             instruction = read_text(instruction_file)
         else:
-            document = read_document(file)
+            document, instruction_file = read_document(file), file
             lines, instruction = read_text(file), _prompt(document.body)
             data = {_NAMES_IN_DOCUMENT.get(key, key): v for key, v in document.values.items()}
         try:
@@ -199,7 +202,7 @@ class _TaskFolder:
             raise problem_at(file, line, f"{'.'.join(keys)}: {problem}") from None
         instruction = _CANARY.sub("", instruction).strip()
         if not instruction:
-            raise problem_at(file, 1, "the instruction is empty: write what to do")
+            raise problem_at(instruction_file, 1, "no instruction: write what to do")
         return cls(folder, file, form, instruction, left_out)
 
     def case(self) -> dict[str, Any]:
