@@ -1,6 +1,7 @@
 """Skills on an old model and on a new one: lifts, their change, what broke, and what to do."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -143,6 +144,16 @@ def test_the_last_sentence_says_what_to_do() -> None:
     few = made_model_change(by(0, 1, 1, 1), cases=10)
     assert few.skills[0].word == "can't tell"
     assert few.conclusions[-2].endswith("10 cases can't show that it is not needed: that takes 17")
+
+
+def test_missing_answers_are_told_of_the_model_that_lacks_them() -> None:
+    change = made_model_change(by(0, 1, 0, 1))
+    assert not change.problem
+    old, new = (replace(answers, errored=2) for answers in (change.old, change.new))
+    assert replace(change, old=old).problem == "old: 2 answers missing"
+    both = "old: 2 answers missing, new: 2 answers missing"
+    assert replace(change, old=old, new=new).problem == both
+    assert replace(change, skills=()).problem == "new: nothing was measured"
 
 
 def results(gates: Gates, shares: tuple[float, ...]) -> RunResults:

@@ -190,11 +190,17 @@ class ModelChange:
     @property
     def problem(self) -> str:
         """``haiku: 2 answers missing, 1 skill incomplete``; empty if nothing is."""
-        missing, incomplete = self.old.errored + self.new.errored, self._of("incomplete")
-        words = [f"{counted(missing, 'answer')} missing"] if missing else []
-        words += [f"{counted(len(incomplete), 'skill')} incomplete"] if incomplete else []
+        missing = [
+            f"{Subject(self.agent, side.model).label}: {counted(side.errored, 'answer')} missing"
+            for side in (self.old, self.new)
+            if side.errored
+        ]
+        incomplete = self._of("incomplete")
+        words = [f"{counted(len(incomplete), 'skill')} incomplete"] if incomplete else []
         words += [] if self.skills else ["nothing was measured"]
-        return f"{self.label}: {', '.join(words)}" if words else ""
+        if words and not missing:
+            return f"{self.label}: {', '.join(words)}"
+        return ", ".join([*missing, *words])
 
     @property
     def got_worse(self) -> list[str]:
