@@ -272,9 +272,37 @@ def answer_of(*, gone: bool) -> Callable[[Asked], Reply | Fault]:
     return answer
 
 
-def drift_at(server: LoopbackServer, *words: str) -> int:
+def drift_at(server: LoopbackServer, *words: str, skills: str = "skills/needed") -> int:
     where = ["--base-url", f"{server.url}/v1", "--yes"]
-    return drift(*where, *words, old="old", new="new", skills="skills/needed")
+    return drift(*where, *words, old="old", new="new", skills=skills)
+
+
+def test_what_is_stored_is_reported_however_often_the_rest_fails(server: LoopbackServer) -> None:
+    def answer(asked: Asked) -> Reply | Fault:
+        fails = asked.model == "new" and asked.question.startswith("spare")
+        return Fault("status", 400) if fails else Reply("yes")
+
+    server._script = answer
+    for stored in (0, 120):
+        assert drift_at(server, "--runs", "1", skills="skills") == 1
+        assert verdicts() == {**dict.fromkeys(WORDS, "not needed"), "spare": "incomplete"}
+        assert change()["new"]["errored"] == 40
+        assert change()["new"]["stored"] == stored
+
+
+def test_a_key_is_only_needed_for_what_is_not_stored(
+    monkeypatch: pytest.MonkeyPatch, server: LoopbackServer, capsys: Output
+) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    models = {"old": "openai:old", "new": "openai:new", "skills": "skills/needed"}
+    assert "OPENAI_API_KEY is not set" in error_of(capsys, "--yes", **models)
+    with monkeypatch.context() as patch:
+        patch.setenv("OPENAI_API_KEY", "sk-test")
+        assert drift("--yes", **models) == 0
+    assert drift("--yes", **models) == 0
+    assert change()["old"]["stored"] == change()["new"]["stored"] == 120
+    assert "OPENAI_API_KEY is not set" in error_of(capsys, "--yes", "--runs", "4", **models)
 
 
 def test_stored_answers_of_a_model_that_is_gone_are_used_however_old_they_are(

@@ -3,10 +3,11 @@
 import argparse
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from time import monotonic
@@ -39,6 +40,7 @@ from ..skills.search import find_skills, labels_of
 from ..skills.task_folders import tasks_at
 from ..stats import look_plan
 from ..trials.subject import Subject
+from ..trials.trial import Trial
 from .command_table import option_values
 from .output import stdout_look, write
 from .project import config_here, find_skill, root_of_run
@@ -62,8 +64,14 @@ class StudySession:
     free: bool
     notes: list[str]  # trouble with the stored answers
     logins: tuple[str, ...]  # labels of subjects that are asked on a login
+    require: Callable[[Collection[Subject]], None]  # what it takes to ask them
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
+
+    def require_asked(self, trials: Sequence[Trial]) -> None:
+        """SettingsError if a model can't be asked, unless all its answers are stored."""
+        stored = self.runner.stored([trial.question for trial in trials]).used
+        self.require({trial.subject for trial in trials if trial.question.key not in stored})
 
     def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
         """Estimate what it takes, and ask for consent."""
@@ -145,8 +153,8 @@ def study_session(
 
     ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
     With ``as_one``, several skills are a bundle; with ``tasks``, those of benchmarks are read, too.
-    ``named`` are models by the settings that name them, in place of those of the usual one;
-    answers of a ``recording`` are used like stored ones.
+    ``named`` are models by the settings that name them, in place of those of the usual one; what
+    they need is left to `require_asked`. Answers of a ``recording`` are used like stored ones.
     """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
@@ -176,7 +184,7 @@ def study_session(
         screen.text(f"Asked {line}.")
     sizes = sizes or {source.label: source.skill.tokens for source in sources}
     models.require_room(settings, subjects, sizes, screen.text)
-    models.require_all(settings, subjects, screen.text)
+    models.require_all(settings, subjects, screen.text, stored=bool(named))
     hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
     root = root_of_run(Path.cwd())
     engine = models.engine(
@@ -194,6 +202,7 @@ def study_session(
             yield StudySession(
                 *(args, sources, subjects, runner, engine, screen, ArmMaker(settings)),
                 *(Path(folder), models.is_free, notes, settings.logins),
+                partial(models.require_asked, settings, subjects, screen.text),
             )
         finally:
             engine.close()

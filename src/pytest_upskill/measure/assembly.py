@@ -248,12 +248,19 @@ class Assembly:
         return {subject: self.specs[subject.model].model_id for subject in fit}
 
     def require_all(
-        self, settings: Settings, subjects: Collection[Subject], tell: Callable[[str], None]
+        self,
+        settings: Settings,
+        subjects: Collection[Subject],
+        tell: Callable[[str], None],
+        *,
+        stored: bool = False,
     ) -> None:
-        """Raise SettingsError before the first call of a command if anything is missing."""
+        """Raise SettingsError before the first call of a command if anything is missing.
+
+        If answers may be ``stored``, what models need is left to `require_asked`.
+        """
         self.require_tools(subjects)
-        elsewhere = self.asked_elsewhere(settings, subjects)
-        self.require(announced(tell), subjects, elsewhere=elsewhere)
+        self.require_asked(settings, subjects, tell, () if stored else subjects)
         self.require_prices(settings.max_cost)
         judge = {settings.judge_agent} if settings.judge_agent else set()
         if agents := judge | {subject.agent for subject in subjects} - {CHAT}:
@@ -263,6 +270,22 @@ class Assembly:
             kind_of(settings.sandbox)
             if settings.sandbox == "none":
                 tell("No sandbox: agents can read and change all that you can.")
+
+    def require_asked(
+        self,
+        settings: Settings,
+        subjects: Collection[Subject],
+        tell: Callable[[str], None],
+        asked: Collection[Subject],
+    ) -> None:
+        """`require`, of these subjects only for those that are asked: others are stored."""
+        known = {
+            name for each in subjects if each not in asked for name in (each.model, each.label)
+        }
+        known |= set() if asked else {self.user_model}
+        here = {settings.judge, *(subject.model for subject in asked)}
+        elsewhere = self.asked_elsewhere(settings, subjects) | (known - here)
+        self.require(announced(tell), subjects, elsewhere=elsewhere)
 
     def opening(self, name: str) -> str:
         """What it takes before a model can be asked, in words."""

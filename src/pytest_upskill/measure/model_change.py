@@ -101,7 +101,7 @@ class ModelPair:
         return self.maker.with_own(self.maker.arms(source.skill, own, agents=agents), case)
 
     def run(self) -> ModelChange:
-        """Ask the old model, then the new one; SettingsError if one of them gives no answer.
+        """Ask the old model, then the new one; SettingsError if one of them has no answers.
 
         So nothing is paid for if the old model is gone.
         """
@@ -153,9 +153,11 @@ class ModelPair:
 
 
 def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:
-    """SettingsError if nothing that is not stored was answered: the model may be retired."""
+    """SettingsError if nothing new was answered, and no case is stored: it may be retired."""
     asked = [record for record in records if not record.stored]
     if not asked or any(r.outcome != "errored" or r.over_budget for r in asked):
+        return
+    if {(r.skill, r.case) for r in records} > {(r.skill, r.case) for r in asked}:
         return
     error = one_line(asked[0].error or "no answer", 300).rstrip(".")
     answers = f"{len(asked):,} of its {counted(len(records), 'answer')}"

@@ -48,6 +48,7 @@ def run_drift(args: argparse.Namespace) -> tuple[str, int]:
             for case in asked
             for item in case.trials
         ]
+        session.require_asked(trials)
         if not session.may_ask_for(session.runner.estimate_of(trials, free=session.free)):
             return "", 1
         changes = list[ModelChange]()
