@@ -216,6 +216,28 @@ def new(question):
 
 
 @needs_bwrap
+def test_a_task_that_is_never_graded_is_left_out_and_named(project: Path, capsys: Output) -> None:
+    (project / "model.py").write_text(_AGENT, encoding="utf-8")
+    for number in range(6):
+        write_task(project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True)
+    for name, verifier in (("wrong", "echo 5 > /logs/verifier/reward.txt\n"), ("none", "true\n")):
+        write_task(project / f"tasks/{name}", f"Write the {name} one.", skill=True)
+        (project / f"tasks/{name}/tests/test.sh").write_text(verifier, encoding="utf-8")
+    words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
+    assert drift(*words, skills="tasks") == 1
+    found, (tasks,) = change(), change()["skills"]
+    assert (found["cases"], tasks["cases"], tasks["change"]["lift"]) == (8, 6, -1)
+    assert found["old"]["errored"] == found["new"]["errored"] == 4
+    assert found["notes"] == [
+        "tasks: 2 of 8 cases left out, never graded on either model: none, wrong"
+    ]
+    assert len(found["missing"]) == 2  # reasons, each of both models
+    label = "loop/scripted:model.py:"
+    missing = f"{label}old: 4 answers missing, {label}new: 4 answers missing"
+    assert capsys.readouterr().out.endswith(f"upskill: {missing}\n")
+
+
+@needs_bwrap
 def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
     project: Path, capsys: Output
 ) -> None:

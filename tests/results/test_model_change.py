@@ -102,7 +102,9 @@ NO_CHANGE = Lift(0.1, -0.4, 0.6, 0.7)
         ("helps", "no effect shown", NO_CHANGE, "no effect shown"),
         ("no effect shown", "helps", NO_CHANGE, "helps"),
         ("no effect shown", "hurts", NO_CHANGE, "hurts"),
-        ("helps", "too few cases to tell", Lift(-0.9, -1, -0.8, 0), "can't tell"),
+        ("helps", "too few cases to tell", Lift(-0.9, -1, -0.8, 0), "lift fell"),
+        ("hurts", "too few cases to tell", Lift(0.9, 0.8, 1, 0), "lift rose"),
+        ("helps", "too few cases to tell", NO_CHANGE, "can't tell"),
         ("incomplete", "helps", None, "incomplete"),
         ("helps", "helps", None, "incomplete"),
     ],
@@ -142,7 +144,7 @@ def test_the_last_sentence_says_what_to_do() -> None:
         "new: 0 of 120 answers stored, 120 new ($0.12)",
     )
     few = made_model_change(by(0, 1, 1, 1), cases=10)
-    assert few.skills[0].word == "can't tell"
+    assert few.skills[0].word == "lift fell"
     assert few.conclusions[-2].endswith("10 cases can't show that it is not needed: that takes 17")
 
 
@@ -154,6 +156,16 @@ def test_missing_answers_are_told_of_the_model_that_lacks_them() -> None:
     both = "old: 2 answers missing, new: 2 answers missing"
     assert replace(change, old=old, new=new).problem == both
     assert replace(change, skills=()).problem == "new: nothing was measured"
+
+
+def test_a_sentence_names_the_model_that_is_incomplete() -> None:
+    change = made_model_change(by(0, 1, 0, 1))
+    (skill,) = change.skills
+    incomplete = SkillOnModel("incomplete", "2 answers missing")
+    for side in ("old", "new"):
+        skills = (replace(skill, **{side: incomplete}),)
+        lines = replace(change, skills=skills).conclusions
+        assert f"gate: incomplete on {side}: 2 answers missing" in lines
 
 
 def results(gates: Gates, shares: tuple[float, ...]) -> RunResults:

@@ -177,4 +177,5 @@ def made_model_change(
         for name in ("old", "new")
     )
     changes = skill_changes(made.verdicts, Subject(CHAT, "old"), Subject(CHAT, "new"))
-    return ModelChange(agent=CHAT, old=old, new=new, skills=changes)
+    cases = values["cases"] * len(skills)
+    return ModelChange(agent=CHAT, old=old, new=new, skills=changes, cases=cases)

@@ -1,16 +1,19 @@
 """Skills on an old model and on a new one: both are asked the same cases, with and without."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import takewhile
+from operator import itemgetter
 from typing import Final
 
+from .._util import grouped
 from .._util.texts import counted, first_few, one_line
 from ..checks import CheckedCase
 from ..checks.grading import ToGrade
 from ..errors import InputError, Setting, SettingsError, shown
+from ..results.causes import cause_lines
 from ..results.model_change import ModelAnswers, ModelChange, skill_changes
 from ..results.run import RunResults
 from ..skills.case import Case
@@ -120,12 +123,16 @@ class ModelPair:
             _require_answers(setting, subject, records[subject])
             stored = sum(record.stored for record in records[subject])
             self.runner.done(f"{stored:,} stored, {len(to_grade) - stored:,} asked")
+        asked = (*records[self.old], *records[self.new])
+        ungraded = [] if interrupted else _ungraded(asked)
         results = RunResults(
             started=self.started,
             seconds=0.0,
             skills=tuple(self._infos.values()),
-            records=(*records[self.old], *records[self.new]),
-            tests=tuple(tests),
+            records=tuple(
+                record for record in asked if (record.skill, record.case) not in ungraded
+            ),
+            tests=tuple(test for test in tests if (test.skill, test.case) not in ungraded),
             model_ids={subject.label: name for subject, name in self.model_ids.items()},
             max_age=self.runner.evaluator.settings.max_age,
         )
@@ -134,12 +141,13 @@ class ModelPair:
             old=ModelAnswers.of(self.old.model, self.model_ids[self.old], records[self.old]),
             new=ModelAnswers.of(self.new.model, self.model_ids[self.new], records[self.new]),
             skills=skill_changes(results.verdicts, self.old, self.new),
-            notes=self._notes,
+            cases=sum(map(len, self._cases.values())),
+            missing=tuple(cause_lines(replace(results, records=asked).causes)),
+            notes=self._notes(ungraded),
             interrupted=interrupted,
         )
 
-    @property
-    def _notes(self) -> tuple[str, ...]:
+    def _notes(self, ungraded: Sequence[tuple[str, str]]) -> tuple[str, ...]:
         without = [one_line(name, 60) for name in self._cases if name not in self._infos]
         names = first_few(without, _MOST_NAMES)
         notes = [f"Left out, as they have no cases for both: {names}"] if without else []
@@ -149,7 +157,24 @@ class ModelPair:
                 name, reason = skipped[0]
                 tasks = f"{len(skipped):,} of {counted(len(source.cases), 'task')}"
                 notes.append(f"Skipped: {tasks}, such as {name}: {one_line(reason, 200)}")
+        for skill, cases in grouped(ungraded, itemgetter(0)).items():
+            share = f"{len(cases):,} of {counted(len(self._cases[skill]), 'case')}"
+            names = first_few([one_line(case, 60) for _, case in cases], _MOST_NAMES)
+            notes.append(
+                f"{one_line(skill, 60)}: {share} left out, never graded on either model: {names}"
+            )
         return tuple(notes)
+
+
+def _ungraded(records: Sequence[Record]) -> list[tuple[str, str]]:
+    """Skills with cases that no arm of either model has a grade of, if there are others.
+
+    What is missing of other cases may depend on the model, so it makes a skill incomplete.
+    """
+    graded = {(r.skill, r.case) for r in records if r.outcome != "errored" or r.over_budget}
+    skills = {skill for skill, _ in graded}
+    cases = dict.fromkeys((r.skill, r.case) for r in records if r.skill in skills)
+    return [case for case in cases if case not in graded]
 
 
 def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:

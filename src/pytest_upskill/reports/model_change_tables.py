@@ -12,13 +12,14 @@ _UNKNOWN: Final = "–"
 # What needs attention comes first, and is the last to be folded.
 _ORDER: Final[tuple[ChangeWord, ...]] = (
     *("hurts now", "hurts", "worse", "incomplete", "no longer needed", "not needed"),
-    *("no longer helps", "helps now", "still helps", "helps", "better"),
-    *("no effect shown", "no change shown", "can't tell"),
+    *("no longer helps", "lift fell", "helps now", "still helps", "helps", "better"),
+    *("lift rose", "no effect shown", "no change shown", "can't tell"),
 )
 _LEGEND: Final = (
     "Lifts are in points, over the same cases; the intervals of their changes hold for all skills "
-    'together. "now" and "no longer" mean that a change is shown; other verdicts are on the new '
-    "model alone. The arms of a model are of one day, the two models may be of different ones"
+    'together. "now", "no longer", "fell" and "rose" mean that a change is shown; other verdicts '
+    "are on the new model alone. The arms of a model are of one day, the two models may be of "
+    "different ones"
 )
 
 
@@ -49,12 +50,16 @@ def _row(row: SkillChange, brief: bool) -> tuple[str, ...]:
     """``wick``, ``+60 (+33 to +87)``, ``+2``, ``-58 (-85 to -31)``, ``1 case``, ``helps``."""
     return (
         row.skill,
-        _lift(row.old.lift, brief),
-        _lift(row.new.lift, brief),
+        _lift_or_score(row.old, brief),
+        _lift_or_score(row.new, brief),
         _lift(row.change, brief=False),
         counted(len(row.broken), "case") if row.broken else _UNKNOWN,
         row.word,
     )
+
+
+def _lift_or_score(side: SkillOnModel, brief: bool) -> str:
+    return _lift(side.lift, brief) if side.word else _scores(side)
 
 
 def _lift(lift: LiftValue | None, brief: bool) -> str:
@@ -76,11 +81,7 @@ def score_table(change: ModelChange) -> StudyTable:
 def legend_of(change: ModelChange) -> str:
     """What the numbers are."""
     without = any(row.new.word is None for row in change.skills)
-    return (
-        f"{_LEGEND}. Where there is no skill, the change is that of the score"
-        if without
-        else _LEGEND
-    )
+    return f"{_LEGEND}. Where there is no skill, scores stand for lifts" if without else _LEGEND
 
 
 def _scores(side: SkillOnModel) -> str:
@@ -91,9 +92,8 @@ def _scores(side: SkillOnModel) -> str:
 
 def facts_of(change: ModelChange, dot: str = "·") -> str:
     """``loop · 3 skills · 36 cases × 3 runs · 432 trials, $1.20``."""
-    cases = sum(row.cases for row in change.skills)
     runs = max((row.runs for row in change.skills), default=0)
-    size = f"{counted(cases, 'case')} × {counted(runs, 'run')}" if cases else ""
+    size = f"{counted(change.cases, 'case')} × {counted(runs, 'run')}" if runs else ""
     spent = ", ".join(
         [counted(change.trials, "trial"), *([dollars(change.cost)] if change.cost else [])]
     )

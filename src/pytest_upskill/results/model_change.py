@@ -4,7 +4,6 @@ Not to be confused with `ModelDrift`, which is about one model whose answers cha
 were accepted: here two models are compared, and both are named.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -24,8 +23,8 @@ from .contrasts import LiftValue
 from .summary import Summary
 from .verdict import PASSES_ALREADY, Verdict, Word
 
-# "now" and "no longer" claim a change, so the change itself is shown. The others are the verdict
-# on the new model; "still helps" is that of both.
+# "now", "no longer", "fell" and "rose" claim a change, so the change itself is shown. The others
+# are the verdict on the new model; "still helps" is that of both.
 ChangeWord = Literal[
     "still helps",
     "helps now",
@@ -36,6 +35,8 @@ ChangeWord = Literal[
     "no effect shown",
     "hurts now",
     "hurts",
+    "lift fell",
+    "lift rose",
     "can't tell",
     "incomplete",
     # Of tasks without skills, by their scores.
@@ -102,7 +103,7 @@ class SkillChange:
                 return "no longer needed" if fell and old == "helps" else "not needed"
             case "no effect shown":
                 return "no longer helps" if fell and old == "helps" else "no effect shown"
-        return "can't tell"
+        return "lift fell" if fell else "lift rose" if rose else "can't tell"
 
 
 @dataclass(frozen=True)
@@ -114,24 +115,22 @@ class ModelAnswers:
     trials: Whole
     stored: Whole = 0
     errored: Whole = 0
-    error: str = ""  # the most frequent reason
     cost: Amount | None = None  # of new answers
     stored_first: Time | None = None  # when the oldest of the stored ones was given
     stored_last: Time | None = None
 
     @classmethod
     def of(cls, model: str, model_id: str, records: Sequence[Record]) -> "ModelAnswers":
-        stored = [record for record in records if record.stored]
+        errored = sum(record.outcome == "errored" for record in records)
+        stored = [record for record in records if record.stored and record.outcome != "errored"]
         times = [record.asked_at for record in stored if record.asked_at is not None]
         costs = [record.cost for record in records if not record.stored]
-        errors = Counter(record.error or "" for record in records if record.outcome == "errored")
         return cls(
             model,
             model_id,
             len(records),
             len(stored),
-            errors.total(),
-            next((error for error, _ in errors.most_common(1)), ""),
+            errored,
             None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             min(times, default=None),
             max(times, default=None),
@@ -165,6 +164,8 @@ class ModelChange:
     old: ModelAnswers
     new: ModelAnswers
     skills: tuple[SkillChange, ...]
+    cases: Whole  # that each model is asked, of all skills
+    missing: tuple[str, ...] = ()  # why answers are, in sentences
     notes: tuple[str, ...] = ()  # what was left out, in sentences
     interrupted: Flag = False  # by Ctrl-C
 
@@ -219,10 +220,9 @@ class ModelChange:
     def conclusions(self) -> tuple[str, ...]:
         """Sentences; the last one is what to do."""
         lines = [*self.notes, self.old.words, self.new.words]
-        errors = dict.fromkeys(filter(None, (self.old.error, self.new.error)))
-        lines += [f"Answers are missing: {one_line(error, 300)}" for error in errors]
+        lines += [line.removesuffix(".") for line in self.missing]
         for skill in self.skills:
-            lines += _sentences(skill, self.new.model)
+            lines += _sentences(skill, one_line(self.old.model, 60), one_line(self.new.model, 60))
         return (*lines, self._outcome)
 
     @property
@@ -243,6 +243,8 @@ class ModelChange:
             "better": self._of("better"),
             "no effect shown": self._of("no effect shown", "no longer helps"),
             "no change shown": self._of("no change shown"),
+            "lift fell": self._of("lift fell"),
+            "lift rose": self._of("lift rose"),
             "too few cases to tell": self._of("can't tell"),
         }
         parts = [
@@ -254,17 +256,18 @@ class ModelChange:
         return [one_line(skill.skill, 60) for skill in self.skills if skill.word in words]
 
 
-def _sentences(skill: SkillChange, model: str) -> Iterable[str]:
-    name, model = one_line(skill.skill, 60), one_line(model, 60)
-    if skill.word == "incomplete":
-        incomplete = [side for side in (skill.old, skill.new) if side.word == "incomplete"]
-        yield from dict.fromkeys(f"{name}: incomplete: {side.sentence}" for side in incomplete)
+def _sentences(skill: SkillChange, old_model: str, model: str) -> Iterable[str]:
+    name = one_line(skill.skill, 60)
+    for side, side_model in ((skill.old, old_model), (skill.new, model)):
+        if side.word == "incomplete":
+            yield f"{name}: incomplete on {side_model}: {side.sentence}"
     if skill.broken:
         yield f"{name} broke on {model}: {_case_words(skill.broken)}"
     if skill.fallen:
         yield f"{name} fell on {model}, which may be chance: {_case_words(skill.fallen)}"
     passes, needed = skill.new.baseline_score or 0.0, cases_to_rule_out(RELEVANT_LIFT)
-    if skill.word == "can't tell" and passes >= PASSES_ALREADY and skill.cases < needed:
+    is_open = skill.new.word == "too few cases to tell"
+    if is_open and passes >= PASSES_ALREADY and skill.cases < needed:
         yield (
             f"{name}: {percent(passes)} pass on {model} without it, but {skill.cases:,} cases "
             f"can't show that it is not needed: that takes {needed:,}"

@@ -18,12 +18,13 @@ _WORD_STYLES: Final[dict[str, Style]] = {  # of contrasts, and of skills on two 
     **{word: {"red": True, "bold": True} for word in HURTS},
     **{word: {"green": True, "bold": True} for word in (*HELPS, "better")},
     **{word: {"cyan": True, "bold": True} for word in CAN_GO},
-    "no longer helps": {"yellow": True, "bold": True},
+    **{word: {"yellow": True, "bold": True} for word in ("no longer helps", "lift fell")},
     "no loss shown": {"green": True},
     "no change shown": {"light": True},
     "no effect shown": {"light": True},
     "not known": {"light": True},
     "can't tell": {"light": True},
+    "lift rose": {"light": True},
     "incomplete": {"red": True},
 }
 _MOST_CONTRASTS: Final = 12  # with -v all

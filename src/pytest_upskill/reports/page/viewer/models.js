@@ -3,7 +3,7 @@
 
 const MODEL_CHANGE_KINDS = {
   "still helps": "good", "helps now": "good", helps: "good", "no longer needed": "info", "not needed": "info",
-  better: "good", worse: "bad", "hurts now": "bad", hurts: "bad", "no longer helps": "warn", incomplete: "warn",
+  better: "good", worse: "bad", "hurts now": "bad", hurts: "bad", "no longer helps": "warn", "lift fell": "warn", incomplete: "warn",
 };
 
 function ModelChanges() {
