@@ -526,14 +526,16 @@ class Settings(CommonSettings):
         "reports",
         "write all results as JSON",
         "--skill-json",
-        at(f"{_ASKING} report", "--json"),
+        at(_ASKING, "--json", help="write the results as JSON, without answers"),
+        at("report", "--json"),
     )
     html_file: Path | None = setting(
         PATH,
         "reports",
         "write an HTML page with plots, verdicts and every answer",
         "--skill-html",
-        at(f"{_ASKING} report", "--html"),
+        at(_ASKING, "--html", help="write an HTML page with plots and verdicts"),
+        at("report", "--html"),
     )
     markdown_file: Path | None = setting(
         PATH,
