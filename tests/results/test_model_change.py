@@ -6,12 +6,18 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.model_change import ChangeWord, SkillChange, SkillOnModel
+from pytest_upskill.results.model_change import (
+    ChangeWord,
+    ModelAnswers,
+    SkillChange,
+    SkillOnModel,
+)
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_text
 from pytest_upskill.results.verdict import Word
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import Lift
+from pytest_upskill.trials.records import Record
 from support.made import made_run
 from support.made_studies import made_model_change
 
@@ -162,10 +168,18 @@ def test_a_sentence_names_the_model_that_is_incomplete() -> None:
     change = made_model_change(by(0, 1, 0, 1))
     (skill,) = change.skills
     incomplete = SkillOnModel("incomplete", "2 answers missing")
-    for side in ("old", "new"):
-        skills = (replace(skill, **{side: incomplete}),)
-        lines = replace(change, skills=skills).conclusions
-        assert f"gate: incomplete on {side}: 2 answers missing" in lines
+    for model, row in {
+        "old": replace(skill, old=incomplete),
+        "new": replace(skill, new=incomplete),
+    }.items():
+        lines = replace(change, skills=(row,)).conclusions
+        assert f"gate: incomplete on {model}: 2 answers missing" in lines
+
+
+def test_an_answer_without_a_grade_is_missing_though_it_is_stored() -> None:
+    graded = Record("gate", "a", "m", "skill", 1, "passed", stored=True)
+    answers = ModelAnswers.of("m", "m", [graded, replace(graded, case="b", outcome="errored")])
+    assert (answers.stored, answers.errored, answers.bought) == (1, 1, 0)
 
 
 def results(gates: Gates, shares: tuple[float, ...]) -> RunResults:
