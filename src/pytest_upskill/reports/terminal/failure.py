@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._util.texts import WORTH_CUTTING, counted, one_line, seconds, shortened, visible
+from ..._util.texts import WORTH_CUTTING, counted, first_few, one_line, seconds, shortened, visible
 from ...checks.check import spans
 from ...checks.parse import RESERVED, WITH_SKILL
 from ...errors import without_commands
@@ -26,6 +26,7 @@ _QUESTION: Final = 3000  # characters shown with -v; -vv shows everything
 _ANSWER: Final = 8000
 _LINE: Final = 1000
 _RUNS: Final = (2, 1)  # failed and passed ones that -v shows
+_FILES: Final = 3  # named where an answer has no text
 _LAST_LINES: Final = 10  # of a verifier, without -v
 _SIDE_BY_SIDE: Final = {2: 110, 3: 160}  # by number of arms: the width that it takes
 _GRADES: Final = {True: "ok  ", False: "FAIL", None: "miss"}
@@ -126,15 +127,30 @@ def _brief(
         f"Question: {question}",
         *([_totals(by_arm)] if several else []),
         *(words for _, words, _ in activity_line(record)),
-        f"{title}: {text or '(an empty answer)'}",
+        f"{title}: {text or _without_text(record)}",
     ]
     two_lines = 2 * look.width - _LOST_BY_WRAPPING
     shown = [("", _one_line(line, two_lines, look), "  ") for line in lines]
     return _wrapped([*shown, *_printed(record, _LAST_LINES, look)], look)
 
 
+def _without_text(record: Record) -> str:
+    files = [f"{file.change} {one_line(file.path, _SHOWN_PATH)}" for file in record.files]
+    return f"({first_few(files, _FILES)})" if files else "(an empty answer)"
+
+
 def _beside(other: Record, record: Record) -> str:
-    return "same answer" if other.output == record.output else other.outcome
+    """How another arm did, with its reward if that is all that differs."""
+    if _left(other) == _left(record):
+        return "same answer"
+    rewards = [grade.reason for grade in other.checks if grade.share is not None]
+    same_outcome = other.outcome == record.outcome and other.score != record.score
+    return rewards[0] if rewards and same_outcome else other.outcome
+
+
+def _left(record: Record) -> tuple[object, ...]:
+    """What an answer is: its text, its files and its result."""
+    return record.output, record.files, record.outcome, record.score
 
 
 def _both_arms(records: Sequence[Record]) -> str:
@@ -182,7 +198,7 @@ def _answered(record: Record, look: TerminalLook) -> str:
     """What trials have in common that need not be shown twice; empty if they are, with -vv."""
     if look.verbosity >= 2 or not record.output or record.transcript:
         return ""
-    return json.dumps([record.output, [grade.passed for grade in record.checks]])
+    return repr((_left(record), [grade.passed for grade in record.checks]))
 
 
 def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
@@ -207,8 +223,19 @@ def _printed(record: Record, most: int | None, look: TerminalLook) -> Iterator[L
         lines = quoted(grade.output, None, look.marks) if grade.output else []
         if lines:
             yield "  ", f"What the {_one_line(grade.check, 60, look)} printed last:", "  "
-        for line in lines if most is None else lines[-most:]:
-            yield "  | ", line if most is None else _one_line(line, look.width, look), "  | "
+        for line in lines if most is None else _last_rows(lines, most, look.width - 4):
+            yield "  | ", line, "  | "
+
+
+def _last_rows(lines: Sequence[str], most: int, width: int) -> list[str]:
+    """The last lines, whole, on so many rows; of a longer one, its end."""
+    rows = list[str]()
+    for line in reversed(lines):
+        parts = wrapped(line.expandtabs(4).rstrip(), width)
+        if rows and len(rows) + len(parts) > most:
+            break
+        rows = [*parts, *rows]
+    return rows[-most:]
 
 
 def _details(record: Record) -> str:
