@@ -168,7 +168,12 @@ def test_other_agents_have_no_part_of_a_reference(pytester: pytest.Pytester) -> 
     folder = write_skill(pytester.path / "skills/gate")
     (folder / "solution").mkdir()
     (folder / "solution/solve.sh").write_text("echo secret\n", encoding="utf-8")
-    cases = [case("How?", "gate up", id="open", reference={"run": "solution/solve.sh"})]
+    (folder / "tests").mkdir()
+    (folder / "tests/test.sh").write_text("grep secret out.txt\n", encoding="utf-8")
+    cases = [
+        case("How?", "gate up", id="open", reference={"run": "solution/solve.sh"}),
+        {"id": "shut", "input": "Shut it.", "expected": {"verifier": {"run": "tests/test.sh"}}},
+    ]
     write_skill(folder, cases, body=BODY)
     *_, arm = ArmMaker(Settings()).arms(load_skill(folder / "SKILL.md"), agents=True)
     assert [file.path for file in arm.skills[0].files()] == ["SKILL.md"]

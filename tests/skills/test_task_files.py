@@ -12,6 +12,7 @@ from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.suite import Suite
 from pytest_upskill.skills.task_environment import environment_of
+from pytest_upskill.skills.task_files import verifier_files
 from pytest_upskill.trials.arm import Arm
 from pytest_upskill.trials.trial import start_files, task_of
 
@@ -124,6 +125,22 @@ def test_a_reference_is_a_text_files_or_a_script_with_its_folder(read: Read) -> 
 def test_a_reference_that_cannot_be(tmp_path: Path, reference: object) -> None:
     (tmp_path / "solve.sh").write_text("true")
     assert _is_broken(tmp_path, {"reference": reference})
+
+
+@pytest.mark.parametrize("script", ["scripts/solve.sh", "assets/a/solve.sh", "tools/solve.sh"])
+def test_a_folder_that_the_skill_uses_cannot_be_hidden_with_a_solution(
+    tmp_path: Path, script: str
+) -> None:
+    top = tmp_path / script.partition("/")[0]
+    (tmp_path / script).parent.mkdir(parents=True)
+    (tmp_path / script).write_text("true")
+    (top / "sum.sh").write_text("true")
+    (tmp_path / "SKILL.md").write_text("Run `tools/sum.sh`, not solution/sum.sh.")
+    assert _is_broken(tmp_path, {"reference": {"run": script}})
+    with pytest.raises(ValueError, match="not installed"):
+        verifier_files(tmp_path, script)
+    top.rename(tmp_path / "solver")
+    assert not _is_broken(tmp_path, {"reference": {"run": script.replace(top.name, "solver", 1)}})
 
 
 def test_a_context_knows_what_only_an_image_can_do(tmp_path: Path) -> None:

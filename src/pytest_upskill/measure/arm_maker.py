@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from posixpath import join, normpath
 from typing import Any, Final
 
@@ -151,7 +151,7 @@ def own_cases(folder: Path) -> Sequence[Case]:
 
 
 def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
-    """The files that checks compare with or add: an agent that reads them knows the answer."""
+    """The files that checks compare with, add or run: an agent that reads them knows the answer."""
     if depth > _MAX_DEPTH:
         return
     if isinstance(expected, list):
@@ -163,6 +163,8 @@ def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
                 yield value
             elif name == "hidden_files" and isinstance(value, str | list):
                 yield from filter(is_path, [value] if isinstance(value, str) else map(str, value))
+            elif name == "verifier" and isinstance(value, dict):
+                yield from PurePosixPath(str(value.get("run"))).parts[:1]  # its folder
             yield from _answers(value, depth + 1)
 
 

@@ -5,16 +5,17 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from functools import partial
 from pathlib import Path, PurePosixPath
-from typing import TypeVar
+from typing import Final, TypeVar
 
 from .._util.json_forms import FormError, Problem
 from .case import Case, CaseReference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, is_path, workspace_files
 from .case_forms import CaseForm
-from .folder import mode_of, read_skill_bytes, real_skill_file
+from .folder import is_file, mode_of, read_skill_bytes, real_skill_file, skill_file
 from .task_environment import environment_of, places_in
 from .task_forms import FileOfSkill, ReferenceForm
 
+_OF_SKILL: Final = ("scripts", "references", "assets")  # folders that its agent reads
 _Read = TypeVar("_Read")
 
 
@@ -83,11 +84,8 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> CaseReference:
     if isinstance(form, str):
         return CaseReference(form)
     if form.run:
-        real_skill_file(folder, form.run)
-        path = _below_folder(form.run, "solution/")
-        files = workspace_files(folder, path.parts[0])
-        script = str(path.relative_to(path.parts[0]))
-        env = tuple(form.env.items())
+        files, path = _folder_files(folder, form.run, "solution/"), PurePosixPath(form.run)
+        script, env = str(path.relative_to(path.parts[0])), tuple(form.env.items())
         return CaseReference(files=files, run=script, env=env, sources=(path.parts[0],))
     texts = sorted((form.files or {}).items())
     files = tuple(_file(folder, path, text) for path, text in texts)
@@ -97,8 +95,7 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> CaseReference:
 
 def verifier_files(folder: Path, script: str) -> tuple[WorkspaceFile, ...]:
     """The script of a verifier with all files of its folder; ValueError says what can't be used."""
-    real_skill_file(folder, script)
-    return workspace_files(folder, _below_folder(script, "tests/").parts[0])
+    return _folder_files(folder, script, "tests/")
 
 
 def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
@@ -110,9 +107,15 @@ def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
     return WorkspaceFile(path, data, mode_of(real_skill_file(folder, content.file)))
 
 
-def _below_folder(name: str, such_as: str) -> PurePosixPath:
-    """A path in a folder of its own, all of which is used."""
-    path = PurePosixPath(name)
-    if len(path.parts) < 2:
-        raise ValueError(f"{name!r} must be in a folder, such as {such_as}")
-    return path
+def _folder_files(folder: Path, script: str, such_as: str) -> tuple[WorkspaceFile, ...]:
+    """All files of a script's folder, which no model may see: it can't be one of the skill."""
+    real_skill_file(folder, script)
+    top, *below = PurePosixPath(script).parts
+    if not below:
+        raise ValueError(f"{script!r} must be in a folder, such as {such_as}")
+    files, skill = workspace_files(folder, top), skill_file(folder)
+    text = skill.read_bytes() if is_file(skill) else b""
+    if top in _OF_SKILL or any(f"{top}/{file.path}".encode() in text for file in files):
+        problem = f"the folder of {script!r} is not installed, but it is one that the skill uses"
+        raise ValueError(f"{problem}; put the script into a folder of its own, such as {such_as}")
+    return files

@@ -140,7 +140,7 @@ def _without_text(record: Record) -> str:
 
 
 def _beside(other: Record, record: Record) -> str:
-    """How another arm did, with its reward if that is all that differs."""
+    """How another arm did; its reward, if its outcome is the same."""
     if _left(other) == _left(record):
         return "same answer"
     rewards = [grade.reason for grade in other.checks if grade.share is not None]
