@@ -12,6 +12,7 @@ from pytest_upskill._util.texts import (
     digest,
     dollars,
     duration,
+    end_of,
     guess,
     harmless,
     message_line,
@@ -153,6 +154,14 @@ def test_one_line_turns_lines_and_tabs_into_spaces() -> None:
 )
 def test_a_hint_is_a_sentence_of_its_own(message: str, line: str) -> None:
     assert message_line(message, 80) == line
+
+
+@pytest.mark.parametrize(
+    ("text", "end"),
+    [("boom\n", "boom"), ("a  b", "a b"), ("012345", "…2345"), (" " * 41 + "x", "…x"), ("\n", "")],
+)
+def test_the_end_of_a_text_has_a_mark_only_if_it_is_cut(text: str, end: str) -> None:
+    assert end_of(text, 4) == end
 
 
 def test_long_line_ends_in_an_ellipsis() -> None:

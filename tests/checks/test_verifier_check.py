@@ -43,6 +43,10 @@ def test_a_reward(name: str, data: bytes, reward: float) -> None:
     assert reward_in(Verified(rewards=((name, data),))) == reward
 
 
+def test_a_reward_is_never_minus_0() -> None:
+    assert str(reward_in(Verified(rewards=(("reward.txt", b"-0"),)))) == "0.0"
+
+
 @pytest.mark.parametrize(
     ("name", "data", "problem"),
     [

@@ -69,6 +69,12 @@ def one_line(text: str, limit: int | None) -> str:
     return flat if limit is None or len(flat) <= limit else flat[: limit - 1] + "…"
 
 
+def end_of(text: str, limit: int) -> str:
+    """The last characters of untrusted text, on one line; a mark says that it is cut."""
+    end = one_line(text[-10 * limit :], None)
+    return end if len(text) <= 10 * limit and len(end) <= limit else f"…{end[-limit:]}"
+
+
 def message_line(message: str, limit: int) -> str:
     """A problem and, on lines of their own, its hints, as sentences on one line."""
     return one_line(_HINT.sub(r"\1. ", message[:_MAX_SCANNED]), limit)

@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 from typing import Final
 
 from .._util.keys import without_keys
-from .._util.texts import one_line, plain
+from .._util.texts import end_of, plain
 from ..errors import NoAnswerError
 from ..models import ModelSpec
 from ..skills.case import NO_NEEDS, CaseReference
@@ -109,8 +109,8 @@ async def _run_script(
     answer = _answer(output[-_LONGEST_OUTPUT:])
     if not (problem := _problem(ran, limit)):
         return answer
-    tail = one_line(output[-10 * _SHOWN :], None)[-_SHOWN:]
-    finding = f"{PurePosixPath(script).name}: {problem}; it said: …{tail}"
+    end = end_of(output, _SHOWN)
+    finding = f"{PurePosixPath(script).name}: {problem}{f'; it said: {end}' if end else ''}"
     return replace(answer, activity=Activity(findings=(finding,)))
 
 

@@ -16,7 +16,7 @@ from typing import Annotated, Any, Final, NamedTuple, TypeVar
 
 from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
-from .._util.texts import one_line, plain
+from .._util.texts import end_of, one_line, plain
 from ..agents.needs import spec_for
 from ..agents.sandboxes.sandbox import (
     CommandResult,
@@ -131,10 +131,10 @@ def _command(context: CheckContext) -> Iterator[Result]:
         text = ran.output.decode("utf-8", "replace")
         if check.exit is not None:
             passed, reason = _ended(ran, check)
-            tail = one_line(text[-10 * _SHOWN :], None)[-_SHOWN:] if not passed else ""
+            end = "" if passed else end_of(text, _SHOWN)
             left_out = "" if passed else ", ".join(context.workspace.left_out(check.command))
             reason += f"; left out: {one_line(left_out, 60)}" if left_out else ""
-            yield passed, f"{name}: {reason}{f'; it said: …{tail}' if tail else ''}"
+            yield passed, f"{name}: {reason}{f'; it said: {end}' if end else ''}"
         for condition in check.output:
             for passed, reason in results_in(text, "its output", condition, context):
                 yield passed and not ran.problem, f"{name}: {ran.problem or reason}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any, Final
 from pydantic import AfterValidator, Field, TypeAdapter
 
 from .._util.json_forms import Strict
-from .._util.texts import first_few, one_line, plain
+from .._util.texts import end_of, first_few, one_line, plain
 from ..errors import CheckError
 from ..skills.task_files import verifier_files
 from ..skills.task_forms import MOST_SECONDS, Variables
@@ -95,8 +95,8 @@ def _reward(context: CheckContext) -> float:
         needs = one_line(first_few(verified.unmet, 3, "; "), 600)
         problem = f"it needs what is not there without a network: {needs}"
     if problem:
-        end = one_line(verified.output[-10 * _SHOWN :], None)[-_SHOWN:]
-        raise CheckError(f"{verifier.name}: {problem}{f'; it ended: …{end}' if end else ''}")
+        end = end_of(verified.output, _SHOWN)
+        raise CheckError(f"{verifier.name}: {problem}{f'; it ended: {end}' if end else ''}")
     return reward
 
 
@@ -119,7 +119,7 @@ def reward_in(verified: Verified) -> float:
         raise ValueError(f"{name} has no number: {one_line(text, 60)}")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
         raise ValueError(f"{name} has a reward that is not from 0 to 1: {one_line(text, 60)}")
-    return min(max(number, 0.0), 1.0)
+    return min(max(0.0, number), 1.0)  # 0 instead of -0
 
 
 def _number_in(name: str, text: str) -> str:
