@@ -144,6 +144,7 @@ def test_broken_tasks_are_errors_with_their_files_and_others_run(
     result.assert_outcomes(errors=3, skipped=1, deselected=2)
     for text in ("it needs 1 GPU", "toml/task.toml:2: ", "verifier/task.toml:1: ", "SKILL.md"):
         assert text in result.stdout.str()
+    assert "NotAnswered" not in result.stdout.str()
 
 
 def test_no_code_of_a_task_is_collected_or_imported(pytester: pytest.Pytester, tasks: Path) -> None:

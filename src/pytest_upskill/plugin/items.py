@@ -72,16 +72,16 @@ class ItemOfFile(pytest.Item):
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         text: Any = super().repr_failure(excinfo, style)
         if isinstance(excinfo.value, pytest.fail.Exception):
-            self._set_crash(text, self._short_message(excinfo.value))
+            self.shorten(text, excinfo.value)
+            if self.config.getoption("tbstyle", None) == "line":
+                text.reprtraceback.reprentries.clear()
         return text
 
-    def _set_crash(self, longrepr: Any, text: str) -> None:
+    def shorten(self, longrepr: Any, failure: BaseException) -> None:
         """One line at the place of the case, for the short summary, JUnit and --tb=line."""
         if crash := getattr(longrepr, "reprcrash", None):
             crash.path, crash.lineno = printable(str(self.path)), self._line
-            crash.message = harmless(text).split("\n")[0]
-            if self.config.getoption("tbstyle", None) == "line":
-                longrepr.reprtraceback.reprentries.clear()
+            crash.message = harmless(self._short_message(failure)).split("\n")[0]
 
     def _short_message(self, failure: BaseException) -> str:
         return str(failure)
@@ -120,9 +120,9 @@ class Unrunnable(ItemOfFile):
             self.user_properties.append((MISSING_PROPERTY, True))
         raise NotAnswered(self.message, pytrace=False)
 
-    def shorten(self, longrepr: Any) -> None:
-        """Drop the file, which comes before the message in the short summary."""
-        self._set_crash(longrepr, self.message.removeprefix(f"{shown(self.path)}:").strip())
+    def _short_message(self, failure: BaseException) -> str:  # noqa: ARG002
+        """Without the file, which comes before it."""
+        return self.message.removeprefix(f"{shown(self.path)}:").strip()
 
     def runtest(self) -> None:
         """Never called: setup fails."""

@@ -47,7 +47,7 @@ from .display import (
 from .functions import MarkedTests
 from .groups import Groups, looks_of
 from .item_lines import BriefSections, ItemLines, only_dots
-from .items import BrokenCaseItem, NotAnswered, Unrunnable, taken_properties
+from .items import BrokenCaseItem, ItemOfFile, NotAnswered, Unrunnable, taken_properties
 from .ledger import Ledger
 from .next_command import recording
 from .paths import NO_CASES, Selected, SkillSource, ini_folder, select_skills
@@ -372,12 +372,13 @@ class SkillSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """An xfail expects a wrong answer, not a missing one."""
         report = yield
-        if isinstance(item, Unrunnable):
-            item.shorten(report.longrepr)
-        expected = hasattr(report, "wasxfail")
-        if expected and call.excinfo and isinstance(call.excinfo.value, NotAnswered):
-            report.outcome = "failed"
-            del report.wasxfail
+        failure = call.excinfo.value if call.excinfo else None
+        if isinstance(failure, NotAnswered):
+            if isinstance(item, ItemOfFile):
+                item.shorten(report.longrepr, failure)
+            if hasattr(report, "wasxfail"):
+                report.outcome = "failed"
+                del report.wasxfail
         if call.when == "teardown":
             taken_properties(report)  # earlier reports of the test had them
         return report
