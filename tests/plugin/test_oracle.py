@@ -146,6 +146,26 @@ def test_nothing_of_it_is_accepted_or_kept(pytester: pytest.Pytester) -> None:
     assert set(read_run(kept.path).model_ids) == {model}
 
 
+@needs_bwrap
+def test_counts_are_of_what_was_graded(pytester: pytest.Pytester) -> None:
+    """And Markdown says why the others were not, and nothing of a lift."""
+    write_skill(pytester.path / "skills/gate")
+    verifier = pytester.path / "skills/gate/tests/test.sh"
+    verifier.parent.mkdir()
+    verifier.write_text("echo hi\n", encoding="utf-8")
+    broken = {"id": "broken", "input": "How?", "expected": {"verifier": {"run": "tests/test.sh"}}}
+    run = play(
+        pytester,
+        *(GOOD, EMPTY, {**broken, "reference": "x"}),
+        args=("--skill-markdown", "a.md", "--skill-score", "checks"),
+    )
+    assert "references pass: 2 of 2; empty answers fail: 1 of 2" in run.summary["sentence"]
+    text = Path("a.md").read_text("utf-8")
+    assert "Lift" not in text
+    _, _, folded = text.partition("<summary>broken on oracle")
+    assert "tests/test.sh: it wrote neither" in folded.partition("</details>")[0]
+
+
 def test_reports_and_selection(pytester: pytest.Pytester) -> None:
     files = ("--skill-html", "a.html", "--skill-markdown", "a.md", "--junitxml", "a.xml")
     run = play(pytester, GOOD, WRONG, args=files)

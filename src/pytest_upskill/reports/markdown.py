@@ -222,7 +222,7 @@ def _skill(results: RunResults, skill: SkillInfo) -> str:
     rows = [verdict.summary for verdict in verdicts]
     size = f"{case_words(rows)} × {counted(max(row.runs for row in rows), 'run')}"
     size += f", about {counted(skill.tokens, 'token')}" if skill.tokens else ""
-    size += f".{_scored(skill)}"
+    size += "." + ("" if all(v.is_of_oracle for v in verdicts) else _scored(skill))
     bullets = [line for verdict in verdicts for line in _verdict(verdict)]
     spot = sweet_spot(verdicts)
     bullets += [_bullet(f"Sweet spot: {spot}")] if spot else []
@@ -359,6 +359,9 @@ def _folded(results: RunResults, case: _FoldedCase) -> str:
 
 
 def _reference(records: list[Record]) -> Iterator[str]:
+    """Why it could not be graded, and its text."""
+    if errors := dict.fromkeys(record.error for record in records if record.error):
+        yield "\n".join(map(_bullet, errors))
     for record in records:
         if record.arm == SKILL and record.output:
             yield "Reference:"

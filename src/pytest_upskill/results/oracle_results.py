@@ -37,19 +37,17 @@ def oracle_faults(records: Iterable[Record]) -> list[str]:
 
 
 def oracle_counts(row: "Summary") -> str:
-    """``references pass: 12 of 12; empty answers fail: 12 of 12``, counting cases."""
-    parts = [
-        f"references pass: {row.cases - len(_failing(row)) - _missing(row):,} of {row.cases:,}"
-    ]
+    """``references pass: 12 of 12; empty answers fail: 12 of 12``, counting graded cases."""
+    graded = len(row.by_case)
+    parts = [f"references pass: {graded - len(_failing(row)):,} of {graded:,}"]
     if row.arm(BASELINE).asked:
-        failed = row.cases - len(_empty_passes(row)) - _missing(row)
-        parts.append(f"empty answers fail: {failed:,} of {row.cases:,}")
+        parts.append(f"empty answers fail: {graded - len(_empty_passes(row)):,} of {graded:,}")
     return "; ".join(parts)
 
 
 def is_sound(row: "Summary") -> bool:
     """Whether all references pass, and all empty answers fail."""
-    return not (_failing(row) or _empty_passes(row) or _missing(row))
+    return len(row.by_case) == row.cases and not (_failing(row) or _empty_passes(row))
 
 
 def _failing(row: "Summary") -> list[str]:
@@ -58,11 +56,6 @@ def _failing(row: "Summary") -> list[str]:
 
 def _empty_passes(row: "Summary") -> list[str]:
     return [case.case for case in row.by_case if case.arm(BASELINE).rate]
-
-
-def _missing(row: "Summary") -> int:
-    """Cases without an answer in every arm."""
-    return row.cases - len(row.by_case)
 
 
 def oracle_sentence(row: "Summary") -> str:

@@ -99,7 +99,8 @@ function armName(arm, skill) {
   return Object.hasOwn(names, arm) ? names[arm] : arm;
 }
 
-// The first check that failed in a run with the skill, or why there is no answer; null if none.
+// The first check that failed in a run with the skill, or why there is no answer, or another reason
+// why a test did not pass, such as an empty answer that does; null if none.
 function firstFailure(test) {
   const unanswered = test.records.find((record) => record.error);
   if (unanswered) return { check: "error", reason: unanswered.error, record: unanswered };
@@ -107,7 +108,7 @@ function firstFailure(test) {
     const failed = record.checks.find((check) => !check.passed && check.required);
     if (failed && record.outcome === "failed") return { ...failed, record };
   }
-  return null;
+  return test.reason ? { check: "", reason: test.reason } : null;
 }
 
 // How tests ended, the worst first. What regressed also counts as failed, as in pytest's own counts.
