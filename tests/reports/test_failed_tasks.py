@@ -46,6 +46,11 @@ def test_files_are_an_answer_too() -> None:
     assert line == "With the reference (with an empty answer: failed): (made out.txt)"
 
 
+def test_a_verifier_that_rewards_nothing_is_named() -> None:
+    empty = record("baseline", 1, output="", files=(), agent=ORACLE)
+    assert "verifier" in brief(record(reward=1, agent=ORACLE), empty)[0]
+
+
 def test_the_last_lines_of_a_verifier_are_whole() -> None:
     output = "\n".join([*(f"line {n}" for n in range(20)), "x " * 50 + "end", "  2 failed"])
     grades = (Grade("verifier", False, "reward 0", share=0, output=output),)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 _EMPTY_PASSES: Final = "an empty answer passes: its checks test nothing"
+_NOTHING_PASSES: Final = "doing nothing gets the full reward: its verifier tests nothing"
 _MOST_NAMES: Final = 5
 
 
@@ -31,8 +32,9 @@ def oracle_faults(records: Iterable[Record]) -> list[str]:
         ]
         notes = (note for record in failed if record.activity for note in record.activity.findings)
         faults.append(f"the reference fails: {'; '.join(dict.fromkeys([*reasons, *notes]))}")
-    if any(record.arm == BASELINE and record.outcome == "passed" for record in records):
-        faults.append(_EMPTY_PASSES)
+    if empty := [r for r in records if r.arm == BASELINE and r.outcome == "passed"]:
+        is_rewarded = any(grade.share is not None for grade in empty[0].checks)
+        faults.append(_NOTHING_PASSES if is_rewarded else _EMPTY_PASSES)
     return faults
 
 
