@@ -36,7 +36,8 @@ def test_all_that_needs_no_image() -> None:
     assert whole.python == ("wax==1.2.*", "oil[lamp]>=2")
     assert whole.folders == ("/app", "/app/out/one", "/app/out/two", "/results")
     assert whole.steps == (
-        "cd /app && mkdir -p /app/out/one /app/out/two /results && touch out/one/3",
+        "export WICK=3 LAMPS='two words'; "
+        "cd /app && mkdir -p /app/out/one /app/out/two /results && touch out/one/$WICK",
     )
 
 
@@ -48,6 +49,10 @@ def test_all_that_needs_no_image() -> None:
         "RUN npm install",
         "RUN make install PREFIX=/usr/local",
         "RUN pip install -e .",
+        "RUN pip install wax -c limits.txt",
+        "RUN cd lamps && pip install -r wicks.txt",
+        "RUN touch a & touch b",
+        "RUN touch $HOME/a",
         "RUN pip install torch --index-url https://example.org/whl",
         "RUN pip install git+https://example.org/x",
         "RUN useradd lamp",
@@ -75,6 +80,17 @@ def test_only_an_image_can_have_it(line: str) -> None:
         ("RUN git init . && git add -A", "cd /app && git init . && git add -A"),
         ("RUN mkdir -p /etc/lamp /usr/local/bin", ""),
         ("RUN set -e; chown -R 1000 /app", ""),
+        ("RUN rm a || true", "cd /app && rm a || true"),
+        ("RUN test -f a || chown 1 a", "cd /app && test -f a || true"),
+        ("RUN chown 1 a && touch 'a'b", "cd /app && touch 'a'b"),
+        ("RUN SEED=42 python3 gen.py", "cd /app && SEED=42 python3 gen.py"),
+        ("RUN N=5; echo $N > f", "cd /app && N=5 ; echo $N > f"),
+        ("RUN exit 0; touch a", "cd /app && exit 0 ; touch a"),
+        ("RUN echo foo\\\nbar > f", "cd /app && echo foobar > f"),
+        ("RUN\ttouch a", "cd /app && touch a"),
+        ("RUN cd x && mkdir y", "cd /app && cd x && mkdir -p y"),
+        ("RUN mkdir -p x/$(echo y)", "cd /app && mkdir -p -p x/$(echo y)"),
+        ("RUN mkdir -m 700 s 2>/dev/null", "cd /app && mkdir -p -m 700 s 2>/dev/null"),
         ("RUN python3 - <<'PY'\nprint(1)\nPY", "cd /app && python3 - <<'PY'\nprint(1)\nPY"),
     ],
 )
@@ -106,10 +122,52 @@ def test_a_virtual_environment_is_that_of_the_sandbox(line: str) -> None:
     assert (recipe(line).python, recipe(line).steps, recipe(line).others) == (("wax",), (), ())
 
 
-def test_requirement_files_are_named() -> None:
-    assert recipe("RUN pip install -r requirements.txt").requirement_files == (
-        "/app/requirements.txt",
-    )
+@pytest.mark.parametrize("options", ["-r a.txt -r b.txt", "-ra.txt --requirement=/app/b.txt"])
+def test_requirement_files_are_named(options: str) -> None:
+    made = recipe(f"RUN pip install {options}")
+    assert made.requirement_files == ("/app/a.txt", "/app/b.txt")
+
+
+@pytest.mark.parametrize(
+    "line", ['echo "a \\$N"', "echo 'a $N'", "cat <<'X'\n$N\nX", "echo $N", "python3 wicks.py"]
+)
+def test_variables_are_those_of_the_step(line: str) -> None:
+    made = recipe("ARG W=2", "ENV N=7 HOME=/x", f"RUN {line}", "ENV N=8")
+    assert made.steps == (f"export W=2 N=7; cd /app && {line}",)
+
+
+def test_values_of_variables_are_used_to_see_what_a_command_does() -> None:
+    made = recipe("ENV D=/data P='wax oil'", "RUN pip install $P && mkdir -p $D/x")
+    assert (made.python, made.folders) == (("wax", "oil"), ("/app", "/data/x"))
+    assert recipe("ENV D=/etc", "RUN touch $D/x").others
+
+
+def test_values_as_docker_reads_them() -> None:
+    line = 'ENV B=\'$A\' C="it\'s $A" D=a\\ b E="\\$A"'
+    made = recipe("ENV A=1", line, 'ENV F "x y"', "ENV G=$B")
+    values = {"A": "1", "B": "$A", "C": "it's 1", "D": "a b", "E": "$A", "F": "x y", "G": "$A"}
+    assert dict(made.env) == values
+
+
+def test_an_argument_before_the_first_stage_must_be_declared_in_it() -> None:
+    text = "ARG A=1\nARG B=2\nFROM x\nARG B\nRUN touch f\n"
+    assert read_dockerfile(text).steps == ("export B=2; touch f",)
+
+
+@pytest.mark.parametrize(
+    ("step", "copy", "is_safe"),
+    [
+        ("echo x > /app/f", "COPY f /app/f", False),
+        ("rm -rf /app/*", "COPY f .", False),
+        ("echo x > /data/in/f", "COPY in /data/in", False),
+        ("mv f g", "COPY f /app/deep/f", False),
+        ("mv f g", "COPY f /data/f", True),
+        ("mkdir -p in && chmod 755 in && pip install wax", "COPY f in/f", True),
+        ("chmod -R 755 /app", "COPY f f", False),
+    ],
+)
+def test_a_copy_after_a_step_that_may_change_it(step: str, copy: str, is_safe: bool) -> None:
+    assert (recipe(f"RUN {step}", copy).others == ()) is is_safe
 
 
 def test_only_the_last_stage_counts_with_those_it_builds_on() -> None:
@@ -160,6 +218,8 @@ def test_skills_are_no_files_of_the_task() -> None:
     made = read_dockerfile(text, "skills")
     assert (made.copies, made.others) == ((), ())
     assert made.skills_at == ("/root/.claude/skills", "/etc/agent/skills")
+    mixed = read_dockerfile("FROM x\nCOPY f skills /app/\n", "skills")
+    assert (mixed.skills_at, [copied.source for copied in mixed.copies]) == (("/app",), ["f"])
 
 
 @given(st.lists(st.sampled_from([*ALL.split("\n"), "RUN '", "COPY", "ENV", "\\", "FROM", "<<A"])))

@@ -11,7 +11,7 @@ import pytest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.suite import Suite
-from pytest_upskill.skills.task_environment import environment_of
+from pytest_upskill.skills.task_environment import TaskEnvironment, environment_of
 from pytest_upskill.skills.task_files import verifier_files
 from pytest_upskill.trials.arm import Arm
 from pytest_upskill.trials.trial import start_files, task_of
@@ -175,3 +175,82 @@ def test_the_digest_of_a_context_is_that_of_its_files(tmp_path: Path) -> None:
     assert digest() == first
     (folder / "run.sh").chmod(0o755)
     assert digest() != first
+
+
+@pytest.fixture
+def environment(tmp_path: Path) -> Callable[..., TaskEnvironment]:
+    def made(*lines: str, **files: str) -> TaskEnvironment:
+        folder = tmp_path / "environment"
+        for name, text in {"Dockerfile": "\n".join(lines), **files}.items():
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).write_text(text)
+        return environment_of(tmp_path, "environment/Dockerfile", "environment/skills", None)
+
+    return made
+
+
+DEBIAN = ("FROM debian", "WORKDIR /app")
+Make = Callable[..., TaskEnvironment]
+
+
+@pytest.mark.parametrize(
+    ("ignored", "copied"),
+    [
+        ("*\n!data", {"/app/data/a.csv", "/app/data/deep/b.csv"}),
+        ("*\n!data\ndata/deep", {"/app/data/a.csv"}),
+        ("!data\n*", set()),
+        ("*.csv\nDockerfile\n.*", {"/app/data/a.csv", "/app/data/deep/b.csv"}),
+        ("*\n!data/**\n**/b.csv", {"/app/data/a.csv"}),
+        ("**/" * 5_000 + "*", set()),
+    ],
+)
+def test_the_last_pattern_that_is_about_a_file_wins(
+    environment: Make, ignored: str, copied: set[str]
+) -> None:
+    files = {"data/a.csv": "1", "data/deep/b.csv": "2", ".dockerignore": ignored}
+    made = environment(*DEBIAN, "COPY . .", **files)
+    assert {file.path for file in made.files} == copied
+
+
+def test_the_digest_has_a_dockerfile_that_is_ignored(environment: Make) -> None:
+    first = environment(*DEBIAN, **{".dockerignore": "*"}).build
+    assert environment(*DEBIAN, "RUN touch a").build.digest != first.digest
+
+
+def test_links_and_empty_folders_are_made(environment: Make, tmp_path: Path) -> None:
+    folder = tmp_path / "environment"
+    (folder / "in" / "empty").mkdir(parents=True)
+    (folder / "in" / "link").symlink_to("data")
+    made = environment(*DEBIAN, "COPY in /in", "RUN touch a", **{"in/data/a.csv": "1"})
+    assert made.build.others == ()
+    assert made.build.steps == (
+        "mkdir -p /in/empty",
+        "mkdir -p /in && ln -sfn -- data /in/link",
+        "cd /app && touch a",
+    )
+    assert len(environment(*DEBIAN, "COPY in/link /in").build.others) == 1  # it is followed
+
+
+def test_skills_that_are_copied_one_by_one(environment: Make) -> None:
+    skills = {"skills/lamps/SKILL.md": "x", "skills/wicks/SKILL.md": "x"}
+    lines = [f"COPY skills/{name} /root/skills/{name}" for name in ("lamps", "wicks")]
+    both = environment(*DEBIAN, *lines, **skills)
+    assert (both.recipe.skills_at, both.build.missing) == (("/root/skills",), ())
+    for line in (lines[0], "COPY skills/* /root/skills/"):  # not all, or not as folders
+        some = environment(*DEBIAN, line)
+        assert (some.recipe.skills_at, len(some.build.missing)) == ((), 1)
+
+
+def test_what_no_image_can_be_built_from(environment: Make) -> None:
+    assert len(environment("# nothing").build.missing) == 1
+    assert environment("FROM\tdebian").build.others == ()
+
+
+def test_a_name_that_is_not_utf8_needs_an_image(environment: Make, tmp_path: Path) -> None:
+    environment(*DEBIAN)
+    try:
+        Path(tmp_path, "environment", "x\udcff").touch()
+    except OSError:
+        pytest.skip("the file system has no such names")
+    made = environment(*DEBIAN, "COPY . .")
+    assert (made.files, len(made.build.others)) == ((), 1)

@@ -3,9 +3,10 @@
 import posixpath
 import re
 import shlex
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Final
+from typing import Final, NamedTuple
 
 from .task_forms import is_requirement
 
@@ -20,9 +21,10 @@ _PLAIN: Final = frozenset(
     | {"tar", "unzip", "gzip", "gunzip", "head", "tail", "find", "test", "[", "truncate", "dd"}
     | {"python", "python3", "bash", "sh", "gcc", "g++", "make", "perl", "git", "sort", "tee"}
     | {"base64", "xargs", "seq", "tr", "cut", "for", "do", "done", "if", "then", "else", "fi"}
-    | {"cd", "true", "export", "set"}
+    | {"cd", "true", "export", "set", "exit"}
 )
-_WITHOUT_EFFECT: Final = frozenset({"true", "set", ":", "chown", "exit", "ldconfig"})
+_WITHOUT_EFFECT: Final = frozenset({"true", "set", ":", "chown", "ldconfig"})
+_MAKE_NO_FILE: Final = frozenset({"", "mkdir", "chmod", "cd", "export", "true", "test", "["})
 _LOCAL_GIT: Final = frozenset(
     {"init", "add", "commit", "config", "branch", "checkout", "tag", "merge", "reset", "rm"}
     | {"switch", "stash", "gc", "reflog", "worktree", "update-index"}
@@ -31,6 +33,7 @@ _LOCAL_GIT: Final = frozenset(
 _ONLY_IN_IMAGE: Final = re.compile(
     r"https?://|(?<![\w./-])(?:curl|wget|npm|npx|yarn|cargo|apt|apt-get|pip3?|uv|venv|playwright"
     r"|useradd|adduser|systemctl|service)(?![\w./-])|\bpython3?\s+-c\b|~/"
+    r"|\$\{?(?:HOME|USER|TMPDIR)\b"  # a sandbox has its own
 )
 _PATH: Final = re.compile(r"(?<![\w./~$}-])/(?:[\w.@+-]+/?)+")
 # Folders of a run: nothing of a Dockerfile's is seen in them.
@@ -45,12 +48,19 @@ _PIP_VALUES: Final = frozenset(
     | {"-f", "--find-links", "-t", "--target", "--prefix", "--python", "-p", "--timeout"}
     | {"--only-binary", "--no-binary", "--trusted-host", "--retries", "--default-timeout"}
 )
-_PIP_ELSEWHERE: Final = ("-t", "--target", "--prefix", "-f", "--find-links", "-e", "--editable")
+_PIP_ELSEWHERE: Final = frozenset(
+    {"-t", "--target", "--prefix", "-f", "--find-links", "-e", "--editable", "-c", "--constraint"}
+)
+_FILES: Final = ("-r", "--requirement")
 _INDEXES: Final = ("-i", "--index-url", "--extra-index-url")
 _PIP_ITSELF: Final = frozenset({"pip", "setuptools", "wheel"})
 _APT_VALUES: Final = frozenset({"-o", "-t", "--target-release"})
 _MOST_CHOICES: Final = 12  # in braces: each may double the paths
-_OPERATORS: Final = frozenset({"&&", ";", "||", "|", "&"})
+_SIMPLE: Final = re.compile(  # a command, and the operator before it
+    r"""(^|&&|\|\||[;|&])((?:'[^']*'|"(?:\\.|[^"\\])*"|\\.|[<>]&|[^;|&'"\\])*)""", re.DOTALL
+)
+_ASSIGNED: Final = re.compile(r"[A-Za-z_]\w*=")
+_MKDIR: Final = re.compile(r"mkdir(?:\s+(?:-[pv]+|--parents|[\w./{,}@+][\w./{,}@+-]*))+")
 
 
 @dataclass
@@ -62,79 +72,123 @@ class Effects:
     packages: list[str] = field(default_factory=list)  # system packages, without versions
     folders: list[str] = field(default_factory=list)  # that it makes, absolute
     step: str = ""  # what is left to run, and only changes files
+    touched: list[str] = field(default_factory=list)  # where the step may change files, absolute
 
 
-def effects_of(command: str, workdir: str) -> Effects | None:
-    """The effects of a command that runs in a folder; None if only an image can have them."""
+class _Command(NamedTuple):
+    """A simple command of a command line."""
+
+    operator: str  # before it
+    text: str
+    filled: str  # with the values of variables
+
+    @property
+    def words(self) -> list[str]:
+        """Without variables that are set for it; ValueError if quotes are left open."""
+        words = shlex.split(self.filled)
+        start = next((at for at, word in enumerate(words) if not _ASSIGNED.match(word)), len(words))
+        return words[start:]
+
+
+def effects_of(command: str, filled: str, workdir: str) -> Effects | None:
+    """The effects of a command that runs in a folder; None if only an image can have them.
+
+    ``filled`` is the command with the values of variables: what it does is read from that.
+    """
     effects = Effects()
-    if uv := _UV_INSTALLER.search(command):
+    if uv := _UV_INSTALLER.search(filled):
         effects.python.append(f"uv=={uv[1]}" if uv[1] else "uv")
-        command = _UV_INSTALLER.sub("true ", command)
-    if "<<" in command:
-        return _with_step(effects, command, [command.split()], workdir)
+        command, filled = (_UV_INSTALLER.sub("true ", text) for text in (command, filled))
+    folder = "" if re.search(r"(?<![\w./-])cd\s", filled) else workdir
     try:
-        commands = _split(command)
-        kept = [(operator, _kept(words, effects, workdir)) for operator, words in commands]
+        if "<<" in command:
+            left = [_Command("", command, filled)]
+            names = {filled.split()[0]}
+        else:
+            left = [_kept(simple, effects, folder) for simple in _commands(command, filled)]
+            if any(simple.operator in ("||", "|") for simple in left):
+                left = [simple if simple.text else _nothing(simple) for simple in left]
+            left = [simple for simple in left if simple.text]
+            names = {"".join(simple.words[:1]) for simple in left}
     except ValueError:
         return None
-    left = [(operator, words) for operator, words in kept if words]
-    text = " ".join(
-        part
-        for number, (operator, words) in enumerate(left)
-        for part in (operator if number else "", *words)
-        if part
-    )
-    return _with_step(effects, text, [words for _, words in left], workdir)
+    return _with_step(effects, left, names, workdir)
 
 
 def _with_step(
-    effects: Effects, command: str, commands: Iterable[list[str]], workdir: str
+    effects: Effects, commands: Sequence[_Command], names: set[str], workdir: str
 ) -> Effects | None:
-    names = {_unquoted(words[0]) for words in commands}
-    programs = {name for name in names if not name.startswith("./")}
-    tops = {path.split("/")[1] for path in _PATH.findall(command)}
-    git = set(re.findall(r"\bgit\s+(?:-[Cc]\s*\S+\s+)*(\S+)", command))
+    programs = {name for name in names if name and not name.startswith("./")}
+    filled = _joined((simple.operator, simple.filled) for simple in commands)
+    paths = _PATH.findall(filled)
+    git = set(re.findall(r"\bgit\s+(?:-[Cc]\s*\S+\s+)*(\S+)", filled))
     if (
         not programs <= _PLAIN
-        or tops & (SYSTEM_FOLDERS - {"dev"})
+        or {path.split("/")[1] for path in paths} & (SYSTEM_FOLDERS - {"dev"})
         or not git <= _LOCAL_GIT
-        or _ONLY_IN_IMAGE.search(command)
+        or _ONLY_IN_IMAGE.search(filled)
     ):
         return None
-    if not names <= {"cd", "export"}:
-        effects.step = command if workdir == "/" else f"cd {shlex.quote(workdir)} && {command}"
+    if not names <= {"", "cd", "export", "true"}:
+        text = _joined((simple.operator, simple.text) for simple in commands)
+        effects.step = text if workdir == "/" else f"cd {shlex.quote(workdir)} && {text}"
+    if not names <= _MAKE_NO_FILE or re.search(r"\bchmod\b.*\s-\w*R", filled):
+        effects.touched = [workdir, *map(posixpath.normpath, paths)]
     return effects
 
 
-def _kept(words: list[str], effects: Effects, workdir: str) -> list[str]:
+def _joined(commands: Iterable[tuple[str, str]]) -> str:
+    """A command line; the first operator stands before nothing."""
+    return " ".join(word for pair in commands for word in pair if word).lstrip(";&| ")
+
+
+def _nothing(simple: _Command) -> _Command:
+    return simple._replace(text="true", filled="true")
+
+
+def _kept(simple: _Command, effects: Effects, folder: str) -> _Command:
     """What is left to run of a simple command; ValueError if only an image can have it."""
-    plain = [_unquoted(word) for word in words]
-    while plain and (plain[0] == "sudo" or re.match(r"\w+=", plain[0])):
-        plain, words = plain[1:], words[1:]
-    if plain[:1] in (["python"], ["python3"]) and plain[1:3] == ["-m", "pip"]:
-        plain = plain[2:]
-    elif plain[:2] == ["uv", "pip"]:
-        plain = plain[1:]
-    program = plain[0] if plain else "true"
+    words = simple.words
+    if words[:1] == ["sudo"]:
+        simple = simple._replace(
+            text=simple.text.removeprefix("sudo "), filled=simple.filled.removeprefix("sudo ")
+        )
+        words = words[1:]
+    if words[:1] in (["python"], ["python3"]) and words[1:3] == ["-m", "pip"]:
+        words = words[2:]
+    elif words[:2] == ["uv", "pip"]:
+        words = words[1:]
+    program = words[0] if words else ""
     if posixpath.basename(program) in ("pip", "pip3"):  # of a virtual environment
         program = "pip"
-    if _makes_venv(plain) or (program in (".", "source") and plain[-1].endswith("bin/activate")):
-        return []  # its packages are those of the sandbox
+    if program == "mkdir":
+        return _mkdir(simple, words[1:], effects, folder)
     if program in ("apt", "apt-get"):
-        effects.packages += _packages(plain[1:])
-    elif program in ("pip", "pip3"):
-        _pip(plain[1:], effects, workdir)
-    elif program == "mkdir":
-        paths = [path for word in words[1:] for path in _braces(_unquoted(word)) if path[:1] != "-"]
-        absolute = [posixpath.normpath(posixpath.join(workdir, path)) for path in paths]
-        made = [path for path in absolute if path.split("/")[1] not in _NOT_MADE]
-        effects.folders += made
-        return ["mkdir", "-p", *map(shlex.quote, made)] if made else []
-    elif program not in _WITHOUT_EFFECT and not (
-        program == "rm" and all(word.startswith(_CACHES) for word in plain[1:])
+        effects.packages += _packages(words[1:])
+    elif program == "pip":
+        _pip(words[1:], effects, folder)
+    elif (
+        program not in _WITHOUT_EFFECT
+        and not _makes_venv(words)  # its packages are those of the sandbox
+        and not (program in (".", "source") and words[-1].endswith("bin/activate"))
+        and not (program == "rm" and all(word.startswith(_CACHES) for word in words[1:]))
     ):
-        return words
-    return []
+        return simple
+    return simple._replace(text="", filled="")
+
+
+def _mkdir(simple: _Command, words: list[str], effects: Effects, folder: str) -> _Command:
+    """With -p, as a sandbox has some folders; without those of a system if all paths are plain."""
+    paths = [path for word in words for path in _braces(word) if path[:1] != "-"]
+    absolute = [path for path in paths if re.fullmatch(r"/[\w./@+-]+", path)]
+    is_plain = _MKDIR.fullmatch(simple.text) and (folder or paths == absolute)
+    joined = [posixpath.join(folder, path) for path in (paths if is_plain else absolute)]
+    made = [path for path in map(posixpath.normpath, joined) if path.split("/")[1] not in _NOT_MADE]
+    effects.folders += made
+    if is_plain:
+        text = " ".join(["mkdir -p", *made]) if made else ""
+        return simple._replace(text=text, filled=text)
+    return simple._replace(text=re.sub(r"\bmkdir\b", "mkdir -p", simple.text, count=1))
 
 
 def _makes_venv(words: list[str]) -> bool:
@@ -153,53 +207,53 @@ def _packages(words: list[str]) -> list[str]:
     return [name.partition("=")[0] for name in names[1:]]
 
 
-def _pip(words: list[str], effects: Effects, workdir: str) -> None:
+def _pip(words: list[str], effects: Effects, folder: str) -> None:
     names, values = _arguments(words, _PIP_VALUES)
     if not names or names[0] in ("cache", "config", "list", "uninstall"):
         return
-    elsewhere = [values[key] for key in _INDEXES if "pypi.org" not in values.get(key, "pypi.org")]
+    elsewhere = [url for key in _INDEXES for url in values[key] if "pypi.org" not in url]
     wanted = [name for name in names[1:] if re.split(r"[<>=!~]", name)[0] not in _PIP_ITSELF]
     if names[0] != "install" or elsewhere or not all(map(is_requirement, wanted)):
         raise ValueError(names[0])
     if not {*words, *values}.isdisjoint(_PIP_ELSEWHERE):
         raise ValueError(names[0])
     effects.python += wanted
-    files = [values[key] for key in ("-r", "--requirement") if key in values]
-    effects.requirement_files += [posixpath.normpath(posixpath.join(workdir, f)) for f in files]
+    files = [posixpath.join(folder, file) for key in _FILES for file in values[key]]
+    if not all(file.startswith("/") for file in files):
+        raise ValueError("in a folder that is not known")
+    effects.requirement_files += map(posixpath.normpath, files)
 
 
-def _split(text: str) -> list[tuple[str, list[str]]]:
-    """A command line as simple commands, each with the operator before it."""
-    lexer = shlex.shlex(text, posix=False, punctuation_chars=";|&")
-    lexer.whitespace_split = True
-    lexer.commenters = ""
-    commands, operator, words = list[tuple[str, list[str]]](), "", list[str]()
-    for word in lexer:
-        if word in _OPERATORS:
-            commands.append((operator, words))
-            operator, words = word, []
-        else:
-            words.append(word)
-    return [*commands, (operator, words)]
+def _commands(command: str, filled: str) -> list[_Command]:
+    """The simple commands of a command line; ValueError if they can't be told apart."""
+    pairs = zip(_split(command), _split(filled), strict=True)
+    return [_Command(operator, text, with_values) for (operator, text), (_, with_values) in pairs]
 
 
-def _unquoted(word: str) -> str:
-    return "".join(shlex.split(word))
+def _split(text: str) -> list[tuple[str, str]]:
+    """Simple commands, each with the operator before it."""
+    matches = list(_SIMPLE.finditer(text))
+    if "".join(match[0] for match in matches) != text or any(match[1] == "&" for match in matches):
+        raise ValueError("open quotes, or a command in the background")
+    return [(match[1], match[2].strip()) for match in matches]
 
 
 def _arguments(
     words: Iterable[str], with_values: frozenset[str]
-) -> tuple[list[str], dict[str, str]]:
+) -> tuple[list[str], defaultdict[str, list[str]]]:
     """The arguments of a command that are no options, and the values of options."""
-    names, values, key = list[str](), dict[str, str](), ""
+    names, values, key = list[str](), defaultdict[str, list[str]](list), ""
     for word in words:
         if key:
-            values[key], key = word, ""
+            values[key].append(word)
+            key = ""
         elif word in with_values:
             key = word
-        elif word.startswith("--") and "=" in word:
-            option, _, value = word.partition("=")
-            values[option] = value
+        elif word.startswith("--"):
+            option, equals, value = word.partition("=")
+            values[option] += [value] if equals else []
+        elif word[:2] in with_values:  # such as -rlamps.txt
+            values[word[:2]].append(word[2:])
         elif not word.startswith("-"):
             names.append(word)
     return names, values

@@ -8,24 +8,26 @@ from collections.abc import Iterable, Iterator, Mapping
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from string import printable
 from typing import Final, NamedTuple
 
 from .._util.texts import one_line
 from .docker_commands import SYSTEM_FOLDERS, effects_of
 
 _DIRECTIVE: Final = re.compile(r"#\s*(\w+)\s*=\s*(\S+)\s*")
-_HEREDOC: Final = re.compile(r"<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
-_VARIABLE: Final = re.compile(r"\\\$|\$(?:\{(\w+)(?:(:?[-+])([^}]{0,500}))?\}|(\w+))")
+_HEREDOC: Final = re.compile(r"(?<!\S)\d*<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
+_VARIABLE: Final = re.compile(r"\\(.)|\$(?:\{(\w+)(?:(:?[-+])([^}]{0,500}))?\}|(\w+))", re.S)
+_QUOTED: Final = re.compile(r"""'([^']*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^'"\\])+|.)""", re.S)
 _PLATFORM: Final = re.compile(r"--platform=(linux/\S+)")
 _FLAG: Final = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
 _ASSIGNMENT: Final = re.compile(r"""(?<!\w)(\w+)=((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])*)""")
-_LONGEST: Final = 20_000  # characters of all values in an instruction: they may double each time
+_LONGEST: Final = 20_000  # characters of all values in a word or a step: they may double each time
 _FOLDERS: Final = ("/tmp", "/root", "/opt", "/srv", "/mnt", "/home")  # that images have
 _IGNORED: Final = frozenset(
     {"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"}
     | {"USER", "SHELL"}
 )
-
+OWN: Final = frozenset({"HOME", "USER", "TMPDIR", "DEBIAN_FRONTEND"})  # variables of a sandbox
 
 OWNER: Final = 0o600  # root may read and write every file of an image, so the agent may, too
 
@@ -89,7 +91,7 @@ def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, i
     """
     files, known = dict[str, tuple[str, int | None]](), list(paths)
     for copied in recipe.copies:
-        for source, inside in _matches(copied.source, known):
+        for source, inside in matches(copied.source, known):
             target = copied.target
             if inside or target.endswith("/"):
                 target = posixpath.join(target, inside or posixpath.basename(source))
@@ -97,7 +99,7 @@ def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, i
     return files
 
 
-def _matches(pattern: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
+def matches(pattern: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
     """Files of a COPY, each with its path in the folder that the source names, if it is one."""
     wanted = posixpath.normpath(pattern.lstrip("/") or ".")
     depth = 0 if wanted == "." else wanted.count("/") + 1
@@ -132,14 +134,14 @@ def _instructions(text: str) -> Iterator[_Line]:
                 if whole:
                     continue
                 break
-            stripped = line.rstrip()
-            if not stripped.endswith(escape):
+            stripped = line.rstrip(" \t")
+            if not stripped.endswith(escape) or stripped.endswith(escape * 2):
                 whole += line
                 break
-            whole += stripped[:-1] + " "
+            whole += stripped[:-1]
         if not whole.strip():
             continue
-        name, _, rest = whole.strip().partition(" ")
+        name, rest = [*whole.split(None, 1), ""][:2]
         for _, word in _HEREDOC.findall(rest) if name.upper() in ("RUN", "COPY", "ADD") else ():
             body = list[str]()
             while at < len(lines) and lines[at].strip() != word:
@@ -161,16 +163,16 @@ def _escape_of(lines: Iterable[str]) -> str:
 
 
 def _from(rest: str, skills: str, arguments: Mapping[str, str], stages: "list[_Stage]") -> "_Stage":
-    filled = _filled(rest, arguments)
-    words = [word for word in filled.split() if not word.startswith("--")]
-    platform = _PLATFORM.search(filled)
+    filled = [_value(word, arguments) for word in rest.split()]
+    words = [word for word in filled if not word.startswith("--")]
+    platform = _PLATFORM.search(" ".join(filled))
     base = words[0] if words else ""
     name = words[2] if len(words) > 2 and words[1].upper() == "AS" else ""
     before = next((stage for stage in stages if stage.name and stage.name == base), None)
     return (
         replace(deepcopy(before), name=name)
         if before
-        else _Stage(base, name, skills, {**arguments}, platform=platform[1] if platform else "")
+        else _Stage(base, name, skills, arguments, platform=platform[1] if platform else "")
     )
 
 
@@ -181,7 +183,8 @@ class _Stage:
     base: str
     name: str
     skills: str  # the folder of the task's skills in the context
-    arguments: dict[str, str]  # values of ARG
+    defaults: Mapping[str, str]  # values of ARG before the first FROM
+    arguments: dict[str, str] = field(default_factory=dict)  # values of ARG
     env: dict[str, str] = field(default_factory=dict)
     workdir: str = "/"
     copies: list[Copied] = field(default_factory=list)
@@ -190,6 +193,7 @@ class _Stage:
     packages: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
+    touched: list[str] = field(default_factory=list)  # where a step may have changed files
     skills_at: list[str] = field(default_factory=list)
     others: list[Instruction] = field(default_factory=list)
     platform: str = ""
@@ -215,9 +219,10 @@ class _Stage:
         if name == "ENV":
             self.env |= _assigned(rest, values)
         elif name == "ARG":
-            self.arguments |= _assigned(rest, values)
+            declared = {key: value for key, value in self.defaults.items() if key in rest.split()}
+            self.arguments |= declared | _assigned(rest, values)
         elif name == "WORKDIR":
-            self.workdir = self._absolute(_filled(rest.strip("\"'"), values))
+            self.workdir = self._absolute(_value(rest, values))
             self.folders.append(self.workdir)
         elif name in ("COPY", "ADD"):
             self._copy(line, name, rest, values)
@@ -238,14 +243,16 @@ class _Stage:
         while flag := _FLAG.match(rest):
             flags[flag[1]] = flag[2] or ""
             rest = rest[flag.end() :]
-        *sources, target = _words_of_copy(_filled(rest, values)) or [""]
+        *sources, target = _words_of_copy(rest, values) or [""]
         folder = self._absolute(target)
         if "astral-sh/uv" in flags.get("from", ""):
             self.python.append("uv")
             return
-        if self.skills and {posixpath.normpath(source) for source in sources} == {self.skills}:
+        files = [source for source in sources if posixpath.normpath(source) != self.skills]
+        if len(files) < len(sources):
             self.skills_at.append(folder)
-            return
+            if not files:
+                return
         archives = name == "ADD" and any(re.search(r"\.(tar|t[gbx]z)\b|://", s) for s in sources)
         in_system = folder == "/" or folder.split("/")[1] in SYSTEM_FOLDERS
         if not sources or "from" in flags or "<<" in rest or archives or in_system:
@@ -257,7 +264,14 @@ class _Stage:
         chmod = flags.get("chmod", "")
         mode = int(chmod, 8) & 0o777 | OWNER if re.fullmatch("[0-7]+", chmod) else None
         place = f"{folder}/" if is_folder else folder
-        self.copies += [Copied(source, place, mode, line) for source in sources]
+        self.copies += [Copied(source, place, mode, line) for source in files]
+        if self._is_touched(folder):
+            self._only_in_image(line, f"{name} {written}")
+
+    def _is_touched(self, path: str) -> bool:
+        """Whether a step before may have changed what is at a path: all files are copied first."""
+        pairs = ((f"{path}/", f"{changed}/".replace("//", "/")) for changed in self.touched)
+        return any(a.startswith(b) or b.startswith(a) for a, b in pairs)
 
     def _run(self, line: int, rest: str, values: Mapping[str, str]) -> None:
         command = rest
@@ -265,15 +279,19 @@ class _Stage:
             command = command[flag.end() :]
         if command.startswith("["):
             command = shlex.join(_words_of_list(command)) or command
-        effects = effects_of(_filled(command, values), self.workdir)
-        if effects is None:
+        shown = {key: value for key, value in values.items() if key not in (*OWN, "PATH")}
+        exported = " ".join(f"{key}={shlex.quote(value)}" for key, value in shown.items())
+        effects = effects_of(command, _filled(command, shown), self.workdir)
+        if effects is None or len(exported) > _LONGEST:
             self._only_in_image(line, f"RUN {rest}")
             return
         self.python += effects.python
         self.requirement_files += effects.requirement_files
         self.packages += effects.packages
         self.folders += effects.folders
-        self.steps += [effects.step] if effects.step else []
+        self.touched += effects.touched
+        if effects.step:
+            self.steps.append(f"export {exported}; {effects.step}" if shown else effects.step)
 
 
 def _words_of_list(text: str) -> list[str]:
@@ -284,49 +302,49 @@ def _words_of_list(text: str) -> list[str]:
     return words if all(isinstance(word, str) for word in words) else []
 
 
-def _words_of_copy(rest: str) -> list[str]:
-    if rest.startswith("["):
-        return _words_of_list(rest)
-    try:
-        return shlex.split(rest)
-    except ValueError:
-        return []
+def _words_of_copy(rest: str, values: Mapping[str, str]) -> list[str]:
+    words = _words_of_list(rest) if rest.startswith("[") else rest.split()
+    return [_value(word, values) for word in words]
 
 
 def _assigned(rest: str, values: Mapping[str, str]) -> dict[str, str]:
     """The variables of an ENV or ARG."""
     pairs = _ASSIGNMENT.findall(rest)
     if not pairs or not _ASSIGNMENT.match(rest):
-        name, _, value = rest.partition(" ")  # the old form: ENV NAME value
-        return {name: _filled(value.strip(), values)} if value else {}
-    return {name: _filled(_unquoted(value), values) for name, value in pairs}
+        pairs = re.findall(r"(\w+)\s+(.*)", rest)[:1]  # the old form: ENV NAME value
+    return {name: _value(value, values) for name, value in pairs if name.isidentifier()}
 
 
-def _unquoted(word: str) -> str:
-    try:
-        return "".join(shlex.split(word))
-    except ValueError:
-        return word
+def _value(word: str, values: Mapping[str, str]) -> str:
+    """A word as Docker reads it: with the values of variables, and without quotes."""
+    return "".join(
+        match[1]
+        or _filled(match[2] or "", values, '"$\\') + _filled(match[3] or "", values, printable)
+        for match in _QUOTED.finditer(word)
+    )
 
 
-def _filled(text: str, values: Mapping[str, str]) -> str:
-    """A text with the values of its variables; unknown ones stay, and those that are too long."""
+def _filled(text: str, values: Mapping[str, str], escaped: str = "") -> str:
+    """A text with the values of its variables; unknown ones stay, and those that are too long.
+
+    Characters among ``escaped`` lose the backslash before them.
+    """
     left = _LONGEST
 
     def limited(match: re.Match[str]) -> str:
         nonlocal left
+        if match[1]:
+            return match[1] if match[1] in escaped else match[0]
         left -= len(filled := value(match))
         return filled if left >= 0 else match[0]
 
     def value(match: re.Match[str]) -> str:
-        name = match[1] or match[4]
-        if name is None:
-            return "$"
+        name = match[2] or match[5]
         found = values.get(name)
-        if match[2] and match[2].endswith("-"):
-            return found or match[3]
-        if match[2]:
-            return match[3] if found else ""
+        if match[3] and match[3].endswith("-"):
+            return found or match[4]
+        if match[3]:
+            return match[4] if found else ""
         return match[0] if found is None else found
 
     return _VARIABLE.sub(limited, text)

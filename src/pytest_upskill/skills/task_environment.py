@@ -1,12 +1,14 @@
 """What a task has of its Dockerfile: files, packages, folders, and what only an image has."""
 
-import os
 import posixpath
 import re
+import shlex
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Final
 
@@ -15,8 +17,17 @@ from .._util.texts import digest
 from .case import BuildContext, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, MOST_FILES
 from .docker_commands import RESERVED_FOLDERS, SYSTEM_FOLDERS
-from .dockerfile import Recipe, copied_files, read_dockerfile
-from .folder import decoded, digest_of, is_file, mode_of, read_skill_file, walk
+from .dockerfile import OWN, Recipe, copied_files, matches, read_dockerfile
+from .folder import (
+    decoded,
+    digest_of,
+    is_file,
+    is_skill,
+    leads_outside,
+    mode_of,
+    read_skill_file,
+    walk,
+)
 from .task_forms import DEFAULT_WORKDIR, is_requirement
 
 # Images that have nothing but a system or Python, so that those of this machine can stand in.
@@ -26,7 +37,7 @@ _LONGEST: Final = 50_000  # characters of a Dockerfile; the time to read one is 
 _NETWORK: Final = re.compile(
     r"https?://|\b(?:curl|wget|git clone|apt-get|pip3? install|requests|urllib|snapshot_download)\b"
 )
-_OWN: Final = frozenset({"HOME", "USER", "TMPDIR", "DEBIAN_FRONTEND"})  # variables of a sandbox
+_NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
 _NO_PLACES: Final = SYSTEM_FOLDERS | RESERVED_FOLDERS | {"skills", "programs", "packages", "mcp"}
 _SHARED: Final = frozenset({"home", "opt", "mnt", "srv", "media"})  # of several users or programs
 _PATH: Final = re.compile(r"(?<![\w./~:$}<-])/(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]/?")
@@ -77,19 +88,38 @@ def environment_of(
     inside = PurePosixPath(skills)
     without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
     top = folder / path.parent
-    context = _context(top, without)
+    beside = _context(top, without)
+    context = {name: file for name, file in beside.items() if _has_content(file, top)}
     executable = [name for name, file in context.items() if mode_of(file) == EXECUTABLE]
     recipe = read_dockerfile(text, without)
+    links, folders, others = _without_content(
+        recipe, {name: file for name, file in beside.items() if name not in context}
+    )
+    recipe = replace(
+        recipe,
+        folders=(*recipe.folders, *folders),
+        steps=(*links, *recipe.steps),
+        skills_at=(*recipe.skills_at, *_skills_at(recipe, top, without)),
+    )
     copied = copied_files(recipe, context)
-    files, others = _read(context, copied)
+    files, unreadable = _read(context, copied)
+    others += unreadable
     python, unknown = _requirements(recipe, files)
     base = recipe.base.removeprefix("docker.io/").removeprefix("library/")
-    others += [] if base.partition(":")[0] in _PLAIN_BASES else [f"{path.name}: FROM {base}"]
+    if base and base.partition(":")[0] not in _PLAIN_BASES:
+        others.append(f"{path.name}: FROM {base}")
     others += [f"{path.name}:{line}: {text}" for line, text in recipe.others]
-    missing = _missing(recipe, context, path.name)
+    missing = [] if recipe.base else [f"{path.name} has no FROM"]
+    missing += _missing(recipe, beside, path.name, without)
     others += [*unknown, *missing, *_downloads(recipe, files)]
     build = BuildContext(
-        digest(path.name, digest_of(top, context.values()), *executable),
+        digest(
+            path.name,
+            digest_of(top, context.values()),
+            *executable,
+            *links,
+            *(() if path.name in context else (text,)),  # it is ignored
+        ),
         path.name,
         str(top),
         without,
@@ -125,26 +155,31 @@ def places_in(instruction: str, workdir: str) -> list[str]:
 
 
 def _context(top: Path, without: str) -> dict[str, Path]:
-    """The files beside a Dockerfile, without the skills and those that it ignores."""
-    files, real = dict[str, Path](), os.path.realpath(top)
+    """What is beside a Dockerfile, without the skills and what it ignores.
+
+    These are files, links that lead to no file, and empty folders.
+    """
+    files = dict[str, Path]()
     for folder, subfolders, names in walk(top):
         inside = "" if folder == top else f"{folder.relative_to(top).as_posix()}/"
         subfolders[:] = [name for name in subfolders if f"{inside}{name}" != without]
-        for name in names:
+        if not (names or subfolders or folder == top):
+            files[inside.rstrip("/")] = folder
+        for name in [*names, *subfolders]:
             file = folder / name
-            inside_top = Path(os.path.realpath(file)).is_relative_to(real)
-            if is_file(file) and (inside_top or not file.is_symlink()):
+            if file.is_symlink() or is_file(file):
                 files[f"{inside}{name}"] = file
     ignored = files.get(IGNORED_NAME)
     lines = list[str]()
     with suppress(OSError):
-        lines = decoded(read_file(ignored, _LONGEST), "replace").splitlines() if ignored else []
-    patterns = [line.strip().strip("/") for line in lines if line.strip() and line[0] not in "#!"]
-    return {
-        name: file
-        for name, file in sorted(files.items())
-        if not any(_is_ignored(name, pattern) for pattern in patterns)
-    }
+        if ignored and _has_content(ignored, top):
+            lines = decoded(read_file(ignored, _LONGEST), "replace").splitlines()
+    patterns = [line.strip() for line in lines if line.strip() and line[0] != "#"]
+    return {name: file for name, file in sorted(files.items()) if not _is_ignored(name, patterns)}
+
+
+def _has_content(file: Path, top: Path) -> bool:
+    return is_file(file) and not (file.is_symlink() and leads_outside(top, file))
 
 
 def context_files(top: Path, without: str) -> tuple[WorkspaceFile, ...]:
@@ -152,6 +187,7 @@ def context_files(top: Path, without: str) -> tuple[WorkspaceFile, ...]:
     return tuple(
         WorkspaceFile(name, read_file(file), mode_of(file))
         for name, file in _context(top, without).items()
+        if _has_content(file, top)
     )
 
 
@@ -159,6 +195,8 @@ def _read(
     context: Mapping[str, Path], copied: Mapping[str, tuple[str, int | None]]
 ) -> tuple[tuple[WorkspaceFile, ...], list[str]]:
     """The copied files by where they are; none if they are too many, and that is said."""
+    if not_utf8 := [target for target in copied if _NOT_UTF8.search(target)]:
+        return (), [f"the name {not_utf8[0]!r} is not UTF-8"]
     try:
         size = sum(context[source].stat().st_size for source, _ in copied.values())
         if size > MOST_BYTES or len(copied) > MOST_FILES:
@@ -173,19 +211,62 @@ def _read(
     return tuple(files), []
 
 
-def _is_ignored(path: str, pattern: str) -> bool:
-    parts = PurePosixPath(path)
-    above = [str(parent) for parent in (parts, *parts.parents)]
-    return any(fnmatchcase(name, pattern.removeprefix("**/")) for name in above) or (
-        pattern.startswith("**/") and any(fnmatchcase(p, pattern[3:]) for p in parts.parts)
-    )
+def _is_ignored(path: str, patterns: Iterable[str]) -> bool:
+    """As the last of the patterns says that is about a path or a folder above it."""
+    is_ignored, parts = False, tuple(path.split("/"))
+    for pattern in patterns:
+        about = posixpath.normpath(pattern.removeprefix("!").strip()).strip("/")
+        if _is_about(parts, tuple(re.sub(r"(\*\*/)+", "**/", about).split("/"))):
+            is_ignored = not pattern.startswith("!")
+    return is_ignored
+
+
+@lru_cache(maxsize=10_000)
+def _is_about(parts: tuple[str, ...], pattern: tuple[str, ...]) -> bool:
+    if not pattern or not parts:
+        return not pattern  # all that is below
+    if pattern[0] == "**" and _is_about(parts[1:], pattern):
+        return True
+    after = parts if pattern[0] == "**" else parts[1:]
+    return fnmatchcase(parts[0], pattern[0]) and _is_about(after, pattern[1:])
+
+
+def _skills_at(recipe: Recipe, top: Path, without: str) -> list[str]:
+    """Folders that all skills of the task are copied to, one by one."""
+    places = defaultdict[str, set[str]](set)
+    for copied in recipe.copies:
+        place, name = posixpath.split(copied.target.rstrip("/"))
+        if without and posixpath.normpath(copied.source) == f"{without}/{name}":
+            places[place].add(name)
+    skills = {path.name for path in (top / without).glob("*") if is_skill(path)}
+    return [place for place, names in places.items() if names == skills]
+
+
+def _without_content(
+    recipe: Recipe, paths: Mapping[str, Path]
+) -> tuple[list[str], list[str], list[str]]:
+    """Steps for links and empty folders, their folders, and what only an image can have."""
+    steps, folders = list[str](), list[str]()
+    for target, (source, _) in copied_files(recipe, paths).items():
+        is_link = paths[source].is_symlink()
+        folders.append(posixpath.dirname(target) if is_link else target)
+        steps.append(f"mkdir -p {shlex.quote(folders[-1])}")
+        if is_link:  # as it is, wherever it leads to
+            steps[-1] += f" && ln -sfn {shlex.join(['--', str(paths[source].readlink()), target])}"
+    links = [name for name, path in paths.items() if path.is_symlink()]
+    followed = [
+        f"COPY {copied.source}: it is a link"
+        for copied in recipe.copies
+        if not all(inside for _, inside in matches(copied.source, links))
+    ]
+    return steps, folders, followed
 
 
 def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for name, value in recipe.env:
         if name == "PATH":  # in front of the usual one
             value = ":".join(part for part in value.split(":") if part and "$" not in part)
-        if name not in _OWN and value:
+        if name not in OWN and value:
             yield name, value
 
 
@@ -203,14 +284,19 @@ def _requirements(recipe: Recipe, files: Sequence[WorkspaceFile]) -> tuple[list[
     return wanted, others
 
 
-def _missing(recipe: Recipe, files: Iterable[str], name: str) -> list[str]:
+def _missing(recipe: Recipe, files: Iterable[str], name: str, skills: str) -> list[str]:
     """Copies of what is not there."""
-    known = list(files)
-    return [
-        f"{name}:{copied.line}: COPY {copied.source}: no such file"
-        for copied in recipe.copies
-        if not copied_files(Recipe(copies=(copied,)), known)
-    ]
+    known, missing = list(files), list[str]()
+    for copied in recipe.copies:
+        source = posixpath.normpath(copied.source)
+        place, skill = posixpath.split(copied.target.rstrip("/"))
+        is_of_skills = bool(skills) and f"{source}/".startswith(f"{skills}/")
+        if is_of_skills and source == f"{skills}/{skill}" and place in recipe.skills_at:
+            continue
+        if not copied_files(Recipe(copies=(copied,)), known):
+            why = "an image has no skills of the task" if is_of_skills else "no such file"
+            missing.append(f"{name}:{copied.line}: COPY {copied.source}: {why}")
+    return missing
 
 
 def _downloads(recipe: Recipe, files: Sequence[WorkspaceFile]) -> list[str]:
