@@ -311,7 +311,7 @@ def _assigned(rest: str, values: Mapping[str, str]) -> dict[str, str]:
     """The variables of an ENV or ARG."""
     pairs = _ASSIGNMENT.findall(rest)
     if not pairs or not _ASSIGNMENT.match(rest):
-        pairs = re.findall(r"(\w+)\s+(.*)", rest)[:1]  # the old form: ENV NAME value
+        pairs = re.findall(r"\A(\w+)\s+(.*)", rest)  # the old form: ENV NAME value
     return {name: _value(value, values) for name, value in pairs if name.isidentifier()}
 
 
