@@ -8,7 +8,7 @@ from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Ta
 
 from .._util.json_forms import Strict
 
-MOST_SECONDS: Final = 86_400.0  # that a part of a task may take
+MOST_SECONDS: Final = 86_400.0  # that a verifier may take
 DEFAULT_WORKDIR: Final = "/workspace"  # of an agent
 _VERSION: Final = r"(?:[<>!=~]=|===|[<>])\s*[\w.*+!-]+"
 _REQUIREMENT: Final = re.compile(

@@ -60,7 +60,7 @@ def _megabytes(value: Any) -> Any:
 
 
 Megabytes = Annotated[int, Field(gt=0), BeforeValidator(_megabytes)]
-Seconds = Annotated[float, Field(gt=0, le=MOST_SECONDS)]
+Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 
 
 class _Form(BaseModel):
@@ -88,7 +88,7 @@ class _EnvironmentForm(_Form):
 
 
 class _VerifierForm(_Form):
-    timeout_sec: Seconds = _VERIFIER_SECONDS
+    timeout_sec: Annotated[Seconds, Field(le=MOST_SECONDS)] = _VERIFIER_SECONDS
     env: dict[str, str] = Field(default_factory=dict)
     type: str = "test-script"
     environment_mode: str | None = None
