@@ -7,6 +7,7 @@ from functools import partial
 from pathlib import Path, PurePosixPath
 from typing import Final, TypeVar
 
+from .._util.files import read_file
 from .._util.json_forms import FormError, Problem
 from .case import Case, CaseReference, SandboxNeeds, WorkspaceFile
 from .case_files import MOST_BYTES, is_path, workspace_files
@@ -114,7 +115,7 @@ def _folder_files(folder: Path, script: str, such_as: str) -> tuple[WorkspaceFil
     if not below:
         raise ValueError(f"{script!r} must be in a folder, such as {such_as}")
     files, skill = workspace_files(folder, top), skill_file(folder)
-    text = skill.read_bytes() if is_file(skill) else b""
+    text = read_file(skill) if is_file(skill) else b""
     if top in _OF_SKILL or any(f"{top}/{file.path}".encode() in text for file in files):
         problem = f"the folder of {script!r} is not installed, but it is one that the skill uses"
         raise ValueError(f"{problem}; put the script into a folder of its own, such as {such_as}")
