@@ -82,11 +82,11 @@ fi
 endef
 
 tests: $(VENV)/.dev programs
-	$(BIN)/pytest -n 3 --dist loadgroup -m "not nightly" --ignore tests/real_agents
+	$(BIN)/pytest -n 3 --dist loadfile -m "not nightly" --ignore tests/real_agents
 
 coverage: $(VENV)/.dev programs browsers
 	$(BIN)/python -m coverage erase
-	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadgroup --ignore tests/real_agents \
+	$(BIN)/python -m coverage run -m pytest -n 3 --dist loadfile --ignore tests/real_agents \
 	  --hypothesis-profile nightly
 	$(BIN)/python -m coverage combine --quiet
 	$(BIN)/python -m coverage report

@@ -16,7 +16,7 @@ from support.escape_host import Attempt, host
 from support.escapes import ATTEMPTS
 from support.sandboxes import needs_bwrap
 
-pytestmark = [needs_bwrap, pytest.mark.xdist_group("escapes")]
+pytestmark = needs_bwrap
 STRANGER = 54_321  # a user that has nothing
 NAMES = [attempt.name for attempt in ATTEMPTS]
 OTHER_WORKDIRS = ("/app", "/home/x", "/srv/a/b", "/usr/src/app")

@@ -14,8 +14,6 @@ from support.chromium import chromium
 from support.firefox import Firefox
 from support.firefox import firefox as firefox_path
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 
 @pytest.mark.parametrize(("path", "name"), [(chromium, "Chromium"), (firefox_path, "Firefox")])
 def test_without_a_browser_ci_fails_and_a_developer_skips(

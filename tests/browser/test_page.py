@@ -17,13 +17,10 @@ from support.chromium import ChromiumPage
 from support.made import made_run
 from support.pages import PAYLOADS, hostile_run, readable_run, write_page
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 WIDTHS = (390, 1024, 1440)
 ROWS = ".cases tbody tr:not(.space)"
 LINK = f"#{case_anchor('release-notes', 'two-issues', 'sonnet')}"
 TITLE = ".case h2"
-widths = pytest.mark.parametrize("width", WIDTHS)
 
 
 def many_models() -> RunResults:
@@ -180,7 +177,7 @@ def test_keys_go_from_case_to_case(page: Page, report: Path) -> None:
     assert address(page) == {}
 
 
-@widths
+@pytest.mark.parametrize("width", WIDTHS)
 def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
     page.size(width, 844)
     page.open(report, LINK)
@@ -198,33 +195,35 @@ def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
 # Looks.
 
 
-@widths
 @pytest.mark.parametrize("kind", RUNS)
-def test_a_page_fits_its_window(page: Page, tmp_path: Path, kind: str, width: int) -> None:
-    page.size(width)
-    page.open(write_page(RUNS[kind](), tmp_path))
-    assert page.js("document.documentElement.scrollWidth") <= width
-    assert {round(box["height"]) for box in page.boxes(ROWS)} == {40}
-    page.click(".cases .cell")
-    page.wait("document.querySelector('.case')")
-    assert page.js("document.documentElement.scrollWidth") <= width
+def test_a_page_fits_its_window(page: Page, tmp_path: Path, kind: str) -> None:
+    file = write_page(RUNS[kind](), tmp_path)
+    for width in WIDTHS:
+        page.size(width)
+        page.open(file)
+        assert page.js("document.documentElement.scrollWidth") <= width
+        assert {round(box["height"]) for box in page.boxes(ROWS)} == {40}
+        page.click(".cases .cell")
+        page.wait("document.querySelector('.case')")
+        assert page.js("document.documentElement.scrollWidth") <= width
     page.assert_quiet()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-@pytest.mark.parametrize(("kind", "width"), [("readable", 1440), ("many models", 390)])
-def test_everybody_can_use_it(
-    page: ChromiumPage, tmp_path: Path, scheme: str, kind: str, width: int
-) -> None:
-    page.media(scheme=scheme)
+@pytest.mark.parametrize(
+    ("kind", "width"),
+    [("readable", 1440), pytest.param("many models", 390, marks=pytest.mark.nightly)],
+)
+def test_everybody_can_use_it(page: ChromiumPage, tmp_path: Path, kind: str, width: int) -> None:
     page.size(width)
     page.open(write_page(RUNS[kind](), tmp_path))
     page.click(".folds summary")
     page.click(".menu button")
     page.press("?")
-    page.settle()
-    assert violations(page) == []
-    assert [found for found in page.js(CONTRASTS) if found[0] < 4.5] == []
+    for scheme in ("light", "dark"):
+        page.media(scheme=scheme)
+        page.settle()
+        assert violations(page) == []
+        assert [found for found in page.js(CONTRASTS) if found[0] < 4.5] == []
 
 
 def test_without_javascript_the_page_says_so(page: ChromiumPage, report: Path) -> None:
@@ -235,17 +234,17 @@ def test_without_javascript_the_page_says_so(page: ChromiumPage, report: Path) -
 # Size and hostility.
 
 
-def test_ten_thousand_cases_are_drawn_as_far_as_they_are_seen(page: Page, tmp_path: Path) -> None:
-    page.open(write_page(made_run(cases=10_000), tmp_path))
-    assert page.texts(".shown") == ["10,000 tests"]
+def test_many_cases_are_drawn_as_far_as_they_are_seen(page: Page, tmp_path: Path) -> None:
+    page.open(write_page(made_run(cases=2_000), tmp_path))
+    assert page.texts(".shown") == ["2,000 tests"]
     assert len(page.boxes(ROWS)) < 100
-    assert page.js("document.documentElement.scrollHeight") > 400_000
+    assert page.js("document.documentElement.scrollHeight") > 80_000
     page.js("scrollTo(0, document.documentElement.scrollHeight)")
-    page.wait("document.querySelector('.cases [aria-rowindex=\"10001\"]')")
+    page.wait("document.querySelector('.cases [aria-rowindex=\"2001\"]')")
     assert len(page.boxes(ROWS)) < 100
     page.press("/")
-    page.type("case-7777")
-    page.wait_for(f"{ROWS} .case-name", "case-7777")
+    page.type("case-1777")
+    page.wait_for(f"{ROWS} .case-name", "case-1777")
     page.assert_quiet()
 
 

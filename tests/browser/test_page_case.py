@@ -20,8 +20,6 @@ from support.axe import violations
 from support.browser import Page
 from support.made import made_run
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 ANSWER = """\
 # Build 😀
 

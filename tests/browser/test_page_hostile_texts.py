@@ -17,8 +17,6 @@ from support.browser import Page
 from support.made import made_run
 from support.pages import PAYLOADS, hostile_run
 
-pytestmark = pytest.mark.xdist_group("browser")
-
 # All text of the page and of its attributes, whether it can be seen or not.
 ALL_TEXT = """[document.body.innerText, ...[...document.querySelectorAll("body *")]
   .flatMap((element) => [...element.attributes].map((attribute) => attribute.value))].join("\\n")"""

@@ -25,8 +25,6 @@ from support.made_studies import (
 )
 from support.pages import PAYLOADS
 
-pytestmark = [pytest.mark.xdist_group("browser")]
-
 HOSTILE = PAYLOADS[0]
 
 
@@ -77,6 +75,7 @@ PAGES: dict[str, Callable[[], str]] = {
     "view=studies": model_changes,
     "metric=lift": trend,
 }
+IN_GATE = ("view=changes", "metric=lift")
 
 
 def show(page: Page, folder: Path, view: str) -> None:
@@ -85,7 +84,10 @@ def show(page: Page, folder: Path, view: str) -> None:
     page.open(file, f"#{view}")
 
 
-@pytest.mark.parametrize("view", PAGES)
+@pytest.mark.parametrize(
+    "view",
+    [view if view in IN_GATE else pytest.param(view, marks=pytest.mark.nightly) for view in PAGES],
+)
 def test_each_view_fits_its_window_and_anybody_can_use_it(
     page: ChromiumPage, tmp_path: Path, view: str
 ) -> None:

@@ -80,14 +80,7 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "command",
-    [
-        pytest.param(
-            command,
-            id=f"{page}: {command}",
-            marks=[pytest.mark.xdist_group("embedded")] if "--model local" in command else [],
-        )
-        for page, command in COMMANDS
-    ],
+    [pytest.param(command, id=f"{page}: {command}") for page, command in COMMANDS],
 )
 def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell) -> None:
     words = shlex.split(command)

@@ -15,7 +15,7 @@ import site_hooks
 from support.browser import Page
 from support.chromium import ChromiumPage
 
-pytestmark = [pytest.mark.nightly, pytest.mark.xdist_group("site")]  # built once
+pytestmark = pytest.mark.nightly
 ROOT = Path(__file__).parents[2]
 LOADED = {"script", "img", "iframe", "source", "video", "audio", "embed", "object", "use", "image"}
 

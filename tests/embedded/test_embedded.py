@@ -24,7 +24,7 @@ from support.shell import started
 from support.waiting import wait_until
 
 # On one worker: two models at once wait for each other's threads most of the time.
-pytestmark = [pytest.mark.xdist_group("embedded"), pytest.mark.nightly]
+pytestmark = pytest.mark.nightly
 
 WICK = Path(__file__).parents[2] / "skills/wick"
 LOCAL = PROVIDERS["local"]

@@ -146,14 +146,13 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return next(tmp_path_factory.getbasetemp().glob("dask*/ran"))
 
 
-@pytest.mark.xdist_group("dask")
 @pytest.mark.parametrize(
     ("attack", "problem"),
     [
         ("an object", "sent no outcome: it is no data"),
         ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
-        ("large object", "sent no outcome: it is no data"),
-        ("large exception", "was lost or failed, 1 time"),
+        pytest.param("large object", "sent no outcome: it is no data", marks=pytest.mark.nightly),
+        pytest.param("large exception", "was lost or failed, 1 time", marks=pytest.mark.nightly),
         ("a type", "sent no outcome: it is no data"),
         ("too much", "bytes (limit 67,108,864)"),
         ("text", "sent no outcome: it is no data"),

@@ -66,6 +66,7 @@ def test_an_arm_of_an_earlier_day_is_asked_again(
     assert all(record["stored"] for record in again.records)
 
 
+@pytest.mark.nightly
 @pytest.mark.usefixtures("short_pauses")
 def test_each_model_has_its_row(pytester: pytest.Pytester) -> None:
     with KnownModel(pytester, 6, skill=0.6) as known:

@@ -122,7 +122,7 @@ def test_arms_of_different_days_are_not_accepted(
     assert not (known.folder / "skill_results.json").exists()
 
 
-@pytest.mark.parametrize("args", [(), ("-n", "2")])
+@pytest.mark.parametrize("args", [(), pytest.param(("-n", "2"), marks=pytest.mark.nightly)])
 def test_tests_in_python_are_tried_again(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
     pytester.makepyfile(
         """

@@ -47,6 +47,7 @@ def test_ten_cases_on_two_models_with_three_failures_take_60_lines(
     assert run.screen.count("(without it: failed): The command is this: ``` gate ? up") == 3
 
 
+@pytest.mark.nightly
 def test_a_hundred_skills_that_all_fail_take_200_lines(pytester: pytest.Pytester) -> None:
     write_skills(pytester.path, 100, "requires: x\n")
     model = write_script(pytester.path / "m.json", knows="No idea.")

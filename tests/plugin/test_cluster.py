@@ -18,7 +18,7 @@ from support.kit import write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 from support.sandboxes import needs_bwrap
 
-pytestmark = [pytest.mark.nightly, needs_bwrap, pytest.mark.xdist_group("dask")]
+pytestmark = [pytest.mark.nightly, needs_bwrap]
 
 CASE = {"input": "open it", "expected": {"contains": ["is open"]}}
 KEY = "sk-of-the-workers-0123456789"

@@ -20,6 +20,7 @@ def test_rates_follow_the_chances(pytester: pytest.Pytester) -> None:
     assert again["lift"] == row["lift"]
 
 
+@pytest.mark.nightly
 def test_another_day_and_another_version(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

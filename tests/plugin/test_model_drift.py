@@ -22,7 +22,7 @@ def accepted_and_later(
         return known.run("--skill-fresh", *RUNS, *args)
 
 
-@pytest.mark.parametrize("rule", ["fail", "warn"])
+@pytest.mark.parametrize("rule", [pytest.param("fail", marks=pytest.mark.nightly), "warn"])
 def test_a_model_that_got_worse_is_not_blamed_on_the_skill(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:

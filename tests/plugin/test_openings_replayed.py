@@ -17,6 +17,7 @@ def test_trials_that_open_a_useless_skill_when_they_are_lucky(pytester: pytest.P
     assert "description" not in row["sentence"]
 
 
+@pytest.mark.nightly
 def test_a_skill_that_helps_by_80_points_where_it_is_opened(pytester: pytest.Pytester) -> None:
     with KnownModel(pytester, 16, opens=0.5, baseline=0.0, skill=0.8) as known:
         row = known.run("--skill-agent", "loop", "--skill-runs", "2").summary

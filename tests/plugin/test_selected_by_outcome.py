@@ -7,7 +7,7 @@ from support.known_model import KnownModel
 GATES = ("--skill-min-lift", "-0.3", "--skill-min-pass-rate", "0.1")
 
 
-@pytest.mark.parametrize("workers", ["0", "1"])
+@pytest.mark.parametrize("workers", ["0", pytest.param("1", marks=pytest.mark.nightly)])
 def test_failures_of_a_useless_skill_are_not_judged_again(
     pytester: pytest.Pytester, workers: str
 ) -> None:

@@ -214,7 +214,6 @@ def test_a_task_without_skills_has_nothing_to_compare(
 
 
 @pytest.mark.nightly
-@pytest.mark.xdist_group("dask")
 @needs_bwrap
 def test_workers_of_a_cluster_have_all_that_a_task_needs(
     pytester: pytest.Pytester, tasks: Path

@@ -135,7 +135,7 @@ def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
     assert deselected.gate["passed"] is False
 
 
-@pytest.mark.parametrize("workers_of_xdist", ["0", "2"])
+@pytest.mark.parametrize("workers_of_xdist", ["0", pytest.param("2", marks=pytest.mark.nightly)])
 def test_gates_of_the_ini_file_are_for_what_is_selected(
     project: pytest.Pytester, workers_of_xdist: str
 ) -> None:

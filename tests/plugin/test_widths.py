@@ -33,7 +33,15 @@ def too_wide(screen: str, width: int) -> Iterator[str]:
     )
 
 
-@pytest.mark.parametrize("width", [60, 80, 120])
+def test_screens_of_golden_runs_fit() -> None:
+    for file in GOLDEN.glob("*/screen.txt"):
+        for part in file.read_text(encoding="utf-8").removeprefix("$ ").split("\n$ "):
+            command, _, screen = part.partition("\n")
+            if command.startswith("pytest "):
+                assert list(too_wide(screen, 80)) == [], file
+
+
+@pytest.mark.parametrize("width", [60, pytest.param(120, marks=pytest.mark.nightly)])
 @pytest.mark.parametrize("name", RUNS)
 @pytest.mark.usefixtures("short_pauses")
 def test_lines_of_golden_runs_fit(
