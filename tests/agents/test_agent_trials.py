@@ -23,7 +23,7 @@ from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.arm import SkillCopy
-from pytest_upskill.trials.trial import Question
+from pytest_upskill.trials.trial import Question, Task
 from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
 from support.agents import ScriptedCall
 from support.kit import write_skill
@@ -170,6 +170,12 @@ def test_skills_are_where_the_task_copies_them(tmp_path: Path, tested: tuple[str
     expected = [b"gate\n", *[b"gate-1\n"] * 3] if tested else []
     assert [text for text in shown if b"No such" not in text] == [*expected, b"gate*\n"]
     assert [file.path for file in answer.files] == ["out/x"]
+
+
+@pytest.mark.parametrize(("asked", "taken"), [(None, 50), (20, 50), (8192, 8192)])
+def test_a_trial_takes_the_memory_that_its_task_asks_for(asked: int | None, taken: int) -> None:
+    trials = AgentTrials(lambda _: FakeAgent(ends), always(MemoryKind()), 60, spec_of)
+    assert trials.memory_of(Task("fake", needs=SandboxNeeds(memory_mb=asked))) == taken
 
 
 def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:

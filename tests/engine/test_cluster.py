@@ -167,6 +167,8 @@ def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
     workers = workers_of({"qwen": 1800}, anna, berta)
     assert workers.memory_for("qwen") == 900
     assert workers.places == 1
+    workers = workers_of({"qwen": 300}, anna)
+    assert [workers.memory_for("qwen", asked) for asked in (0, 500, 4000)] == [300, 500, 900]
 
 
 class OneClient:

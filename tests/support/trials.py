@@ -103,7 +103,7 @@ class FakeTrials:
         self.now = self.most = 0
         self.closed = False
 
-    def memory_of(self, agent: str) -> int:  # noqa: ARG002
+    def memory_of(self, task: Task) -> int:  # noqa: ARG002
         return self._memory
 
     async def run(self, question: Question, call: Call) -> Reply:

@@ -60,9 +60,9 @@ class AgentTrials:
         # Each snapshot may take a hundred megabytes.
         self._snapshots = asyncio.Semaphore(_SNAPSHOTS_AT_ONCE)
 
-    def memory_of(self, agent: str) -> int:
-        """Megabytes that a trial takes."""
-        return self._agent(agent).memory
+    def memory_of(self, task: Task) -> int:
+        """Megabytes that a trial takes: as many as the task asks for, if it does."""
+        return max(self._agent(task.agent).memory, task.needs.memory_mb or 0)
 
     async def run(self, question: Question, call: Call) -> Reply:
         """Carry out a trial. Raises nothing but cancellation."""

@@ -18,7 +18,7 @@ from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.answer_times import dated
-from ..trials.trial import Question
+from ..trials.trial import Question, Task
 from .budget import Budget, PaidCall
 from .lane import STOPPED, Job, Lane, over_budget, unexpected
 from .store import KnownAnswers
@@ -48,7 +48,7 @@ class Trials(Protocol):
     def note(self) -> str:
         """What to report at the end."""
 
-    def memory_of(self, agent: str) -> int:
+    def memory_of(self, task: Task) -> int:
         """Megabytes of this machine."""
 
     async def run(self, question: Question, call: TrialCalls) -> Reply: ...
@@ -214,7 +214,7 @@ class AgentJobs:
         assert self._open_trials
         if self._trials is None:
             self._trials = self._open_trials()
-        memory = self._trials.memory_of(job.question.task.agent)
+        memory = self._trials.memory_of(job.question.task)
         taken = sum(trial.memory for trial in self._running)
         if self._running and taken + memory > self._memory:
             self._held_back = max(memory, self._held_back)

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any, Final
 from ..._util.texts import counted, one_line
 from ...errors import InputError, Setting, SettingsError, Spell, Text, spelled
 from ...trials.answer import Answer, NoAnswer, Reply
-from ...trials.trial import Question
+from ...trials.trial import Question, Task
 from ..agent_jobs import TrialCalls, default_at_once
 from ..budget import Allowance, Budget
 from ..lane import over_budget
@@ -151,7 +151,7 @@ class ClusterTrials:
     def note(self) -> str:
         return self._cluster.note
 
-    def memory_of(self, agent: str) -> int:  # noqa: ARG002
+    def memory_of(self, task: Task) -> int:  # noqa: ARG002
         return 0  # of this machine
 
     async def run(self, question: Question, call: TrialCalls) -> Reply:

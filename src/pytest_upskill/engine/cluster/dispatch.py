@@ -15,7 +15,7 @@ from ...skills.case import SandboxNeeds, WorkspaceFile
 from ...skills.task_environment import context_files
 from ...trials.answer import Answer
 from ...trials.arm import SkillCopy, digest_of_copy
-from ...trials.trial import Question
+from ...trials.trial import Question, Task
 from ..agent_jobs import TrialCalls
 from ..budget import Allowance, PaidCall
 from .brief import (
@@ -117,8 +117,8 @@ class Dispatch:
         return await self._carried_out(sent, DispatchedTrial(call))
 
     async def _carried_out(self, sent: SentTrial, trial: DispatchedTrial) -> Outcome | str:
-        assert sent.question.task
-        agent, data = sent.question.task.agent, packed(sent)
+        task, data = sent.question.task, packed(sent)
+        assert task
         self._trials[sent.trial] = trial
         try:
             unknown = 0  # times that a worker did not know of the run
@@ -130,9 +130,9 @@ class Dispatch:
                     data,
                     pure=False,
                     key=f"{sent.trial}-{token_hex(2)}",
-                    resources=self._needs(agent),
+                    resources=self._needs(task),
                 )
-                outcome = await self._outcome(future, agent, trial)
+                outcome = await self._outcome(future, task.agent, trial)
                 if isinstance(outcome, Outcome) and outcome.trial != sent.trial:
                     return f"{trial.words} sent the outcome of another trial"
                 if isinstance(outcome, str) or (outcome and outcome.reply):
@@ -144,10 +144,10 @@ class Dispatch:
         finally:
             del self._trials[sent.trial]
 
-    def _needs(self, agent: str) -> dict[str, float]:
+    def _needs(self, task: Task) -> dict[str, float]:
         """The resources that a worker must have free."""
-        memory = self._workers.memory_for(agent)
-        return {MEMORY: memory, CPU: 1, resource_of(self._run, agent): 1}
+        memory = self._workers.memory_for(task.agent, task.needs.memory_mb or 0)
+        return {MEMORY: memory, CPU: 1, resource_of(self._run, task.agent): 1}
 
     async def _outcome(
         self, future: "DaskFuture[Any]", agent: str, trial: DispatchedTrial

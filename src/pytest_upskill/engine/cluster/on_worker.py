@@ -30,7 +30,7 @@ from ...models.scripted import with_script_file
 from ...skills.case import WorkspaceFile
 from ...trials.answer import Answer, NoAnswer, Reply, Usage
 from ...trials.arm import SkillCopy
-from ...trials.trial import Question
+from ...trials.trial import Question, Task
 from ..agent_jobs import TrialCalls, available_memory
 from ..budget import Budget
 from ..engine import Engine
@@ -333,7 +333,7 @@ class _BudgetedTrials:
         self._run = run
         self._trials = run.trials()
 
-    def memory_of(self, agent: str) -> int:  # noqa: ARG002
+    def memory_of(self, task: Task) -> int:  # noqa: ARG002
         return 0  # Dask takes care of it
 
     async def run(self, question: Question, call: TrialCalls) -> Reply:

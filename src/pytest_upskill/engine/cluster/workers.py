@@ -82,10 +82,13 @@ class Workers:
         """How many trials all workers take at once."""
         return sum(map(self._places_of, self.fit.values()))
 
-    def memory_for(self, agent: str) -> float:
-        """Megabytes that a trial is given: even a large agent has a place on some worker."""
+    def memory_for(self, agent: str, asked: int = 0) -> float:
+        """Megabytes that a trial is given, which may ask for some.
+
+        Even a large one has a place on some worker.
+        """
         memories = [report.memory for report in self.fit.values() if agent in report.versions]
-        return min(max(memories, default=0.0), self._brief.memory[agent])
+        return min(max(memories, default=0.0), max(self._brief.memory[agent], asked))
 
     @property
     def lacking(self) -> list[str]:
