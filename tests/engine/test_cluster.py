@@ -10,14 +10,21 @@ import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget, PaidCall, UnansweredCall
 from pytest_upskill.engine.cluster import cluster
-from pytest_upskill.engine.cluster.brief import Brief, TrialEvent, WorkerReport, packed
+from pytest_upskill.engine.cluster.brief import (
+    Brief,
+    Outcome,
+    SentTrial,
+    TrialEvent,
+    WorkerReport,
+    packed,
+)
 from pytest_upskill.engine.cluster.cluster import connected
 from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
 from pytest_upskill.engine.cluster.on_worker import RunVariables
 from pytest_upskill.engine.cluster.workers import Workers, _lacks, _other_version
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.answer import NoAnswer, Usage
+from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from support.loopback import LoopbackServer, Reply
 from support.trials import trial_question
 
@@ -220,6 +227,27 @@ def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
     assert dispatch.at_work == 0
     dispatch._on_event((0.0, packed(TrialEvent("a", "anna", "tcp://h:2"))))
     assert dispatch.at_work == 1
+
+
+def test_a_setup_runs_once_though_its_trials_begin_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    sent = list[SentTrial]()
+
+    async def carry_out(trial: SentTrial, _: DispatchedTrial) -> Outcome:
+        sent.append(trial)
+        await asyncio.sleep(0)
+        return Outcome(Answer("", workspace=b"made"))
+
+    async def hand_out() -> None:
+        dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
+        monkeypatch.setattr(dispatch, "_carried_out", carry_out)
+        question, trial = trial_question("a", setup="make"), DispatchedTrial(NoCalls())
+        await asyncio.gather(*(dispatch.hand_out(question, Allowance(), trial) for _ in range(4)))
+
+    asyncio.run(hand_out())
+    assert [trial.is_setup for trial in sent] == [True, False, False, False, False]
+    assert all(trial.start and trial.start.workspace == b"made" for trial in sent[1:])
 
 
 def test_keys_of_runs_that_overlap_are_all_taken_back() -> None:

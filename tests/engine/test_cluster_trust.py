@@ -151,7 +151,7 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     [
         ("an object", "sent no outcome: it is no data"),
         ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
-        pytest.param("large object", "sent no outcome: it is no data", marks=pytest.mark.nightly),
+        ("large object", "sent no outcome: it is no data"),
         pytest.param("large exception", "was lost or failed, 1 time", marks=pytest.mark.nightly),
         ("a type", "sent no outcome: it is no data"),
         ("too much", "bytes (limit 67,108,864)"),
