@@ -1,6 +1,7 @@
 """The engine: order, limits, fatal errors, stop and close."""
 
 import asyncio
+import signal
 import sys
 import threading
 from collections.abc import Iterator
@@ -390,6 +391,32 @@ def test_whatever_an_adapter_raises_ends_its_questions(error: BaseException, whe
     for reply in replies_of(engine_with(open_model), "a", "b"):
         assert isinstance(reply, NoAnswer)
         assert isinstance(error, asyncio.CancelledError) or "adapter raised" in reply.reason
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a thread")
+def test_a_signal_that_does_not_wake_who_waits_ends_the_wait() -> None:
+    """Such as one that comes just before the wait; here another thread takes it."""
+
+    def interrupt(_number: int, _frame: object) -> None:
+        raise InterruptedError
+
+    def send() -> None:
+        wait_until(lambda: model.asked)
+        signal.pthread_kill(threading.get_ident(), signal.SIGUSR1)
+
+    before = signal.signal(signal.SIGUSR1, interrupt)
+    try:
+        with engine_of(("m", model := Recorder(held=True))) as engine:
+            late = threading.Timer(60, model.go.set)  # so that it fails instead of hanging
+            late.start()
+            threading.Thread(target=send).start()
+            with pytest.raises(InterruptedError):
+                engine.ask([question("a")])
+            assert not model.go.is_set()
+            late.cancel()
+            model.go.set()
+    finally:
+        signal.signal(signal.SIGUSR1, before)
 
 
 def test_exit_inside_the_loop_does_not_end_its_thread() -> None:

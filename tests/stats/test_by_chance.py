@@ -25,7 +25,6 @@ def test_cases_that_ask_the_same_are_one_sample() -> None:
     assert shown_by_chance((((3, 3),) * 40,)).lift == 0  # a single sample
 
 
-@pytest.mark.nightly
 def test_a_stricter_level_shows_less() -> None:
     strict, usual = (shown_by_chance(UNSURE, level) for level in (1 - (1 - LEVEL) / 5, LEVEL))
     assert strict.lift < usual.lift / 2

@@ -10,7 +10,7 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence, Set
-from concurrent.futures import Future
+from concurrent.futures import Future, wait
 from contextlib import suppress
 from functools import partial
 from typing import Final, NamedTuple
@@ -37,6 +37,7 @@ OpenModel = Callable[[str], Awaitable[Model]]
 _POLL: Final = 0.1  # seconds
 _GRACE: Final = 1.2  # seconds that calls in flight have at the end: they are paid for
 _LEASE_POLL: Final = 0.25
+_INTERRUPT_POLL: Final = 1.0
 
 
 class KnownBefore(NamedTuple):
@@ -132,7 +133,11 @@ class Engine:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
-        return [future.result() for future in self._submit(self._renewed(questions))]
+        replies = self._submit(self._renewed(questions))
+        # Python misses a signal that comes just before a wait, until that ends.
+        while wait(replies, timeout=_INTERRUPT_POLL).not_done:
+            pass
+        return [reply.result() for reply in replies]
 
     def submit(self, question: Question) -> "Future[Reply]":
         """Ask without waiting."""
