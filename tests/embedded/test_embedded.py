@@ -23,7 +23,6 @@ from support.kit import write_skill
 from support.shell import started
 from support.waiting import wait_until
 
-# On one worker: two models at once wait for each other's threads most of the time.
 pytestmark = pytest.mark.nightly
 
 WICK = Path(__file__).parents[2] / "skills/wick"

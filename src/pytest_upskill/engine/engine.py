@@ -134,7 +134,7 @@ class Engine:
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
         replies = self._submit(self._renewed(questions))
-        # Python misses a signal that comes just before a wait, until that ends.
+        # Python does not notice a signal that comes just before a wait until the wait ends.
         while wait(replies, timeout=_INTERRUPT_POLL).not_done:
             pass
         return [reply.result() for reply in replies]
