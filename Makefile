@@ -36,7 +36,8 @@ demo-agent: $(VENV)/.user
 	  --model scripted:examples/harbour_model.py:answer -o skill_history=false -v
 	@echo "A script played the model: this shows how an agent's trial goes, and measures nothing."
 
-test: $(VENV)/.dev programs
+test:
+	$(MAKE) --jobs 2 $(VENV)/.dev programs
 	$(MAKE) --jobs 2 static
 	$(MAKE) tests
 
