@@ -177,7 +177,9 @@ def test_keys_go_from_case_to_case(page: Page, report: Path) -> None:
     assert address(page) == {}
 
 
-@pytest.mark.parametrize("width", WIDTHS)
+@pytest.mark.parametrize(
+    "width", [390, *(pytest.param(width, marks=pytest.mark.nightly) for width in WIDTHS[1:])]
+)
 def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
     page.size(width, 844)
     page.open(report, LINK)
@@ -195,7 +197,13 @@ def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
 # Looks.
 
 
-@pytest.mark.parametrize("kind", RUNS)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        kind if kind in ("readable", "hostile") else pytest.param(kind, marks=pytest.mark.nightly)
+        for kind in RUNS
+    ],
+)
 def test_a_page_fits_its_window(page: Page, tmp_path: Path, kind: str) -> None:
     file = write_page(RUNS[kind](), tmp_path)
     for width in WIDTHS:

@@ -152,7 +152,7 @@ def _second_fails(_case: int, _model: str, arm: str, run: int) -> bool:
     return arm == "skill" and run != 2
 
 
-@pytest.mark.parametrize("width", [1440, 1024, 390])
+@pytest.mark.parametrize("width", [1440, pytest.param(1024, marks=pytest.mark.nightly), 390])
 def test_arms_are_side_by_side_or_stacked(page: Page, tmp_path: Path, width: int) -> None:
     long_line = "x" * 3_000 + "\n\n```\n" + "y" * 3_000 + "\n```\n"
     page.size(width)
