@@ -5,7 +5,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
+from functools import cache
 from io import BytesIO
+from ssl import SSLContext
 from types import ModuleType
 from typing import Any, Final, Protocol, runtime_checkable
 
@@ -44,6 +46,14 @@ async def _send_in_parts(request: Any) -> None:
 _HOOKS: Final = {"request": [_send_in_parts], "response": [note_quotas, limit_size]}
 
 
+@cache
+def _tls_context() -> SSLContext:
+    """One for all clients: reading the machine's certificates takes longer than a local call."""
+    import httpx2
+
+    return httpx2.create_ssl_context()
+
+
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
     """The arguments of both SDKs' clients."""
     limits = sdk.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
@@ -56,7 +66,7 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         # A redirect would take the skill to a server that nobody named, and lose the question: most
         # of them turn it into a GET.
         "http_client": sdk.DefaultAioHttpClient(
-            timeout=limits, event_hooks=_HOOKS, follow_redirects=False
+            timeout=limits, event_hooks=_HOOKS, follow_redirects=False, verify=_tls_context()
         ),
     }
 
