@@ -8,7 +8,7 @@ from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.model_change_tables import facts_of, model_change_table, score_table
 from pytest_upskill.reports.terminal.layout import TerminalLook, marks_for, text_width
 from pytest_upskill.reports.terminal.study_lines import model_change_lines
-from pytest_upskill.results.model_change import SkillOnModel
+from pytest_upskill.results.model_change import ModelChange, SkillOnModel
 from support.made import made_run
 from support.made_studies import LONG, made_model_change
 from support.pages import PAYLOADS
@@ -22,21 +22,25 @@ def spared(case: int, model: str, arm: str, _run: int) -> bool:
 
 
 CHANGE = made_model_change(spared)
-MANY = made_model_change(spared, skills=(*(f"skill-{n}" for n in range(30)), LONG, *PAYLOADS))
+
+
+@pytest.fixture(scope="module")
+def many() -> ModelChange:
+    return made_model_change(spared, skills=(*(f"skill-{n}" for n in range(30)), LONG, *PAYLOADS))
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verbosity", [0, 1])
-def test_it_fits_any_terminal(width: int, verbosity: int) -> None:
+def test_it_fits_any_terminal(width: int, verbosity: int, many: ModelChange) -> None:
     look = TerminalLook(width, marks_for("utf-8"), verbosity=verbosity)
-    for change in (CHANGE, MANY):
+    for change in (CHANGE, many):
         assert max(map(text_width, model_change_lines([change], look))) <= width
 
 
-def test_what_needs_attention_comes_first_and_the_others_are_folded() -> None:
-    table = model_change_table(MANY, 12)
+def test_what_needs_attention_comes_first_and_the_others_are_folded(many: ModelChange) -> None:
+    table = model_change_table(many, 12)
     assert len(table.rows) == 12
-    assert table.folded == f"{len(MANY.skills) - 12} more: {len(MANY.skills) - 12} lift fell"
+    assert table.folded == f"{len(many.skills) - 12} more: {len(many.skills) - 12} lift fell"
     helping = made_model_change(lambda _case, _model, arm, _run: arm == "skill", skills=("a",))
     both = replace(CHANGE, skills=(*CHANGE.skills, *helping.skills))
     assert [row[0] for row in model_change_table(both).rows] == ["gate", "a"]
