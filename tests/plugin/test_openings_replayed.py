@@ -9,6 +9,7 @@ from support.words import HELPS
 pytestmark = needs_bwrap
 
 
+@pytest.mark.nightly
 def test_trials_that_open_a_useless_skill_when_they_are_lucky(pytester: pytest.Pytester) -> None:
     with KnownModel(pytester, 24, opens=0.5, baseline=0.5, skill=0.9, closed=0.1) as known:
         row = known.run("--skill-agent", "loop", "--skill-runs", "2").summary

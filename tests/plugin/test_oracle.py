@@ -53,7 +53,12 @@ def test_a_sound_case_passes_without_a_model(pytester: pytest.Pytester) -> None:
 def test_a_reference_that_fails_and_an_empty_answer_that_passes(
     pytester: pytest.Pytester,
 ) -> None:
-    run = play(pytester, GOOD, WRONG, EMPTY, args=("-n", "2"))
+    run = play(
+        pytester,
+        GOOD,
+        WRONG,
+        EMPTY,
+    )
     assert run.status == 1
     assert outcomes(run) == {
         "good[oracle]": "passed",

@@ -18,6 +18,7 @@ def failed(run: SkillRun) -> list[str]:
     return [test["case"] for test in run.report["tests"] if test["regression"]]
 
 
+@pytest.mark.nightly
 def test_one_broken_case_is_found_among_noisy_ones(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -31,6 +32,7 @@ def test_one_broken_case_is_found_among_noisy_ones(
     assert (run.status, run.outcomes["failed"], failed(run)) == (1, 1, ["c0"])
 
 
+@pytest.mark.nightly
 def test_single_accepted_runs_are_evidence_only_together(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -48,6 +50,7 @@ def test_single_accepted_runs_are_evidence_only_together(
     assert len(failed(collapse)) > 5
 
 
+@pytest.mark.nightly
 def test_models_of_a_run_share_the_false_alarms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

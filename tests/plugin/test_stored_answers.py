@@ -57,8 +57,8 @@ def test_only_what_is_new_is_asked(pytester: pytest.Pytester, server: LoopbackSe
     assert asked_since(server, 3) == [("Two?", "baseline"), ("Two?", "skill")]
     run_skills(pytester, server, "--skill-runs", "2")
     assert len(server.asked) == 5 + 4
-    run_skills(pytester, server, "--skill-max-output", "99")
-    assert len(server.asked) == 9 + 4
+    run_skills(pytester, server, "--skill-max-output", "99", "-k", "one")
+    assert len(server.asked) == 9 + 2
 
 
 def test_fresh_asks_again_and_replaces(pytester: pytest.Pytester) -> None:

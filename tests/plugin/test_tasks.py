@@ -58,7 +58,9 @@ def test_each_task_is_compared_with_and_without_its_own_skills(
 
 
 @needs_bwrap
-@pytest.mark.parametrize("args", [(), ("-n", "2")], ids=["alone", "xdist"])
+@pytest.mark.parametrize(
+    "args", [pytest.param((), marks=pytest.mark.nightly), ("-n", "1")], ids=["alone", "xdist"]
+)
 def test_the_oracle_solves_them_all(
     pytester: pytest.Pytester, tasks: Path, args: tuple[str, ...]
 ) -> None:
@@ -67,26 +69,29 @@ def test_the_oracle_solves_them_all(
 
 
 @needs_bwrap
-def test_the_reward_is_the_score_and_the_verifier_says_why(
+def test_the_reward_is_the_score_the_verifier_says_why_and_it_can_run_again(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
     solution = tasks / "dues/solution/solve.sh"
     solution.write_text(solution.read_text().replace("99", "98"))
-    run = play(pytester, str(tasks / "dues"), *ORACLE)
-    assert run.status == 1
-    record = run.record(arm="skill")
+    run = play(pytester, str(tasks), *ORACLE)
+    assert (run.status, run.outcomes) == (1, {"passed": 1, "failed": 1})
+    record = run.record(case="dues", arm="skill")
     assert [(one["check"], one["passed"], one["share"]) for one in record["checks"]] == [
         ("verifier", False, 0.75)
     ]
     assert "/app/dues.csv has no line wool,99" in run.screen
+    assert collected(pytester, str(tasks), *ORACLE, "--lf") == [f"{DUES}[oracle]"]
 
 
 @needs_bwrap
 def test_the_same_tasks_with_another_skill(pytester: pytest.Pytester, tasks: Path) -> None:
     write_skill(pytester.path / "other", [])
-    run = play(pytester, "--skill", "other", "--skill-tests", str(tasks), *LOOP)
+    args = ("--skill", "other", "--skill-tests", str(tasks))
+    assert len(collected(pytester, *args, *LOOP, "--model", MODEL)) == 2
+    run = play(pytester, *args, *LOOP, "-k", "dues")
     row = run.summary
-    assert (row["skill"], row["cases"], row["activated"]) == ("other", 2, 0)
+    assert (row["skill"], row["cases"], row["activated"]) == ("other", 1, 0)
 
 
 @pytest.mark.parametrize(
@@ -190,24 +195,14 @@ def test_the_id_of_a_task_with_a_number_names_it_alone_too(
 
 
 @needs_bwrap
-def test_last_failed_tasks_run_again(pytester: pytest.Pytester, tasks: Path) -> None:
-    (tasks / "dues/solution/solve.sh").write_text("true\n")
-    first = pytester.runpytest(str(tasks), *ORACLE)
-    first.assert_outcomes(passed=1, failed=1)
-    again = pytester.runpytest(str(tasks), *ORACLE, "--lf", "--collect-only", "-q")
-    assert [line for line in again.outlines if "::" in line] == [f"{DUES}[oracle]"]
-
-
-@needs_bwrap
 def test_a_task_without_skills_has_nothing_to_compare(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
-    for name in ("dues", "berth"):
-        shutil.rmtree(tasks / name / "environment/skills")
-        dockerfile = tasks / name / "environment/Dockerfile"
-        lines = dockerfile.read_text().splitlines()
-        dockerfile.write_text("\n".join(line for line in lines if "skills" not in line))
-    run = play(pytester, str(tasks), *LOOP)
+    shutil.rmtree(tasks / "dues/environment/skills")
+    dockerfile = tasks / "dues/environment/Dockerfile"
+    lines = dockerfile.read_text().splitlines()
+    dockerfile.write_text("\n".join(line for line in lines if "skills" not in line))
+    run = play(pytester, str(tasks / "dues"), *LOOP)
     row = run.summary
     assert {one["arm"] for one in run.records} == {"skill"}
     assert (row["baseline_rate"], row["skill_rate"], row["lift"]) == (None, 0, None)

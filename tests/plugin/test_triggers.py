@@ -83,11 +83,12 @@ def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, worker
 
 @needs_bwrap
 def test_agents_are_asked(pytester: pytest.Pytester, model: str) -> None:
-    run = run_skills(pytester, model, "--skill-agent", "loop")
+    runs = ("-o", "skill_trigger_runs=1")
+    run = run_skills(pytester, model, "--skill-agent", "loop", *runs)
     assert run.outcomes == {"passed": 3, "failed": 2}
-    assert "upskill: up to 12 trials for triggers by loop" in run.screen
+    assert "upskill: up to 4 trials for triggers by loop" in run.screen
     assert {record["agent"] for record in query_records(run)} == {"loop"}
-    assert len(run.records) == 2 + 12
+    assert len(run.records) == 2 + 4
     [row] = run.report["summary"]
     assert (row["cases"], row["runs"]) == (1, 1)  # lift and verdict are of the case alone
 
@@ -208,11 +209,11 @@ def test_answers_are_bought_once(pytester: pytest.Pytester, workers: str) -> Non
     write_gate(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Reply("No.")) as server:
         counts = []
-        for more in ([], [], ["--skill-fresh"], ["-o", "skill_trigger_runs=4"]):
+        for more in ([], ["-o", "skill_trigger_runs=4"], ["--skill-fresh"]):
             run = run_skills(pytester, server, *ONLY, "-n", workers, *more)
             assert (run.outcomes["passed"], run.outcomes["failed"]) == (2, 2)
             counts.append(len(server.asked))
-    assert counts == [12, 12, 24, 28]
+    assert counts == [12, 16, 28]
 
 
 def test_a_budget_holds_for_queries(pytester: pytest.Pytester, model: str) -> None:

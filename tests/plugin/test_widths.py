@@ -82,7 +82,16 @@ def write_long_names(folder: Path) -> str:
 
 @pytest.mark.parametrize(
     ("width", "options"),
-    [(60, []), (60, ["-q"]), (80, []), (80, ["-v"]), (80, ["--skill-html", "p.html"]), (120, [])],
+    [
+        (60, []),
+        (80, ["-v"]),
+        *(
+            pytest.param(width, options, marks=pytest.mark.nightly)
+            for width, options in (
+                *((60, ["-q"]), (80, []), (80, ["--skill-html", "p.html"]), (120, [])),
+            )
+        ),
+    ],
 )
 def test_long_names_fit(
     options: list[str],

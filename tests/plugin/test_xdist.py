@@ -123,7 +123,7 @@ def test_a_killed_worker_takes_no_finished_record_with_it(pytester: pytest.Pytes
             def pytest_runtest_protocol(item):
                 return item.name[:2] in ("c3", "c4") or None
             """,
-            ["-n", "1"],
+            ["-n", "0"],
             "2",
         ),
     ],
