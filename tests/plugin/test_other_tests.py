@@ -73,17 +73,17 @@ WITH_SKILLS = [
     [],
     ["skills"],
     ["skills/gate"],
-    ["-k", "own", "skills", "unit"],
+    pytest.param(["-k", "own", "skills", "unit"], marks=pytest.mark.nightly),
     ["--deselect", HELPER],
     ["--ignore", "skills/gate"],
-    ["--rootdir", ".", "skills/gate", "unit"],
+    pytest.param(["--rootdir", ".", "skills/gate", "unit"], marks=pytest.mark.nightly),
 ]
 WITHOUT_SKILLS = [
     ["pkg", "unit/test_own.py"],
     ["skills/door/tests", HELPER],
     [f"{HELPER}::test_helper", "unit/test_own.py::test_more"],
     ["--pyargs", "pkg.test_pkg::test_pkg"],
-    ["--rootdir", "skills", HELPER],
+    pytest.param(["--rootdir", "skills", HELPER], marks=pytest.mark.nightly),
     ["--rootdir", "skills/gate", "unit"],
     ["--noconftest", HELPER],
 ]

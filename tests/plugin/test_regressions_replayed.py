@@ -50,7 +50,6 @@ def test_single_accepted_runs_are_evidence_only_together(
     assert len(failed(collapse)) > 5
 
 
-@pytest.mark.nightly
 def test_models_of_a_run_share_the_false_alarms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -14,6 +14,7 @@ from support.kit import write_skill
 
 RUN = "with open({log!r}, 'a') as file: file.write({name!r} + ' ')\n"
 DOCTEST = ">>> open({log!r}, 'a').write('doctest ')\n"
+NIGHTLY = pytest.mark.nightly
 # A package with a conftest.py. Whatever else this process has imported under the same name would
 # be taken for it, so no other test has a skill or a module called like that.
 SKILL = Path("skills/portcullis")
@@ -55,13 +56,13 @@ def ran(project: Path) -> str:
         (".", ["skills/portcullis"]),
         (".", ["skills/portcullis/skill_meta.json::open-gate", "tests"]),
         (".", ["--skill=skills"]),
-        (".", ["--skill", "skills/portcullis/SKILL.md", "."]),
-        (".", ["--skill", "skills", "-o", "testpaths=skills"]),
+        pytest.param(".", ["--skill", "skills/portcullis/SKILL.md", "."], marks=NIGHTLY),
+        pytest.param(".", ["--skill", "skills", "-o", "testpaths=skills"], marks=NIGHTLY),
         (".", ["--doctest-glob=*.md", "--doctest-modules", "-o", "python_files=*.py"]),
         (".", ["--rootdir=skills/portcullis", "--skill=skills"]),
         ("skills", []),
         ("skills/portcullis", []),
-        ("skills/portcullis", ["--skill=../portcullis", "../../tests"]),
+        pytest.param("skills/portcullis", ["--skill=../portcullis", "../../tests"], marks=NIGHTLY),
         ("skills/portcullis/tests", ["--skill", ".."]),
         ("skills/portcullis", ["--skill", ".", "--pyargs"]),
     ],
