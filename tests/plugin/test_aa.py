@@ -16,12 +16,12 @@ from support.words import INCOMPLETE
 AA = ("--skill-aa", "--skill-runs", "3")
 
 
-def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
+def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester, workers: str) -> None:
     with KnownModel(pytester, 12, skill=0.6) as known:
         known.run("--skill-no-baseline", "--skill-runs", "3")
         run = known.run(*AA, "--skill-min-lift", "0.1", "-o", "skill_min_lift=0.3")
         assert run.status == pytest.ExitCode.USAGE_ERROR
-        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", "2", "--skill-html", "a.html")
+        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", workers, "--skill-html", "a.html")
     requests = Counter(asked.content for asked in known.server.asked)
     assert list(requests.values()) == [6] * 12  # those of the skill are from the store
     assert Counter(record["stored"] for record in run.records) == {True: 36, False: 36}
@@ -45,7 +45,7 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester) -> None:
 
 def test_a_server_that_minds_the_order_is_found_out(pytester: pytest.Pytester) -> None:
     """Every second answer to the same question is right."""
-    KnownModel(pytester, 12)  # writes the skill
+    KnownModel(pytester, 7)  # writes the skill
     with LoopbackServer(lambda asked: Reply("no" if asked.attempt % 2 else "yes")) as server:
         run = run_skills(pytester, server, *AA, "--skill-concurrency", "1")
     assert (run.summary["change_verdict"], run.summary["verdict"]) == ("better", None)
@@ -56,12 +56,12 @@ def test_a_server_that_minds_the_order_is_found_out(pytester: pytest.Pytester) -
 def test_an_arm_of_an_earlier_day_is_asked_again(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with KnownModel(pytester, 6, baseline=0.2, skill=0.6) as known:
+    with KnownModel(pytester, 2, baseline=0.2, skill=0.6) as known:
         known.run("--skill-runs", "3")
         known.later(monkeypatch, days=2)
         run = known.run(*AA)
         again = known.run(*AA)
-    assert [record["stored"] for record in run.records] == [False] * 36
+    assert [record["stored"] for record in run.records] == [False] * 12
     assert run.summary["chance_lift"] is not None
     assert all(record["stored"] for record in again.records)
 
@@ -99,10 +99,10 @@ def test_what_makes_no_sense_with_it(pytester: pytest.Pytester, option: str) -> 
 
 
 def test_accepted_results_are_not_compared(pytester: pytest.Pytester) -> None:
-    with KnownModel(pytester, 8, baseline=0.0, skill=1.0) as known:
+    with KnownModel(pytester, 3, baseline=0.0, skill=1.0) as known:
         assert known.run("--skill-accept").status == 0
         known.chances["skill"] = 0.0
-        known.cases = 6
+        known.cases = 2
         known.write("broken")
         run = known.run(*AA)
     assert (run.status, run.gate["passed"]) == (0, None)
@@ -123,10 +123,10 @@ def test_an_agent_and_a_test_in_python(pytester: pytest.Pytester) -> None:
     )
     prompt = "def pytest_upskill_prompt(arm, skill, base):\n    return f'{arm}: {skill} {base}'\n"
     pytester.makeconftest(prompt)
-    with KnownModel(pytester, 2, skill=1.0) as known:
+    with KnownModel(pytester, 1, skill=1.0) as known:
         run = known.run("--skill-aa", "test_gate.py", "skills/gate/skill_meta.json")
-        assert len({asked.content for asked in known.server.asked}) == 2
+        assert len({asked.content for asked in known.server.asked}) == 1
         row = known.run("--skill-aa", "--skill-agent", "loop").summary
-    assert run.outcomes == {"passed": 3}
+    assert run.outcomes == {"passed": 2}
     assert (row["skill_rate"], row["previous_rate"], row["change"]) == (1, 1, 0)
-    assert json.dumps(run.report).count('"again"') == 3
+    assert json.dumps(run.report).count('"again"') == 2

@@ -1,8 +1,9 @@
 """Testing a skill runs no code that lies between the project and the skill."""
 
 import shutil
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -50,31 +51,38 @@ def run(
         return pytester.runpytest_inprocess(*args, *models, "-s")
 
 
-@pytest.mark.parametrize("arrive", [link, unpack])
-@pytest.mark.parametrize(
-    ("name", "args"),
-    [
-        ("sk", ["--skill=sk/demo"]),
-        ("sk", ["--skill", "sk/demo"]),
-        ("sk", ["--skill=sk"]),
-        ("sk", ["--skill=."]),
-        ("sk", [f"sk/{META}"]),
-        ("sk", [f"sk/{META}::open-gate[scripted:answers.json]"]),
-        ("sk", ["sk/demo/SKILL.md"]),
-        ("sk", ["sk/demo", "-o", "skill_paths=sk"]),
-        ("sk", ["-o", "skill_paths=sk", "-o", "testpaths=unit"]),
-        ("sk", ["unit", "--skill=sk/demo"]),
-        ("sk", ["--skill=sk/demo", "--rootdir=sk"]),
-        ("sk", ["--skill=sk/demo", "--confcutdir=sk"]),
-        # pytest itself loads the conftest.py of folders with such a name.
-        ("test_sk", ["--skill=test_sk/demo"]),
-        ("test_sk", ["--skill=test_sk/demo", "-o", "testpaths=."]),
-        ("test_sk", ["--skill=."]),
-        ("test_sk", [f"test_sk/{META}"]),
-        ("test_sk", ["test_sk/demo", "-o", "skill_paths=test_sk"]),
-    ],
-    ids=lambda value: value if isinstance(value, str) else " ".join(value),
-)
+ARGUMENTS = [
+    ("sk", ["--skill=sk/demo"]),
+    ("sk", ["--skill", "sk/demo"]),
+    ("sk", ["--skill=sk"]),
+    ("sk", ["--skill=."]),
+    ("sk", [f"sk/{META}"]),
+    ("sk", [f"sk/{META}::open-gate[scripted:answers.json]"]),
+    ("sk", ["sk/demo/SKILL.md"]),
+    ("sk", ["sk/demo", "-o", "skill_paths=sk"]),
+    ("sk", ["-o", "skill_paths=sk", "-o", "testpaths=unit"]),
+    ("sk", ["unit", "--skill=sk/demo"]),
+    ("sk", ["--skill=sk/demo", "--rootdir=sk"]),
+    ("sk", ["--skill=sk/demo", "--confcutdir=sk"]),
+    # pytest itself loads the conftest.py of folders with such a name.
+    ("test_sk", ["--skill=test_sk/demo"]),
+    ("test_sk", ["--skill=test_sk/demo", "-o", "testpaths=."]),
+    ("test_sk", ["--skill=."]),
+    ("test_sk", [f"test_sk/{META}"]),
+    ("test_sk", ["test_sk/demo", "-o", "skill_paths=test_sk"]),
+]
+WAYS = (link, unpack)
+
+
+def in_the_gate_and_nightly() -> Iterator[Any]:
+    """Arguments for a folder that is linked and for one that is a copy, in turn; nightly both."""
+    for number, (name, args) in enumerate(ARGUMENTS):
+        for way in WAYS:
+            marks = [] if way is WAYS[number % 2] else [pytest.mark.nightly]
+            yield pytest.param(way, name, args, marks=marks, id=f"{way.__name__} {' '.join(args)}")
+
+
+@pytest.mark.parametrize(("arrive", "name", "args"), [*in_the_gate_and_nightly()])
 def test_a_conftest_on_the_way_is_not_loaded(
     pytester: pytest.Pytester, project: Path, arrive: object, name: str, args: Sequence[str]
 ) -> None:
@@ -100,12 +108,16 @@ def test_nor_under_another_name(pytester: pytest.Pytester, project: Path, path: 
     assert ran(project) == []
 
 
-def test_nor_by_a_worker_or_by_eval(
-    pytester: pytest.Pytester, project: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_nor_by_a_worker(pytester: pytest.Pytester, project: Path) -> None:
     link(project, "test_sk")
     result = run(pytester, project, "--skill=test_sk/demo", "-n1")
     result.assert_outcomes(passed=1)
+    assert ran(project) == []
+
+
+@pytest.mark.nightly
+def test_nor_by_eval(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    link(project, "test_sk")
     monkeypatch.chdir(project)
     assert main(["eval", "test_sk/demo", "-m", "scripted:answers.json"]) == 0
     assert ran(project) == []

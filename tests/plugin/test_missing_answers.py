@@ -14,25 +14,25 @@ VERDICTS = re.compile(r"\b(helps|hurts|better|not needed|no effect shown|too few
 def test_empty_replies_get_no_second_try(pytester: pytest.Pytester) -> None:
     """If they were asked again until they say something, 77 % would pass in place of 50 %."""
     right = 0.5 / 0.65  # so half of all first replies are right
-    with KnownModel(pytester, 24, empty={"skill": 0.35}, baseline=0.5, skill=right) as known:
+    with KnownModel(pytester, 12, empty={"skill": 0.35}, baseline=0.5, skill=right) as known:
         run = known.run("--skill-runs", "3")
         stored = known.run("--skill-runs", "3").summary
-        assert len(known.server.asked) == 144
+        assert len(known.server.asked) == 72
     row = run.summary
     assert row["skill_rate"] == pytest.approx(0.5, abs=0.1)
     assert row["verdict"] != "helps"
     assert (row["errored"], row["baseline_retries"], row["skill_retries"]) == (0, 0, 0)
     assert stored["lift"] == row["lift"]
     empty = [record for record in run.records if not record["output"]]
-    assert len(empty) == pytest.approx(0.35 * 72, abs=9)
+    assert len(empty) == pytest.approx(0.35 * 36, abs=6)
     assert {(record["arm"], record["outcome"]) for record in empty} == {("skill", "failed")}
 
 
 def test_no_word_while_the_hard_cases_are_missing(pytester: pytest.Pytester) -> None:
-    chances = [0.1] * 8 + [0.9] * 12  # in both arms
-    errors = {f"c{n}": ["skill"] for n in range(8)}
+    chances = [0.1] * 4 + [0.9] * 6  # in both arms
+    errors = {f"c{n}": ["skill"] for n in range(4)}
     reports = ("--skill-markdown", "comment.md", "--skill-html", "page.html")
-    with KnownModel(pytester, 20, errors=errors, baseline=chances, skill=chances) as known:
+    with KnownModel(pytester, 10, errors=errors, baseline=chances, skill=chances) as known:
         run = known.run("--skill-runs", "2", *reports)
     row = run.summary
     assert row["verdict"] == "incomplete"
@@ -41,16 +41,16 @@ def test_no_word_while_the_hard_cases_are_missing(pytester: pytest.Pytester) -> 
         [row[f"{arm}_{count}"] for count in ("asked", "errored", "retries")]
         for arm in ("baseline", "skill")
     ]
-    assert counts == [[40, 0, 0], [40, 16, 64]]  # each with four more attempts
+    assert counts == [[20, 0, 0], [20, 8, 32]]  # each with four more attempts
     less, more = row["baseline_passed"], row["skill_passed"]
     bounds = (row["possible_lift_low"], row["possible_lift_high"])
-    assert bounds == pytest.approx(((more - less) / 40, (more + 16 - less) / 40))
-    assert f"skill 24 of 40 answered, {more} passed" in row["sentence"]
+    assert bounds == pytest.approx(((more - less) / 20, (more + 8 - less) / 20))
+    assert f"skill 12 of 20 answered, {more} passed" in row["sentence"]
     comment, page = (pytester.path.joinpath(name).read_text() for name in reports[1::2])
     screen = " ".join(run.screen.split())
     assert "worse with the skill" not in screen + comment
     for text in (screen, comment, page_words(page)):
         assert row["sentence"] in text
-        assert f"{more}/24" in text  # instead of a rate of the easy cases
-        assert "asked again after errors: baseline 0, skill 64" in text
+        assert f"{more}/12" in text  # instead of a rate of the easy cases
+        assert "asked again after errors: baseline 0, skill 32" in text
     assert not VERDICTS.search(screen + comment)
