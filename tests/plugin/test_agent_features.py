@@ -117,13 +117,13 @@ def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
 def test_accepted_results_are_of_an_agent(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    assert run(pytester, server, "--skill-accept").outcomes == {"passed": 1}
+    assert run(pytester, server, "--skill-accept", "--skill-runs", "1").outcomes == {"passed": 1}
     file = pytester.path / "skills/gate/skill_results.json"
     assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
     worse = run(pytester, server)
     assert worse.outcomes == {"xfailed": 1}  # a single run could be chance
-    assert worse.report["tests"][0]["expected"]["was"] == {"passes": 3, "runs": 3}
+    assert worse.report["tests"][0]["expected"]["was"] == {"passes": 1, "runs": 1}
 
 
 def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
@@ -167,9 +167,6 @@ def test_tests_of_agents_are_selected_as_others_are(
     assert run(pytester, server, *both, "--lf").outcomes["failed"] == 1
     chosen = run(pytester, server, *both, "-k", "not loop")
     assert chosen.outcomes == {"passed": 1, "deselected": 1}
-    node = "skills/gate/skill_meta.json::word[loop/m]"
-    kept = run(pytester, server, *both, "--deselect", node)
-    assert kept.outcomes == {"passed": 1, "deselected": 1}
 
 
 TEST = """

@@ -93,14 +93,20 @@ def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, work
     assert run.records[0]["output"] == nasty
 
 
+OTHERS = ["skipping", "setuponly", "capture", "cacheprovider"]
+
+
 @pytest.mark.parametrize(
-    "plugin", ["terminal", "skipping", "setuponly", "capture", "cacheprovider"]
+    "plugins",
+    [["terminal"], OTHERS, *(pytest.param([name], marks=pytest.mark.nightly) for name in OTHERS)],
+    ids=" ".join,
 )
-def test_a_failing_case_works_without_a_plugin_of_pytest(
-    pytester: pytest.Pytester, plugin: str
+def test_a_failing_case_works_without_plugins_of_pytest(
+    pytester: pytest.Pytester, plugins: list[str]
 ) -> None:
     write_skill(pytester.path / "skills/gate", [case("q", "nowhere")])
-    run = run_skills(pytester, write_script(pytester.path / "a.json"), "-p", f"no:{plugin}")
+    without = [word for name in plugins for word in ("-p", f"no:{name}")]
+    run = run_skills(pytester, write_script(pytester.path / "a.json"), *without)
     assert run.status == pytest.ExitCode.TESTS_FAILED
     assert run.records
 

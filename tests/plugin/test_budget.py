@@ -38,6 +38,7 @@ def test_runs_and_judges_finish_whole_cases(pytester: pytest.Pytester, more: lis
 
 
 @needs_bwrap
+@pytest.mark.nightly
 def test_agents_finish_whole_cases(pytester: pytest.Pytester) -> None:
     finishes_whole_cases(pytester, ["--skill-agent", "loop", "--skill-max-tokens", "19000"])
 
@@ -68,7 +69,13 @@ def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest
     result.assert_outcomes(passed=20)  # two calls could spend 4,200 tokens, and all spend 600
 
 
-@pytest.mark.parametrize("limit", [["--skill-max-tokens", "1000"], ["--skill-max-cost", "0.001"]])
+@pytest.mark.parametrize(
+    "limit",
+    [
+        ["--skill-max-tokens", "1000"],
+        pytest.param(["--skill-max-cost", "0.001"], marks=pytest.mark.nightly),
+    ],
+)
 def test_a_run_stops_asking_before_its_budget_is_passed(
     pytester: pytest.Pytester, limit: list[str], workers: str
 ) -> None:

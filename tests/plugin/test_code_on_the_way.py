@@ -100,7 +100,9 @@ def test_a_conftest_on_the_way_is_not_loaded(
     assert line in result.outlines
 
 
-@pytest.mark.parametrize("path", ["../checkout/demo", "sk/demo"])
+@pytest.mark.parametrize(
+    "path", [pytest.param("../checkout/demo", marks=pytest.mark.nightly), "sk/demo"]
+)
 def test_nor_under_another_name(pytester: pytest.Pytester, project: Path, path: str) -> None:
     link(project, "test_link")
     (project / "sk").symlink_to("test_link")
@@ -146,8 +148,8 @@ def test_it_is_loaded_if_allowed(pytester: pytest.Pytester, project: Path) -> No
     "args",
     [
         ["-o", "skill_paths=skills"],
-        ["skills", "-o", "skill_paths=skills"],
-        [".", "--skill=skills/gate"],
+        pytest.param(["skills", "-o", "skill_paths=skills"], marks=pytest.mark.nightly),
+        pytest.param([".", "--skill=skills/gate"], marks=pytest.mark.nightly),
         ["skills/unit", "--skill=skills"],
     ],
     ids=" ".join,
@@ -169,8 +171,15 @@ def test_what_pytest_loads_anyway_stays_and_sees_the_cases(
         assert "second saw open-gate" in result.stdout.str()
 
 
-@pytest.mark.parametrize("marker", ["setup.py", "pyproject.toml"])
-@pytest.mark.parametrize("args", [["--skill", "../checkout/demo"], [f"../checkout/{META}"]])
+@pytest.mark.parametrize(
+    ("marker", "args"),
+    [
+        ("setup.py", ["--skill", "../checkout/demo"]),
+        ("pyproject.toml", [f"../checkout/{META}"]),
+        pytest.param("setup.py", [f"../checkout/{META}"], marks=pytest.mark.nightly),
+        pytest.param("pyproject.toml", ["--skill", "../checkout/demo"], marks=pytest.mark.nightly),
+    ],
+)
 def test_a_skill_does_not_decide_the_rootdir(
     pytester: pytest.Pytester, project: Path, marker: str, args: Sequence[str]
 ) -> None:

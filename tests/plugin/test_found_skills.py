@@ -126,7 +126,7 @@ def test_skills_can_be_ignored_like_tests(
     assert [line.partition("/skill_meta")[0] for line in ids] == tested
 
 
-@pytest.mark.parametrize("options", [(), ("-n", "1")])
+@pytest.mark.parametrize("options", [(), pytest.param(("-n", "1"), marks=pytest.mark.nightly)])
 def test_a_skill_can_be_named(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
     """As by its path: its code stays out, too."""
     skill = write_skill(pytester.path / "skills/gate")

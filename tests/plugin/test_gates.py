@@ -93,7 +93,7 @@ def write_queries(skill: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "why"),
     [
-        ({"skip": "later"}, "all cases are skipped"),
+        pytest.param({"skip": "later"}, "all cases are skipped", marks=pytest.mark.nightly),
         ({"models": ["another"]}, "no case is for {model}"),
         (None, "only queries were asked, no case"),
     ],

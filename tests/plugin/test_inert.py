@@ -19,6 +19,10 @@ LOADED = """
 """
 
 
+# What the tests' environment has, and what loads a few of these itself.
+OTHERS = ("-p", "no:hypothesispytest", "-p", "no:anyio")
+
+
 def loaded(pytester: pytest.Pytester) -> list[str]:
     names: list[str] = json.loads((pytester.path / "loaded.json").read_text())
     return names
@@ -28,8 +32,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
     write_skill(pytester.path / "skills/gate")
     pytester.makeconftest(LOADED)
     pytester.makepyfile(test_other="def test_other(): pass")
-    # hypothesis and anyio, which the tests' environment has, load a few of these themselves.
-    result = pytester.runpytest_subprocess("-p", "no:hypothesispytest", "-p", "no:anyio")
+    result = pytester.runpytest_subprocess(*OTHERS)
     result.assert_outcomes(passed=1)
     assert loaded(pytester) == [
         "pytest_upskill",
@@ -59,7 +62,7 @@ def test_a_scripted_model_needs_no_sdk(pytester: pytest.Pytester, workers: str) 
     write_skill(pytester.path / "skills/gate")
     pytester.makeconftest(LOADED)
     model = write_script(pytester.path / "a.json")
-    run = run_skills(pytester, model, "-n", workers, subprocess=True)
+    run = run_skills(pytester, model, "-n", workers, *OTHERS, subprocess=True)
     assert run.status == 0
     assert not set(loaded(pytester)) & {*HEAVY, "genai_prices", "httpx2"}
 

@@ -7,6 +7,7 @@ from support.sandboxes import needs_bwrap
 from support.words import HELPS
 
 
+@pytest.mark.nightly
 def test_rates_follow_the_chances(pytester: pytest.Pytester) -> None:
     chances = [0.0] * 6 + [1.0] * 2
     with KnownModel(pytester, 8, baseline=chances, skill=0.8, tokens={"skill": 50}) as known:

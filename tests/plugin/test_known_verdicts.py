@@ -6,6 +6,7 @@ from support.known_model import KnownModel
 from support.words import HELPS, NOT_NEEDED, TOO_FEW
 
 
+@pytest.mark.nightly
 def test_ten_cases_can_not_tell_that_a_skill_is_not_needed(pytester: pytest.Pytester) -> None:
     """It helps in a fifth of all cases, of which there may be few among ten."""
     with KnownModel(pytester, 10, baseline=[0.0] + [1.0] * 9, skill=1.0) as known:
@@ -35,6 +36,7 @@ def test_20_points_pass_a_minimum_of_20_points(pytester: pytest.Pytester) -> Non
         assert missed.gate == {"passed": False, "reasons": [reason]}
 
 
+@pytest.mark.nightly
 def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
     pytester: pytest.Pytester,
 ) -> None:
@@ -44,6 +46,7 @@ def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
     assert [(row["runs"], row["verdict"]) for row in rows] == [(12, HELPS), (6, HELPS), (12, HELPS)]
 
 
+@pytest.mark.nightly
 def test_few_cases_name_no_sweet_spot(pytester: pytest.Pytester) -> None:
     """By this seed, the cheap model is as good as the other, but really it is 20 points off."""
     pytester.makeini("[pytest]\nskill_prices =\n    m 20 100\n    m2 2 10")
