@@ -112,8 +112,10 @@ def test_nor_under_another_name(pytester: pytest.Pytester, project: Path, path: 
 
 def test_nor_by_a_worker(pytester: pytest.Pytester, project: Path) -> None:
     link(project, "test_sk")
-    result = run(pytester, project, "--skill=test_sk/demo", "-n1")
-    result.assert_outcomes(passed=1)
+    named = write_skill(project / "skills/gate")
+    (named / "conftest.py").write_text("raise SystemExit(9)")
+    result = run(pytester, project, "--skill=test_sk/demo", "--skill=gate", "-n1")
+    result.assert_outcomes(passed=2)
     assert ran(project) == []
 
 
