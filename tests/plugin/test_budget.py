@@ -38,7 +38,6 @@ def test_runs_and_judges_finish_whole_cases(pytester: pytest.Pytester, more: lis
 
 
 @needs_bwrap
-@pytest.mark.nightly
 def test_agents_finish_whole_cases(pytester: pytest.Pytester) -> None:
     finishes_whole_cases(pytester, ["--skill-agent", "loop", "--skill-max-tokens", "19000"])
 
