@@ -180,6 +180,6 @@ def test_a_skill_without_cases_is_offered_the_command_that_writes_some(
 ) -> None:
     (project / "skills/gate/skill_meta.json").unlink()
     words = ["-m", "big", "--base-url", "http://127.0.0.1:9/v1"]
-    done = shell.run([COMMAND, "eval", "gate", *words], project)
+    done = shell.run(["pytest-upskill", "eval", "gate", *words], project)
     command = "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
     assert (done.status, f": {command}\n" in done.err) == (4, True), done.err

@@ -143,7 +143,7 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
     first = cases(*bad, *map(case, COLOURS[4:]), case("blue"))
     again = cases(case("red"), case("green"), case("amber"))
     fake = FakeModels(cases=[first, again])
-    status, shown, _ = project.generate(fake)
+    status, shown, _ = project.generate(fake, "--no-eval")
     assert status == 0
     assert "Generating cases… 12 kept, 3 rejected" in lines(shown)
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
@@ -155,7 +155,7 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
 
 def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
     fake = FakeModels(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     assert len(fake.of("author")) <= 4
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 5
 
@@ -172,7 +172,7 @@ def test_too_few_usable_cases_are_an_error(project: Project) -> None:
 def test_the_complete_cases_of_a_cut_off_reply_are_used(project: Project) -> None:
     whole = cases(*map(case, COLOURS))
     fake = FakeModels(cases=[whole[: len(whole) - 40], cases(case("grey"))])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
 
 
@@ -230,9 +230,9 @@ def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
 
 def test_another_model_can_write_the_cases(project: Project) -> None:
     fake = FakeModels()
-    project.generate(fake, "--test-model", "tester")
+    project.generate(fake, "--no-eval", "--test-model", "tester")
     assert [asked.model for asked in fake.of("author")] == ["tester"]
-    project.generate(fake, "--test-model", "other", "--force")
+    project.generate(fake, "--no-eval", "--test-model", "other", "--force")
     assert fake.of("author")[-1].model == "other"
 
 

@@ -139,11 +139,11 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
     assert sum(one.should_open for one in held) == 6
     write_skill(project.folder / "others/docs")
     fake = fakes(HALF, GOOD)
-    more = ("--with", "others", "--noise", "50", "--runs", "3")
+    more = ("--with", "others", "--noise", "10", "--runs", "2")
     status, _, _ = run(project, fake, *more)
     assert status == 0
     for one in fake.of("student"):
-        assert one.system.count("<skill>") == 52
+        assert one.system.count("<skill>") == 12
     first, second = (asked.question for asked in fake.of("describer"))
     for prompt in (first, second):
         assert all(one.input in prompt for one in learn)
@@ -151,13 +151,13 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
         assert "at most 1,024 characters" in prompt
         assert "- docs: About a gate." in prompt
         assert "Type lamp zorp" in prompt
-    assert "should open the skill; opened in 0 of 3; docs was opened instead 3x: " in first
-    assert "should not open the skill; opened in 0 of 3: Order" in first
+    assert "should open the skill; opened in 0 of 2; docs was opened instead 2x: " in first
+    assert "should not open the skill; opened in 0 of 2: Order" in first
     assert f"\n{VAGUE}\n" in first
     assert f"\n{HALF}\n" in second
     asked = Counter(one.question for one in fake.of("student"))
     assert set(asked) == {one.input for one in (*learn, *held)}
-    assert set(asked.values()) == {9}  # three versions, three runs
+    assert set(asked.values()) == {6}  # three versions, two runs
 
 
 def test_a_folder_of_skills_may_have_the_skill_itself(project: Project) -> None:
@@ -253,21 +253,15 @@ def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
     assert read(project, longest) == longest
 
 
-def test_a_description_that_cant_be_used_is_asked_for_again(project: Project) -> None:
-    make_skill(project)
-    fake = fakes("", GOOD)
-    status, _, _ = run(project, fake)
-    assert status == 0
-    assert "is empty" in fake.of("describer")[1].question
-
-
-def test_garbage_counts_as_a_version(project: Project) -> None:
+def test_what_cant_be_used_is_asked_for_again_and_counts_as_a_version(project: Project) -> None:
     folder = make_skill(project)
-    fake = FakeModels(descriptions=["what?", "no", *described(GOOD)], student=student)
+    fake = FakeModels(descriptions=["what?", "no", *described("", GOOD)], student=student)
     status, data = results(project, fake)
     assert (status, data["chosen"]) == (0, 3)
     assert [bool(one["problem"]) for one in data["attempts"]] == [False, True, False]
-    assert "no JSON object in the reply. Try" in " ".join(fake.of("describer")[-1].question.split())
+    _, _, third, fourth = (" ".join(asked.question.split()) for asked in fake.of("describer"))
+    assert "no JSON object in the reply. Try" in third
+    assert "is empty" in fourth
     assert load_skill(folder / "SKILL.md").description == GOOD
 
 

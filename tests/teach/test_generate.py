@@ -22,6 +22,7 @@ from support.fake_models import (
     case,
     cases,
     draft,
+    generate_words,
     lines,
     served,
 )
@@ -58,11 +59,12 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
 
 
 def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> None:
-    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
-    status, shown, _ = project.generate(fake, "--eval-model", "other")
+    fake = FakeModels([draft(), draft(*COLOURS[:6]), draft(*COLOURS)])
+    status, shown, _ = project.generate(fake, "--eval-model", "other", "--runs", "2")
     assert status == 0
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     rows = [line for line in lines(shown) if line.startswith(("attempt", "held out"))]
+    assert rows[0] == "attempt 1 small 0% → 0% (0) other 0% → 0% (0)"
     assert rows[-2:] == [
         "attempt 3 small 0% → 100% (+100) other 0% → 100% (+100) best",
         "held out small 0% → 100% (+100) other 0% → 100% (+100)",
@@ -71,13 +73,11 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
     state = json.loads((project.workspace / "state.json").read_text())
     assert state["saved"] == str(project.skill)
     assert len(list(project.workspace.glob("attempt-*"))) == 3
-
-
-def test_a_first_version_that_passes_nothing_is_improved(project: Project) -> None:
-    status, data = project.taught(FakeModels([draft(), draft(*COLOURS)]))
-    assert status == 0
-    assert [version["learning"][0]["lift"] for version in data["attempts"]] == [0, 1]
-    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
+    run = read_run(project.workspace / "attempt-3/results.json")
+    assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
+        *(("small", 1.0, 2), ("other", 1.0, 2)),
+    ]
+    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 
 def test_the_best_version_is_saved_and_a_plateau_ends_the_loop(project: Project) -> None:
@@ -116,7 +116,7 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
 ) -> None:
     files = [{"path": "../../evil.md", "text": "no"}]
     fake = FakeModels([draft(*COLOURS, files=files), draft(*COLOURS)])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     first, second = fake.of("teacher")
     assert len(second.body["messages"]) == len(first.body["messages"]) + 2
     assert "'../../evil.md' must be in references/" in second.question
@@ -124,7 +124,7 @@ def test_a_broken_skill_is_repaired_by_one_request_that_quotes_the_problems(
 
 def test_an_empty_reply_of_the_teacher_is_asked_for_again(project: Project) -> None:
     fake = FakeModels(["", draft(*COLOURS)])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     assert fake.of("teacher")[1].body["messages"][-2]["content"] == "(no text)"
 
 
@@ -193,27 +193,29 @@ def test_references_are_saved_and_linked_ones_must_exist(project: Project) -> No
     text = body(*COLOURS) + "\n\nMore is in [more](references/more.md)."
     files = [{"path": "references/more.md", "text": "More of it.\n"}]
     fake = FakeModels([draft(body=text), draft(body=text, files=files)])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     assert (project.skill / "references/more.md").read_text() == "More of it.\n"
     assert "references/more.md" in fake.of("teacher")[1].question
 
 
-@pytest.mark.parametrize("around", ["Here it is:\n```json\n{}\n```\nDone.", "<think>{{</think>{}"])
-def test_json_is_found_in_replies_of_servers_without_schemas(project: Project, around: str) -> None:
-    fake = FakeModels([around.replace("{}", draft(*COLOURS))], [around.replace("{}", ALL_CASES)])
-    assert project.generate(fake)[0] == 0
-    assert len(fake.of("teacher")) == 1
+def test_json_is_found_in_replies_of_servers_without_schemas(project: Project) -> None:
+    skill = f"Here it is:\n```json\n{draft(*COLOURS)}\n```\nDone."
+    fake = FakeModels([skill], [f"<think>{{{{</think>{ALL_CASES}"])
+    assert project.generate(fake, "--no-eval")[0] == 0
+    assert (len(fake.of("teacher")), len(fake.of("author"))) == (1, 1)
 
 
 def test_a_whole_skill_md_is_accepted(project: Project) -> None:
     text = f"---\nname: Lamp Colours\ndescription: About lamp.\n---\n\n{body(*COLOURS)}"
     fake = FakeModels([f"```markdown\n{text}\n```"])
-    assert project.generate(fake)[0] == 0
+    assert project.generate(fake, "--no-eval")[0] == 0
     skill = load_skill(project.skill / "SKILL.md")
     assert (skill.description, skill.body) == ("About lamp.", body(*COLOURS))
 
 
-def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
+def test_the_teacher_never_sees_held_out_cases_and_nothing_is_asked_twice(
+    project: Project,
+) -> None:
     fake = FakeModels([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
     project.generate(fake)
     read = load_cases(project.skill / "skill_meta.json").require_all()
@@ -228,11 +230,6 @@ def test_the_teacher_never_sees_held_out_cases(project: Project) -> None:
     assert [one for one in learnt if one.input in refining[0].question]
     assert "I do not know." in refining[0].question
     assert "is not in the answer" in refining[0].question
-
-
-def test_nothing_is_asked_twice_but_what_cases_were_chosen_by(project: Project) -> None:
-    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
-    project.generate(fake)
     bare = [asked for asked in fake.of("student") if "lamp" not in asked.system]
     assert len(bare) == 24  # to choose cases, and to count
     times = Counter(fake.keys())
@@ -319,22 +316,30 @@ def test_bad_options_are_refused_before_the_first_call(
 
 
 @pytest.mark.parametrize(
-    ("words", "wanted", "told"),
+    ("words", "told"),
     [
-        (["--cases", "4"], 1, "Too few cases: 4 can't show that a skill helps (5 needed)."),
-        ([], 0, "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can."),
-        (["--holdout", "0.5"], 0, ""),
-        (["--holdout", "0"], 0, ""),
+        (["--cases", "4"], "Too few cases: 4 can't show that a skill helps (5 needed)."),
+        ([], "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can."),
+        (["--holdout", "0.5"], ""),
+        (["--holdout", "0"], ""),
     ],
 )
 def test_too_few_cases_are_reported_before_the_first_call(
-    project: Project, words: list[str], wanted: int, told: str
+    project: Project, words: list[str], told: str
 ) -> None:
-    status, shown, _ = project.generate(FakeModels(), *words)
-    first, second, *_ = lines(shown)
+    fake = FakeModels()
+    with served(fake) as url:
+        status, shown, _ = project.run(*generate_words(url)[:-1], *words)  # without --yes
+    assert (status, fake.asked) == (2, [])
+    first, *more = lines(shown)
     assert first.startswith("This takes up to about ")
-    assert second == told or (not told and second.startswith("Generating skill"))
-    assert status == wanted
+    assert more == ([told] if told else [])
+
+
+def test_no_case_need_be_held_out(project: Project) -> None:
+    status, data = project.taught(FakeModels(), "--holdout", "0")
+    assert status == 0
+    assert Counter(data["cases"].values()) == {"learn": 12}
 
 
 def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
@@ -343,15 +348,6 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
     assert (status, data["folder"]) == (0, str(project.skill))
     assert not fake.of("student")
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
-
-
-def test_versions_are_kept_with_readable_results(project: Project) -> None:
-    project.generate(FakeModels([draft("red"), draft(*COLOURS)]), "--runs", "2")
-    run = read_run(project.workspace / "attempt-2/results.json")
-    assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
-        ("small", 1.0, 2)
-    ]
-    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
 
 
 def test_the_questions_of_these_tests_are_no_duplicates() -> None:

@@ -24,7 +24,7 @@ def test_a_skill_is_replaced_only_with_force(project: Project) -> None:
     assert fake.asked == []
     old = (folder / "SKILL.md").read_text()
     (folder / "extra.txt").write_text("kept too")
-    status, data = project.taught(fake, "-o", "mine", "--force")
+    status, data = project.taught(fake, "-o", "mine", "--force", "--no-eval")
     assert status == 0
     assert load_skill(folder / "SKILL.md").name == "mine"
     kept = project.folder / ".upskill/teach/mine/before"
@@ -60,7 +60,7 @@ def test_an_unwritable_folder_is_found_before_the_first_call(
 def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
     folder = write_skill(project.folder / "elsewhere/mine")
     (project.folder / "mine").symlink_to(folder)
-    status, _, error = project.generate(FakeModels(), "-o", "mine", "--force")
+    status, _, error = project.generate(FakeModels(), "-o", "mine", "--force", "--no-eval")
     assert status == 0, error
     assert (project.folder / "mine").is_symlink()
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
@@ -70,11 +70,11 @@ def test_a_taken_name_gets_a_number_unless_forced(
     project: Project,
 ) -> None:
     old = (write_skill(project.skill) / "SKILL.md").read_text()
-    status, shown, _ = project.generate(FakeModels())
+    status, shown, _ = project.generate(FakeModels(), "--no-eval")
     assert status == 0
     assert "skills/lamp-colours already exists: saved as lamp-colours-2" in lines(shown)
     assert (project.skill / "SKILL.md").read_text() == old
-    status, data = project.taught(FakeModels(), "--force")
+    status, data = project.taught(FakeModels(), "--force", "--no-eval")
     assert (status, data["folder"]) == (0, str(project.skill))
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     assert Path(data["kept"], "SKILL.md").read_text() == old
@@ -83,7 +83,7 @@ def test_a_taken_name_gets_a_number_unless_forced(
 def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
     project.skill.mkdir(parents=True)
     (project.skill / "mine.txt").write_text("precious")
-    status, data = project.taught(FakeModels(), "--force")
+    status, data = project.taught(FakeModels(), "--force", "--no-eval")
     assert (status, data["name"]) == (0, "lamp-colours-2")
     assert (project.skill / "mine.txt").read_text() == "precious"
 
@@ -91,7 +91,8 @@ def test_a_folder_that_is_no_skill_is_never_replaced(project: Project) -> None:
 def test_kept_skills_stay_where_they_are(project: Project) -> None:
     old = (write_skill(project.folder / "mine") / "SKILL.md").read_text()
     for _ in range(2):
-        assert project.generate(FakeModels(), "-o", "mine", "--force")[0] == 0
+        words = ("-o", "mine", "--force", "--no-eval")
+        assert project.generate(FakeModels(), *words)[0] == 0
     kept = project.folder / ".upskill/teach"
     assert (kept / "mine/before/SKILL.md").read_text() == old
     assert body(*COLOURS) in (kept / "mine.2/before/SKILL.md").read_text()
@@ -108,7 +109,7 @@ def test_a_name_with_dots_leads_out_of_no_folder(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", frontmatter="license: MIT\n")
     text = (folder / "SKILL.md").read_text()
     (folder / "SKILL.md").write_text(text.replace("name: gate", "name: ../../Big Gate"))
-    status, data = project.taught(FakeModels(), "--from", str(folder), "-o", "made")
+    status, data = project.taught(FakeModels(), "--from", str(folder), "-o", "made", "--no-eval")
     assert status == 0
     (state,) = (project.folder / ".upskill/teach").iterdir()
     assert (state.name, data["name"]) == ("made", "made")

@@ -108,7 +108,7 @@ def test_faults_of_the_whole_skill_are_not_those_of_a_version(tmp_path: Path) ->
 
 
 @given(st.text(max_size=300))
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], max_examples=50)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_any_body_is_taken_as_it_is_or_refused(whole: Draft, tmp_path: Path, body: str) -> None:
     with suppress(NotUsable):
         version = read_version(reply(body), whole, 20, tmp_path)

@@ -74,7 +74,9 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
 def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Project) -> None:
     folder = improvable_skill(project)
     before = sorted(folder.rglob("*"))
-    status, _, _ = project.generate(FakeModels(), "--from", "skills/gate", "-o", "gate-two")
+    status, _, _ = project.generate(
+        FakeModels(), "--from", "skills/gate", "-o", "gate-two", "--no-eval"
+    )
     assert status == 0
     assert sorted(folder.rglob("*")) == before
     assert load_skill(project.folder / "gate-two/SKILL.md").body == body(*COLOURS)
@@ -108,7 +110,7 @@ def test_only_files_of_the_skill_are_sent_and_listed_before(project: Project, co
     with served(fake) as url:
         words = generate_words(url)
         if command == "generate":
-            words += ["--from", "skills/gate", "-o", "gate-two"]
+            words += ["--from", "skills/gate", "-o", "gate-two", "--no-eval"]
         else:
             words[:2] = [command, "skills/gate", *(["--add", "8"] if command == "cases" else [])]
         _, shown, error = project.run(*words)
@@ -201,15 +203,15 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
 
 
 def test_a_large_trace_is_condensed(project: Project) -> None:
-    noise = "\n".join(f"line {number}: nothing to see here" for number in range(20_000))
+    noise = "\n".join(f"line {number}: nothing to see here" for number in range(5_000))
     text = (
         f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp for red.\n"
     )
     (project.folder / "trace.md").write_text(text)
-    assert len(text) > 500_000
+    assert len(text) > 150_000
     fake = FakeModels()
-    status, shown, error = project.generate(fake, "--from", "trace.md", "--cases", "4")
-    assert (status, error) == (1, "")  # so few cases show nothing
+    status, shown, error = project.generate(fake, "--from", "trace.md", "--no-eval")
+    assert (status, error) == (0, "")
     sent = fake.of("teacher")[0].question
     assert "lamp zorp" in sent
     assert len(sent) < 50_000
@@ -225,6 +227,7 @@ def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
     (project.folder / "tools.json").write_text(json.dumps({"tools": [tool]}))
     fake = FakeModels()
     words = ["--tool", "tools.json#set_lamp", "-e", "red -> lamp zorp", "-e", "blue -> lamp flen"]
+    words.append("--no-eval")
     status, _, error = project.generate(fake, *words)
     assert status == 0, error
     for asked in (fake.of("teacher")[0], fake.of("author")[0]):

@@ -96,10 +96,10 @@ def test_a_failed_write_is_not_the_last_version() -> None:
 def test_a_fix_is_kept_with_the_call_that_failed(failed: str, fix: str) -> None:
     noise = [
         Turn("call" if number % 2 == 0 else "result", f"{number} {'x' * 900}", "Grep")
-        for number in range(400)
+        for number in range(100)
     ]
     turns = [Turn("call", failed, "Bash"), Turn("result", "no", "Bash", failed=True)]
-    between = [] if failed.startswith("python") else noise[:100]
+    between = [] if failed.startswith("python") else noise
     told = shown([*noise, *turns, *between, Turn("call", fix, "Bash"), *noise], 400)
     assert f"call Bash: {failed}\n   FAILED: no\n" in told.text
     assert f"call Bash: {fix}" in told.text
