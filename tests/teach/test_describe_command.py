@@ -204,7 +204,7 @@ def test_the_report_of_a_version_names_the_queries_that_it_gets_wrong(project: P
 
 
 def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project) -> None:
-    folder = make_skill(project, 20)
+    folder = make_skill(project)
     fake = fakes(GOOD, HALF, HALF)
 
     def nearly(asked: Asked) -> Reply:
