@@ -73,7 +73,7 @@ def args(pytester: pytest.Pytester) -> list[str]:
 
 
 NIGHTLY = (
-    *(["--tb=short"], ["--collect-only"], ["--collect-only", "-q"], ["--setup-plan"]),
+    *(["--tb=short"], ["--collect-only", "-q"], ["--setup-plan"]),
     *(["-W", "error", "--tb=line", "-q"], ["-vv", "-n2"]),
 )
 
@@ -81,7 +81,7 @@ NIGHTLY = (
 @pytest.mark.parametrize(
     "more",
     [
-        ["-vv", "-rA"],
+        *(["-vv", "-rA"], ["--collect-only"]),
         *(pytest.param(args, marks=pytest.mark.nightly) for args in NIGHTLY),
     ],
     ids=" ".join,

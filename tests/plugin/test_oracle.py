@@ -53,12 +53,7 @@ def test_a_sound_case_passes_without_a_model(pytester: pytest.Pytester) -> None:
 def test_a_reference_that_fails_and_an_empty_answer_that_passes(
     pytester: pytest.Pytester,
 ) -> None:
-    run = play(
-        pytester,
-        GOOD,
-        WRONG,
-        EMPTY,
-    )
+    run = play(pytester, GOOD, WRONG, EMPTY)
     assert run.status == 1
     assert outcomes(run) == {
         "good[oracle]": "passed",
