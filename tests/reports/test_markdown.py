@@ -295,6 +295,20 @@ def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None
     assert text.endswith(f"\n\nFailed cases: no room for {90 - shown} more.\n")
 
 
+def test_a_short_case_does_not_jump_the_queue() -> None:
+    made = hostile("No. " * 5000, made_run(cases=20, passes=lambda *_: False))
+    last = made.records[-1].case
+    short = [
+        replace(record, output="x", checks=()) if record.case == last else record
+        for record in made.records
+    ]
+    questions = {key: "x" if last in key else text for key, text in made.questions.items()}
+    text = markdown_summary(replace(made, records=tuple(short), questions=questions))
+    assert len(text) < LIMIT - 1_500
+    assert "<summary>case-1 on " in text
+    assert f"<summary>{last} on " not in text
+
+
 def test_regressions_come_before_other_failures() -> None:
     accepted = {number: accepted_count(1) for number in range(200)}
     made = hostile("No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted))
