@@ -10,10 +10,11 @@ import asyncio
 import threading
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence, Set
-from concurrent.futures import Future, wait
+from concurrent.futures import Future
 from contextlib import suppress
-from functools import partial
-from typing import Final, NamedTuple
+from functools import partial, wraps
+from queue import Empty, SimpleQueue
+from typing import Final, NamedTuple, ParamSpec, TypeVar
 
 from ..checks.judging import first_questions
 from ..errors import ModelError, Spell, UpskillError
@@ -33,11 +34,44 @@ from .pace import Limit, is_near
 from .prefixes import Prefixes
 from .store import KnownAnswers
 
+Parameters = ParamSpec("Parameters")
+Result = TypeVar("Result")
 OpenModel = Callable[[str], Awaitable[Model]]
 _POLL: Final = 0.1  # seconds
 _GRACE: Final = 1.2  # seconds that calls in flight have at the end: they are paid for
 _LEASE_POLL: Final = 0.25
 _INTERRUPT_POLL: Final = 1.0
+
+
+def _apart_from_signals(
+    method: Callable[Parameters, Result],
+) -> Callable[Parameters, Result]:
+    """Carry out a method in a thread of its own, and wait for it.
+
+    Ctrl-C is raised in the main thread between any two steps, also right after a Future has taken
+    its lock. The lock would stay taken, and the engine wait for it forever.
+    """
+
+    @wraps(method)
+    def carried_out(*args: Parameters.args, **values: Parameters.kwargs) -> Result:
+        def work() -> None:
+            outcome = Future[Result]()
+            try:
+                outcome.set_result(method(*args, **values))
+            except BaseException as error:
+                outcome.set_exception(error)
+            outcomes.put(outcome)
+
+        outcomes = SimpleQueue[Future[Result]]()
+        threading.Thread(target=work, daemon=True).start()
+        while True:
+            # Python does not notice a signal that comes just before a wait until the wait ends.
+            with suppress(Empty):
+                outcome = outcomes.get(timeout=_INTERRUPT_POLL)
+                break
+        return outcome.result()
+
+    return carried_out
 
 
 class KnownBefore(NamedTuple):
@@ -115,6 +149,7 @@ class Engine:
 
     # Called from any thread.
 
+    @_apart_from_signals
     def start(self, plan: Plan) -> None:
         """Start asking everything in a plan, and the judge about each answer as it arrives."""
         trials = list(plan.trials())
@@ -131,13 +166,10 @@ class Engine:
 
         self._submit(self._renewed([trial.question for trial in trials]), judge)
 
+    @_apart_from_signals
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
-        replies = self._submit(self._renewed(questions))
-        # Python does not notice a signal that comes just before a wait until the wait ends.
-        while wait(replies, timeout=_INTERRUPT_POLL).not_done:
-            pass
-        return [reply.result() for reply in replies]
+        return [reply.result() for reply in self._submit(self._renewed(questions))]
 
     def submit(self, question: Question) -> "Future[Reply]":
         """Ask without waiting."""
@@ -153,6 +185,7 @@ class Engine:
         if self._loop:
             self._loop.call_soon_threadsafe(self._safely, self._forget, key)
 
+    @_apart_from_signals
     def step(self) -> Waiting | None:
         """Wait for all replies but those of batches; returns the batches to wait for."""
 
@@ -183,6 +216,7 @@ class Engine:
             jobs = [self._jobs.get(key) for key in keys]
         return [job.reply for job in jobs if job] if all(jobs) else None
 
+    @_apart_from_signals
     def has_settled(self, questions: Iterable[Question]) -> bool:
         """Whether all of these have a reply already."""
         return all(self.known_reply(question.key) for question in questions)
@@ -192,6 +226,7 @@ class Engine:
         job = self._jobs.get(key)
         return job.reply.result() if job and job.reply.done() else None
 
+    @_apart_from_signals
     def known_before(self, questions: Sequence[Question]) -> KnownBefore:
         """The keys of questions with stored or recorded answers."""
 
