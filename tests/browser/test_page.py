@@ -16,6 +16,7 @@ from support.browser import CONTRASTS, Page
 from support.chromium import ChromiumPage
 from support.made import made_run
 from support.pages import PAYLOADS, hostile_run, readable_run, write_page
+from support.words import TOO_FEW
 
 WIDTHS = (390, 1024, 1440)
 ROWS = ".cases tbody tr:not(.space)"
@@ -67,7 +68,7 @@ def test_the_first_screen_says_what_is_wrong_and_leads_to_it(page: Page, report:
     assert page.texts(".summary .subject b") == ["sonnet", "local", "haiku", "opus"]
     assert page.texts(".summary tbody tr:first-child .word") == [
         "regressed",
-        "too few cases to tell",
+        TOO_FEW,
     ]
     assert page.texts(".summary tbody tr:first-child .lift b") == ["+39"]
     assert page.texts(".summary tbody tr:first-child .change") == ["-50"]

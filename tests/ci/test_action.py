@@ -15,6 +15,7 @@ from support.github import Api, Job, github_api
 from support.kit import case, write_script, write_skill
 from support.loopback import LoopbackServer, Reply
 from support.made import made_run
+from support.words import TOO_FEW
 
 ROOT = Path(__file__).parents[2]
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
@@ -69,7 +70,7 @@ def test_a_green_run_leaves_reports_answers_a_summary_and_one_comment(
     (comment,) = api.comments
     lines = comment["body"].splitlines()
     assert lines[0] == MARKER
-    assert lines[1].startswith("## ✅ gate on scripted:a.json: too few cases to tell, +100 (")
+    assert lines[1].startswith(f"## ✅ gate on scripted:a.json: {TOO_FEW}, +100 (")
     links = "[Page and JSON](https://github.com/wick/deploy/artifacts/3) · [Log]"
     assert lines[-1] == f"{links}(https://github.com/wick/deploy/actions/runs/7)"
     assert job.summary.read_text().count("\n## ✅ ") == 1

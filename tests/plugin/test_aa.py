@@ -11,7 +11,7 @@ from support.loopback import LoopbackServer, Reply
 from support.pages import page_words
 from support.runs import run_skills
 from support.sandboxes import needs_bwrap
-from support.words import INCOMPLETE
+from support.words import INCOMPLETE, TOO_FEW
 
 AA = ("--skill-aa", "--skill-runs", "3")
 
@@ -35,8 +35,8 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester, workers:
     assert run.outcomes["xfailed"] > 0
     assert "helps" not in run.screen
     is_wide = max(-row["change_low"], row["change_high"]) >= 0.2
-    assert ("too few cases to tell" in row["sentence"]) == is_wide
-    assert any(line.startswith("· gate too few cases to tell") for line in run.ending) == is_wide
+    assert (TOO_FEW in row["sentence"]) == is_wide
+    assert any(line.startswith(f"· gate {TOO_FEW}") for line in run.ending) == is_wide
     assert is_wide
     assert '"word": "A/A"' in page_words((pytester.path / "a.html").read_text("utf-8"))
     kept = runs(default_folder(pytester.path))

@@ -11,6 +11,7 @@ from support.kit import case, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply, Stop
 from support.runs import run_skills
 from support.sandboxes import needs_bwrap
+from support.words import TOO_FEW
 
 RULING = {"criterion": 1, "quote": "", "reason": "It is.", "verdict": "pass"}
 
@@ -103,7 +104,7 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
     result.stdout.fnmatch_lines(
         [
             f"*the budget ended the run: {10 - passed} of 10 tests not finished",
-            f"*gate too few cases to tell on m * over {passed} of 10 cases",
+            f"*gate {TOO_FEW} on m * over {passed} of 10 cases",
             "the same command asks only what is missing*",
         ]
     )

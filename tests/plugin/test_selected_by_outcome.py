@@ -3,6 +3,7 @@
 import pytest
 
 from support.known_model import KnownModel
+from support.words import TOO_FEW
 
 GATES = ("--skill-min-lift", "-0.3", "--skill-min-pass-rate", "0.1")
 
@@ -17,7 +18,7 @@ def test_failures_of_a_useless_skill_are_not_judged_again(
         chosen = known.run(*GATES, "-k", " or ".join(f"c{n}" for n in range(6)), "-n", workers)
     failed = first.outcomes["failed"]
     assert 0 < failed == again.outcomes["failed"] < 12
-    assert first.summary["verdict"] == "too few cases to tell"
+    assert first.summary["verdict"] == TOO_FEW
     row = again.summary
     assert (row["verdict"], row["lift"], row["cases"]) == ("incomplete", None, failed)
     assert again.gate["passed"] is None

@@ -27,6 +27,7 @@ from support.pages import (
     large_run,
     readable_run,
 )
+from support.words import HELPS, INCOMPLETE, TOO_FEW
 
 FOLDER = files("pytest_upskill.reports.page")
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
@@ -119,7 +120,7 @@ def test_numbers_and_counts_are_those_of_other_reports() -> None:
     assert outcomes.count("failed") + outcomes.count("regressed") == counts["failed"] == 9
     assert (outcomes.count("regressed"), counts["error"], counts["passed"]) == (1, 1, 38)
     assert [row["word"] for row in data["rows"]] == [
-        *("helps", "too few cases to tell", "too few cases to tell", "incomplete"),
+        *(HELPS, TOO_FEW, TOO_FEW, INCOMPLETE),
     ]
     assert data["rows"][0]["texts"]["lift"][:2] == ["+75", "+53 to +97"]
     assert not [line for line in data["problems"] if "failed" in line]  # they are counted

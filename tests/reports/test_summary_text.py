@@ -12,7 +12,7 @@ from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
 from support.made import GATE, MODELS, lines, made_run, made_summary, many_rows, ten_cases
 from support.pages import data_of
-from support.words import HELPS, HURTS
+from support.words import HELPS, HURTS, TOO_FEW
 
 
 def verdicts_in(shown: list[str]) -> list[str]:
@@ -127,7 +127,7 @@ def test_the_sweet_spot_names_its_skill() -> None:
     ]
     spots = [line for line in lines(*rows) if line.startswith("Sweet spot")]
     assert [spot.split(":")[0] for spot in spots] == ["Sweet spot of gate", "Sweet spot of door"]
-    assert lines(*rows[:2])[-1].startswith("Sweet spot: too few cases to tell: haiku")
+    assert lines(*rows[:2])[-1].startswith(f"Sweet spot: {TOO_FEW}: haiku")
 
 
 def marked(text: str, **style: bool) -> str:

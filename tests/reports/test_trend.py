@@ -186,7 +186,7 @@ def test_unknown_values_are_said_to_be() -> None:
 
 def test_names_from_outside_are_only_text() -> None:
     bad = "<b>\x1b[31m\u202e&"
-    hostile = made_entry(0, made_row(0.5, skill=bad, model=bad, verdict=bad), f"\n{bad}")
+    hostile = made_entry(0, made_row(0.5, skill=bad, model=bad), f"\n{bad}")
     plot = plot_lines([hostile], METRICS["lift"], LOOK, NOW)
     for line in [*history_lines([hostile], LOOK, NOW), *plot]:
         assert harmless(line) == line

@@ -1,6 +1,6 @@
 """The history on a terminal: a table of runs, and bars for each skill and model."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from itertools import groupby, pairwise
 from typing import Final
@@ -8,6 +8,7 @@ from typing import Final
 from ..._util.texts import one_line
 from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.history import KeptRow
+from ...results.verdict import Word
 from ..history_rows import by_pair, short_commit
 from ..numbers import LIFT, Number, shown_numbers
 from .layout import Marks, TerminalLook, distinct_names
@@ -20,6 +21,7 @@ _SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pa
 # The length of names, and which columns may be dropped then. Names only ever get shorter, so that
 # less room never shows more of them.
 _LAYOUTS: Final = ((40, 65), (28, 71), (20, 71), (12, KEEP), (8, KEEP))
+_SHORTER: Final[Mapping[Word, str]] = {"too few cases to tell": "too few cases"}
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
@@ -91,7 +93,7 @@ def _word(kept: KeptRow) -> str:
     """The verdict in at most 15 characters, so that 80 columns have room for the commit."""
     if kept.row.interrupted and kept.row.verdict == "incomplete":
         return "interrupted"
-    return one_line(kept.row.verdict or "-", 30).removesuffix(" to tell")
+    return _SHORTER.get(kept.row.verdict, kept.row.verdict) if kept.row.verdict else "-"
 
 
 def ago(then: datetime, now: datetime) -> str:
