@@ -211,6 +211,7 @@ def test_a_page_fits_its_window(page: Page, tmp_path: Path, kind: str) -> None:
         page.size(width)
         page.open(file)
         assert page.js("document.documentElement.scrollWidth") <= width
+        assert max(box["right"] for box in page.boxes(".summary td")) <= width
         assert {round(box["height"]) for box in page.boxes(ROWS)} == {40}
         page.click(".cases .cell")
         page.wait("document.querySelector('.case')")

@@ -10,6 +10,7 @@ from pytest_upskill.results.regressions import (
     AcceptedComparison,
     Compared,
     compare,
+    could_flip,
     standing_of,
 )
 from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
@@ -38,6 +39,23 @@ def test_one_case_compared_with_its_accepted_result(
 ) -> None:
     expected = Expectation(Count(*was), "2026-01-02")
     assert standing_of(Count(*now), None, expected).kind == kind
+
+
+@pytest.mark.parametrize(
+    ("now", "threshold", "flips"),
+    [
+        ((2, 3), None, True),  # at most one of three passes: 26 %
+        ((1, 3), None, True),
+        ((6, 8), None, True),  # 11 %
+        ((7, 8), None, False),  # 1 %
+        ((7, 8), 0.75, True),  # 7 %
+        ((7, 8), 1, True),
+        ((3, 3), None, False),
+        ((0, 3), None, False),
+    ],
+)
+def test_which_cases_are_flaky(now: tuple[int, int], threshold: float | None, flips: bool) -> None:
+    assert could_flip(Count(*now), threshold) is flips
 
 
 @pytest.mark.parametrize(

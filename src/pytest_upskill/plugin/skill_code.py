@@ -193,7 +193,7 @@ class SkillCode:
         known, here = config.known_args_namespace, config.invocation_params.dir
         given = early_cli_value(config, "skill_paths")
         self._config = config
-        self._here = _real(here)
+        self._here = here
         self._ordinary, named = split_args(config, known.file_or_dir)
         self._by_option = bool(given)
         self._by_name = bool(named)
@@ -301,7 +301,7 @@ class SkillCode:
 
     def keep_root(self) -> None:
         """Let no skill decide the rootdir, whose conftest files and stored answers are believed."""
-        config, here = self._config, self._config.invocation_params.dir
+        config, here = self._config, self._here
         root, asked = config.rootpath, self._by_option or self._by_name
         if not asked or self._names_ini or self._names("--rootdir"):
             return
