@@ -23,8 +23,8 @@ OTHER_WORKDIRS = ("/app", "/home/x", "/srv/a/b", "/usr/src/app")
 WITH_FILES = ("dots", "home", "skill", "outside", "written by the helper", "remount", "disk")
 GATE = {  # cheap ones, of each class; `make nightly` makes all attempts
     *("symlink", "environment", "open files", "read by the helper"),
-    *("skill", "outside", "TCP", "abstract socket", "signal"),
-    *("user namespace", "risky calls", "memory", "daemon", "memory of the helper"),
+    *("skill", "outside", "TCP", "abstract socket", "signal", "terminal's session"),
+    *("user namespace", "risky calls", "memory", "daemon", "memory of the helper", "kernel tables"),
 }
 
 

@@ -140,6 +140,7 @@ def test_nothing_of_it_is_accepted_or_kept(pytester: pytest.Pytester) -> None:
     both = ("--skill-agent", "chat", *ORACLE, "--skill-accept", "--skill-min-pass-rate=1")
     run = run_skills(pytester, model, *both)
     assert (run.status, run.outcomes) == (0, {"passed": 2})
+    assert "not accepted" not in run.screen
     accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text("utf-8"))
     assert list(accepted["models"]) == [model]
     [kept] = runs(default_folder(pytester.path))

@@ -131,6 +131,8 @@ ATTEMPTS = [
     Attempt("inherited files", "test $(ls /proc/self/fd | wc -l) -gt 4 && echo ESCAPED"),
     Attempt("read by the helper", use=_reads_by_helper),
     Attempt("kernel memory", "head -c 1 /proc/kcore /dev/mem /dev/kmem && echo ESCAPED"),
+    Attempt("kernel tables", "cat /proc/keys /proc/timer_list | grep -q . && echo ESCAPED"),
+    Attempt("terminal's session", "test $(cut -d' ' -f6 /proc/self/stat) = 0 && echo ESCAPED"),
     Attempt("disks", "ls /dev/[svx]d* /dev/nvme* /dev/loop* && echo ESCAPED"),
     Attempt("mknod", "mknod d b 8 0 && echo ESCAPED; mknod c c 1 1 && echo ESCAPED"),
     # Writes
