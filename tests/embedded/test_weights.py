@@ -9,6 +9,7 @@ import sys
 import tarfile
 import threading
 import zipfile
+from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from pathlib import Path
 
@@ -192,6 +193,23 @@ def test_modules_in_the_current_folder_are_not_imported(
     with pytest.raises(ModelError):
         local._start(tmp_path / "missing.gguf")
     assert not mark.exists()
+
+
+def test_a_folder_that_pip_removes_while_its_size_is_taken_ends_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    scandir, gone = os.scandir, tmp_path / "gone"
+
+    def late_scandir(path: Path | str) -> Iterator[os.DirEntry[str]]:
+        if Path(path) == gone:
+            gone.rmdir()
+        return scandir(path)
+
+    monkeypatch.setattr(os, "scandir", late_scandir)
+    gone.mkdir()
+    (tmp_path / "wheel").write_bytes(CONTENT)
+    assert local._bytes_below(tmp_path) == len(CONTENT)
+    assert not gone.exists()
 
 
 def test_what_pip_said_is_told_when_it_fails(file: Path, index: Path) -> None:

@@ -288,9 +288,10 @@ def _pip() -> list[str]:
 
 def _bytes_below(folder: Path) -> int:
     size = 0
-    for file in folder.rglob("*"):
-        with suppress(OSError):  # pip moves its files meanwhile
-            size += file.stat().st_size
+    for path, _, names in os.walk(folder):  # pip moves and removes its files and folders meanwhile
+        for name in names:
+            with suppress(OSError):
+                size += Path(path, name).stat().st_size
     return size
 
 
