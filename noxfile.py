@@ -12,7 +12,17 @@ PYTHONS = ("3.11", "3.12", "3.13", "3.14")
 PROJECT = nox.project.load_toml("pyproject.toml")
 # No browser, no real agents, and nothing that takes long.
 SUBSET = (
-    *("_util", "checks", "engine", "lint", "measure", "models", "reports", "results", "skills"),
+    *(
+        "_util",
+        "checks",
+        "engine",
+        "lint",
+        "measure",
+        "models",
+        "reports",
+        "results",
+        "skills",
+    ),
     *("stats", "trials", "plugin", "test_errors.py"),
 )
 
@@ -30,8 +40,11 @@ def tests(session: nox.Session) -> None:
 
 @nox.session(python=PYTHONS[0])
 def oldest(session: nox.Session) -> None:
-    """With the oldest versions that pyproject.toml allows: pytest, xdist, SDKs, all others."""
-    pins = session.cache_dir.resolve() / "oldest.txt"  # create_tmp() moves TMPDIR into the checkout
+    """With the oldest versions that pyproject.toml allows: pytest, xdist, SDKs,
+    all others.
+    """
+    # create_tmp() moves TMPDIR into the checkout
+    pins = session.cache_dir.resolve() / "oldest.txt"
     pins.write_text("\n".join(floors()) + "\n")
     _install(session, "--constraint", str(pins))
     _test(session)

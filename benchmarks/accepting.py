@@ -1,4 +1,5 @@
-"""Accepted results: accepted again after green nights, and compared after the model changed.
+"""Accepted results: accepted again after green nights,
+and compared after the model changed.
 
 python benchmarks/accepting.py [repeats]
 
@@ -40,8 +41,12 @@ def accepted_next(habit: str, accepted: list[Count], now: list[Count]) -> list[C
     """What is accepted after a green night."""
     pairs = list(zip(accepted, now, strict=True))
     after = [pooled(was, present) for was, present in pairs]
-    lowered = [result.share < was.share for was, result in zip(accepted, after, strict=True)]
-    better = any(reaches(present, None) and not reaches(was, None) for was, present in pairs)
+    lowered = [
+        result.share < was.share for was, result in zip(accepted, after, strict=True)
+    ]
+    better = any(
+        reaches(present, None) and not reaches(was, None) for was, present in pairs
+    )
     fell = any(present.share < was.share for was, present in pairs)
     if habit == "risen":
         kept = zip(accepted, after, lowered, strict=True)
@@ -63,7 +68,9 @@ def red_nights(habit: str, cases: int, runs: int, draw: random.Random) -> int:
     accepted, red = night(), 0
     for _ in range(NIGHTS):
         now = night()
-        counts = [CasePasses(was, present) for was, present in zip(accepted, now, strict=True)]
+        counts = [
+            CasePasses(was, present) for was, present in zip(accepted, now, strict=True)
+        ]
         if worsened([counts])[0].found:
             red += 1
         else:
@@ -85,7 +92,9 @@ def blamed(change: str, cases: int, runs: int, repeats: int) -> tuple[float, flo
     for _ in range(repeats):
         baseline, skill = (
             [
-                CasePasses((passes(draw, was, runs), runs), (passes(draw, is_now, runs), runs))
+                CasePasses(
+                    (passes(draw, was, runs), runs), (passes(draw, is_now, runs), runs)
+                )
                 for _ in range(cases)
             ]
             for was, is_now in zip(before, now, strict=True)
@@ -113,10 +122,15 @@ def main() -> None:
     rows = []
     for change in CHANGES:
         shares = [
-            s for c, r in ((12, 3), (20, 3), (20, 5)) for s in blamed(change, c, r, 2 * repeats)
+            s
+            for c, r in ((12, 3), (20, 3), (20, 5))
+            for s in blamed(change, c, r, 2 * repeats)
         ]
         rows.append([change, *(f"{share:.0%}" for share in shares)])
-    headers = ["fell", *("12 × 3", "the model's", "20 × 3", "the model's", "20 × 5", "the model's")]
+    headers = [
+        "fell",
+        *("12 × 3", "the model's", "20 × 3", "the model's", "20 × 5", "the model's"),
+    ]
     print(tabulate(rows, headers, tablefmt="github"))
 
 

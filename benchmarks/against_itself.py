@@ -28,7 +28,8 @@ def rate(counts: Counts) -> float:
 
 def _ours(before: Counts, now: Counts) -> bool:
     pairs = [
-        (was / runs, is_now / runs) for (was, runs), (is_now, _) in zip(before, now, strict=True)
+        (was / runs, is_now / runs)
+        for (was, runs), (is_now, _) in zip(before, now, strict=True)
     ]
     return paired_lift(pairs, now[0][1]).shown
 
@@ -49,7 +50,10 @@ RULES: Final[dict[str, tuple[int, Callable[[Counts, Counts], bool]]]] = {
         1,
         lambda before, now: (rate(before) >= THRESHOLD) != (rate(now) >= THRESHOLD),
     ),
-    f"{RUNS} runs: the score is lower": (RUNS, lambda before, now: rate(now) < rate(before)),
+    f"{RUNS} runs: the score is lower": (
+        RUNS,
+        lambda before, now: rate(now) < rate(before),
+    ),
     f"{RUNS} runs: the verdict here": (RUNS, _ours),
     f"{RUNS} runs: accepted results here": (RUNS, _regressed),
 }
@@ -62,14 +66,19 @@ def share(rule: str, kind: str, repeats: int) -> float:
     changed = 0
     for _ in range(repeats):
         chances = [draw.betavariate(*KINDS[kind]) for _ in range(CASES)]
-        before, now = ([(passes(draw, chance, runs), runs) for chance in chances] for _ in range(2))
+        before, now = (
+            [(passes(draw, chance, runs), runs) for chance in chances] for _ in range(2)
+        )
         changed += says_so(before, now)
     return changed / repeats
 
 
 def main() -> None:
     repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 1_000
-    rows = [[rule, *(f"{share(rule, kind, repeats):.0%}" for kind in KINDS)] for rule in RULES]
+    rows = [
+        [rule, *(f"{share(rule, kind, repeats):.0%}" for kind in KINDS)]
+        for rule in RULES
+    ]
     print(tabulate(rows, ["rule", *KINDS]))
 
 

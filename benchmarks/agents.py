@@ -1,7 +1,9 @@
-"""Agents: a model that has them run commands, and the yardstick, a loop without a sandbox.
+"""Agents: a model that has them run commands, and the yardstick,
+a loop without a sandbox.
 
-python benchmarks/agents.py serve LATENCY COMMANDS    prints its address, serves until stdin ends
-python benchmarks/agents.py bare URL TRIALS AT_ONCE   the same trials, written by hand with the SDK
+python benchmarks/agents.py serve LATENCY COMMANDS    prints its address, serves until
+stdin ends python benchmarks/agents.py bare URL TRIALS AT_ONCE   the same trials,
+written by hand with the SDK
 """
 
 import asyncio
@@ -27,7 +29,9 @@ TOOL: Final[dict[str, Any]] = {
 
 @contextmanager
 def served(latency: float, commands: int) -> Iterator[str]:
-    """Run a server in its own process, so that it shares no GIL; yields its base URL."""
+    """Run a server in its own process, so that it shares no GIL; yields its base
+    URL.
+    """
     command = [sys.executable, __file__, "serve", str(latency), str(commands)]
     with subprocess.Popen(
         command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
@@ -57,7 +61,9 @@ async def bare(url: str, trials: int, at_once: int) -> None:
     gate = asyncio.Semaphore(at_once)
     tools: Any = [{"type": "function", "function": TOOL}]
 
-    async with openai.AsyncOpenAI(api_key="none", base_url=url, max_retries=0) as client:
+    async with openai.AsyncOpenAI(
+        api_key="none", base_url=url, max_retries=0
+    ) as client:
 
         async def trial(number: int) -> None:
             messages: list[Any] = [
@@ -77,7 +83,11 @@ async def bare(url: str, trials: int, at_once: int) -> None:
                         messages.append(said.model_dump(exclude_none=True))
                         for call in said.tool_calls:
                             output = await run(call.function.arguments, workspace)  # type: ignore[union-attr]
-                            result = {"role": "tool", "tool_call_id": call.id, "content": output}
+                            result = {
+                                "role": "tool",
+                                "tool_call_id": call.id,
+                                "content": output,
+                            }
                             messages.append(result)
 
         await asyncio.gather(*map(trial, range(trials)))

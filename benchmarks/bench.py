@@ -4,8 +4,8 @@ python benchmarks/bench.py [NAME …] [--write]
 
 The names: compared calls busy agents startup scale store cluster sequential.
 
---write puts each table into RESULTS.md as soon as it is there. A benchmark that fails ends
-none of the others.
+--write puts each table into RESULTS.md as soon as it is there.
+A benchmark that fails ends none of the others.
 """
 
 import os
@@ -21,8 +21,22 @@ from agents import served
 from cluster import cluster
 from compared import compared
 from environments import versions
-from material import MODEL, write_empty_test, write_empty_tests, write_scripted, write_skill
-from measure import HERE, Measured, difference, measure, middle, pytest_command, side_by_side
+from material import (
+    MODEL,
+    write_empty_test,
+    write_empty_tests,
+    write_scripted,
+    write_skill,
+)
+from measure import (
+    HERE,
+    Measured,
+    difference,
+    measure,
+    middle,
+    pytest_command,
+    side_by_side,
+)
 from sequential import sequential
 from serve import ANSWER, Rules, busy, busy_server, server
 from storing import store
@@ -96,8 +110,20 @@ def calls(folder: Path) -> None:
         ]
         for name, one in medians.items()
     ]
-    head = ["", "wall s", "wall/ideal", "wall/bare", "CPU ms/call", "peak MB", "worker MB"]
-    show(f"{CALLS} calls of {LATENCY} s, {IN_FLIGHT} in flight: ideal {IDEAL:.1f} s", rows, head)
+    head = [
+        "",
+        "wall s",
+        "wall/ideal",
+        "wall/bare",
+        "CPU ms/call",
+        "peak MB",
+        "worker MB",
+    ]
+    show(
+        f"{CALLS} calls of {LATENCY} s, {IN_FLIGHT} in flight: ideal {IDEAL:.1f} s",
+        rows,
+        head,
+    )
 
     alone = medians["plugin -n 0"].wall
     limits = [
@@ -109,7 +135,9 @@ def calls(folder: Path) -> None:
         one = medians[f"plugin -n {workers}"]
         name = f"-n {workers} less workers' start-up ({start:.2f} s), by -n 0"
         limits.append([name, *limited((one.wall - start) / alone, 1.25)])
-        limits.append([f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")])
+        limits.append(
+            [f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")]
+        )
     show("Limits", limits)
 
 
@@ -119,7 +147,8 @@ def busy_servers(folder: Path) -> None:
     def run(skill: Path, url: str) -> Measured:
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
         more = ["--skill-concurrency", str(IN_FLIGHT), "--skill-fresh"]
-        return measure(pytest_command(*options, *more), folder)  # fails if an answer is lost
+        # Fails if an answer is lost
+        return measure(pytest_command(*options, *more), folder)
 
     def run_bare(skill: Path, url: str, cap: int) -> Measured:
         """The script that knows how many calls the server takes."""
@@ -135,7 +164,9 @@ def busy_servers(folder: Path) -> None:
         script = ["", ""]
         if cap := rules.get("cap"):
             with server(0.0) as url, busy_server(latency, rules) as other:
-                bare = run_bare(skill, other.url, cap).wall - run_bare(one, url, cap).wall
+                bare = (
+                    run_bare(skill, other.url, cap).wall - run_bare(one, url, cap).wall
+                )
             script = [f"{bare:.2f}", f"{took / bare:.2f}"]
         print(f"  {name}: {took:.2f} s", file=sys.stderr)
         ideal = busy(latency, rules).ideal(2 * cases, IN_FLIGHT)
@@ -143,7 +174,11 @@ def busy_servers(folder: Path) -> None:
         rows.append([name, str(2 * cases), *times, str(served.refused)])
         limits.append([name, *limited(took / ideal, 1.15)])
     head = ["", "calls", "ideal s", "s", "bare s", "s/bare", "refused"]
-    show(f"Busy servers, {IN_FLIGHT} in flight, less the start-up of one case", rows, head)
+    show(
+        f"Busy servers, {IN_FLIGHT} in flight, less the start-up of one case",
+        rows,
+        head,
+    )
     show("Limits of seconds by ideal", limits)
 
 
@@ -154,24 +189,40 @@ def agents(folder: Path) -> None:
     with served(AGENT_LATENCY, TURNS - 1) as url:
         words = ["bare", url, str(TRIALS), str(AGENTS_AT_ONCE)]
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-        options += ["--skill-agent", "loop", "-o", f"skill_agents_at_once={AGENTS_AT_ONCE}"]
+        options += [
+            "--skill-agent",
+            "loop",
+            "-o",
+            f"skill_agents_at_once={AGENTS_AT_ONCE}",
+        ]
         runs = side_by_side(
             {
                 "bare loop, no sandbox": partial(
                     measure, [sys.executable, str(HERE / "agents.py"), *words], folder
                 ),
-                "plugin": partial(measure, pytest_command(*options, "--skill-fresh"), folder),
+                "plugin": partial(
+                    measure, pytest_command(*options, "--skill-fresh"), folder
+                ),
             },
             ROUNDS,
         )
     one, other = (middle(measured) for measured in runs.values())
     more = difference(runs["plugin"], runs["bare loop, no sandbox"])
     rows = [
-        [name, f"{m.wall:.2f}", f"{m.wall / one.wall:.2f}", f"{m.cpu:.1f}", f"{m.peak:.0f}"]
+        [
+            name,
+            f"{m.wall:.2f}",
+            f"{m.wall / one.wall:.2f}",
+            f"{m.cpu:.1f}",
+            f"{m.peak:.0f}",
+        ]
         for name, m in zip(runs, (one, other), strict=True)
     ]
     ideal = TRIALS * TURNS * AGENT_LATENCY / AGENTS_AT_ONCE
-    title = f"{TRIALS} trials of {TURNS} turns, {AGENTS_AT_ONCE} at once: ideal {ideal:.1f} s"
+    title = (
+        f"{TRIALS} trials of {TURNS} turns, {AGENTS_AT_ONCE} at once: ideal"
+        f" {ideal:.1f} s"
+    )
     show(title, rows, ["", "wall s", "wall/bare", "CPU s", "peak MB"])
     allowed = 1.25 * one.wall + 0.008 * commands
     limits = [
@@ -200,7 +251,9 @@ def startup(folder: Path) -> None:
         ]
         commands: dict[str, Callable[[], Measured]] = {
             "python": partial(measure, [*python, "pass"], folder),
-            "python, import openai": partial(measure, [*python, "import openai"], folder),
+            "python, import openai": partial(
+                measure, [*python, "import openai"], folder
+            ),
             "pytest without the plugin": partial(
                 measure, pytest_command("-p", "no:upskill"), empty
             ),
@@ -208,8 +261,12 @@ def startup(folder: Path) -> None:
             "one case, scripted model": partial(
                 measure, pytest_command("--skill", skill, "--model", scripted), folder
             ),
-            "one case, openai SDK": partial(measure, pytest_command(*of_server), folder),
-            "one case, stored answers": partial(measure, pytest_command(*of_server[:-1]), folder),
+            "one case, openai SDK": partial(
+                measure, pytest_command(*of_server), folder
+            ),
+            "one case, stored answers": partial(
+                measure, pytest_command(*of_server[:-1]), folder
+            ),
         }
         for run in commands.values():
             run()  # compile modules and warm the disk cache
@@ -218,7 +275,9 @@ def startup(folder: Path) -> None:
     rows = []
     for name, measured in runs.items():
         one = middle(measured)
-        rows.append([name, f"{one.wall * 1000:.0f}", f"{one.cpu * 1000:.0f}", f"{one.peak:.0f}"])
+        rows.append(
+            [name, f"{one.wall * 1000:.0f}", f"{one.cpu * 1000:.0f}", f"{one.peak:.0f}"]
+        )
     show("Start-up", rows, ["", "wall ms", "CPU ms", "peak MB"])
 
     plain = runs["pytest without the plugin"]
@@ -229,8 +288,14 @@ def startup(folder: Path) -> None:
     inert = 1000 * difference(runs["pytest, plugin inert"], plain)
     limits = [
         ["inert, above plain pytest", *limited(inert, 20, " ms")],
-        ["one case, scripted model, above plain pytest", *limited(scripted_cost, 0.4, " s")],
-        ["one case, openai SDK, above plain pytest + its import", *limited(sdk_cost, 0.4, " s")],
+        [
+            "one case, scripted model, above plain pytest",
+            *limited(scripted_cost, 0.4, " s"),
+        ],
+        [
+            "one case, openai SDK, above plain pytest + its import",
+            *limited(sdk_cost, 0.4, " s"),
+        ],
         ["one case, stored answers, by plain pytest", *limited(by_plain, 0.55 / 0.35)],
     ]
     show("Limits", limits)
@@ -244,9 +309,11 @@ def scale(folder: Path) -> None:
         for cases in SCALES:
             skill = write_skill(folder / f"lamp-{cases}", cases)
             options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-            commands[f"{cases:,} cases"] = partial(measure, pytest_command(*options), folder)
-        # The small set is the start of the large one, so this fills the store for both. The
-        # server stops afterwards: a question that is not stored would fail the run.
+            commands[f"{cases:,} cases"] = partial(
+                measure, pytest_command(*options), folder
+            )
+        # The small set is the start of the large one, so this fills the store for both.
+        # The server stops afterwards: a question that is not stored would fail the run.
         filled = commands[f"{SCALES[-1]:,} cases"]()
         print(f"  filled the store in {filled.wall:.0f} s", file=sys.stderr)
     plain = pytest_command("-p", "no:upskill")
@@ -254,7 +321,9 @@ def scale(folder: Path) -> None:
     medians = [middle(measured) for measured in side_by_side(commands, ROUNDS).values()]
     rows = [
         [name, f"{one.wall:.1f}", f"{1000 * one.wall / tests:.2f}", f"{one.peak:.0f}"]
-        for name, one, tests in zip(commands, medians, (*SCALES, SCALES[-1]), strict=True)
+        for name, one, tests in zip(
+            commands, medians, (*SCALES, SCALES[-1]), strict=True
+        )
     ]
     show("Scale, all answers stored", rows, ["", "wall s", "ms/test", "peak MB"])
 
@@ -265,7 +334,10 @@ def scale(folder: Path) -> None:
         [f"{SCALES[1]:,} cases", *limited(many.wall, 8, " s")],
         [f"{SCALES[1]:,} by {SCALES[0]:,} cases", *limited(many.wall / few.wall, 4.4)],
         [f"{SCALES[1]:,} cases", *limited(many.peak, 150, " MB")],
-        [f"page of {SCALES[1]:,} cases", *limited(page.stat().st_size / 1e6, 15, " MB")],
+        [
+            f"page of {SCALES[1]:,} cases",
+            *limited(page.stat().st_size / 1e6, 15, " MB"),
+        ],
     ]
     show("Limits", limits)
 
@@ -287,8 +359,15 @@ BENCHMARKS: Final[dict[str, Callable[[Path], None]]] = {
 def _machine() -> str:
     """The processor, as far as the system tells, and the number of cores."""
     known = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    names = [line.partition(":")[2].strip() for line in known if line.startswith("model name")]
-    return f"{os.cpu_count()} cores ({next(iter(names), platform.machine())}), {platform.system()}"
+    names = [
+        line.partition(":")[2].strip()
+        for line in known
+        if line.startswith("model name")
+    ]
+    return (
+        f"{os.cpu_count()} cores ({next(iter(names), platform.machine())}),"
+        f" {platform.system()}"
+    )
 
 
 def main(words: list[str]) -> None:
@@ -297,7 +376,10 @@ def main(words: list[str]) -> None:
     for name in names:
         if name not in BENCHMARKS:
             sys.exit(f"{name}: no such benchmark (known: {', '.join(BENCHMARKS)})")
-    started = f"{_machine()}, load {os.getloadavg()[0]:.1f} before the first run; {versions()}"
+    started = (
+        f"{_machine()}, load {os.getloadavg()[0]:.1f} before the first run;"
+        f" {versions()}"
+    )
     print(started)
     note(started)
     written("machine", page)

@@ -1,6 +1,8 @@
-"""How often describe, ablate and refine --max-tokens claim too much, and what they find.
+"""How often describe, ablate and refine --max-tokens claim too much,
+and what they find.
 
-python benchmarks/choices.py [repeats] [describe] [parts] [shorter]    takes some minutes
+python benchmarks/choices.py [repeats] [describe] [parts]
+[shorter]    takes some minutes
 """
 
 import random
@@ -36,9 +38,12 @@ def says_better(name: str, query: choices.Query, repeats: int) -> list[list[obje
         for versions, students in ((1, 1), (2, 1), (4, 1), (2, 3)):
             draw = random.Random(f"{name} {kinds} {versions} {students}")
             found = [
-                choices.says_better(draw, query, kinds, versions, students) for _ in range(repeats)
+                choices.says_better(draw, query, kinds, versions, students)
+                for _ in range(repeats)
             ]
-            rows.append([name, "{} + {}".format(*kinds), versions, students, _share(found)])
+            rows.append(
+                [name, "{} + {}".format(*kinds), versions, students, _share(found)]
+            )
     return rows
 
 
@@ -57,7 +62,9 @@ def could_go(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
 
 
 def shorter(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
-    """Of three versions, the shortest loses the margin, or the two shortest, or all of them."""
+    """Of three versions, the shortest loses the margin, or the two shortest,
+    or all of them.
+    """
     rows = list[list[object]]()
     for cases in (40, 66, 100):
         row: list[object] = [name, cases]
@@ -65,7 +72,9 @@ def shorter(name: str, loss: choices.Loss, repeats: int) -> list[list[object]]:
             draw = random.Random(f"{name} {cases} {good}")
             losses = [choices.not_needed] * good + [loss] * (3 - good)
             places = [choices.chosen_place(draw, losses, cases) for _ in range(repeats)]
-            row.append(_share([place is not None and place >= good for place in places]))
+            row.append(
+                _share([place is not None and place >= good for place in places])
+            )
         rows.append(row)
     return rows
 
@@ -79,15 +88,23 @@ def main() -> None:
     only = sys.argv[2:] or ["describe", "parts", "shorter"]
     if "describe" in only:
         kinds = {**NO_BETTER, "30 points better": choices.better_query}
-        rows = [row for name, query in kinds.items() for row in says_better(name, query, repeats)]
+        rows = [
+            row
+            for name, query in kinds.items()
+            for row in says_better(name, query, repeats)
+        ]
         heads = ["a version is", "queries", "versions", "students", "said to be better"]
         print(tabulate(rows, heads))
     if "parts" in only:
         lost = {**LOSSES, "nothing is lost": choices.not_needed}
-        rows = [row for name, loss in lost.items() for row in could_go(name, loss, repeats)]
+        rows = [
+            row for name, loss in lost.items() for row in could_go(name, loss, repeats)
+        ]
         print(tabulate(rows, ["without a part", "cases", "parts", "one could go"]))
     if "shorter" in only:
-        rows = [row for name, loss in LOSSES.items() for row in shorter(name, loss, repeats)]
+        rows = [
+            row for name, loss in LOSSES.items() for row in shorter(name, loss, repeats)
+        ]
         heads = ["a short version", "held-out cases", "1 of 3 loses", "2 of 3", "all"]
         print(tabulate(rows, heads))
 

@@ -30,12 +30,20 @@ def command(options: list[str]) -> list[str]:
 
 
 def cluster(folder: Path, trials: int = TRIALS) -> None:
-    """The same trials here and on workers; each has the same places, so more of them are faster."""
+    """The same trials here and on workers; each has the same places,
+    so more of them are faster.
+    """
     skill = write_skill(folder / "lamp", trials // 2)
     commands = dict[str, Callable[[], Measured]]()
     with served(LATENCY, TURNS - 1) as url:
         options = ["--skill", str(skill), "--model", MODEL, "--skill-base-url", url]
-        options += ["--skill-agent", "loop", "--skill-fresh", "-o", "skill_history=false"]
+        options += [
+            "--skill-agent",
+            "loop",
+            "--skill-fresh",
+            "-o",
+            "skill_history=false",
+        ]
 
         def add(name: str, workers: int, *more: str) -> None:
             own = [*options, "-o", f"skill_agents_at_once={workers * PLACES}", *more]
@@ -47,13 +55,20 @@ def cluster(folder: Path, trials: int = TRIALS) -> None:
         runs = side_by_side(commands, ROUNDS)
     walls = {name: middle(measured).wall for name, measured in runs.items()}
     rows = list[list[str]]()
-    for name, workers in (("this process", HERE), *((f"local:{n}", n) for n in WORKERS)):
+    for name, workers in (
+        ("this process", HERE),
+        *((f"local:{n}", n) for n in WORKERS),
+    ):
         ideal, wall = trials * TURNS * LATENCY / (workers * PLACES), walls[name]
         faster = "" if name == "this process" else f"{walls['local:1'] / wall:.2f}"
         numbers = [f"{ideal:.1f}", f"{wall:.1f}", f"{wall / ideal:.2f}", faster]
         rows.append([name, str(workers * PLACES), *numbers])
     head = ["", "at once", "ideal s", "wall s", "wall/ideal", "times as fast"]
-    show(f"{trials} trials of {TURNS} turns of {LATENCY} s, start-up included", rows, head)
+    show(
+        f"{trials} trials of {TURNS} turns of {LATENCY} s, start-up included",
+        rows,
+        head,
+    )
 
 
 if __name__ == "__main__":

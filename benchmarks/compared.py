@@ -1,4 +1,6 @@
-"""The same calls by the standard library, a bare SDK, other tools, and pytest-upskill."""
+"""The same calls by the standard library, a bare SDK, other tools, and
+pytest-upskill.
+"""
 
 import math
 from collections.abc import Callable
@@ -17,7 +19,9 @@ LONGEST: Final = 30.0  # seconds; a tool that takes longer for a row is run once
 
 
 class Work(NamedTuple):
-    """What all are compared by. The limit is of ours; ``of`` is what the numbers are of."""
+    """What all are compared by. The limit is of ours;
+    ``of`` is what the numbers are of.
+    """
 
     name: str
     cases: int
@@ -52,10 +56,27 @@ def _seconds(measured: Measured, _: Work) -> float:
 DEFAULT: Final = 64  # calls in flight
 WORKS: Final = (
     Work("40 calls of 2 s, 64 in flight: wall/ideal", 20, 2.0, DEFAULT, 1.5, _by_ideal),
-    Work("400 calls of 2 s, 64 in flight: wall/ideal", 200, 2.0, DEFAULT, 1.1, _by_ideal, 1),
+    Work(
+        "400 calls of 2 s, 64 in flight: wall/ideal",
+        200,
+        2.0,
+        DEFAULT,
+        1.1,
+        _by_ideal,
+        1,
+    ),
     Work("100 calls of 200 ms, 10 in flight: wall/ideal", 50, 0.2, 10, 1.6, _by_ideal),
-    Work("1000 calls of 200 ms, 50 in flight: wall/ideal", 500, 0.2, 50, 1.45, _by_ideal),
-    Work("4000 calls of 0 ms, 50 in flight: CPU ms per call", 2000, 0.0, 50, 2.0, _cpu_per_call),
+    Work(
+        "1000 calls of 200 ms, 50 in flight: wall/ideal", 500, 0.2, 50, 1.45, _by_ideal
+    ),
+    Work(
+        "4000 calls of 0 ms, 50 in flight: CPU ms per call",
+        2000,
+        0.0,
+        50,
+        2.0,
+        _cpu_per_call,
+    ),
     Work("one case, both arms: seconds", 1, 0.0, 2, math.inf, _seconds, 5),
 )
 _MEMORY: Final = WORKS[2]  # whose peak is compared, too
@@ -64,7 +85,9 @@ _SMALL: Final = WORKS[5]
 
 
 def compared(folder: Path) -> None:
-    """The same calls by the standard library, a bare SDK, other tools, and pytest-upskill."""
+    """The same calls by the standard library, a bare SDK, other tools,
+    and pytest-upskill.
+    """
     names = ["threads", "bare SDK", *peers(), "ours"]
     rows, limits = list[Row](), list[Row]()
     for number, work in enumerate(WORKS):
@@ -83,7 +106,10 @@ def compared(folder: Path) -> None:
                 "ours": pytest_command(*options),
             }
             runs = side_by_side(
-                {name: partial(measure, words, skill.parent) for name, words in commands.items()},
+                {
+                    name: partial(measure, words, skill.parent)
+                    for name, words in commands.items()
+                },
                 work.rounds,
                 LONGEST,
             )
@@ -94,12 +120,16 @@ def compared(folder: Path) -> None:
             limits.append([work.name, *limited(shown["ours"], work.limit)])
         by_bare = shown["ours"] / shown["bare SDK"]
         if work is _SMALL:
-            limits.append(["one case, both arms, by the bare SDK", *limited(by_bare, 1.15)])
+            limits.append(
+                ["one case, both arms, by the bare SDK", *limited(by_bare, 1.15)]
+            )
         if work is _MANY:
             limits.append(["1000 calls, by the bare SDK", *limited(by_bare, 1.0)])
         if work is _MEMORY:
             peaks = [f"{medians[name].peak:.0f}" for name in names]
             rows.append(["their peak memory: MB", *peaks])
-            limits.append(["peak memory of 100 calls", *limited(medians["ours"].peak, 80, " MB")])
+            limits.append(
+                ["peak memory of 100 calls", *limited(medians["ours"].peak, 80, " MB")]
+            )
     show("The same calls, by several tools", rows, ["", *names])
     show("Limits of ours", limits)

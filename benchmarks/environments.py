@@ -1,7 +1,9 @@
-"""Environments below build/ that commands are measured in; the project's own stays as it is.
+"""Environments below build/ that commands are measured in;
+the project's own stays as it is.
 
-One has pytest-upskill as users install it: the tools of developers bring plugins of pytest that
-take time in every run. The other has the peers, with the same version of the openai SDK.
+One has pytest-upskill as users install it: the tools of developers bring plugins
+of pytest that take time in every run. The other has the peers, with the same
+version of the openai SDK.
 """
 
 import subprocess
@@ -40,7 +42,14 @@ def _made(name: str, packages: list[str]) -> str | None:
         if not python.exists():
             again = []
             subprocess.run([sys.executable, "-m", "venv", str(folder)], check=True)
-        pip = [str(python), "-m", "pip", "--disable-pip-version-check", "install", "-qq"]
+        pip = [
+            str(python),
+            "-m",
+            "pip",
+            "--disable-pip-version-check",
+            "install",
+            "-qq",
+        ]
         subprocess.run([*pip, *again, *packages], check=True)
     except (OSError, subprocess.CalledProcessError) as error:
         print(f"  {name} can't be installed: {error}", file=sys.stderr)
@@ -50,7 +59,9 @@ def _made(name: str, packages: list[str]) -> str | None:
 
 def versions() -> str:
     """What was compared, in words."""
-    code = "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    code = (
+        "import importlib.metadata, sys; print(importlib.metadata.version(sys.argv[1]))"
+    )
 
     def of(python: str, name: str) -> str:
         said = subprocess.run(
@@ -58,5 +69,9 @@ def versions() -> str:
         )
         return f"{name} {said.stdout.strip()}"
 
-    used = [f"Python {sys.version.split()[0]}", of(own(), "openai"), of(own(), "pytest")]
+    used = [
+        f"Python {sys.version.split()[0]}",
+        of(own(), "openai"),
+        of(own(), "pytest"),
+    ]
     return ", ".join([*used, *(of(python, name) for name, python in peers().items())])

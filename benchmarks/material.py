@@ -6,7 +6,9 @@ from typing import Final
 
 MODEL: Final = "m"
 BASE_SYSTEM: Final = "You are a helpful assistant."
-LINE: Final = "Type `lamp on` at the prompt and wait until the lamp is lit before you go on.\n"
+LINE: Final = (
+    "Type `lamp on` at the prompt and wait until the lamp is lit before you go on.\n"
+)
 BODY: Final = LINE * 50  # 3.9 KB, a typical skill
 
 
@@ -23,13 +25,20 @@ def write_skill(folder: Path, cases: int) -> Path:
         }
         for number in range(cases)
     ]
-    (folder / "skill_meta.json").write_text(json.dumps({"cases": listed}), encoding="utf-8")
+    (folder / "skill_meta.json").write_text(
+        json.dumps({"cases": listed}), encoding="utf-8"
+    )
     return folder
 
 
 def questions(folder: Path) -> list[tuple[str, str]]:
     """What both arms of all cases ask: system text and question."""
-    skill = (folder / "SKILL.md").read_text(encoding="utf-8").partition("\n---\n")[2].strip()
+    skill = (
+        (folder / "SKILL.md")
+        .read_text(encoding="utf-8")
+        .partition("\n---\n")[2]
+        .strip()
+    )
     cases = json.loads((folder / "skill_meta.json").read_bytes())["cases"]
     systems = (BASE_SYSTEM, f"{BASE_SYSTEM}\n\n{skill}")
     return [(system, case["input"]) for case in cases for system in systems]
@@ -43,7 +52,9 @@ def write_scripted(file: Path, answer: str) -> str:
 
 def write_empty_test(folder: Path) -> Path:
     folder.mkdir(parents=True)
-    (folder / "test_empty.py").write_text("def test_empty():\n    pass\n", encoding="utf-8")
+    (folder / "test_empty.py").write_text(
+        "def test_empty():\n    pass\n", encoding="utf-8"
+    )
     return folder
 
 

@@ -41,12 +41,19 @@ def measure(command: Sequence[str], folder: Path) -> Measured:
         environment.pop("PYTHONDONTWRITEBYTECODE", None)
         before, started = _cpu_of_children(), time.monotonic()
         done = subprocess.run(
-            command, cwd=folder, env=environment, capture_output=True, text=True, check=False
+            command,
+            cwd=folder,
+            env=environment,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         wall, cpu = time.monotonic() - started, _cpu_of_children() - before
         if done.returncode:
             sys.exit(f"{' '.join(command)}\n{done.stdout[-3000:]}{done.stderr[-3000:]}")
-        noted = {file.name: int(file.read_text()) / 1024 for file in Path(peaks).iterdir()}
+        noted = {
+            file.name: int(file.read_text()) / 1024 for file in Path(peaks).iterdir()
+        }
     main = noted.pop("main", 0.0)
     return Measured(wall, cpu, main, max(noted.values(), default=None))
 
@@ -58,7 +65,9 @@ def _cpu_of_children() -> float:
 
 
 def side_by_side(
-    commands: Mapping[str, Callable[[], Measured]], rounds: int, longest: float = math.inf
+    commands: Mapping[str, Callable[[], Measured]],
+    rounds: int,
+    longest: float = math.inf,
 ) -> dict[str, list[Measured]]:
     """Run each command once per round, so that load affects all of them.
 
@@ -70,7 +79,10 @@ def side_by_side(
             if any(one.wall > longest for one in runs[name]):
                 continue
             runs[name].append(run())
-            print(f"  round {number + 1}: {name}: {runs[name][-1].wall:.2f} s", file=sys.stderr)
+            print(
+                f"  round {number + 1}: {name}: {runs[name][-1].wall:.2f} s",
+                file=sys.stderr,
+            )
     return runs
 
 
@@ -86,4 +98,6 @@ def middle(runs: Sequence[Measured]) -> Measured:
 
 def difference(runs: Sequence[Measured], others: Sequence[Measured]) -> float:
     """How much longer: the median over rounds, since runs of a round share the load."""
-    return median(run.wall - other.wall for run, other in zip(runs, others, strict=True))
+    return median(
+        run.wall - other.wall for run, other in zip(runs, others, strict=True)
+    )

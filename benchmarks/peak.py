@@ -1,4 +1,5 @@
-"""The peak memory of a process, written by itself on exit; also a pytest plugin (-p peak).
+"""The peak memory of a process, written by itself on exit;
+also a pytest plugin (-p peak).
 
 Uses VmHWM, since getrusage would include the parent's memory before exec.
 """

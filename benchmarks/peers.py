@@ -23,7 +23,10 @@ def pydantic_evals(url: str, folder: Path, in_flight: int) -> None:
         system, user = question
         completion = await client.chat.completions.create(
             model=MODEL,
-            messages=[{"role": "system", "content": system}, {"role": "user", "content": user}],
+            messages=[
+                {"role": "system", "content": system},
+                {"role": "user", "content": user},
+            ],
             max_tokens=2048,
         )
         return completion.choices[0].message.content or ""
@@ -48,7 +51,8 @@ def inspect_ai(url: str, folder: Path, in_flight: int) -> None:
 
     samples = [
         Sample(
-            input=[ChatMessageSystem(content=system), ChatMessageUser(content=user)], target="lamp"
+            input=[ChatMessageSystem(content=system), ChatMessageUser(content=user)],
+            target="lamp",
         )
         for system, user in questions(folder)
     ]

@@ -1,4 +1,5 @@
-"""How often regressions are found, and how often an unchanged skill is said to have got worse.
+"""How often regressions are found, and how often an unchanged skill
+is said to have got worse.
 
 python benchmarks/regressions.py [repeats]
 """
@@ -49,11 +50,14 @@ def red(
     found = 0
     for _ in range(repeats):
         chances = [
-            (change if number == 0 else unchanged)(draw, cases, spread) for number in range(groups)
+            (change if number == 0 else unchanged)(draw, cases, spread)
+            for number in range(groups)
         ]
         drawn = [
             [
-                CasePasses((passes(draw, was, runs), runs), (passes(draw, now, runs), runs))
+                CasePasses(
+                    (passes(draw, was, runs), runs), (passes(draw, now, runs), runs)
+                )
                 for was, now in zip(*of_group, strict=True)
             ]
             for of_group in chances

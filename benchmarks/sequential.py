@@ -1,7 +1,8 @@
-"""What frugal runs (3..12) save compared with 12 runs of everything, and how often each errs.
+"""What frugal runs (3..12) save compared with 12 runs of everything,
+and how often each errs.
 
-Calls are per case and arm. The bias, in points, is that of letting cases rest, without any looks.
-The draws are the same every time, and so are the numbers, on any machine.
+Calls are per case and arm. The bias, in points, is that of letting cases rest, without
+any looks. The draws are the same every time, and so are the numbers, on any machine.
 
 python benchmarks/sequential.py [repeats]    500 by default, which takes some minutes
 """
@@ -25,18 +26,23 @@ LIFTS: Final = (0, 0.2, 0.4, 0.6)
 
 
 def compare(world: World, cases: int, repeats: int) -> list[float]:
-    """How often frugal, 6 and 12 runs show a lift; calls per case and arm; misses; the bias."""
+    """How often frugal, 6 and 12 runs show a lift; calls per case and arm; misses;
+    the bias.
+    """
     draw = random.Random(f"{world.name} {world.lift} {cases}")
     found = [0.0] * 6
     for _ in range(repeats):
         chances = world.cases(draw, cases)
         seen, _, calls = frugal(draw, chances, PLAN)
-        by_6, by_12 = (paired_lift(rates(ask(draw, chances, n), n), n).shown for n in (6, 12))
+        by_6, by_12 = (
+            paired_lift(rates(ask(draw, chances, n), n), n).shown for n in (6, 12)
+        )
         covered = seen.lift.low - 1e-9 <= world.lift <= seen.lift.high + 1e-9
         shown = seen.lift.shown and not seen.open
         # Of the choice of cases alone: no look stops it.
         everything = [
-            [(draw.random() < b, draw.random() < s) for _ in range(PLAN[-1])] for b, s in chances
+            [(draw.random() < b, draw.random() < s) for _ in range(PLAN[-1])]
+            for b, s in chances
         ]
         lifts = [s - b for b, s in map(_rested, everything)]
         true = sum(s - b for b, s in chances) / cases

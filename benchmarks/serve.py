@@ -1,6 +1,8 @@
-"""A model server in its own process, so that it shares no GIL: with a latency, perhaps busy.
+"""A model server in its own process, so that it shares no GIL: with a latency,
+perhaps busy.
 
-Prints its address, serves until its standard input ends, and prints how many calls it refused.
+Prints its address, serves until its standard input ends,
+and prints how many calls it refused.
 
     python benchmarks/serve.py 0.2
     python benchmarks/serve.py 0.2 '{"cap": 8}'
@@ -35,7 +37,9 @@ class Served:
 def busy(latency: float, rules: Rules) -> Busy:
     """The rules of a server, which also know what is ideal."""
     rates = rules.get("requests")
-    return Busy(**{**rules, "latency": latency, "requests": Bucket(*rates) if rates else None})
+    return Busy(
+        **{**rules, "latency": latency, "requests": Bucket(*rates) if rates else None}
+    )
 
 
 @contextmanager

@@ -1,6 +1,8 @@
-"""Real agents: seconds to their first request, and the most memory that they take (PSS).
+"""Real agents: seconds to their first request, and the most
+memory that they take (PSS).
 
-python benchmarks/start_up.py [NAME …]   medians of 3, of those that `make agents` installed
+python benchmarks/start_up.py [NAME …]   medians of 3,
+of those that `make agents` installed
 """
 
 import os
@@ -20,7 +22,11 @@ from real_agents.trying import SKILL, agent_named, plays, tried, write_gate
 from support.loopback import Asked, Fault, Reply
 
 RUNS = 3
-STEPS = (ScriptStep("skill", SKILL), ScriptStep("shell", "true"), ScriptStep("say", "Done."))
+STEPS = (
+    ScriptStep("skill", SKILL),
+    ScriptStep("shell", "true"),
+    ScriptStep("say", "Done."),
+)
 
 
 class Memory(threading.Thread):
@@ -87,7 +93,8 @@ def main(names: list[str]) -> None:
         for name in names or sorted(AGENTS):
             if name in PACKAGES and is_there(name, PACKAGES[name]["npm"]):
                 os.environ["PATH"] = path_for(name)
-                agent_named(name).version()  # some unpack themselves at their first start
+                # Some unpack themselves at their first start
+                agent_named(name).version()
                 runs = [measured(name, skill) for _ in range(RUNS)]
                 os.environ["PATH"] = path
                 seconds, megabytes = map(statistics.median, zip(*runs, strict=True))

@@ -20,7 +20,9 @@ TEXT: Final = "x" * 1500
 def store(folder: Path) -> None:
     """Fill a store, then use it as a run and ``pytest-upskill answers`` do."""
     file, now = folder / ".upskill" / "answers.sqlite", time.time()
-    keys = [hashlib.sha256(str(number).encode()).hexdigest() for number in range(ANSWERS)]
+    keys = [
+        hashlib.sha256(str(number).encode()).hexdigest() for number in range(ANSWERS)
+    ]
     answers = Store(file)
     for key in keys:
         answers.put(key, MODEL, Answer(TEXT, Usage(1000, 400, 0), seconds=1.0))
@@ -38,9 +40,16 @@ def store(folder: Path) -> None:
     pruned = _seconds(lambda: answers.prune(now - ANSWERS / 2))
     answers.close()
 
-    shown = [f"{ANSWERS:,}", f"{size:,.0f}", f"{1000 * opened:.1f}", f"{1e6 * found:.0f}"]
+    shown = [
+        f"{ANSWERS:,}",
+        f"{size:,.0f}",
+        f"{1000 * opened:.1f}",
+        f"{1e6 * found:.0f}",
+    ]
     head = ["answers", "bytes each", "ms to open", "µs to find one", "s to prune half"]
-    show(f"Stored answers of {len(TEXT):,} characters", [[*shown, f"{pruned:.2f}"]], head)
+    show(
+        f"Stored answers of {len(TEXT):,} characters", [[*shown, f"{pruned:.2f}"]], head
+    )
     limits = [
         ["open", *limited(1000 * opened, 50, " ms")],
         ["prune", *limited(pruned, 2, " s")],

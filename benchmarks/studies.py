@@ -15,7 +15,15 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.stats import look_plan
-from support.simulated import LIFT, Case, Simulated, carry_out, matrix_study, parts_study, worlds
+from support.simulated import (
+    LIFT,
+    Case,
+    Simulated,
+    carry_out,
+    matrix_study,
+    parts_study,
+    worlds,
+)
 
 PLANS: Final = (look_plan(2, 8), look_plan(8, 8))
 CASES: Final = (10, 20)
@@ -24,7 +32,9 @@ Make = Callable[[random.Random, Case, int], Simulated]
 
 
 class Found(NamedTuple):
-    """Of studies: how many had a false alarm, found what there is, the share of calls saved."""
+    """Of studies: how many had a false alarm, found what there is,
+    the share of calls saved.
+    """
 
     false: float
     found: float
@@ -32,7 +42,9 @@ class Found(NamedTuple):
     covered: float
 
 
-def try_out(name: str, make: Make, case: Case, cases: int, plan: tuple[int, ...], n: int) -> Found:
+def try_out(
+    name: str, make: Make, case: Case, cases: int, plan: tuple[int, ...], n: int
+) -> Found:
     draw = random.Random(f"{name} {cases} {plan}")
     false = found = covered = effects = 0
     saved = 0.0
@@ -75,14 +87,30 @@ def main() -> None:
     own = [world for world in worlds(LIFT) if "unrelated" not in world.name]
     rows = []
     for name, (family, make), cases, plan in wanted:
-        found = [try_out(f"{name} {w.name}", make, w.case, cases, plan, repeats) for w in own]
+        found = [
+            try_out(f"{name} {w.name}", make, w.case, cases, plan, repeats) for w in own
+        ]
         means = [sum(column) / len(found) for column in zip(*found, strict=True)]
         runs = f"{plan[0]}..{plan[-1]}" if len(plan) > 1 else plan[0]
         at_most = max(one.false for one in found)
-        shown = [f"{means[0]:.1%}", f"{at_most:.1%}", f"{means[1]:.0%}", f"{means[2]:.0%}"]
+        shown = [
+            f"{means[0]:.1%}",
+            f"{at_most:.1%}",
+            f"{means[1]:.0%}",
+            f"{means[2]:.0%}",
+        ]
         rows.append([name, family, cases, runs, *shown, f"{means[3]:.1%}"])
         print(*rows[-1], sep="\t", file=sys.stderr, flush=True)
-    headers = ["study", "effects", "cases", "runs", "false alarms", "at most", "found", "saved"]
+    headers = [
+        "study",
+        "effects",
+        "cases",
+        "runs",
+        "false alarms",
+        "at most",
+        "found",
+        "saved",
+    ]
     print(tabulate(rows, [*headers, "coverage"]))
 
 

@@ -15,12 +15,19 @@ _shown: list[str] = []  # since the last call of written
 
 def limited(value: float, limit: float, unit: str = "") -> Row:
     """A value and its limit."""
-    return [f"{value:.2f}{unit}", f"≤ {limit:.2f}{unit}", "ok" if value <= limit else "ABOVE"]
+    return [
+        f"{value:.2f}{unit}",
+        f"≤ {limit:.2f}{unit}",
+        "ok" if value <= limit else "ABOVE",
+    ]
 
 
 def show(title: str, rows: Sequence[Row], head: Row | None = None) -> None:
     table = tabulate(
-        rows, headers=head or ("", "value", "limit", ""), disable_numparse=True, tablefmt="github"
+        rows,
+        headers=head or ("", "value", "limit", ""),
+        disable_numparse=True,
+        tablefmt="github",
     )
     print(f"\n{title}\n\n{table}", flush=True)
     note(f"{title}:\n\n{table}")
@@ -40,5 +47,7 @@ def written(name: str, page: Path | None = None) -> None:
     place = re.compile(rf"(<!-- bench: {name} -->\n).*?(<!-- end -->)", re.DOTALL)
     draft = page.with_suffix(".draft")  # so that an interrupt leaves a whole page
     old = page.read_text(encoding="utf-8")
-    draft.write_text(place.sub(lambda at: f"{at[1]}\n{text}\n\n{at[2]}", old), encoding="utf-8")
+    draft.write_text(
+        place.sub(lambda at: f"{at[1]}\n{text}\n\n{at[2]}", old), encoding="utf-8"
+    )
     draft.replace(page)

@@ -3,11 +3,12 @@
 python benchmarks/tasks.py FOLDER… [--only NAME] [--again NAME] [--seconds S]
     [--results FILE] [--write]
 
-Each folder holds tasks. Each task is run alone by pytest with the agent `oracle`, and what came of
-it is kept in --results (default: build/tasks.json) at once, so an interrupted run goes on where it
-ended. --again runs a task once more ("all": every one), --only leaves the others for later,
---seconds ends a task that takes longer, and --write makes skillsbench.md of all that is known. What
-can't be seen in a result, such as why a solution fails here, is said by hand in skillsbench.toml.
+Each folder holds tasks. Each task is run alone by pytest with the agent `oracle`, and
+what came of it is kept in --results (default: build/tasks.json) at once, so an
+interrupted run goes on where it ended. --again runs a task once more ("all": every
+one), --only leaves the others for later, --seconds ends a task that takes longer, and
+--write makes skillsbench.md of all that is known. What can't be seen in a result, such
+as why a solution fails here, is said by hand in skillsbench.toml.
 """
 
 import argparse
@@ -43,7 +44,8 @@ class Outcome:
     task: str
     runs_in: str = ""  # the name of a sandbox; empty if it can't run here
     reason: str = ""  # why it needs an image, can't run, or failed
-    oracle: float | None = None  # the reward of its own solution; None if there was none
+    # The reward of its own solution; None if there was none
+    oracle: float | None = None
     idle: float | None = None  # the reward of doing nothing
     seconds: float | None = None  # of its test
 
@@ -60,10 +62,14 @@ class Outcome:
 def tasks_in(folder: Path) -> list[Path]:
     """The folders of tasks below a folder."""
     children = sorted(child for child in folder.iterdir() if child.is_dir())
-    return [child for child in children if any((child / name).is_file() for name in _FILES)]
+    return [
+        child for child in children if any((child / name).is_file() for name in _FILES)
+    ]
 
 
-def with_results(outcome: Outcome, results: Mapping[str, Any], seconds: float) -> Outcome:
+def with_results(
+    outcome: Outcome, results: Mapping[str, Any], seconds: float
+) -> Outcome:
     """An outcome with what the results of its run say."""
     records = {record["arm"]: record for record in results["records"]}
     oracle, idle = records.get("skill"), records.get("baseline")
@@ -97,8 +103,19 @@ def _problem(record: Mapping[str, Any]) -> str:
 def page(outcomes: Sequence[Outcome], notes: Mapping[str, str], machine: str) -> str:
     """skillsbench.md."""
     suites = list(dict.fromkeys(outcome.suite for outcome in outcomes))
-    groups = {suite: [one for one in outcomes if one.suite == suite] for suite in suites}
-    head = ("", "tasks", "in bwrap", "pass", "in an image", "pass", "can't run", "doing nothing")
+    groups = {
+        suite: [one for one in outcomes if one.suite == suite] for suite in suites
+    }
+    head = (
+        "",
+        "tasks",
+        "in bwrap",
+        "pass",
+        "in an image",
+        "pass",
+        "can't run",
+        "doing nothing",
+    )
     rows = [[suite, *_counts(group)] for suite, group in groups.items()]
     parts = [_INTRODUCTION.format(machine=machine), _table(head, rows)]
     for suite, group in groups.items():
@@ -110,10 +127,10 @@ def page(outcomes: Sequence[Outcome], notes: Mapping[str, str], machine: str) ->
 _HEAD: Final = ("task", "runs in", "its solution", "doing nothing", "seconds", "")
 _INTRODUCTION: Final = """# Tasks of other benchmarks
 
-Made by `python benchmarks/tasks.py FOLDER… --write` from folders of tasks, of which nothing is kept
-here but their names. A task is run by `pytest FOLDER/TASK --skill-agent oracle`: its own
-solution has to get all of the reward, and doing nothing has to get less. Seconds are those of its
-test, with both verifiers.
+Made by `python benchmarks/tasks.py FOLDER… --write` from folders of tasks, of which
+nothing is kept here but their names. A task is run by `pytest FOLDER/TASK --skill-agent
+oracle`: its own solution has to get all of the reward, and doing nothing has to get
+less. Seconds are those of its test, with both verifiers.
 
 {machine}"""
 
@@ -132,7 +149,9 @@ def _passing(outcomes: Iterable[Outcome]) -> list[Outcome]:
 
 
 def _row(outcome: Outcome, note: str) -> list[str]:
-    kind = "an image" if outcome.runs_in in _CONTAINERS else outcome.runs_in or "can't run"
+    kind = (
+        "an image" if outcome.runs_in in _CONTAINERS else outcome.runs_in or "can't run"
+    )
     told = outcome.seconds is not None
     solution = "passes" if outcome.passed else _reward_text(outcome.oracle)
     untold = "not run yet" if outcome.runs_in else ""
@@ -147,7 +166,9 @@ def _row(outcome: Outcome, note: str) -> list[str]:
 
 
 def _shown_reason(outcome: Outcome) -> str:
-    """A reason without text of the task: nothing that its Dockerfile or verifier says."""
+    """A reason without text of the task: nothing that its Dockerfile or verifier
+    says.
+    """
     if outcome.seconds is not None and not outcome.passed:
         return "see its results"
     line = _IN_DOCKERFILE.match(outcome.reason)
@@ -156,7 +177,11 @@ def _shown_reason(outcome: Outcome) -> str:
     number, instruction = line.groups()
     if outcome.reason.endswith(_NO_FILE):
         return "a file that its Dockerfile copies is missing"
-    return f"{instruction} in line {number} of its Dockerfile" if number else "its base image"
+    return (
+        f"{instruction} in line {number} of its Dockerfile"
+        if number
+        else "its base image"
+    )
 
 
 def _reward_text(reward: float | None) -> str:
@@ -180,7 +205,9 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def known(file: Path) -> dict[tuple[str, str], Outcome]:
     """Outcomes of earlier runs."""
     try:
-        outcomes = [Outcome(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))]
+        outcomes = [
+            Outcome(**fields) for fields in json.loads(file.read_text(encoding="utf-8"))
+        ]
     except FileNotFoundError:
         return {}
     return {(outcome.suite, outcome.task): outcome for outcome in outcomes}
@@ -189,7 +216,9 @@ def known(file: Path) -> dict[tuple[str, str], Outcome]:
 def keep(file: Path, outcomes: Iterable[Outcome]) -> None:
     file.parent.mkdir(parents=True, exist_ok=True)
     draft = file.with_suffix(".draft")  # so that an interrupt leaves a whole file
-    draft.write_text(json.dumps([asdict(one) for one in outcomes], indent=1), encoding="utf-8")
+    draft.write_text(
+        json.dumps([asdict(one) for one in outcomes], indent=1), encoding="utf-8"
+    )
     draft.replace(file)
 
 
@@ -219,32 +248,48 @@ def run(task: Path, outcome: Outcome, seconds: float) -> Outcome:
         command = [sys.executable, "-m", "pytest", "-q", str(task.resolve()), *options]
         try:
             ran = subprocess.run(
-                command, cwd=folder, capture_output=True, text=True, timeout=seconds, check=False
+                command,
+                cwd=folder,
+                capture_output=True,
+                text=True,
+                timeout=seconds,
+                check=False,
             )
         except subprocess.TimeoutExpired:
-            return replace(outcome, reason=f"not done after {seconds:.0f} s", seconds=seconds)
+            return replace(
+                outcome, reason=f"not done after {seconds:.0f} s", seconds=seconds
+            )
         if not file.exists():
             lines = (ran.stdout + ran.stderr).strip().splitlines()
-            return replace(outcome, reason=lines[-1] if lines else "no results", seconds=0.0)
+            return replace(
+                outcome, reason=lines[-1] if lines else "no results", seconds=0.0
+            )
         results = json.loads(file.read_text(encoding="utf-8"))
-        return with_results(outcome, results, seconds_of(times.read_text(encoding="utf-8")))
+        return with_results(
+            outcome, results, seconds_of(times.read_text(encoding="utf-8"))
+        )
 
 
 def seconds_of(junit: str) -> float:
     """How long the tests of a run took, by its JUnit file."""
     return sum(
-        float(test.get("time", 0)) for test in ElementTree.fromstring(junit).iter("testcase")
+        float(test.get("time", 0))
+        for test in ElementTree.fromstring(junit).iter("testcase")
     )
 
 
 def machine() -> str:
     """What matters of this machine."""
     python = ".".join(platform.python_version_tuple()[:2])
-    return f"This machine: {platform.machine()}, {os.cpu_count()} cores, Python {python}."
+    return (
+        f"This machine: {platform.machine()}, {os.cpu_count()} cores, Python {python}."
+    )
 
 
 def main(words: Sequence[str]) -> None:
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else "")
+    parser = argparse.ArgumentParser(
+        description=__doc__.splitlines()[0] if __doc__ else ""
+    )
     parser.add_argument("folders", nargs="+", type=Path, metavar="FOLDER")
     parser.add_argument("--only", action="append", default=[], metavar="NAME")
     parser.add_argument("--again", action="append", default=[], metavar="NAME")

@@ -36,13 +36,18 @@ def duration(trials: int, machines: int) -> str:
     minutes = rounds * seconds() / 60
     if minutes < 90:
         return f"{minutes:.0f} min"
-    return f"{minutes / 60:.1f} h" if minutes < 48 * 60 else f"{minutes / 1440:.1f} days"
+    return (
+        f"{minutes / 60:.1f} h" if minutes < 48 * 60 else f"{minutes / 1440:.1f} days"
+    )
 
 
 def table() -> str:
     heads = [f"{n} machine{'s' if n > 1 else ''}" for n in MACHINES]
     heads += [f"model at ${a:.2f}/${b:.2f}" for a, b in PRICES]
-    lines = [f"| trials | {' | '.join(heads)} | machines |", "|---" * (len(heads) + 2) + "|"]
+    lines = [
+        f"| trials | {' | '.join(heads)} | machines |",
+        "|---" * (len(heads) + 2) + "|",
+    ]
     for trials in SIZES:
         cells = [duration(trials, machines) for machines in MACHINES]
         cells += [f"${trials * dollars(price):,.0f}" for price in PRICES]

@@ -1,4 +1,5 @@
-"""How often intervals of recall and false alarms are wrong, and an unchanged skill regresses.
+"""How often intervals of recall and false alarms are wrong,
+and an unchanged skill regresses.
 
 python benchmarks/triggers.py [repeats]
 """
@@ -16,7 +17,8 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 from pytest_upskill.stats import CasePasses, wilson, worsened
 from support.simulated import passes
 
-# How the chances of queries to open a skill are spread: a Beta distribution, or all or nothing.
+# How the chances of queries to open a skill are spread: a Beta distribution,
+# or all or nothing.
 KINDS: Final = {
     "even": (1.0, 1.0),
     "middling": (4.0, 4.0),
@@ -37,7 +39,9 @@ def coverage(kind: str, queries: int, repeats: int, runs: int = RUNS) -> float:
     a, b = KINDS[kind]
     held = 0
     for _ in range(repeats):
-        found = fmean(passes(draw, one, runs) / runs for one in chances(draw, kind, queries))
+        found = fmean(
+            passes(draw, one, runs) / runs for one in chances(draw, kind, queries)
+        )
         low, high = wilson(found, queries)
         held += low <= a / (a + b) <= high
     return held / repeats
@@ -49,7 +53,9 @@ def alarms(kind: str, queries: int, repeats: int) -> float:
     found = 0
     for _ in range(repeats):
         own = chances(draw, kind, queries)
-        before, now = ([(passes(draw, one, RUNS), RUNS) for one in own] for _ in range(2))
+        before, now = (
+            [(passes(draw, one, RUNS), RUNS) for one in own] for _ in range(2)
+        )
         found += worsened([list(map(CasePasses, before, now))])[0].found
     return found / repeats
 

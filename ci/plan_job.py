@@ -38,7 +38,10 @@ def main() -> None:
         fail(f"{what} Use pull_request, push, schedule or workflow_dispatch.")
     name, top = env["INPUT_NAME"], Path(env["GITHUB_WORKSPACE"]).resolve()
     if not NAME.fullmatch(name):
-        fail(f"name: {name!r} has characters other than letters, digits, spaces and . _ -")
+        fail(
+            f"name: {name!r} has characters other than letters, digits, spaces and"
+            " . _ -"
+        )
     where = (top / env["INPUT_FOLDER"]).resolve()
     if not where.is_dir() or not where.is_relative_to(top):
         fail(f"working-directory: no folder {env['INPUT_FOLDER']!r} in the workspace")
@@ -65,7 +68,8 @@ def main() -> None:
 def is_trusted(name: str, event: Mapping[str, Any], env: Mapping[str, str]) -> bool:
     """Whether nobody else's code runs with secrets.
 
-    Others, such as pull_request_target and issue_comment, have them, and check out what they like.
+    Others, such as pull_request_target and issue_comment, have them,
+    and check out what they like.
     """
     if name != "workflow_run":
         return name in PUSHED or (name in PULLS and bool(event.get("pull_request")))
@@ -80,7 +84,9 @@ def no_secrets(pull: Mapping[str, Any], env: Mapping[str, str]) -> str:
     head = (pull.get("head") or {}).get("repo") or {}  # none if the fork was deleted
     if head.get("full_name") != env["GITHUB_REPOSITORY"]:
         return "This pull request comes from a fork"
-    return "This pull request is Dependabot's" if env["GITHUB_ACTOR"] == DEPENDABOT else ""
+    return (
+        "This pull request is Dependabot's" if env["GITHUB_ACTOR"] == DEPENDABOT else ""
+    )
 
 
 def cache_keys(env: Mapping[str, str]) -> dict[str, str]:
@@ -88,7 +94,11 @@ def cache_keys(env: Mapping[str, str]) -> dict[str, str]:
     inputs = [env[f"INPUT_{name}"] for name in ("SKILLS", "MODELS", "ARGS", "FOLDER")]
     digest = hashlib.sha256("\0".join(inputs).encode()).hexdigest()[:12]
     prefix = f"pytest-upskill-{env['RUNNER_OS']}-"
-    older = [f"{prefix}{env['INPUT_NAME']}-{digest}-", f"{prefix}{env['INPUT_NAME']}-", prefix]
+    older = [
+        f"{prefix}{env['INPUT_NAME']}-{digest}-",
+        f"{prefix}{env['INPUT_NAME']}-",
+        prefix,
+    ]
     run = f"{env['GITHUB_JOB']}-{env['GITHUB_RUN_ID']}-{env['GITHUB_RUN_ATTEMPT']}"
     return {"key": older[0] + run, "restore-keys": "\n".join(older)}
 

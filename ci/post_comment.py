@@ -14,7 +14,10 @@ MARKER = "<!-- pytest-upskill -->"
 LIMIT = 65_536  # characters of a comment
 TIMEOUT = 30.0
 PAGES = 30  # of 100 comments
-CUT = "\n\nThe rest does not fit into a comment: see the page and the summary of the job.\n"
+CUT = (
+    "\n\nThe rest does not fit into a comment: see the page and the summary of the"
+    " job.\n"
+)
 QUERY = """
 query($owner: String!, $name: String!, $number: Int!, $after: String) {
   repository(owner: $owner, name: $name) {
@@ -51,12 +54,17 @@ def main() -> None:
     except (Refused, OSError, ValueError) as error:
         hint = ""
         if "403" in str(error) or "404" in str(error) or "FORBIDDEN" in str(error):
-            hint = " Give the job the permission pull-requests: write, or set comment: false."
+            hint = (
+                " Give the job the permission pull-requests: write, or set comment:"
+                " false."
+            )
         tell(f"No comment on the pull request: {error}.{hint}", warn=True)
 
 
 def comment(file: Path) -> str:
-    """The comment of the run with its own first line, and links to page and log at its end."""
+    """The comment of the run with its own first line,
+    and links to page and log at its end.
+    """
     env = os.environ
     _, _, text = file.read_text(encoding="utf-8").partition("\n")
     name = env["INPUT_NAME"]
@@ -66,7 +74,9 @@ def comment(file: Path) -> str:
     if env["ARTIFACT_URL"]:
         links.insert(0, f"[Page and JSON]({env['ARTIFACT_URL']})")
     end = f"\n{' · '.join(links)}\n"
-    return f"{first}\n{fitting(text.rstrip(), LIMIT - len(first) - len(end) - 2)}\n{end}"
+    return (
+        f"{first}\n{fitting(text.rstrip(), LIMIT - len(first) - len(end) - 2)}\n{end}"
+    )
 
 
 def fitting(text: str, limit: int) -> str:
@@ -81,7 +91,8 @@ def fitting(text: str, limit: int) -> str:
 def find_own(first: str, number: int) -> int | None:
     """The id of the comment that this token wrote, with this first line.
 
-    That of somebody else with the same line is not replaced: its author could edit it afterwards.
+    That of somebody else with the same line is not replaced:
+    its author could edit it afterwards.
     """
     owner, _, name = os.environ["GITHUB_REPOSITORY"].partition("/")
     after: str | None = None
@@ -90,10 +101,15 @@ def find_own(first: str, number: int) -> int | None:
         asked = {"query": QUERY, "variables": variables}
         answer = ask("POST", os.environ["GITHUB_GRAPHQL_URL"], asked)
         if errors := answer.get("errors"):
-            raise Refused("; ".join(f"{one.get('type', '')} {one['message']}" for one in errors))
+            raise Refused(
+                "; ".join(f"{one.get('type', '')} {one['message']}" for one in errors)
+            )
         comments = answer["data"]["repository"]["pullRequest"]["comments"]
         for one in comments["nodes"]:
-            if one["viewerDidAuthor"] and one["body"].partition("\n")[0].strip() == first:
+            if (
+                one["viewerDidAuthor"]
+                and one["body"].partition("\n")[0].strip() == first
+            ):
                 return int(one["databaseId"])
         if not comments["pageInfo"]["hasNextPage"]:
             return None
@@ -108,7 +124,9 @@ def ask(method: str, url: str, body: dict[str, Any]) -> dict[str, Any]:
         "Content-Type": "application/json",
         "User-Agent": "pytest-upskill",
     }
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers, method=method)
+    request = urllib.request.Request(
+        url, json.dumps(body).encode(), headers, method=method
+    )
     try:
         with urllib.request.urlopen(request, timeout=TIMEOUT) as response:
             answer: dict[str, Any] = json.load(response)
@@ -127,7 +145,10 @@ def message_of(body: bytes) -> str:
 def tell(text: str, *, warn: bool = False) -> None:
     """In the log and in the summary of the job."""
     line = " ".join(text.split())
-    print(f"::{'warning' if warn else 'notice'} title=pytest-upskill::{line.replace('%', '%25')}")
+    print(
+        f"::{'warning' if warn else 'notice'}"
+        f" title=pytest-upskill::{line.replace('%', '%25')}"
+    )
     with Path(os.environ["GITHUB_STEP_SUMMARY"]).open("a", encoding="utf-8") as file:
         file.write(f"\n> {line.replace('<', '&lt;')}\n")
 

@@ -1,9 +1,11 @@
 """The step of the action that runs pytest: it ends with pytest's exit status.
 
-That is 1 if pytest calls itself passed without results, as with --collect-only or --help.
+That is 1 if pytest calls itself passed without results,
+as with --collect-only or --help.
 
-Leaves page, JSON and comment in PLAN_FOLDER, and a summary of the job that says what happened also
-where pytest could not begin. Without secrets it replays recorded answers, or says why it can't.
+Leaves page, JSON and comment in PLAN_FOLDER, and a summary of the job that says what
+happened also where pytest could not begin. Without secrets it replays recorded
+answers, or says why it can't.
 """
 
 import os
@@ -15,10 +17,15 @@ from collections.abc import Mapping
 from pathlib import Path
 
 MARKER = "<!-- pytest-upskill -->"
-MEANINGS = {2: "a broken file, or interrupted", 3: "an internal error", 4: "a usage error"}
+MEANINGS = {
+    2: "a broken file, or interrupted",
+    3: "an internal error",
+    4: "a usage error",
+}
 MEANINGS[5] = "no tests"
 MEANINGS[0] = (
-    "but no case was tested (--collect-only and the like, in args or addopts, test nothing)"
+    "but no case was tested (--collect-only and the like, in args or addopts, test"
+    " nothing)"
 )
 RUNS = 3  # unless args or the ini file say otherwise
 INI = re.compile(r"^\s*skill_runs\s*=", re.MULTILINE)
@@ -33,7 +40,10 @@ LONGEST = 4000
 
 def main() -> int:
     env = os.environ
-    reports, where = Path(env["PLAN_FOLDER"]), Path(env["GITHUB_WORKSPACE"]) / env["INPUT_FOLDER"]
+    reports, where = (
+        Path(env["PLAN_FOLDER"]),
+        Path(env["GITHUB_WORKSPACE"]) / env["INPUT_FOLDER"],
+    )
     reports.mkdir(parents=True, exist_ok=True)
     comment, summary = reports / "comment.md", Path(env["GITHUB_STEP_SUMMARY"])
     why = env["PLAN_NO_SECRETS"]
@@ -52,13 +62,18 @@ def main() -> int:
 
 
 def command(env: Mapping[str, str], reports: Path, where: Path) -> list[str]:
-    """Options of the inputs come last, so that what ``args`` has can't misplace the reports."""
+    """Options of the inputs come last, so that what ``args`` has
+    can't misplace the reports.
+    """
     words = [sys.executable, "-P", "-m", "pytest"]
-    if not env["PLAN_NO_SECRETS"] and not sets_runs(where):  # a recording may have fewer
+    # A recording may have fewer
+    if not env["PLAN_NO_SECRETS"] and not sets_runs(where):
         words.append(f"--skill-runs={RUNS}")
     words += shlex.split(env["INPUT_ARGS"])
     words += [
-        f"--skill={line.strip()}" for line in env["INPUT_SKILLS"].splitlines() if line.strip()
+        f"--skill={line.strip()}"
+        for line in env["INPUT_SKILLS"].splitlines()
+        if line.strip()
     ]
     words += [f"--model={name}" for name in env["INPUT_MODELS"].split()]
     if cost := env["INPUT_MAX_COST"].strip():
@@ -82,7 +97,9 @@ def sets_runs(where: Path) -> bool:
 
 
 def run(words: list[str], where: Path, comment: Path) -> int:
-    """Run pytest; it passed if its comment says so, too. Mend a comment that says otherwise."""
+    """Run pytest; it passed if its comment says so, too.
+    Mend a comment that says otherwise.
+    """
     print(f"[command]{shlex.join(['pytest', *words[4:]])}", flush=True)
     for name in (comment.name, PAGE, RESULTS):  # of an earlier step
         comment.with_name(name).unlink(missing_ok=True)
@@ -90,7 +107,9 @@ def run(words: list[str], where: Path, comment: Path) -> int:
     said = done.stderr.decode("utf-8", "replace")
     print(said, end="", file=sys.stderr, flush=True)
     status = done.returncode
-    ended = f"pytest exited with {status}" + (f", {MEANINGS[status]}" if status in MEANINGS else "")
+    ended = f"pytest exited with {status}" + (
+        f", {MEANINGS[status]}" if status in MEANINGS else ""
+    )
     text = comment.read_text(encoding="utf-8") if comment.is_file() else ""
     title, _, rest = text.partition("\n\n")
     passed = title.startswith(f"{MARKER}\n## ✅")
@@ -109,17 +128,18 @@ def run(words: list[str], where: Path, comment: Path) -> int:
 
 def replay_note(why: str, file: str) -> str:
     return (
-        f"> {why}, so it has no secrets and asks no model. Recorded answers (`{plain(file)}`) are "
-        "replayed instead: what was edited and not recorded again is an error.\n"
+        f"> {why}, so it has no secrets and asks no model. Recorded answers"
+        f" (`{plain(file)}`) are replayed instead: what was edited and not recorded"
+        " again is an error.\n"
     )
 
 
 def no_recording(why: str, file: str) -> str:
     return (
-        f"{MARKER}\n## ❌ Nothing was tested\n\n{why}, so it has no secrets, and there "
-        f"is no file `{plain(file)}` with answers to replay.\n\nA maintainer can test it from a "
-        "branch of this repository, or record answers for such pull requests with "
-        f"`pytest --skill-record {plain(file)}`, and commit that file.\n"
+        f"{MARKER}\n## ❌ Nothing was tested\n\n{why}, so it has no secrets, and there"
+        f" is no file `{plain(file)}` with answers to replay.\n\nA maintainer can test"
+        " it from a branch of this repository, or record answers for such pull"
+        f" requests with `pytest --skill-record {plain(file)}`, and commit that file.\n"
     )
 
 
@@ -139,7 +159,9 @@ def fenced(said: str) -> str:
 
 def mentions_skills(summary: Path) -> bool:
     """Whether the plugin wrote its own."""
-    return summary.is_file() and MARKER in summary.read_text(encoding="utf-8", errors="replace")
+    return summary.is_file() and MARKER in summary.read_text(
+        encoding="utf-8", errors="replace"
+    )
 
 
 def add(summary: Path, text: str) -> None:

@@ -19,9 +19,12 @@ from pytest_upskill.results.run_file import results_schema
 DOCS: Final = Path(__file__).parent
 RESULTS_SCHEMA: Final = "results.schema.json"
 _BLOCK: Final = re.compile(
-    r"(?P<start><!-- reference: (?P<table>\w+)(?P<words>[^>]*?)-->\n).*?(?P<end><!-- end -->)", re.S
+    r"(?P<start><!-- reference: (?P<table>\w+)(?P<words>[^>]*?)-->\n).*?(?P<end><!--"
+    r" end -->)",
+    re.S,
 )
-_CODE: Final = re.compile(r"--[a-z-]+|[\w./]+\.(?:json|md|yaml)\b")  # in a sentence of help
+# In a sentence of help
+_CODE: Final = re.compile(r"--[a-z-]+|[\w./]+\.(?:json|md|yaml)\b")
 # The page about an option or a command.
 _PAGES: Final = {
     "--skill": "skills.md#finding-skills",

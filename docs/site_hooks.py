@@ -1,4 +1,6 @@
-"""What the site does differently from GitHub, which shows the same pages (see mkdocs.yml)."""
+"""What the site does differently from GitHub, which shows the
+same pages (see mkdocs.yml).
+"""
 
 import re
 from pathlib import Path
@@ -20,7 +22,9 @@ _LINK: Final = re.compile(r"\]\((?P<path>[^)#:\s]+)(?P<rest>(?:#[^)]*)?\))")
 
 def on_config(config: MkDocsConfig) -> None:
     """Give headings the anchors that they have on GitHub."""
-    config.mdx_configs.setdefault("toc", {})["slugify"] = lambda text, _: anchor_of(text)
+    config.mdx_configs.setdefault("toc", {})["slugify"] = lambda text, _: anchor_of(
+        text
+    )
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

@@ -1,7 +1,8 @@
-"""A fake model for `make demo-agent`: it acts as a model might, in both arms, and knows nothing.
+"""A fake model for `make demo-agent`: it acts as a model might, in both arms,
+and knows nothing.
 
-With the skill it opens it, reads the codes, writes the manifest and runs the script. Without, it
-makes up codes. So the demo shows how a trial goes, and measures nothing.
+With the skill it opens it, reads the codes, writes the manifest and runs the script.
+Without, it makes up codes. So the demo shows how a trial goes, and measures nothing.
 """
 
 import csv
@@ -39,16 +40,24 @@ def with_skill(told: list[str]) -> list:
         ("read", {"path": f"{folder}/references/goods-codes.md"}),
         ("write", {"path": "manifest.txt", "content": "\n".join(lines) + "\n"}),
         ("bash", {"command": f"python3 {folder}/scripts/seal.py manifest.txt"}),
-        f"The manifest is written and sealed: {told[-1].split(chr(10))[0] if told else ''}.",
+        (
+            "The manifest is written and sealed:"
+            f" {told[-1].split(chr(10))[0] if told else ''}."
+        ),
     ]
 
 
 def without(told: list[str]) -> list:
-    lines = [f"{good.upper()} {crates}" for good, crates in cargo(told[0])] if told else []
+    lines = (
+        [f"{good.upper()} {crates}" for good, crates in cargo(told[0])] if told else []
+    )
     return [
         ("read", {"path": "cargo.csv"}),
         ("write", {"path": "manifest.txt", "content": "\n".join(lines) + "\n"}),
-        "I wrote manifest.txt. I don't know the office's codes, so the goods stand by name.",
+        (
+            "I wrote manifest.txt. I don't know the office's codes, so the goods stand"
+            " by name."
+        ),
     ]
 
 

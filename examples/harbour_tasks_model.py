@@ -1,7 +1,8 @@
-"""A fake model for the tasks of `examples/harbour-tasks`, carried out by the agent `loop`.
+"""A fake model for the tasks of `examples/harbour-tasks`,
+carried out by the agent `loop`.
 
-With the skill of a task it opens it and writes what the skill says. Without, it guesses. So it
-shows how a run of tasks goes, and measures nothing.
+With the skill of a task it opens it and writes what the skill says. Without, it
+guesses. So it shows how a run of tasks goes, and measures nothing.
 """
 
 import json
@@ -9,11 +10,15 @@ import json
 from pytest_upskill import Answer, Question, ToolCall, Usage
 
 SOLVED = {
-    "harbour-dues": "printf 'good,pence\\nwool,99\\ngrain,28\\ntotal,127\\n' > /app/dues.csv",
+    "harbour-dues": (
+        "printf 'good,pence\\nwool,99\\ngrain,28\\ntotal,127\\n' > /app/dues.csv"
+    ),
     "harbour-berths": "echo 7 > /output/berth.txt",
 }
 GUESSED = {
-    "harbour-dues": "printf 'good,pence\\nwool,12\\ngrain,7\\ntotal,19\\n' > /app/dues.csv",
+    "harbour-dues": (
+        "printf 'good,pence\\nwool,12\\ngrain,7\\ntotal,19\\n' > /app/dues.csv"
+    ),
     "harbour-berths": "echo 1 > /output/berth.txt",
 }
 
@@ -31,5 +36,8 @@ def answer(question: Question) -> Answer:
         return Answer("It is written.", usage)
     tool, arguments = turns[done]
     return Answer(
-        "", usage, "tools", calls=(ToolCall(f"call-{done}", tool, json.dumps(arguments)),)
+        "",
+        usage,
+        "tools",
+        calls=(ToolCall(f"call-{done}", tool, json.dumps(arguments)),),
     )

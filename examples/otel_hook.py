@@ -1,4 +1,5 @@
-"""A conftest.py that sends a trace of a run by OpenTelemetry, with a span for each answer.
+"""A conftest.py that sends a trace of a run by OpenTelemetry,
+with a span for each answer.
 
 pip install opentelemetry-sdk opentelemetry-exporter-otlp-proto-http
 
@@ -20,7 +21,9 @@ def pytest_upskill_finished(results: RunResults) -> str | None:
     from opentelemetry.sdk.trace.export import BatchSpanProcessor
     from opentelemetry.trace import StatusCode, set_span_in_context
 
-    provider = TracerProvider(resource=Resource.create({"service.name": "pytest-upskill"}))
+    provider = TracerProvider(
+        resource=Resource.create({"service.name": "pytest-upskill"})
+    )
     queue = len(results.records) + 512  # spans beyond it would be dropped
     exporter = OTLPSpanExporter(timeout=5)  # the run waits for it
     provider.add_span_processor(BatchSpanProcessor(exporter, max_queue_size=queue))
@@ -28,7 +31,9 @@ def pytest_upskill_finished(results: RunResults) -> str | None:
     start = round(results.started.timestamp() * 1e9)
     run = tracer.start_span("upskill run", start_time=start)
     for record in results.records:
-        span = tracer.start_span(f"chat {record.model}", set_span_in_context(run), start_time=start)
+        span = tracer.start_span(
+            f"chat {record.model}", set_span_in_context(run), start_time=start
+        )
         attributes = {
             "gen_ai.request.model": results.model_ids.get(record.label),
             "gen_ai.usage.input_tokens": record.input_tokens,

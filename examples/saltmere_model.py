@@ -1,4 +1,5 @@
-"""A fake model for the plugin in `saltmere`: it opens the skill whose word is asked for.
+"""A fake model for the plugin in `saltmere`: it opens the
+skill whose word is asked for.
 
 Then it answers by rules of its own. So it shows how a run goes, and measures nothing.
 """
@@ -7,7 +8,10 @@ import json
 
 from pytest_upskill import Answer, Question, ToolCall, Usage
 
-WORDS = {"berths": ("moor", "quay", "berth"), "tides": ("enter", "water", "draught", "come in")}
+WORDS = {
+    "berths": ("moor", "quay", "berth"),
+    "tides": ("enter", "water", "draught", "come in"),
+}
 TITLES = {"berths": "Berths of Saltmere", "tides": "Entering Saltmere"}
 ANSWERS = {"berths": "Berth L1.", "tides": "From 13:10 to 15:10."}
 SERVER = "mcp__tides__high_water"
@@ -16,7 +20,9 @@ SERVER = "mcp__tides__high_water"
 def answer(question: Question) -> Answer:
     """The next turn: open a skill, ask the server if there is one to ask, answer."""
     asked = question.messages[-1][1].lower()
-    skill = next((name for name, words in WORDS.items() if any(w in asked for w in words)), "")
+    skill = next(
+        (name for name, words in WORDS.items() if any(w in asked for w in words)), ""
+    )
     done = [call.name for step in question.steps for call in step.calls]
     offered = {tool.name for tool in question.tools}
     if skill and "skill" in offered and "skill" not in done:

@@ -17,15 +17,17 @@ if TYPE_CHECKING:
     from support.firefox import Firefox
     from support.shell import Shell
 
-# Development tools are imported inside the fixtures: pytest loads this file for `make demo` too,
-# and there they are not installed.
+# Development tools are imported inside the fixtures: pytest loads this file for `make
+# demo` too, and there they are not installed.
 
-# Dask's backport takes the place of what finds plugins in sys.meta_path. If a run inside pytester
-# were the first to import it, no later run in this process would find any.
+# Dask's backport takes the place of what finds plugins in sys.meta_path.
+# If a run inside pytester were the first to import it, no later run in
+# this process would find any.
 with suppress(ImportError):
     import importlib_metadata  # noqa: F401
 
-# pytester forgets what a run inside it imports first, and cryptography can't be imported twice.
+# pytester forgets what a run inside it imports first,
+# and cryptography can't be imported twice.
 with suppress(ImportError):
     import cryptography.hazmat.primitives.asymmetric.rsa
     import cryptography.hazmat.primitives.serialization
@@ -41,8 +43,16 @@ PREFIXES = (
     "OTEL_",
     "GITHUB_",
 )
-NAMES = ("PYTEST_UPSKILL_MODEL", "UPSKILL_CONFIG", "PYTEST_ADDOPTS", "COLUMNS", "NO_COLOR", "CI")
-TIMEOUT = 600  # seconds for one test: ten times what the slowest needs on a busy machine
+NAMES = (
+    "PYTEST_UPSKILL_MODEL",
+    "UPSKILL_CONFIG",
+    "PYTEST_ADDOPTS",
+    "COLUMNS",
+    "NO_COLOR",
+    "CI",
+)
+# Seconds for one test: ten times what the slowest needs on a busy machine
+TIMEOUT = 600
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
@@ -50,18 +60,23 @@ def pytest_configure(config: pytest.Config) -> None:
     if config.pluginmanager.hasplugin("hypothesispytest"):
         from hypothesis import HealthCheck, settings
 
-        # The gate tries the same few examples each time, so it can't fail by chance, and no
-        # profile fails because the machine is busy.
+        # The gate tries the same few examples each time, so it can't fail by chance,
+        # and no profile fails because the machine is busy.
         patient = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])
-        settings.register_profile("gate", patient, max_examples=25, derandomize=True, database=None)
+        settings.register_profile(
+            "gate", patient, max_examples=25, derandomize=True, database=None
+        )
         settings.register_profile("nightly", patient, max_examples=300)
         settings.load_profile("gate")
 
 
-def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> None:
     """No test can hang: it fails after the limit, with the stacks of all threads.
 
-    Not in the ini file, where pytest would refuse the key if pytest-timeout isn't installed.
+    Not in the ini file, where pytest would refuse the key if
+    pytest-timeout isn't installed.
     """
     if config.pluginmanager.hasplugin("timeout"):
         for item in items:
@@ -71,7 +86,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
-    """Property tests are not measured: they run hundreds of times, which tracing makes slow."""
+    """Property tests are not measured: they run hundreds of times,
+    which tracing makes slow.
+    """
     measured = None
     if item.get_closest_marker("hypothesis") and "coverage" in sys.modules:
         measured = sys.modules["coverage"].Coverage.current()
@@ -86,7 +103,9 @@ def pytest_runtest_call(item: pytest.Item) -> Generator[None, object, object]:
 
 @pytest.fixture(scope="session")
 def slow_imports() -> None:
-    """Import what is slow, once: pytester drops the modules that a run in this process imports."""
+    """Import what is slow, once: pytester drops the modules that a
+    run in this process imports.
+    """
     import anthropic  # noqa: F401
     import genai_prices.data  # noqa: F401
     import httpx2
@@ -108,14 +127,18 @@ def slow_imports() -> None:
 
 
 @pytest.fixture(autouse=True)
-def clean_environment(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def clean_environment(
+    request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Hide the keys, servers and settings of the person who runs the tests."""
     for name in list(os.environ):
         if name.startswith(PREFIXES) or name in NAMES:
             monkeypatch.delenv(name)
-    if request.path.parent.name in ("plugin", "cli"):  # most look for sentences, unwrapped
+    # Most look for sentences, unwrapped
+    if request.path.parent.name in ("plugin", "cli"):
         monkeypatch.setenv("COLUMNS", "200")
-    # pytester gives each test a home of its own; the embedded model is fetched only once.
+    # pytester gives each test a home of its own; the embedded
+    # model is fetched only once.
     monkeypatch.setenv("XDG_CACHE_HOME", str(CACHE))
 
 
@@ -144,7 +167,9 @@ def pytester(
     pytester: pytest.Pytester,
     monkeypatch: pytest.MonkeyPatch,
 ) -> pytest.Pytester:
-    """With xdist and our own plugin alone: to look for others takes a third of a short run."""
+    """With xdist and our own plugin alone: to look for others
+    takes a third of a short run.
+    """
     monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
     monkeypatch.setenv("PYTEST_ADDOPTS", "-p xdist -p upskill")
     monkeypatch.setattr("importlib.metadata.distributions", lambda: plugin_packages)
@@ -153,7 +178,8 @@ def pytester(
 
 @pytest.fixture(params=["0", pytest.param("2", marks=pytest.mark.nightly)])
 def workers(request: pytest.FixtureRequest) -> str:
-    """The value of ``-n``: a test that asks for it runs in one process, and nightly in two more.
+    """The value of ``-n``: a test that asks for it runs in one process,
+    and nightly in two more.
 
     A test that is about processes says ``-n 2`` itself.
     """
@@ -168,7 +194,9 @@ def short_pauses(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def slow_machine(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let the first question of a model go alone for as long as a busy machine may need."""
+    """Let the first question of a model go alone for as long
+    as a busy machine may need.
+    """
     monkeypatch.setattr("pytest_upskill.engine.pace.ALONE", 30.0)
 
 
@@ -208,7 +236,8 @@ def firefox(tmp_path_factory: pytest.TempPathFactory) -> "Iterator[Firefox]":
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
-    """A test of a ``Page`` runs in both browsers, one of a ``ChromiumPage`` in Chromium only.
+    """A test of a ``Page`` runs in both browsers, one of a
+    ``ChromiumPage`` in Chromium only.
 
     Firefox is for the night.
     """

@@ -22,13 +22,17 @@ from pytest_upskill.teach.teach_settings import TeachSettings
 SOURCE = Path(pytest_upskill.__file__).parent
 # The tables from which pytest and the commands get their options, and names of tools.
 TABLES = {"settings.py", "teach/teach_settings.py", "results/trigger_summary.py"}
-NAMES = {field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)}
+NAMES = {
+    field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)
+}
 
 spell = spelling({"max_cost": "--max-cost", "models": "--model"})
 
 
 def test_a_message_is_spelled_by_who_shows_it() -> None:
-    error = InputError("a.json", ("no ", Setting("max_cost")), ("Raise ", Setting("timeout")))
+    error = InputError(
+        "a.json", ("no ", Setting("max_cost")), ("Raise ", Setting("timeout"))
+    )
     assert str(error) == "a.json: no max_cost\n  Raise timeout"
     assert error.message(spell) == "a.json: no --max-cost\n  Raise the timeout"
 
@@ -38,27 +42,39 @@ def test_a_text_that_looks_like_a_setting_is_left_alone() -> None:
         InputError("max_cost", "models", "{models}").message(spell)
         == "max_cost: models\n  {models}"
     )
-    assert TeachError(("{models} ", Setting("models"))).message(spell) == "{models} --model"
+    assert (
+        TeachError(("{models} ", Setting("models"))).message(spell)
+        == "{models} --model"
+    )
 
 
 def test_a_setting_is_shown_with_its_value_or_its_file() -> None:
     error = SettingsError("models", "unknown", value="x")
     assert str(error) == "models x: unknown"
     assert error.message(spell) == "--model x: unknown"
-    assert error.message(spell, lambda name: f"a.ini: my_{name}") == "a.ini: my_models: x: unknown"
+    assert (
+        error.message(spell, lambda name: f"a.ini: my_{name}")
+        == "a.ini: my_models: x: unknown"
+    )
     error = SettingsError("models", "unknown", value="x", origin="a.yaml: eval_model")
     assert (
-        error.message(spell, lambda _: "a.ini: m") == str(error) == "a.yaml: eval_model: x: unknown"
+        error.message(spell, lambda _: "a.ini: m")
+        == str(error)
+        == "a.yaml: eval_model: x: unknown"
     )
     assert SettingsError("max_cost", "wrong").message(spell) == "--max-cost: wrong"
     assert (
-        SettingsError("max_cost", "wrong").message(spell, lambda _: "a.ini: m") == "a.ini: m: wrong"
+        SettingsError("max_cost", "wrong").message(spell, lambda _: "a.ini: m")
+        == "a.ini: m: wrong"
     )
 
 
 def test_a_model_error_has_its_attempts_before_its_hint() -> None:
     error = ModelError("no answer", ("Raise ", Setting("max_cost")))
-    assert error.message(spell, " (2 attempts)") == "no answer (2 attempts). Raise --max-cost"
+    assert (
+        error.message(spell, " (2 attempts)")
+        == "no answer (2 attempts). Raise --max-cost"
+    )
     assert str(error) == f"no answer. {error.hint}" == "no answer. Raise max_cost"
     assert ModelError("no answer").message(spell) == "no answer"
 
@@ -76,7 +92,9 @@ def texts(tree: ast.Module) -> Iterator[str]:
     documented = (ast.Module, ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef)
     docs = {id(node.body[0]) for node in ast.walk(tree) if isinstance(node, documented)}
     parts = [
-        node for node in ast.walk(tree) if not (isinstance(node, ast.Expr) and id(node) in docs)
+        node
+        for node in ast.walk(tree)
+        if not (isinstance(node, ast.Expr) and id(node) in docs)
     ]
     for node in parts:
         for child in ast.iter_child_nodes(node):
@@ -114,7 +132,9 @@ def test_errors_name_settings_that_there_are() -> None:
 
 def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
     assert set(FLAGS) - NAMES == set()
-    apart = {"models_folder", "models_file", "first_runs", "gates", "model_outputs"}  # of others
+    # Of others
+    apart = {"models_folder", "models_file", "first_runs", "gates", "model_outputs"}
     apart |= {"logins", "judge_agent"}  # follow from other settings
-    apart |= {"csv_file", "benchmark_folder", "transcripts_folder"}  # of pytest-upskill report
+    # Of pytest-upskill report
+    apart |= {"csv_file", "benchmark_folder", "transcripts_folder"}
     assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart

@@ -34,7 +34,10 @@ class Project:
 
     def test_skill(self, *args: str) -> str:
         return self._run(
-            "import pytest; sys.exit(pytest.main(sys.argv[1:]))", "--skill", "skills", *args
+            "import pytest; sys.exit(pytest.main(sys.argv[1:]))",
+            "--skill",
+            "skills",
+            *args,
         )
 
     def command(self, *args: str) -> str:
@@ -44,7 +47,12 @@ class Project:
         env = {**os.environ, "PYTHONPATH": "src", "COLUMNS": "160"}
         command = [sys.executable, "-c", f"import sys; {code}", *args]
         done = subprocess.run(
-            command, cwd=self.folder, env=env, capture_output=True, text=True, check=False
+            command,
+            cwd=self.folder,
+            env=env,
+            capture_output=True,
+            text=True,
+            check=False,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout
@@ -57,18 +65,26 @@ def project(tmp_path: Path) -> Project:
 
 @pytest.fixture
 def changed(project: Project) -> Project:
-    shutil.copytree(SOURCE, project.package, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copytree(
+        SOURCE, project.package, ignore=shutil.ignore_patterns("__pycache__")
+    )
     return project
 
 
 def test_a_check_takes_one_file(project: Project) -> None:
-    project.add("conftest.py", "def pytest_upskill_checks():\n    return {'polite': polite}\n")
-    project.add("conftest.py", "def polite(context): return 'please' not in context.answer.text")
+    project.add(
+        "conftest.py", "def pytest_upskill_checks():\n    return {'polite': polite}\n"
+    )
+    project.add(
+        "conftest.py", "def polite(context): return 'please' not in context.answer.text"
+    )
     case = {"id": "a", "input": "How?", "expected": {"polite": True}}
     write_skill(project.folder / "skills/gate", [case])
     project.test_skill("--model", project.model, "--skill-json", "r.json")
     records = json.loads((project.folder / "r.json").read_text())["records"]
-    assert [grade["check"] for record in records for grade in record["checks"]] == ["polite"] * 2
+    assert [grade["check"] for record in records for grade in record["checks"]] == [
+        "polite"
+    ] * 2
     assert project.touched == {"conftest.py"}
 
 
@@ -92,10 +108,14 @@ def test_a_column_of_all_tables_takes_one_file(changed: Project) -> None:
     files = ("--skill-markdown", "r.md", "--skill-html", "r.html")
     shown = changed.test_skill("--model", changed.model, *files)
     for table in (shown, changed.command("runs")):
-        (head,) = [line for line in table.splitlines() if "without" in line and "lift" in line]
+        (head,) = [
+            line for line in table.splitlines() if "without" in line and "lift" in line
+        ]
         assert "pace" in head
     assert "| pace |" in (changed.folder / "r.md").read_text()
-    assert '["pace", "pace"]' in page_words((changed.folder / "r.html").read_text("utf-8"))
+    assert '["pace", "pace"]' in page_words(
+        (changed.folder / "r.html").read_text("utf-8")
+    )
     assert changed.touched == {"src/pytest_upskill/reports/numbers.py"}
 
 

@@ -1,4 +1,6 @@
-"""A setting is one field of a dataclass; options of pytest and of commands follow from it."""
+"""A setting is one field of a dataclass; options of pytest and
+of commands follow from it.
+"""
 
 import argparse
 from dataclasses import dataclass, fields
@@ -53,7 +55,11 @@ class Lamps:
 
 def test_pytest_has_a_flag_and_an_ini_key() -> None:
     (option,) = options_of(PYTEST, Lamps).values()
-    assert (option.setting, option.flag, option.ini) == ("watts", "--lamp-watts", "lamp_watts")
+    assert (option.setting, option.flag, option.ini) == (
+        "watts",
+        "--lamp-watts",
+        "lamp_watts",
+    )
     assert option.help_text() == "power of a lamp (default: 40)"
 
 
@@ -100,7 +106,11 @@ def test_a_text_is_parsed(kind: Kind, text: str, value: object) -> None:
         (lift(above_zero=True), "-5", "'-5' is not a lift above 0"),
         (choice("a", "b", "c"), "d", "'d' is not a, b or c"),
         (PATH, " ", "the value is empty"),
-        (run_numbers(12), "3..13", "'3..13' is not a whole number from 1 to 12, or two of them"),
+        (
+            run_numbers(12),
+            "3..13",
+            "'3..13' is not a whole number from 1 to 12, or two of them",
+        ),
     ],
 )
 def test_a_wrong_text_is_refused(kind: Kind, text: str, problem: str) -> None:
@@ -120,7 +130,9 @@ def test_an_option_is_written_as_on_the_command_line() -> None:
 
 
 @pytest.mark.parametrize("table", [Settings, Gates, TeachSettings])
-def test_every_setting_belongs_to_a_group_and_to_commands_that_there_are(table: type) -> None:
+def test_every_setting_belongs_to_a_group_and_to_commands_that_there_are(
+    table: type,
+) -> None:
     declared = [entry.metadata for entry in fields(table) if entry.metadata]
     assert {entry["group"] for entry in declared} <= set(get_args(Group))
     places = {place for entry in declared for place in entry["options"]}
@@ -143,14 +155,17 @@ def test_ages_are_written_with_a_unit(text: str, seconds: float) -> None:
     assert AGE.parse(age_words(seconds)) == seconds
 
 
-@pytest.mark.parametrize("text", ["", "1", "d", "0d", "-1d", "nand", "infd", "1 day", "1e99w"])
+@pytest.mark.parametrize(
+    "text", ["", "1", "d", "0d", "-1d", "nand", "infd", "1 day", "1e99w"]
+)
 def test_what_is_no_age_is_an_error_that_shows_how(text: str) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="12h, 1d or 2w"):
         AGE.parse(text)
 
 
 @pytest.mark.parametrize(
-    ("text", "share"), [("0.2", 0.2), ("20", 0.2), ("1", 1.0), ("-30", -0.3), ("100", 1.0)]
+    ("text", "share"),
+    [("0.2", 0.2), ("20", 0.2), ("1", 1.0), ("-30", -0.3), ("100", 1.0)],
 )
 def test_a_lift_is_a_share_or_points(text: str, share: float) -> None:
     assert lift().parse(text) == share

@@ -14,7 +14,15 @@ import pytest_upskill
 PUBLIC = [
     *("Activity", "Agent", "AgentJob", "Answer", "AnswerFile", "Case", "CheckContext"),
     *("CheckFunction", "CommandAgent", "Grade", "InputError", "Launch"),
-    *("Model", "ModelError", "ModelSource", "ModelSpec", "Provider", "Question", "Record"),
+    *(
+        "Model",
+        "ModelError",
+        "ModelSource",
+        "ModelSpec",
+        "Provider",
+        "Question",
+        "Record",
+    ),
     *("RunResults", "Suite", "Summary", "Taught", "ToolCall", "Turn", "UpskillError"),
     *("Usage", "Verdict", "__version__", "describe", "describe_async", "evaluate"),
     *("evaluate_async", "generate_cases", "generate_cases_async", "generate_skill"),
@@ -35,7 +43,11 @@ def test_every_public_name_resolves() -> None:
 
 def test_type_checkers_see_every_public_name() -> None:
     tree = ast.parse((ROOT / "src/pytest_upskill/__init__.py").read_text())
-    imports = [node for node in ast.walk(tree) if isinstance(node, ast.ImportFrom) and node.level]
+    imports = [
+        node
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ImportFrom) and node.level
+    ]
     seen = {alias.name for node in imports for alias in node.names}
     assert seen == set(PUBLIC) - {"__version__"}
 
@@ -66,7 +78,9 @@ def test_an_unknown_name_is_an_attribute_error() -> None:
 
 
 def test_importing_the_package_imports_nothing_else() -> None:
-    code = "import sys, pytest_upskill; print(*[m for m in sys.modules if '.' not in m])"
+    code = (
+        "import sys, pytest_upskill; print(*[m for m in sys.modules if '.' not in m])"
+    )
     out = subprocess.run(
         [sys.executable, "-S", "-c", f"import sys; sys.path.insert(0, 'src'); {code}"],
         cwd=ROOT,

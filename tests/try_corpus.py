@@ -1,8 +1,8 @@
 """Try skills that nobody here wrote (``make corpus DIR=…``).
 
-Lints, lists and collects every repository in a folder, without asking a model, and prints how many
-skills loaded, how many of them with faults of form, and which were refused and why. Fails only if a
-command crashed.
+Lints, lists and collects every repository in a folder, without asking a model, and
+prints how many skills loaded, how many of them with faults of form, and which were
+refused and why. Fails only if a command crashed.
 """
 
 import argparse
@@ -44,16 +44,19 @@ class Tried:
 
     def __str__(self) -> str:
         return (
-            f"{self.name}: {self.loaded:,} skills loaded, {self.with_findings:,} of them with "
-            f"faults of form, {len(self.refused):,} refused, {len(self.left_out):,} left out; "
-            f"{self.cases:,} cases, {len(self.broken):,} broken; {self.collected:,} tests"
+            f"{self.name}: {self.loaded:,} skills loaded, {self.with_findings:,} of"
+            f" them with faults of form, {len(self.refused):,} refused,"
+            f" {len(self.left_out):,} left out; {self.cases:,} cases,"
+            f" {len(self.broken):,} broken; {self.collected:,} tests"
         )
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("folder", type=Path, help="a folder of repositories")
-    parser.add_argument("-v", "--verbose", action="store_true", help="name all that has no test")
+    parser.add_argument(
+        "-v", "--verbose", action="store_true", help="name all that has no test"
+    )
     given = parser.parse_args()
     repositories = sorted(path for path in given.folder.iterdir() if path.is_dir())
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -121,7 +124,11 @@ def report(results: Sequence[Tried], *, every: bool) -> Iterator[str]:
     for one in results:
         yield str(one)
         if every:
-            lists = (("refused", one.refused), ("broken", one.broken), ("left out", one.left_out))
+            lists = (
+                ("refused", one.refused),
+                ("broken", one.broken),
+                ("left out", one.left_out),
+            )
             yield from (f"  {what}: {line}" for what, lines in lists for line in lines)
     total = Tried(f"All {len(results):,} repositories")
     for one in results:
@@ -140,7 +147,9 @@ def report(results: Sequence[Tried], *, every: bool) -> Iterator[str]:
 def counted(title: str, things: Any) -> Iterator[str]:
     if counter := Counter(things):
         yield f"{title}:"
-        yield from (f"  {number:6,}  {what}" for what, number in counter.most_common(30))
+        yield from (
+            f"  {number:6,}  {what}" for what, number in counter.most_common(30)
+        )
 
 
 def reason(line: str) -> str:

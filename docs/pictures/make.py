@@ -1,4 +1,6 @@
-"""Make the pictures of the README and of docs/ (`make pictures`). Needs Chromium for the page."""
+"""Make the pictures of the README and of docs/ (`make pictures`).
+Needs Chromium for the page.
+"""
 
 import os
 import shlex
@@ -17,7 +19,10 @@ ROOT: Final = HERE.parents[1]
 PRICES: Final = {"small": "0.10 0.40", "medium": "1.00 5.00", "large": "5.00 25.00"}
 ALL: Final = "--model small --model medium --model large"
 COMMANDS: Final = {
-    "run": (80, "pytest --skill skills/wick --model medium --model large --skill-runs 3"),
+    "run": (
+        80,
+        "pytest --skill skills/wick --model medium --model large --skill-runs 3",
+    ),
     "summary-120": (120, f"pytest --skill skills/wick {ALL} --skill-runs 3 --tb=no"),
     "failure-120": (
         120,
@@ -37,7 +42,10 @@ def main() -> None:
         # With what the models reach today accepted, the run of the page passes.
         _run(project, f"{COMMANDS['summary-120'][1]} --skill-accept", 120)
         _run(project, f"{COMMANDS['summary-120'][1]} --skill-html report.html", 120)
-        for name, (wide, high) in {"page": (1440, 900), "page-phone": (390, 844)}.items():
+        for name, (wide, high) in {
+            "page": (1440, 900),
+            "page-phone": (390, 844),
+        }.items():
             _photograph(project / "report.html", HERE / f"{name}.png", wide, high)
 
 
@@ -57,7 +65,10 @@ def _make_project(project: Path) -> None:
 
 
 def _run(project: Path, command: str, columns: int) -> str:
-    kept = {name: os.environ[name] for name in os.environ.keys() - {"CI", "NO_COLOR", "COLUMNS"}}
+    kept = {
+        name: os.environ[name]
+        for name in os.environ.keys() - {"CI", "NO_COLOR", "COLUMNS"}
+    }
     path = f"{Path(sys.executable).parent}:{kept['PATH']}"
     environ = {**kept, "PATH": path, "TERM": "xterm-256color"}
     return run_on_terminal(shlex.split(command), project, environ, 24, columns)

@@ -27,7 +27,9 @@ _COLOURS: Final = {
 def terminal_svg(written: str, columns: int, title: str) -> str:
     """Render everything written to a terminal, including escape sequences."""
     rows = _rows(written, columns)
-    return _drawn([line for y, row in enumerate(rows) for line in _line(row, y)], rows, title)
+    return _drawn(
+        [line for y, row in enumerate(rows) for line in _line(row, y)], rows, title
+    )
 
 
 def _rows(written: str, columns: int) -> list[list[Any]]:
@@ -45,11 +47,16 @@ def _drawn(lines: list[str], rows: list[list[Any]], title: str) -> str:
     wide, high = len(rows[0]) * _WIDE + 2 * _MARGIN, len(rows) * _HIGH + 2 * _MARGIN
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g} {high:g}" role="img">',
+            (
+                f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {wide:g}'
+                f' {high:g}" role="img">'
+            ),
             f"<title>{escape(title)}</title>",
             f'<rect width="{wide:g}" height="{high:g}" rx="8" fill="{_BEHIND}"/>',
-            '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, '
-            'DejaVu Sans Mono, monospace" font-size="14">',
+            (
+                '<g font-family="ui-monospace, SFMono-Regular, Menlo, Consolas, '
+                'DejaVu Sans Mono, monospace" font-size="14">'
+            ),
             *lines,
             "</g>",
             "</svg>",
@@ -68,7 +75,9 @@ def _line(row: list[Any], y: int) -> list[str]:
         # Browsers collapse spaces, so words that are apart are drawn separately.
         for part in re.finditer(r"\S+(?: \S+)*", text):
             left, wide = _MARGIN + (x + part.start()) * _WIDE, len(part.group()) * _WIDE
-            place = f'x="{left:g}" y="{_MARGIN + 14 + y * _HIGH:g}" textLength="{wide:g}"'
+            place = (
+                f'x="{left:g}" y="{_MARGIN + 14 + y * _HIGH:g}" textLength="{wide:g}"'
+            )
             style = f'lengthAdjust="spacingAndGlyphs" fill="{fill}"{weight}'
             found.append(f"<text {place} {style}>{escape(part.group())}</text>")
         x += len(text)

@@ -1,9 +1,11 @@
 """Test Agent Skills with pytest.
 
-Everything meant for users is importable from here; the modules below may change at any time.
-A name is imported when it is first used, so that ``import pytest_upskill`` costs nothing.
+Everything meant for users is importable from here; the modules below may change at
+any time. A name is imported when it is first used, so that ``import
+pytest_upskill`` costs nothing.
 
-PYTEST_DONT_REWRITE, or pytest warns that ``pytest-upskill eval`` imported this too early.
+PYTEST_DONT_REWRITE, or pytest warns that ``pytest-upskill
+eval`` imported this too early.
 """
 
 from importlib import import_module

@@ -1,23 +1,20 @@
 """What can go wrong, as one tree.
 
-UpskillError
-├── InputError         something a person wrote is wrong; found before the first call
-│   ├── SkillError     SKILL.md or the skill's folder
-│   ├── CasesError     skill_meta.json or another file of cases
-│   │   └── NoCasesError  a file without a single case
-│   ├── AcceptedError  skill_results.json
-│   ├── ResultsError   a JSON report or a kept run
-│   ├── TraceError     an agent's trace that a skill is to be made of
-│   └── SettingsError  an option, an ini value, a parameter, the name of a model
-├── ModelError         a model gave no answer to a question
-├── NoAnswerError      an agent could not carry out a trial
-├── TeachError         a teacher, a student or an author of cases gave nothing to go on with
-│   ├── BudgetError    going on could exceed the budget
-│   └── UnusableError  what a model wrote can't be used, even after a second try
-└── CheckError         a check could not be applied to an answer
+UpskillError ├── InputError         something a person wrote is wrong; found before the
+first call │   ├── SkillError     SKILL.md or the skill's folder │   ├── CasesError
+skill_meta.json or another file of cases │   │   └── NoCasesError  a file without a
+single case │   ├── AcceptedError  skill_results.json │   ├── ResultsError   a JSON
+report or a kept run │   ├── TraceError     an agent's trace that a skill is to be made
+of │   └── SettingsError  an option, an ini value, a parameter, the name of a model ├──
+ModelError         a model gave no answer to a question ├── NoAnswerError      an agent
+could not carry out a trial ├── TeachError         a teacher, a student or an author of
+cases gave nothing to go on with │   ├── BudgetError    going on could exceed the budget
+│   └── UnusableError  what a model wrote can't be used, even after a second try └──
+CheckError         a check could not be applied to an answer
 
-Nothing below the edges knows a flag: messages name settings, as ``Setting``, and whoever shows
-a message spells them: pytest's options, the options of a command, parameters in Python.
+Nothing below the edges knows a flag: messages name settings, as ``Setting``,
+and whoever shows a message spells them: pytest's options, the options of a
+command, parameters in Python.
 """
 
 import re
@@ -29,7 +26,9 @@ DEFAULT: Final = "default"  # the origin of a value that nobody gave
 
 
 class Setting(str):
-    """The name of a setting in a message: a field of Settings, Gates or TeachSettings."""
+    """The name of a setting in a message: a field of Settings, Gates or
+    TeachSettings.
+    """
 
     __slots__ = ()
 
@@ -76,7 +75,9 @@ class InputError(UpskillError):
 
     def _message(self, spell: Spell, where: str) -> str:
         hint = spelled(self._hint, spell)
-        return f"{where}: {spelled(self._problem, spell)}" + (f"\n  {hint}" if hint else "")
+        return f"{where}: {spelled(self._problem, spell)}" + (
+            f"\n  {hint}" if hint else ""
+        )
 
 
 class SkillError(InputError):
@@ -111,7 +112,8 @@ class TraceError(InputError):
 class SettingsError(InputError):
     """A setting has a value that can't be used.
 
-    ``origin`` is the file and the key that the value was read from, if it was no option.
+    ``origin`` is the file and the key that the value was read from,
+    if it was no option.
     """
 
     def __init__(
@@ -128,8 +130,12 @@ class SettingsError(InputError):
         self._origin = origin
         super().__init__(self._where(str), problem, hint)
 
-    def message(self, spell: Spell, origin_of: Callable[[str], str] = lambda _: "") -> str:
-        """``origin_of`` gives the file and key of a setting, if it was not given as an option."""
+    def message(
+        self, spell: Spell, origin_of: Callable[[str], str] = lambda _: ""
+    ) -> str:
+        """``origin_of`` gives the file and key of a setting,
+        if it was not given as an option.
+        """
         return self._message(spell, self._where(spell, origin_of(self.setting)))
 
     def _where(self, spell: Spell, origin: str = "") -> str:
@@ -143,16 +149,16 @@ class SettingsError(InputError):
 class ModelError(UpskillError):
     """A model gave no answer.
 
-    ``fatal``: every other question to this model would fail in the same way (a wrong key, say).
-    ``unreachable``: nothing listens at the model's address.
+    ``fatal``: every other question to this model would fail in the same way (a wrong
+    key, say). ``unreachable``: nothing listens at the model's address.
     ``transient``: the same question may well be answered if it is asked again.
-    ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own pause in
-    seconds, if it names one.
-    ``timed_out``: no answer came in time; the call may have waited in the server's queue.
-    ``paid``: the tokens of question and answer, if the server charges for them all the same; an
-    empty tuple if it may do so and doesn't say; None if it charges nothing.
-    ``no_tools``: the model takes none, and was offered some.
-    ``used_up``: nothing more is answered in this run, as a plan's usage limit is reached.
+    ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own
+    pause in seconds, if it names one. ``timed_out``: no answer came in time; the
+    call may have waited in the server's queue. ``paid``: the tokens of question and
+    answer, if the server charges for them all the same; an empty tuple if it may do
+    so and doesn't say; None if it charges nothing. ``no_tools``: the model takes
+    none, and was offered some. ``used_up``: nothing more is answered in this run, as
+    a plan's usage limit is reached.
     """
 
     def __init__(
@@ -195,7 +201,9 @@ class ModelError(UpskillError):
 
 
 class CheckError(UpskillError):
-    """A check raised, or said neither yes nor no: the answer is neither right nor wrong."""
+    """A check raised, or said neither yes nor no: the answer
+    is neither right nor wrong.
+    """
 
 
 class NoAnswerError(UpskillError):
@@ -215,7 +223,9 @@ class UnusableError(TeachError):
 
 
 def shown(path: Path) -> str:
-    """A path as people want to read it: relative to the current folder, if it is below."""
+    """A path as people want to read it: relative to the current folder, if it is
+    below.
+    """
     try:
         return printable(path.relative_to(Path.cwd()).as_posix())
     except ValueError:
@@ -223,7 +233,9 @@ def shown(path: Path) -> str:
 
 
 def printable(path: str) -> str:
-    """A path, safe to print: a folder may have any name, even one that a terminal acts on."""
+    """A path, safe to print: a folder may have any name,
+    even one that a terminal acts on.
+    """
     text = path if path.isprintable() else repr(path)[1:-1]
     # Any part of a path can come first in a line, once it is written as a relative one.
     return without_commands(text.replace("::", "\\u003a:"))
@@ -232,8 +244,8 @@ def printable(path: str) -> str:
 def without_commands(text: str) -> str:
     """A text whose lines are no commands to a CI system that reads the log.
 
-    GitHub takes ``::error::…`` at the start of a line, behind any blanks, and ``##[error]…``
-    anywhere; Azure takes ``##vso[…]``, TeamCity ``##teamcity[…]``.
+    GitHub takes ``::error::…`` at the start of a line, behind any blanks, and
+    ``##[error]…`` anywhere; Azure takes ``##vso[…]``, TeamCity ``##teamcity[…]``.
     """
     if "##" not in text and "::" not in text:
         return text

@@ -9,8 +9,9 @@ A setting is declared once, as a field of ``Settings``, ``Gates`` or ``TeachSett
         default=30,
     )
 
-pytest's option and ini key, the arguments of the commands, their help, the limits in Python and
-the tables of the documentation follow from it. Every pytest run imports this module.
+pytest's option and ini key, the arguments of the commands, their help, the
+limits in Python and the tables of the documentation follow from it. Every
+pytest run imports this module.
 """
 
 import argparse
@@ -38,7 +39,8 @@ HOUR: Final = 3600.0  # seconds
 DAY: Final = 24 * HOUR
 FOREVER: Final = 1e11  # seconds: finite, so that JSON has it
 _UNITS: Final = {"h": HOUR, "d": DAY, "w": 7 * DAY}
-PYTEST: Final = "pytest"  # the place of pytest's own options, beside the names of commands
+# The place of pytest's own options, beside the names of commands
+PYTEST: Final = "pytest"
 
 
 @dataclass(frozen=True)
@@ -83,10 +85,14 @@ def _checked(
 def whole(low: int, high: float = inf) -> Kind:
     """Whole numbers within limits."""
     limits = f"from {low:,} to {high:,}" if high < inf else f"of {low} or more"
-    return _checked(f"a whole number {limits}", "N", int, lambda value: low <= value <= high)
+    return _checked(
+        f"a whole number {limits}", "N", int, lambda value: low <= value <= high
+    )
 
 
-def number(noun: str, low: float = -inf, high: float = inf, *, above: bool = False) -> Kind:
+def number(
+    noun: str, low: float = -inf, high: float = inf, *, above: bool = False
+) -> Kind:
     """Numbers within limits; with ``above``, the lower limit itself is not allowed."""
 
     def allows(value: float) -> bool:
@@ -120,7 +126,9 @@ def run_numbers(most: int) -> Kind:
         except argparse.ArgumentTypeError:
             raise argparse.ArgumentTypeError(f"{text!r} is not {noun}") from None
         if pair[0] > pair[1]:
-            raise argparse.ArgumentTypeError(f"{text!r}: the smaller number comes first")
+            raise argparse.ArgumentTypeError(
+                f"{text!r}: the smaller number comes first"
+            )
         return pair
 
     return Kind(noun, "N", "string", parse)
@@ -150,10 +158,14 @@ def age_words(seconds: float) -> str:
 AGE: Final = Kind("an age such as 12h, 1d or 2w, or forever", "AGE", "string", _age)
 TEXT: Final = Kind("a text", "TEXT", "string", _text)
 PATH: Final = Kind("a path", "FILE", "string", _path)
-NAMES: Final = Kind("a list of names", "NAME", "linelist", _text, repeats=True, default=())
+NAMES: Final = Kind(
+    "a list of names", "NAME", "linelist", _text, repeats=True, default=()
+)
 PATHS: Final = Kind("a list of paths", "PATH", "paths", _path, repeats=True, default=())
 SWITCH: Final = Kind("true or false", None, "bool", bool, constant=True, default=False)
-OFF_SWITCH: Final = Kind("true or false", None, "bool", bool, constant=False, default=True)
+OFF_SWITCH: Final = Kind(
+    "true or false", None, "bool", bool, constant=False, default=True
+)
 POSITIVE: Final = number("a number above 0", 0, above=True)
 SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
 
@@ -161,7 +173,9 @@ SHARE: Final = number("a number above 0 and up to 1", 0, 1, above=True)
 def lift(*, above_zero: bool = False) -> Kind:
     """A difference of rates, up to 1, or in points: 20 is 0.2."""
     low, condition = (0, " above 0") if above_zero else (-100, "")
-    written_as = number(f"a lift{condition} such as 20 (points) or 0.2", low, 100, above=above_zero)
+    written_as = number(
+        f"a lift{condition} such as 20 (points) or 0.2", low, 100, above=above_zero
+    )
 
     def parse(text: str) -> float:
         value: float = written_as.parse(text)
@@ -188,8 +202,9 @@ class Option:
     ini: str = ""
     required: bool = False
     config: str | None = None  # the field of UpskillConfig that is its default
-    # What --resume does with it: most settings must be the same as before ("same"), some say how
-    # far to go and may now go further ("limit"), some do not matter ("free").
+    # What --resume does with it: most settings must be the same as before
+    # ("same"), some say how far to go and may now go further ("limit"),
+    # some do not matter ("free").
     resume: Literal["same", "limit", "free"] = "same"
 
     @property
@@ -207,7 +222,11 @@ class Option:
             return self.default_text
         if self.kind.repeats:
             return ", ".join(map(str, self.default))
-        return f"{self.default:.2g}" if isinstance(self.default, float) else written(self.default)
+        return (
+            f"{self.default:.2g}"
+            if isinstance(self.default, float)
+            else written(self.default)
+        )
 
     def help_text(self) -> str:
         notes = ["repeatable"] if self.kind.repeats else []
@@ -216,13 +235,22 @@ class Option:
         return text.replace("%", "%%")
 
     def arguments(self) -> dict[str, Any]:
-        """The arguments of ``add_argument``; the value is None if the option is not given."""
+        """The arguments of ``add_argument``; the value is None
+        if the option is not given.
+        """
         if self.is_switch:
             return {"action": "store_const", "const": self.kind.constant}
         metavar = self.metavar or self.kind.metavar
         action = "append" if self.kind.repeats else "store"
-        optional = {"nargs": "?", "const": self.kind.constant} if self.kind.constant else {}
-        return {"action": action, "metavar": metavar, "type": self.kind.parse, **optional}
+        optional = (
+            {"nargs": "?", "const": self.kind.constant} if self.kind.constant else {}
+        )
+        return {
+            "action": action,
+            "metavar": metavar,
+            "type": self.kind.parse,
+            **optional,
+        }
 
     def words(self, value: Any) -> list[str]:
         """The option with this value, as on the command line."""
@@ -272,21 +300,41 @@ def setting(
 
 @overload
 def setting(
-    kind: Kind, group: Group, help: str, *places: str | Place, ini: str = "", **details: Any
+    kind: Kind,
+    group: Group,
+    help: str,
+    *places: str | Place,
+    ini: str = "",
+    **details: Any,
 ) -> Any: ...
 
 
 def setting(
-    kind: Kind, group: Group, help: str, *places: str | Place, ini: str = "", **details: Any
+    kind: Kind,
+    group: Group,
+    help: str,
+    *places: str | Place,
+    ini: str = "",
+    **details: Any,
 ) -> Any:
-    """A field of a dataclass, with its options; a place that is a text is pytest's flag."""
-    shared = {"kind": kind, "group": group, "help": help, "default": kind.default, **details}
+    """A field of a dataclass, with its options; a place that
+    is a text is pytest's flag.
+    """
+    shared = {
+        "kind": kind,
+        "group": group,
+        "help": help,
+        "default": kind.default,
+        **details,
+    }
     flags = tuple(flag for flag in places if isinstance(flag, str))
     key = ini or "".join(flags).removeprefix("--").replace("-", "_")
     options = {PYTEST: {**shared, "flags": flags, "ini": key}} if key else {}
     for place in places:
         if isinstance(place, Place):
-            options |= {command: {**shared, **place.changes} for command in place.commands}
+            options |= {
+                command: {**shared, **place.changes} for command in place.commands
+            }
     # Without the default, which pydantic would read as one of its own settings.
     about = {
         "options": options,
@@ -303,10 +351,16 @@ def options_of(place: str, *tables: type) -> dict[str, Option]:
     They are in the order of their groups; those that tables share come last in each.
     """
     ranked = [
-        (GROUPS.index(entry.metadata["group"]), entry.name not in table.__annotations__, entry)
+        (
+            GROUPS.index(entry.metadata["group"]),
+            entry.name not in table.__annotations__,
+            entry,
+        )
         for table in tables
         for entry in fields(table)
         if place in entry.metadata.get("options", ())
     ]
     ranked.sort(key=lambda rank: rank[:2])
-    return {e.name: Option(e.name, **e.metadata["options"][place]) for _, _, e in ranked}
+    return {
+        e.name: Option(e.name, **e.metadata["options"][place]) for _, _, e in ranked
+    }

@@ -1,7 +1,7 @@
 """The settings of a run: frozen, and independent of where they were written.
 
-A setting is one field. ``setting`` says how pytest and the commands take it: see ``options``.
-Every pytest run imports this module.
+A setting is one field. ``setting`` says how pytest and the commands take it: see
+``options``. Every pytest run imports this module.
 """
 
 from collections.abc import Mapping
@@ -51,7 +51,8 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 
 OnDrift = Literal["fail", "warn"]  # if the model got worse, and not the skill
 Batch = Literal["wait", "submit", "fallback"]  # what a run does about its batches
-Score = Literal["pass", "checks"]  # the base of a lift: pass rates, or shares of checks passed
+# The base of a lift: pass rates, or shares of checks passed
+Score = Literal["pass", "checks"]
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
 _OF_ARMS: Final = "matrix ablate"  # studies that add runs where more may show something
@@ -76,9 +77,9 @@ class CommonSettings:
     agents: tuple[str, ...] = setting(
         NAMES,
         "agents",
-        "who carries out the cases: chat, one completion with the skill's text in context; loop, "
-        "an agent with tools in a sandbox; or a real agent: claude, codex, opencode and others; "
-        "claude@2.1.325 is just this version",
+        "who carries out the cases: chat, one completion with the skill's text in"
+        " context; loop, an agent with tools in a sandbox; or a real agent: claude,"
+        " codex, opencode and others; claude@2.1.325 is just this version",
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
         at("matrix", "--agent", default=("loop",)),
@@ -86,8 +87,11 @@ class CommonSettings:
         at(
             "route",
             "--agent",
-            help="who is asked: chat, one completion that chooses a skill; loop, an agent with "
-            "tools in a sandbox; or a real agent: claude, codex, opencode and others",
+            help=(
+                "who is asked: chat, one completion that chooses a skill; loop, an"
+                " agent with tools in a sandbox; or a real agent: claude, codex,"
+                " opencode and others"
+            ),
         ),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
@@ -96,8 +100,8 @@ class CommonSettings:
     sandbox: str = setting(
         choice("auto", "bwrap", "docker", "podman", "none"),
         "agents",
-        "where agents run: bwrap, docker, podman, none (no protection at all), or auto, the first "
-        "of bwrap, docker and podman that works",
+        "where agents run: bwrap, docker, podman, none (no protection at all), or auto,"
+        " the first of bwrap, docker and podman that works",
         "--skill-sandbox",
         at(f"{_TAUGHT} describe {_ASKING}", "--sandbox"),
         metavar="NAME",
@@ -115,15 +119,16 @@ class CommonSettings:
     with_skills: tuple[Path, ...] = setting(
         PATHS,
         "agents",
-        "other skills that agents have in all arms: a skill's folder, or a folder of skills",
+        "other skills that agents have in all arms: a skill's folder, or a folder of"
+        " skills",
         "--skill-with",
         at("describe drift", "--with"),
     )
     noise: int = setting(
         whole(0),
         "agents",
-        "also install N unrelated skills that come with pytest-upskill, in all arms, to see if the "
-        "description stands out",
+        "also install N unrelated skills that come with pytest-upskill, in all arms, to"
+        " see if the description stands out",
         "--skill-noise",
         at("describe", "--noise"),
         default=0,
@@ -134,12 +139,15 @@ class CommonSettings:
         "maximum output tokens per answer, or per turn of an agent",
         "--skill-max-output",
         at(f"{_TAUGHT} drift", "--max-output"),
-        default_text=f"{DEFAULT_MAX_OUTPUT}; agents {DEFAULT_AGENT_OUTPUT}; local has its own",
+        default_text=(
+            f"{DEFAULT_MAX_OUTPUT}; agents {DEFAULT_AGENT_OUTPUT}; local has its own"
+        ),
     )
     max_cost: float | None = setting(
         POSITIVE,
         "budget",
-        "budget in USD: calls that could exceed it are not made; needs the prices of all models",
+        "budget in USD: calls that could exceed it are not made; needs the prices of"
+        " all models",
         "--skill-max-cost",
         at(f"{_TAUGHT} triggers describe {_ASKING}", "--max-cost"),
         metavar="USD",
@@ -149,7 +157,9 @@ class CommonSettings:
 
 @dataclass(frozen=True, kw_only=True)
 class Gates:
-    """What a run must reach to pass; rates and growth are shares of 1, None is no limit."""
+    """What a run must reach to pass; rates and growth are shares of 1,
+    None is no limit.
+    """
 
     min_lift: float | None = setting(
         lift(),
@@ -161,15 +171,16 @@ class Gates:
     min_pass_rate: float | None = setting(
         SHARE,
         "gates",
-        "fail if the mean pass rate with the skill is lower: 0.9 is 90 %. Failed cases fail the "
-        "run anyway, unless accepted",
+        "fail if the mean pass rate with the skill is lower: 0.9 is 90 %. Failed cases"
+        " fail the run anyway, unless accepted",
         "--skill-min-pass-rate",
         at("report", "--min-pass-rate"),
     )
     max_token_growth: float | None = setting(
         number("a number"),
         "gates",
-        "fail if tokens per answer grow by more with the skill: 0.5 is half as many again",
+        "fail if tokens per answer grow by more with the skill: 0.5 is half as many"
+        " again",
         "--skill-max-token-growth",
         at("report", "--max-token-growth"),
     )
@@ -185,15 +196,24 @@ class Gates:
         "gates",
         "fail if a skill got worse since the ref of --skill-against",
         "--skill-no-worse",
-        at("drift", "--no-worse", help="fail if a skill hurts or got worse on the new model"),
+        at(
+            "drift",
+            "--no-worse",
+            help="fail if a skill hurts or got worse on the new model",
+        ),
     )
     min_recall: float | None = setting(
         RATE,
         "gates",
-        "fail if the skill is opened less often for queries that need it: 0.8 is 80 % of runs",
+        "fail if the skill is opened less often for queries that need it: 0.8 is 80 %"
+        " of runs",
         "--skill-min-recall",
         at("report", "--min-recall"),
-        at("route", "--min-recall", help="fail if fewer queries open the skill that they need"),
+        at(
+            "route",
+            "--min-recall",
+            help="fail if fewer queries open the skill that they need",
+        ),
     )
     max_false_alarms: float | None = setting(
         RATE,
@@ -228,16 +248,16 @@ class Settings(CommonSettings):
     skill_paths: tuple[Path, ...] = setting(
         PATHS,
         "skills and cases",
-        "a skill, by its folder, its SKILL.md or its name, or a folder of skills. Without other "
-        "paths, only these are collected",
+        "a skill, by its folder, its SKILL.md or its name, or a folder of skills."
+        " Without other paths, only these are collected",
         "--skill",
         ini="skill_paths",
     )
     bundle: bool = setting(
         SWITCH,
         "skills and cases",
-        "test every folder of skills that --skill names as one: all of its skills are there, or "
-        "none. A plugin with cases of its own needs no such setting",
+        "test every folder of skills that --skill names as one: all of its skills are"
+        " there, or none. A plugin with cases of its own needs no such setting",
         ini="skill_bundle",
         default=False,
         default_text="false",
@@ -260,8 +280,8 @@ class Settings(CommonSettings):
     aa: bool = setting(
         SWITCH,
         "skills and cases",
-        "ask with the skill and with the same skill again, in place of the baseline, and say how "
-        "often such a run would show an effect by chance",
+        "ask with the skill and with the same skill again, in place of the baseline,"
+        " and say how often such a run would show an effect by chance",
         "--skill-aa",
     )
     references: bool = setting(
@@ -274,7 +294,10 @@ class Settings(CommonSettings):
         at(
             "ablate",
             "--references",
-            help="plain completions get the files that SKILL.md names as well, and each is a part",
+            help=(
+                "plain completions get the files that SKILL.md names as well, and each"
+                " is a part"
+            ),
         ),
     )
     against: str | None = setting(  # a git ref
@@ -287,18 +310,19 @@ class Settings(CommonSettings):
     allow_code: bool = setting(
         SWITCH,
         "skills and cases",
-        'run Python of a skill: checks ("python": "checks.py:function"), tests and conftest files '
-        "in its folder, conftest files on the way to it, and the packages that its scripts need. "
-        "Also let agents read folders outside of /opt and /usr that a skill names",
+        'run Python of a skill: checks ("python": "checks.py:function"), tests and'
+        " conftest files in its folder, conftest files on the way to it, and the"
+        " packages that its scripts need. Also let agents read folders outside of /opt"
+        " and /usr that a skill names",
         "--skill-allow-code",
     )
 
     models: tuple[str, ...] = setting(
         NAMES,
         "models",
-        "a model to ask: haiku, sonnet, opus, anthropic:ID, openai:ID, gemini:ID, hf:ORG/NAME, "
-        "ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name that the server at the "
-        "base URL knows",
+        "a model to ask: haiku, sonnet, opus, anthropic:ID, openai:ID, gemini:ID,"
+        " hf:ORG/NAME, ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name"
+        " that the server at the base URL knows",
         "--model",
         at(f"{_OF_ARMS} route eval", "-m --model"),
         at("benchmark", "-m --model", required=True, default_text=""),
@@ -306,13 +330,15 @@ class Settings(CommonSettings):
         default_text="local",
     )
     models_folder: Path = Path()  # files in model names are relative to it
-    models_file: Path | None = None  # the upskill.config.yaml that named the models, if it did
-    model_outputs: tuple[tuple[str, int], ...] = ()  # of models with an output limit of their own
+    # The upskill.config.yaml that named the models, if it did
+    models_file: Path | None = None
+    # Of models with an output limit of their own
+    model_outputs: tuple[tuple[str, int], ...] = ()
     base_url: str | None = setting(  # the server for model names that no provider knows
         TEXT,
         "models",
-        "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for agents one that "
-        "speaks their protocol",
+        "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for"
+        " agents one that speaks their protocol",
         "--skill-base-url",
         at(f"{_ASKING} {_AS_UPSKILL} judge", "--base-url"),
         metavar="URL",
@@ -320,16 +346,16 @@ class Settings(CommonSettings):
     prices: tuple[str, ...] = setting(
         NAMES,
         "models",
-        "prices of models, one per line: NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD per million "
-        "tokens",
+        "prices of models, one per line: NAME INPUT OUTPUT [CACHED [WRITTEN]], in USD"
+        " per million tokens",
         ini="skill_prices",
     )
 
     login: bool = setting(
         SWITCH,
         "agents",
-        "ask models of claude and codex on your own login to them (claude setup-token, codex "
-        "login) in place of a key",
+        "ask models of claude and codex on your own login to them (claude setup-token,"
+        " codex login) in place of a key",
         "--skill-login",
         at(f"{_ASKING} judge", "--login"),
         at(_AS_UPSKILL, "--skill-login"),
@@ -339,7 +365,8 @@ class Settings(CommonSettings):
     image: str | None = setting(
         TEXT,
         "agents",
-        "the container image that agents run in, with docker or podman; pulled if it is not there",
+        "the container image that agents run in, with docker or podman; pulled if it is"
+        " not there",
         "--skill-image",
         metavar="IMAGE",
         default_text="python:3.13-slim",
@@ -347,22 +374,24 @@ class Settings(CommonSettings):
     user_model: str | None = setting(
         TEXT,
         "agents",
-        "the model that plays the user of cases with facts, and answers agents that ask",
+        "the model that plays the user of cases with facts, and answers agents"
+        " that ask",
         ini="skill_user_model",
         default_text="the judge",
     )
     agents_at_once: int | None = setting(
         whole(1),
         "agents",
-        "maximum trials of agents that run at once. Never more than there is memory for",
+        "maximum trials of agents that run at once. Never more than there is"
+        " memory for",
         ini="skill_agents_at_once",
         default_text="two per core",
     )
     cluster: str | None = setting(
         TEXT,
         "agents",
-        "run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or local:N for "
-        "N worker processes here. Workers use their own keys",
+        "run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or"
+        " local:N for N worker processes here. Workers use their own keys",
         "--skill-cluster",
         metavar="ADDRESS",
     )
@@ -382,8 +411,8 @@ class Settings(CommonSettings):
     runs: int = setting(  # of each trial; with first_runs, the most
         run_numbers(MOST_RUNS),
         "runs and attempts",
-        "ask every question N times; a case passes if more than half of its runs do. 3..12 starts "
-        "with 3 runs and adds more, up to 12, while the verdict is open",
+        "ask every question N times; a case passes if more than half of its runs do."
+        " 3..12 starts with 3 runs and adds more, up to 12, while the verdict is open",
         "--skill-runs",
         at(
             _OF_ARMS,
@@ -422,7 +451,8 @@ class Settings(CommonSettings):
     score: Score | None = setting(
         choice("pass", "checks"),
         "grading",
-        "the base of lift and verdict: the pass rate of cases, or the share of checks passed",
+        "the base of lift and verdict: the pass rate of cases, or the share of checks"
+        " passed",
         "--skill-score",
         default_text="checks for evals.json and tasks, else pass",
     )
@@ -433,15 +463,20 @@ class Settings(CommonSettings):
         "maximum seconds per answer, or for all that an agent does in a trial",
         "--skill-timeout",
         metavar="S",
-        default_text=f"{DEFAULT_TIMEOUT:g}; agents {DEFAULT_AGENT_TIMEOUT:g}; local has its own",
+        default_text=(
+            f"{DEFAULT_TIMEOUT:g}; agents {DEFAULT_AGENT_TIMEOUT:g}; local has its own"
+        ),
     )
     concurrency: int | None = setting(
         whole(1),
         "models",
-        "maximum calls in flight, over all xdist workers; lowered while a server is busy",
+        "maximum calls in flight, over all xdist workers; lowered while a server is"
+        " busy",
         "--skill-concurrency",
         at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
-        default_text=f"{DEFAULT_CONCURRENCY}; from 1 up on loopback and private addresses",
+        default_text=(
+            f"{DEFAULT_CONCURRENCY}; from 1 up on loopback and private addresses"
+        ),
     )
     max_tokens: int | None = setting(
         whole(1),
@@ -453,8 +488,8 @@ class Settings(CommonSettings):
     prompt_cache: bool = setting(
         SWITCH,
         "answers",
-        "use the prompt caches of Anthropic and OpenAI, which make the text of a skill cheaper "
-        "from its second use on; it changes nothing that a model reads",
+        "use the prompt caches of Anthropic and OpenAI, which make the text of a skill"
+        " cheaper from its second use on; it changes nothing that a model reads",
         ini="skill_prompt_cache",
         default=True,
         default_text="true",
@@ -468,10 +503,10 @@ class Settings(CommonSettings):
             note=" (paths go before it, or write --skill-batch=wait)",
         ),
         "answers",
-        "ask models of anthropic and openai through their batch APIs, at half the price: wait for "
-        "the answers, which may take hours; submit ends with exit status 75 while there are none, "
-        "and the same command then collects them; fallback waits, and asks one by one what failed "
-        "or expired",
+        "ask models of anthropic and openai through their batch APIs, at half the"
+        " price: wait for the answers, which may take hours; submit ends with exit"
+        " status 75 while there are none, and the same command then collects them;"
+        " fallback waits, and asks one by one what failed or expired",
         "--skill-batch",
     )
     fresh: bool = setting(
@@ -480,8 +515,9 @@ class Settings(CommonSettings):
     max_age: float = setting(  # seconds
         AGE,
         "answers",
-        "how far apart the answers of two arms may be: what is older is asked again before it is "
-        "compared. 12h, 1d, 2w; forever is for models that never change, such as local files",
+        "how far apart the answers of two arms may be: what is older is asked again"
+        " before it is compared. 12h, 1d, 2w; forever is for models that never change,"
+        " such as local files",
         ini="skill_max_age",
         default=DAY,
         default_text="1d",
@@ -493,18 +529,22 @@ class Settings(CommonSettings):
         "--skill-record",
     )
     replay_file: Path | None = setting(
-        PATH, "answers", "answer only from a recorded file: no key, no network", "--skill-replay"
+        PATH,
+        "answers",
+        "answer only from a recorded file: no key, no network",
+        "--skill-replay",
     )
 
     gates: Gates = Gates()
     accept: bool = setting(
         SWITCH,
         "gates",
-        "accept the results of this run: write skill_results.json, the baseline for later runs; "
-        f"asks {ACCEPTED_RUNS} times unless --skill-runs says otherwise",
+        "accept the results of this run: write skill_results.json, the baseline for"
+        f" later runs; asks {ACCEPTED_RUNS} times unless --skill-runs says otherwise",
         "--skill-accept",
     )
-    # An option of its own: one with an optional value would take the path that follows it.
+    # An option of its own: one with an optional value would take
+    # the path that follows it.
     accept_lower: bool = setting(
         SWITCH,
         "gates",
@@ -515,8 +555,8 @@ class Settings(CommonSettings):
     drift: OnDrift = setting(
         choice("fail", "warn"),
         "gates",
-        "whether a run fails if cases got worse than accepted because the model did: the baseline "
-        "fell as well, and no fall of the lift is shown",
+        "whether a run fails if cases got worse than accepted because the model did:"
+        " the baseline fell as well, and no fall of the lift is shown",
         ini="skill_drift",
         default="fail",
     )
@@ -557,7 +597,8 @@ class Settings(CommonSettings):
     transcripts_folder: Path | None = setting(
         PATH,
         "reports",
-        "write the transcript of each trial of an agent to a file in this folder, as JSON lines",
+        "write the transcript of each trial of an agent to a file in this folder, as"
+        " JSON lines",
         at("report", "--transcripts"),
         metavar="DIR",
     )
@@ -565,7 +606,13 @@ class Settings(CommonSettings):
         SWITCH,
         "reports",
         "keep runs in the history (`pytest-upskill runs`)",
-        at("eval", "--no-log-runs", kind=OFF_SWITCH, help="don't keep this run", default_text=""),
+        at(
+            "eval",
+            "--no-log-runs",
+            kind=OFF_SWITCH,
+            help="don't keep this run",
+            default_text="",
+        ),
         ini="skill_history",
         default=True,
         default_text="true",
@@ -623,7 +670,11 @@ class Settings(CommonSettings):
 def settings_of(values: Mapping[str, Any]) -> Settings:
     """Settings from the values of options, without those that are None."""
     values = {name: value for name, value in values.items() if value is not None}
-    gates = {gate.name: values.pop(gate.name) for gate in fields(Gates) if gate.name in values}
+    gates = {
+        gate.name: values.pop(gate.name)
+        for gate in fields(Gates)
+        if gate.name in values
+    }
     if isinstance(values.get("runs"), tuple):
         first, most = values["runs"]
         values |= {"runs": most, "first_runs": first if first < most else None}

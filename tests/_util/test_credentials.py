@@ -17,9 +17,15 @@ URL = "http://***@host:8000/v1"
         ("http://user:pa/ss?w#rd@host:8000/v1", URL),
         ("http://user:hunter%2F22@host:8000/v1", URL),
         ("http://onlytoken@host:8000/v1", URL),
-        ("--skill-base-url=http://user:hunter22@host:8000/v1", f"--skill-base-url={URL}"),
+        (
+            "--skill-base-url=http://user:hunter22@host:8000/v1",
+            f"--skill-base-url={URL}",
+        ),
         ("skill_base_url=http://user:hunter22@host:8000/v1", f"skill_base_url={URL}"),
-        ("https://host/v1?api-version=3&api-key=abc", "https://host/v1?api-version=3&api-key=***"),
+        (
+            "https://host/v1?api-version=3&api-key=abc",
+            "https://host/v1?api-version=3&api-key=***",
+        ),
         ("https://host/v1?sig=a%2Fb&x=1", "https://host/v1?sig=***&x=1"),
         ("--api-token=abc", "--api-token=***"),
         ("--TOKEN=abc", "--TOKEN=***"),
@@ -31,9 +37,9 @@ def test_a_command_shows_no_credential(word: str, shown: str) -> None:
 
 
 def test_the_value_after_an_option_that_names_a_credential_is_hidden() -> None:
-    assert shlex.split(shown_command(["pytest", "--db-password", "abc", "--auth", "-v"])) == [
-        *("pytest", "--db-password", "***", "--auth", "-v")
-    ]
+    assert shlex.split(
+        shown_command(["pytest", "--db-password", "abc", "--auth", "-v"])
+    ) == [*("pytest", "--db-password", "***", "--auth", "-v")]
 
 
 @pytest.mark.parametrize(
@@ -41,7 +47,13 @@ def test_the_value_after_an_option_that_names_a_credential_is_hidden() -> None:
     [
         ["--skill", "skills/a@b", "--model", "haiku", "--skill-max-tokens", "1000"],
         ["--skill-base-url", "http://localhost:8000/v1/a@b", "--no-header", "tests"],
-        ["-k", "key or token", "tests/test_a.py::test_b[key=1]", "--skill-score", "pass"],
+        [
+            "-k",
+            "key or token",
+            "tests/test_a.py::test_b[key=1]",
+            "--skill-score",
+            "pass",
+        ],
         ["--model", "local:a.gguf", "--skill-min-pass-rate=0.9", "-o", "skill_runs=3"],
         ["--skill-base-url", "https://host/v1?api-version=2024-10-21"],
     ],
@@ -56,7 +68,11 @@ def test_a_command_without_credentials_stays_as_it_is(words: list[str]) -> None:
         ("OPENAI_API_KEY", "plain-looking-key", "plain-looking-key"),
         ("TEAM_SECRET", "some long passphrase", "some long passphrase"),
         ("OPENAI_CUSTOM_HEADERS", "X-A: yes\nX-Gate: open-sesame", "open-sesame"),
-        ("ANTHROPIC_CUSTOM_HEADERS", "Authorization: Bearer open-sesame", "open-sesame"),
+        (
+            "ANTHROPIC_CUSTOM_HEADERS",
+            "Authorization: Bearer open-sesame",
+            "open-sesame",
+        ),
         ("OTEL_EXPORTER_OTLP_HEADERS", "a=b,api-key=open%20sesame", "open sesame"),
         ("GENERIC_BASE_URL", "http://me:open%20sesame@host/v1", "open sesame"),
         ("HTTPS_PROXY", "http://me:sesame@proxy:3128", "sesame"),

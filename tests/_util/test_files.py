@@ -62,7 +62,9 @@ def test_a_write_that_fails_keeps_the_old_file_and_leaves_no_draft(
     assert [path.name for path in tmp_path.iterdir()] == ["a.txt"]
     assert file.read_text() == "old"
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=r"^a\.txt: can't be written: no space left on device"):
+    with pytest.raises(
+        InputError, match=r"^a\.txt: can't be written: no space left on device"
+    ):
         save_file(file, "new")
 
 
@@ -124,7 +126,11 @@ def test_the_mode_of_a_file_stays(tmp_path: Path) -> None:
     ],
 )
 def test_what_can_not_be_written_is_found_without_a_trace(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, folder: bool, problem: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    path: str,
+    folder: bool,
+    problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("there").mkdir()
@@ -137,7 +143,9 @@ def test_what_can_not_be_written_is_found_without_a_trace(
 
 
 @pytest.mark.parametrize("kind", ["pipe", "socket", "device", "folder", "link"])
-def test_only_regular_files_are_read_and_nothing_waits(tmp_path: Path, kind: str) -> None:
+def test_only_regular_files_are_read_and_nothing_waits(
+    tmp_path: Path, kind: str
+) -> None:
     file = tmp_path / "f"
     if kind == "pipe":
         os.mkfifo(file)

@@ -40,7 +40,9 @@ def test_it_waits_for_the_next_line(monkeypatch: pytest.MonkeyPatch) -> None:
     """Else pytest, which shows where it was, breaks: such a place has no number."""
     later = list[Callable[[], None]]()
 
-    def timer(_seconds: float, kill: Callable[..., None], args: tuple[int, int]) -> object:
+    def timer(
+        _seconds: float, kill: Callable[..., None], args: tuple[int, int]
+    ) -> object:
         def kill_and_wait() -> None:
             kill(*args)
             Event().wait(60)

@@ -60,13 +60,17 @@ def test_missing_path_has_the_line_of_its_parent(location: Location, line: int) 
     assert line_of(TEXT, location) == line
 
 
-@pytest.mark.parametrize("location", [(), ("cases",), ("cases", 0, "expected", "contains")])
+@pytest.mark.parametrize(
+    "location", [(), ("cases",), ("cases", 0, "expected", "contains")]
+)
 def test_lines_inside_agree_with_line_of(location: Location) -> None:
     value = json.loads(TEXT)
     for part in location:
         value = value[part]
     parts = value if isinstance(value, dict) else range(len(value))
-    assert lines_inside(TEXT, location) == [line_of(TEXT, (*location, part)) for part in parts]
+    assert lines_inside(TEXT, location) == [
+        line_of(TEXT, (*location, part)) for part in parts
+    ]
 
 
 VALUES = st.recursive(
@@ -97,15 +101,27 @@ def replaced(value: Any, at: Location, new: str) -> Any:
     return copy
 
 
-@given(VALUES, st.data(), st.sampled_from([None, 0, 1, 4, "\t"]), st.booleans(), st.booleans())
+@given(
+    VALUES,
+    st.data(),
+    st.sampled_from([None, 0, 1, 4, "\t"]),
+    st.booleans(),
+    st.booleans(),
+)
 def test_line_is_where_json_dumps_writes_the_value(
-    value: Any, data: st.DataObject, indent: int | str | None, ascii_only: bool, tight: bool
+    value: Any,
+    data: st.DataObject,
+    indent: int | str | None,
+    ascii_only: bool,
+    tight: bool,
 ) -> None:
     location = data.draw(st.sampled_from(list(places(value))))
 
     def written(what: Any) -> str:
         separators = (",", ":") if tight else None
-        return json.dumps(what, indent=indent, ensure_ascii=ascii_only, separators=separators)
+        return json.dumps(
+            what, indent=indent, ensure_ascii=ascii_only, separators=separators
+        )
 
     # Replace the value by a marker: the line of the marker is the expected line.
     mark = "<the mark of this test>"

@@ -28,9 +28,18 @@ def clean(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
 @pytest.mark.parametrize(
     ("name", "value", "secret"),
     [
-        *((name, KEY, KEY) for name in ("OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "HF_TOKEN")),
-        *((name, KEY, KEY) for name in ("GITHUB_TOKEN", "PGPASSWORD", "DB_PASS", "my_secret")),
-        *((name, KEY, KEY) for name in ("AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_AD_TOKEN")),
+        *(
+            (name, KEY, KEY)
+            for name in ("OPENAI_API_KEY", "ANTHROPIC_AUTH_TOKEN", "HF_TOKEN")
+        ),
+        *(
+            (name, KEY, KEY)
+            for name in ("GITHUB_TOKEN", "PGPASSWORD", "DB_PASS", "my_secret")
+        ),
+        *(
+            (name, KEY, KEY)
+            for name in ("AWS_BEARER_TOKEN_BEDROCK", "AZURE_OPENAI_AD_TOKEN")
+        ),
         ("AWS_SECRET_ACCESS_KEY", AWS_SECRET, AWS_SECRET),
         ("ANTHROPIC_API_KEY", f" {KEY}\n", KEY),
         ("SMTP_PASSWORD", "correct-horse-battery", "correct-horse-battery"),
@@ -92,11 +101,14 @@ def test_words_that_stand_for_a_key_mask_no_ordinary_text(
         f"…{KEY[-20:]}",
     ],
 )
-def test_a_coded_broken_or_cut_key_is_masked(monkeypatch: pytest.MonkeyPatch, coded: str) -> None:
+def test_a_coded_broken_or_cut_key_is_masked(
+    monkeypatch: pytest.MonkeyPatch, coded: str
+) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", KEY)
     left = without_keys(f"it is {coded} and so on")
     assert "***" in left
-    # What is left beside it: quotes, and the ends of base64, which hold what stands around the key.
+    # What is left beside it: quotes, and the ends of base64,
+    # which hold what stands around the key.
     assert len(left.replace("it is", "").replace("and so on", "")) <= 20
     plain = "".join(left.split())
     pieces = {KEY[at : at + 8] for at in range(8, len(KEY) - 8)}
@@ -105,7 +117,9 @@ def test_a_coded_broken_or_cut_key_is_masked(monkeypatch: pytest.MonkeyPatch, co
 
 def test_the_public_beginning_of_a_key_stays(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-api03-" + "aB3" * 30)
-    assert without_keys("They begin with sk-ant-api03-") == "They begin with sk-ant-api03-"
+    assert (
+        without_keys("They begin with sk-ant-api03-") == "They begin with sk-ant-api03-"
+    )
 
 
 def test_what_is_told_is_masked_and_masking_again_changes_nothing() -> None:
@@ -114,16 +128,21 @@ def test_what_is_told_is_masked_and_masking_again_changes_nothing() -> None:
     assert once == without_keys(once) == "x *** ***"
 
 
-def test_a_long_key_hides_the_short_one_inside_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_long_key_hides_the_short_one_inside_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("A_TOKEN", "abcd1234efgh")
     monkeypatch.setenv("B_TOKEN", "abcd1234efgh5678ijkl")
     assert without_keys("abcd1234efgh5678ijkl abcd1234efgh") == "*** ***"
 
 
-def test_a_variable_that_vanishes_meanwhile_is_no_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_variable_that_vanishes_meanwhile_is_no_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Changing(dict[str, str]):
         def __iter__(self) -> Iterator[str]:
-            names = [*super().__iter__(), "GONE"]  # as os.environ has it, removed by pytest
+            # As os.environ has it, removed by pytest
+            names = [*super().__iter__(), "GONE"]
             return iter(names)
 
     monkeypatch.setattr("os.environ", Changing(A_TOKEN="abcd1234efgh"))

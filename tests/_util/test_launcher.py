@@ -25,10 +25,17 @@ def _forget() -> Iterator[None]:
     [
         (None, False, "pytest-upskill"),
         (None, True, "pytest-upskill[local]"),
-        ({"url": "file:///tmp/x%20y/p.whl", "archive_info": {}}, False, "file:///tmp/x%20y/p.whl"),
+        (
+            {"url": "file:///tmp/x%20y/p.whl", "archive_info": {}},
+            False,
+            "file:///tmp/x%20y/p.whl",
+        ),
         ({"url": REPOSITORY, "vcs_info": {"vcs": "git"}}, True, f"git+{REPOSITORY}"),
         (
-            {"url": REPOSITORY, "vcs_info": {"vcs": "git", "requested_revision": "main"}},
+            {
+                "url": REPOSITORY,
+                "vcs_info": {"vcs": "git", "requested_revision": "main"},
+            },
             False,
             f"git+{REPOSITORY}@main",
         ),
@@ -37,7 +44,9 @@ def _forget() -> Iterator[None]:
 def test_uvx_takes_what_it_took_before(
     origin: dict[str, object] | None, has_local: bool, requirement: str
 ) -> None:
-    first, option, written = launcher_of(json.dumps(origin) if origin else "", has_local=has_local)
+    first, option, written = launcher_of(
+        json.dumps(origin) if origin else "", has_local=has_local
+    )
     assert (first, option) == ("uvx", "--from")
     name = "pytest-upskill[local]" if has_local else "pytest-upskill"
     assert written == (f"{name} @ {requirement}" if origin else requirement)

@@ -1,8 +1,9 @@
-"""Secrets in the forms that people leave in traces: an example of each rule, and what is none.
+"""Secrets in the forms that people leave in traces: an example of each rule,
+and what is none.
 
-None is real. Each has its secret between ⟦ and ⟧; ¦ stands for nothing, so that scanners of others
-don't take the file for a leak. {A20} is twenty letters and digits, {H32} hex digits, {B40} base64,
-{U} a UUID.
+None is real. Each has its secret between ⟦ and ⟧; ¦ stands for nothing, so that
+scanners of others don't take the file for a leak. {A20} is twenty letters and digits,
+{H32} hex digits, {B40} base64, {U} a UUID.
 """
 
 import random
@@ -292,7 +293,9 @@ def _made(pattern: str, dice: random.Random) -> str:
         letters = "".join(dice.choices(kinds[match[1]], k=int(match[2] or 36)))
         if not match[2]:  # a UUID
             digits = "".join(dice.choices(kinds["H"], k=32))
-            return "-".join(digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32)))
+            return "-".join(
+                digits[a:b] for a, b in ((0, 8), (8, 12), (12, 16), (16, 20), (20, 32))
+            )
         return f"{letters[:-1]}7"
 
     made = re.sub(r"\{([AHULDB])(\d*)\}", one, pattern.replace("¦", ""))
@@ -335,10 +338,14 @@ def test_tokens_are_masked_in_what_a_judge_gets() -> None:
 
 def test_the_forms_are_found_wherever_they_stand() -> None:
     forms = [
-        (text, secret) for text, secret in OF_NAMED if "{" not in text and ":5432:" not in text
+        (text, secret)
+        for text, secret in OF_NAMED
+        if "{" not in text and ":5432:" not in text
     ]
     for around in ("  1\t{}", "> {}", "+{}", "run: {} && ls", "log {}\nnext"):
-        missed = _missed([(around.format(text), secret) for text, secret in forms], masked)
+        missed = _missed(
+            [(around.format(text), secret) for text, secret in forms], masked
+        )
         assert len(missed) <= len(forms) * 0.03, "\n".join(missed)
 
 
@@ -348,7 +355,9 @@ def test_harmless_lines_stay_alone_and_together() -> None:
     assert [line for line in changed if "<EMAIL>" not in line] == []
     together = masked(HARMLESS.strip()).split("\n")
     pairs = zip(lines, together, strict=True)
-    assert [line for line, shown in pairs if line != shown and "<EMAIL>" not in shown] == []
+    assert [
+        line for line, shown in pairs if line != shown and "<EMAIL>" not in shown
+    ] == []
 
 
 def test_what_only_may_be_a_secret_stays_in_what_a_judge_gets() -> None:

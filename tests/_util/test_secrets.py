@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from pytest_upskill._util.secrets import masked
 
-# None of them is real, and none is written as one text: scanners of others would find it.
+# None of them is real, and none is written as one text:
+# scanners of others would find it.
 ALNUM = "aB3dE5gH7jK9mN1pQ3sT5vW7xY9zA2cD4fG6hJ8k"
 KEYS = (
     "sk-" + f"ant-api03-{ALNUM}-{ALNUM}_x",
@@ -21,7 +22,14 @@ AWS_SECRET = "wJalrXUtnFEMI/K7MDENG+" + "bPxRfiCYzQ4tLk8sVo"
 
 
 def test_a_key_is_masked_wherever_it_is() -> None:
-    around = ["{}", "is {}.", 'x("{}")', '{{"a": "{}"}}', "https://x.org/?k={}&b=1", "a={}\n"]
+    around = [
+        "{}",
+        "is {}.",
+        'x("{}")',
+        '{{"a": "{}"}}',
+        "https://x.org/?k={}&b=1",
+        "a={}\n",
+    ]
     for key in KEYS:
         for text in around:
             wanted = (text.format("<API KEY>"), text.format("<TOKEN>"))
@@ -29,7 +37,9 @@ def test_a_key_is_masked_wherever_it_is() -> None:
 
 
 def not_as_wanted(table: Sequence[tuple[str, str]]) -> list[str]:
-    return [f"{text} -> {masked(text)}" for text, wanted in table if masked(text) != wanted]
+    return [
+        f"{text} -> {masked(text)}" for text, wanted in table if masked(text) != wanted
+    ]
 
 
 NAMED = [
@@ -46,7 +56,10 @@ NAMED = [
         "aws_secret_access_key = wJalrXUtnFEMI/K7MDENG/bPxRfiCY",
         "aws_secret_access_key = <SECRET>",
     ),
-    ("AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx", "AWS_SECRET_ACCESS_KEY=<SECRET>"),
+    (
+        "AWS_SECRET_ACCESS_KEY=/JalrXUtnFEMI/K7MDENG/bPx",
+        "AWS_SECRET_ACCESS_KEY=<SECRET>",
+    ),
     ("SSH_PRIVATE_KEY=/etc/ssh/id_ed25519", "SSH_PRIVATE_KEY=/etc/ssh/id_ed25519"),
     ("DB_PASSWORD=correcthorse", "DB_PASSWORD=<PASSWORD>"),
     ("password: hunter2", "password: <PASSWORD>"),
@@ -105,10 +118,15 @@ def test_the_rest_of_a_path_in_a_home_folder_stays() -> None:
     assert not_as_wanted(HOMES) == []
 
 
-def test_the_home_folder_of_this_process_is_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_home_folder_of_this_process_is_masked(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("HOME", "/srv/people/bob")
     monkeypatch.setenv("USERPROFILE", "/srv/people/bob")
-    assert masked("/srv/people/bob/x and /srv/people/bobby") == "<HOME>/x and /srv/people/bobby"
+    assert (
+        masked("/srv/people/bob/x and /srv/people/bobby")
+        == "<HOME>/x and /srv/people/bobby"
+    )
 
 
 def test_secrets_of_the_environment_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -140,7 +158,10 @@ def test_private_keys_in_short_lines_and_mere_mentions() -> None:
     for spoken in (
         f"-----BEGIN {kind}-----\nMIIE...\n-----END {kind}-----",
         f"-----BEGIN {kind}-----\n-----END {kind}-----",
-        f"It begins with -----BEGIN {kind}----- and then lines of a text follow as in all of them",
+        (
+            f"It begins with -----BEGIN {kind}----- and then lines of a text follow as"
+            " in all of them"
+        ),
     ):
         assert masked(spoken) == spoken
 
@@ -200,14 +221,30 @@ def test_the_source_of_this_project_has_no_secrets() -> None:
 
 PIECES = (
     *(*KEYS, "password", "token", "api_key", "_KEY", "=", ": ", '"', "'", "\\", "@"),
-    *("://", "/home/bob", "C:\\Users\\bob", "<HOME>", "<SECRET>", "-----BEGIN PRIVATE KEY-----"),
+    *(
+        "://",
+        "/home/bob",
+        "C:\\Users\\bob",
+        "<HOME>",
+        "<SECRET>",
+        "-----BEGIN PRIVATE KEY-----",
+    ),
     *("curl -u ", "-u a:", "Cookie: ", "sid=abcdef; ", " is ", AWS_SECRET, " for x"),
-    *("Bearer ", "a1b2c3d4e5f6g7", "bob@example.org", "machine a login b password ", ".", "--"),
+    *(
+        "Bearer ",
+        "a1b2c3d4e5f6g7",
+        "bob@example.org",
+        "machine a login b password ",
+        ".",
+        "--",
+    ),
 )
 
 
 @settings(deadline=None)
-@given(st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12).map("".join))
+@given(
+    st.lists(st.sampled_from(PIECES) | st.text(max_size=8), max_size=12).map("".join)
+)
 def test_masking_again_changes_nothing(text: str) -> None:
     once = masked(text)
     assert masked(once) == once
@@ -215,11 +252,56 @@ def test_masking_again_changes_nothing(text: str) -> None:
 
 
 HOSTILE = (
-    *("a", "a@", "sk-", "token=", "://a:", "eyJ", "a.", " ", "key=", "mysql ", "mysql -p", "echo "),
-    *("echo 'a", "|", "password\n", "password for a ", "passphrase: a b ", "a b ", "SG.", "eyJ."),
-    *("password \t", "--password ", "<password>", "hooks.slack.com/services/", "?sig=", "thin:"),
-    *("Authorization: ", "Private-Lines: 9\n", "AAAA\n", "A" * 40 + "/", "MMMM.", "Q~", ":AA"),
-    *("machine a ", "a:1:b:c:", "Cookie: a=b; ", "logic.azure.com", "$2b$10$", "pcsk_", "dp.st."),
+    *(
+        "a",
+        "a@",
+        "sk-",
+        "token=",
+        "://a:",
+        "eyJ",
+        "a.",
+        " ",
+        "key=",
+        "mysql ",
+        "mysql -p",
+        "echo ",
+    ),
+    *(
+        "echo 'a",
+        "|",
+        "password\n",
+        "password for a ",
+        "passphrase: a b ",
+        "a b ",
+        "SG.",
+        "eyJ.",
+    ),
+    *(
+        "password \t",
+        "--password ",
+        "<password>",
+        "hooks.slack.com/services/",
+        "?sig=",
+        "thin:",
+    ),
+    *(
+        "Authorization: ",
+        "Private-Lines: 9\n",
+        "AAAA\n",
+        "A" * 40 + "/",
+        "MMMM.",
+        "Q~",
+        ":AA",
+    ),
+    *(
+        "machine a ",
+        "a:1:b:c:",
+        "Cookie: a=b; ",
+        "logic.azure.com",
+        "$2b$10$",
+        "pcsk_",
+        "dp.st.",
+    ),
 )
 
 

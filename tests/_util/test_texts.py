@@ -36,7 +36,10 @@ INVISIBLE = "\u200b\u200c\u200d\u2060\u2028\u2029\ufeff"
     [
         ("\x1b[31mred\x1b[0m", "\\x1b[31mred\\x1b[0m"),
         ("\x1b]0;title\x07", "\\x1b]0;title\\x07"),
-        ("\x1b]8;;http://a\x1b\\link\x1b]8;;\x07", "\\x1b]8;;http://a\\x1b\\link\\x1b]8;;\\x07"),
+        (
+            "\x1b]8;;http://a\x1b\\link\x1b]8;;\x07",
+            "\\x1b]8;;http://a\\x1b\\link\\x1b]8;;\\x07",
+        ),
         ("\x9d8;;http://a\x9clink", "\\x9d8;;http://a\\x9clink"),
         ("\x9b2J", "\\x9b2J"),
         ("a\x00b\x7f", "a\\x00b\\x7f"),
@@ -56,8 +59,14 @@ def test_control_characters_are_escaped(text: str, shown: str) -> None:
     assert harmless(text) == shown
 
 
-PERSIAN, HINDI = "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0915\u094d\u200d\u0937"
-FAMILY, HEART = "\U0001f469\u200d\U0001f469\u200d\U0001f467", "\u2764\ufe0f\u200d\U0001f525"
+PERSIAN, HINDI = (
+    "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645",
+    "\u0915\u094d\u200d\u0937",
+)
+FAMILY, HEART = (
+    "\U0001f469\u200d\U0001f469\u200d\U0001f467",
+    "\u2764\ufe0f\u200d\U0001f525",
+)
 
 
 @pytest.mark.parametrize(
@@ -84,7 +93,9 @@ def test_commands_of_ci_systems_are_escaped(text: str, shown: str) -> None:
 
 def test_own_colours_are_printed_and_nothing_else() -> None:
     text = "\x1b[31m::error::x\x1b[0m\r\x1b[K\x1b]8;;x\x07\x1b[2J"
-    shown = "\x1b[31m" + r"\u003a:error::x" + "\x1b[0m\r\x1b[K" + r"\x1b]8;;x\x07\x1b[2J"
+    shown = (
+        "\x1b[31m" + r"\u003a:error::x" + "\x1b[0m\r\x1b[K" + r"\x1b]8;;x\x07\x1b[2J"
+    )
     assert printed(text) == shown
 
 
@@ -95,7 +106,9 @@ def test_windows_line_end_becomes_newline() -> None:
 @given(ANY_TEXT)
 def test_no_harmful_character_is_left_in_any_text(text: str) -> None:
     shown = harmless(text)
-    assert not {char for char in shown if unicodedata.category(char) in ("Cc", "Cs")} - {"\n", "\t"}
+    assert not {
+        char for char in shown if unicodedata.category(char) in ("Cc", "Cs")
+    } - {"\n", "\t"}
     assert not set(shown) & set(BIDI + INVISIBLE)
     assert shown.encode("utf-8").decode("utf-8") == shown
 
@@ -115,9 +128,12 @@ def test_text_is_not_shortened_to_save_a_few_characters() -> None:
 
 
 @pytest.mark.parametrize(
-    ("change", "times"), [(5281.4, "5,282"), (10, "11"), (9.996, "11"), (9.99, None), (-1, None)]
+    ("change", "times"),
+    [(5281.4, "5,282"), (10, "11"), (9.996, "11"), (9.99, None), (-1, None)],
 )
-def test_growth_of_1000_percent_or_more_is_a_factor(change: float, times: str | None) -> None:
+def test_growth_of_1000_percent_or_more_is_a_factor(
+    change: float, times: str | None
+) -> None:
     assert times_as_much(change) == times
 
 
@@ -148,7 +164,10 @@ def test_one_line_turns_lines_and_tabs_into_spaces() -> None:
     [
         ("a.json: no queries\n  Write one.", "a.json: no queries. Write one."),
         ("it is broken.\n  Mend it.", "it is broken. Mend it."),
-        ("not usable twice:\n  Bad JSON\n  Try again.", "not usable twice: Bad JSON. Try again."),
+        (
+            "not usable twice:\n  Bad JSON\n  Try again.",
+            "not usable twice: Bad JSON. Try again.",
+        ),
         ("a:1: unknown\na:2: missing", "a:1: unknown a:2: missing"),
     ],
 )
@@ -158,7 +177,13 @@ def test_a_hint_is_a_sentence_of_its_own(message: str, line: str) -> None:
 
 @pytest.mark.parametrize(
     ("text", "end"),
-    [("boom\n", "boom"), ("a  b", "a b"), ("012345", "…2345"), (" " * 41 + "x", "…x"), ("\n", "")],
+    [
+        ("boom\n", "boom"),
+        ("a  b", "a b"),
+        ("012345", "…2345"),
+        (" " * 41 + "x", "…x"),
+        ("\n", ""),
+    ],
 )
 def test_the_end_of_a_text_has_a_mark_only_if_it_is_cut(text: str, end: str) -> None:
     assert end_of(text, 4) == end
@@ -178,7 +203,9 @@ def test_one_line_is_harmless_and_within_its_limit(text: str, limit: int) -> Non
 
 
 def test_close_word_is_suggested() -> None:
-    assert guess("contians", ["not_contains", "contains"]) == ' (did you mean "contains"?)'
+    assert (
+        guess("contians", ["not_contains", "contains"]) == ' (did you mean "contains"?)'
+    )
 
 
 def test_nothing_is_suggested_if_no_word_is_close() -> None:
@@ -210,7 +237,9 @@ def test_first_word_over_the_limit_is_cut() -> None:
 
 
 @given(ANY_TEXT, st.integers(1, 60))
-def test_slug_has_only_lowercase_letters_digits_and_hyphens(text: str, limit: int) -> None:
+def test_slug_has_only_lowercase_letters_digits_and_hyphens(
+    text: str, limit: int
+) -> None:
     made = slug(text, limit)
     assert re.fullmatch(r"([a-z0-9]+(-[a-z0-9]+)*)?", made)
     assert len(made) <= limit

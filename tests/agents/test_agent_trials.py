@@ -1,4 +1,6 @@
-"""A trial from its question to its answer, in a sandbox in memory and on a simulated clock."""
+"""A trial from its question to its answer, in a sandbox in memory
+and on a simulated clock.
+"""
 
 import asyncio
 import gc
@@ -28,7 +30,14 @@ from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
 from support.agents import ScriptedCall
 from support.kit import write_skill
 from support.sandboxes import needs_bwrap
-from support.trials import Act, FakeAgent, MemoryKind, run_simulated, spec_of, trial_question
+from support.trials import (
+    Act,
+    FakeAgent,
+    MemoryKind,
+    run_simulated,
+    spec_of,
+    trial_question,
+)
 
 DONE = Answer("Done.", Usage(10, 5, 0))
 
@@ -45,7 +54,9 @@ def carried_out(
             lambda _: FakeAgent(act), always(kind or MemoryKind()), timeout, spec_of
         )
         try:
-            return await trials.run(trial_question("Go.", "m", **task), call or ScriptedCall(DONE))
+            return await trials.run(
+                trial_question("Go.", "m", **task), call or ScriptedCall(DONE)
+            )
         finally:
             await trials.close()
 
@@ -63,7 +74,9 @@ def test_calls_that_a_server_returned_as_text_are_no_answer() -> None:
     text = '```json\n{"name": "bash", "arguments": {"command": "ls"}}\n```'
     written = carried_out(act, call=ScriptedCall(Answer(text)))
     assert written == NoAnswer(f"m: {PROBLEM}. {ADVICE}")
-    thought = Answer("", thinking=f"First the files.\n<tool_call>{text[8:-4]}</tool_call>")
+    thought = Answer(
+        "", thinking=f"First the files.\n<tool_call>{text[8:-4]}</tool_call>"
+    )
     assert carried_out(act, call=ScriptedCall(thought)) == written
     for answer in (Answer(text, stop="refusal"), Answer("I ran bash."), Answer("")):
         reply = carried_out(act, call=ScriptedCall(answer))
@@ -78,7 +91,10 @@ def test_answer_has_what_differs_in_the_workspace() -> None:
         sandbox.files.pop("/workspace/gone.txt")  # type: ignore[attr-defined]
         return recorder.answer("end", "Done.")
 
-    files = [WorkspaceFile(name, b"as it was") for name in ("old.txt", "gone.txt", "same.txt")]
+    files = [
+        WorkspaceFile(name, b"as it was")
+        for name in ("old.txt", "gone.txt", "same.txt")
+    ]
     answer = carried_out(act, files=tuple(files))
     assert isinstance(answer, Answer)
     assert [(file.path, file.text, file.change) for file in answer.files] == [
@@ -87,10 +103,16 @@ def test_answer_has_what_differs_in_the_workspace() -> None:
         ("old.txt", "changed", "changed"),
     ]
     kept = {file.path: file.data for file in unpack(answer.workspace).files}
-    assert kept == {"new/out.txt": b"hi", "old.txt": b"changed", "same.txt": b"as it was"}
+    assert kept == {
+        "new/out.txt": b"hi",
+        "old.txt": b"changed",
+        "same.txt": b"as it was",
+    }
 
 
-def test_skills_are_mounted_read_only_and_setup_does_not_see_them(tmp_path: Path) -> None:
+def test_skills_are_mounted_read_only_and_setup_does_not_see_them(
+    tmp_path: Path,
+) -> None:
     folder = write_skill(tmp_path / "gate")
     script = folder / "scripts/open.sh"
     script.parent.mkdir()
@@ -134,19 +156,32 @@ def test_checks_have_the_large_files_of_the_case_but_none_of_a_setup() -> None:
     assert isinstance(answer, Answer)
     assert [file.path for file in unpack(answer.workspace).files] == ["small.txt"]
     kept = unpack(answer.workspace, (large, changed)).files
-    assert {file.path: len(file.data) for file in kept} == {"small.txt": 2**21, "large.bin": 2**21}
+    assert {file.path: len(file.data) for file in kept} == {
+        "small.txt": 2**21,
+        "large.bin": 2**21,
+    }
 
 
 @needs_bwrap
 @pytest.mark.parametrize("tested", [("gate",), ()])
-def test_skills_are_where_the_task_copies_them(tmp_path: Path, tested: tuple[str, ...]) -> None:
+def test_skills_are_where_the_task_copies_them(
+    tmp_path: Path, tested: tuple[str, ...]
+) -> None:
     skill = SkillCopy.of("gate", write_skill(tmp_path / "gate-1"))
-    folders = ("/skills", "/root/skills", "/app/.claude/skills", "/etc/x/skills", "/usr/bin")
+    folders = (
+        "/skills",
+        "/root/skills",
+        "/app/.claude/skills",
+        "/etc/x/skills",
+        "/usr/bin",
+    )
     shown = list[bytes]()
 
     async def act(sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
         for folder in folders:
-            shown.append((await sandbox.run(f"cd {folder} && echo gate*", timeout=60)).output)
+            shown.append(
+                (await sandbox.run(f"cd {folder} && echo gate*", timeout=60)).output
+            )
         write = "mkdir -p out; echo 1 > out/x; echo 2 >> /root/skills/gate-1/SKILL.md"
         await sandbox.run(write, timeout=60)
         return recorder.answer("end", "Done.")
@@ -173,7 +208,9 @@ def test_skills_are_where_the_task_copies_them(tmp_path: Path, tested: tuple[str
 
 
 @pytest.mark.parametrize(("asked", "taken"), [(None, 50), (20, 50), (8192, 8192)])
-def test_a_trial_takes_the_memory_that_its_task_asks_for(asked: int | None, taken: int) -> None:
+def test_a_trial_takes_the_memory_that_its_task_asks_for(
+    asked: int | None, taken: int
+) -> None:
     trials = AgentTrials(lambda _: FakeAgent(ends), always(MemoryKind()), 60, spec_of)
     assert trials.memory_of(Task("fake", needs=SandboxNeeds(memory_mb=asked))) == taken
 
@@ -190,7 +227,10 @@ def test_a_skill_that_changed_meanwhile_is_no_answer(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("ran", "reason"),
     [
-        (CommandResult(1, b"first\nlast \x1b[1mline\n"), "setup failed: exit 1: first last "),
+        (
+            CommandResult(1, b"first\nlast \x1b[1mline\n"),
+            "setup failed: exit 1: first last ",
+        ),
         (CommandResult(-9, b""), "setup failed: signal 9"),
         (CommandResult(-9, b"", timed_out=True), "setup failed: no end within 20 s"),
     ],
@@ -286,7 +326,9 @@ def test_start_files_stay_in_the_workspace(path: str) -> None:
 
 
 def test_calls_side_by_side_do_not_stretch_the_time() -> None:
-    """Each of these waits for nearly all of its time, as if the engine had no place for it."""
+    """Each of these waits for nearly all of its time,
+    as if the engine had no place for it.
+    """
 
     asked = list[Question]()
 
@@ -343,7 +385,9 @@ def test_a_sandbox_is_closed_even_if_its_trial_is_cancelled_twice() -> None:
 
 
 def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
-    async def raises_at_its_end(_sandbox: Sandbox, _call: Call, _recorder: Recorder) -> Answer:
+    async def raises_at_its_end(
+        _sandbox: Sandbox, _call: Call, _recorder: Recorder
+    ) -> Answer:
         try:
             await asyncio.sleep(3600)
         except asyncio.CancelledError:
@@ -352,9 +396,13 @@ def test_what_an_agent_raises_when_a_run_is_stopped_is_told_nobody() -> None:
 
     async def run() -> list[object]:
         told = list[object]()
-        asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context))
+        asyncio.get_running_loop().set_exception_handler(
+            lambda _, context: told.append(context)
+        )
         kind = MemoryKind()
-        trials = AgentTrials(lambda _: FakeAgent(raises_at_its_end), always(kind), 20, spec_of)
+        trials = AgentTrials(
+            lambda _: FakeAgent(raises_at_its_end), always(kind), 20, spec_of
+        )
         trial = asyncio.create_task(trials.run(trial_question("a"), ScriptedCall(DONE)))
         await asyncio.sleep(1)
         assert kind.opened
@@ -377,9 +425,13 @@ def test_arms_start_alike_in_a_real_sandbox(tmp_path: Path) -> None:
     script.chmod(0o755)
     setup = "mkdir empty; ln -s data.txt link; ls / > root.txt; date +%N > now.txt; "
     setup += "touch run; chmod +x run"
-    look = "cat root.txt now.txt; find . | sort; ls -l run link | cut -c 1-10; cat data.txt"
+    look = (
+        "cat root.txt now.txt; find . | sort; ls -l run link | cut -c 1-10; cat"
+        " data.txt"
+    )
     use = (
-        "/skills/gate/scripts/open.sh > out.txt; echo more >> data.txt; rm now.txt; touch /skills/x"
+        "/skills/gate/scripts/open.sh > out.txt; echo more >> data.txt; rm now.txt;"
+        " touch /skills/x"
     )
     said = list[str]()
 

@@ -11,10 +11,14 @@ ARCHITECTURES = {"x86_64": 0xC000003E, "aarch64": 0xC00000B7}
 ALLOWED = 0x7FFF0000
 
 
-def refused(machine: str, number: int, *arguments: int, architecture: int | None = None) -> int:
+def refused(
+    machine: str, number: int, *arguments: int, architecture: int | None = None
+) -> int:
     """The error of a call; 0 if it is allowed."""
     name = ARCHITECTURES[machine] if architecture is None else architecture
-    seen = struct.pack("=IIQ6Q", number, name, 0, *arguments, *[0] * (6 - len(arguments)))
+    seen = struct.pack(
+        "=IIQ6Q", number, name, 0, *arguments, *[0] * (6 - len(arguments))
+    )
     steps = list(struct.iter_unpack("=HBBI", seccomp_rules(machine)))
     at = loaded = 0
     while True:
@@ -41,7 +45,8 @@ def test_what_the_filter_refuses(machine: str) -> None:
     assert refused(machine, memfd) == errno.ENOSYS
     assert refused(machine, read) == 0
     assert [refused(machine, socket, family) for family in (1, 2, 10, 16)] == [0] * 4
-    assert refused(machine, socket, 40) == errno.EAFNOSUPPORT  # to the host of this machine
+    # To the host of this machine
+    assert refused(machine, socket, 40) == errno.EAFNOSUPPORT
     assert refused(machine, socket, 38) == errno.EAFNOSUPPORT
     assert refused(machine, prlimit, 0) == 0
     assert refused(machine, prlimit, 1) == errno.EPERM

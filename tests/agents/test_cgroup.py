@@ -1,4 +1,5 @@
-"""Control groups around sandboxes: made where they can be had, and believed only if they limit.
+"""Control groups around sandboxes: made where they can be had,
+and believed only if they limit.
 
 Most tests have a folder in place of the kernel's, and a script in place of systemd-run.
 """
@@ -24,7 +25,9 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 )
 from support.sandboxes import needs_bwrap
 
-pytestmark = pytest.mark.skipif(not Path("/proc/self/cgroup").exists(), reason="no Linux")
+pytestmark = pytest.mark.skipif(
+    not Path("/proc/self/cgroup").exists(), reason="no Linux"
+)
 
 LIMITS = SandboxLimits(memory=300 * 2**20, processes=50, disk=100 * 2**20)
 MEMORY, PROCESSES = str(464 * 2**20), "66"  # with the files, and what runs the sandbox
@@ -56,7 +59,8 @@ def mount(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     membership.write_text("4:memory:/old\n0::/me.slice/run\n")
     monkeypatch.setattr(cgroup, "_MOUNT", mount)
     monkeypatch.setattr(cgroup, "_MEMBERSHIP", membership)
-    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)  # the kernel's files are no obstacle
+    # The kernel's files are no obstacle
+    monkeypatch.setattr(Path, "rmdir", shutil.rmtree)
     programs = tmp_path / "programs"
     programs.mkdir()
     for name in ("bwrap", "sh", "cat"):
@@ -84,7 +88,11 @@ def test_a_delegated_group_has_the_limits_and_the_command(mount: Path) -> None:
     assert group.folder
     assert group.folder.parent == mount / "me.slice"
     limits = {file.name: file.read_text().strip() for file in group.folder.iterdir()}
-    assert limits == {"memory.max": MEMORY, "pids.max": PROCESSES, "memory.swap.max": "0"}
+    assert limits == {
+        "memory.max": MEMORY,
+        "pids.max": PROCESSES,
+        "memory.swap.max": "0",
+    }
     with subprocess.Popen([*group.start, "/bin/true"]) as process:
         assert process.wait() == 0
     assert (group.folder / "cgroup.procs").read_text().split() == [str(process.pid)]
@@ -109,7 +117,9 @@ def test_a_command_that_can_not_join_its_group_does_not_run() -> None:
     group = group_of(LIMITS)
     assert group.folder
     shutil.rmtree(group.folder)
-    assert subprocess.run([*group.start, "/bin/true"], capture_output=True, check=False).returncode
+    assert subprocess.run(
+        [*group.start, "/bin/true"], capture_output=True, check=False
+    ).returncode
 
 
 @pytest.mark.parametrize("controllers", ["cpu memory", "cpu pids", "", "memory2 pids"])
@@ -158,8 +168,12 @@ def test_systemd_comes_first(mount: Path, monkeypatch: pytest.MonkeyPatch) -> No
     [
         pytest.param("echo max > memory.max", id="ignores the limit of memory"),
         pytest.param("rm pids.max", id="has no limit of processes"),
-        pytest.param("set -- sh -c 'shift; exec \"$@\" 2>&-' sh $1; exit 1", id="fails"),
-        pytest.param("for n in 3 4 5 6 7 8 9; do eval exec $n'<&-'; done; exit 0", id="no output"),
+        pytest.param(
+            "set -- sh -c 'shift; exec \"$@\" 2>&-' sh $1; exit 1", id="fails"
+        ),
+        pytest.param(
+            "for n in 3 4 5 6 7 8 9; do eval exec $n'<&-'; done; exit 0", id="no output"
+        ),
     ],
 )
 def test_systemd_that_does_not_limit_is_not_believed(mount: Path, more: str) -> None:
@@ -168,7 +182,9 @@ def test_systemd_that_does_not_limit_is_not_believed(mount: Path, more: str) -> 
 
 
 def test_systemd_that_passes_no_files_on_is_not_used(mount: Path) -> None:
-    add_systemd(mount, 'for file in /proc/self/fd/*; do n=${file##*/}; eval "exec $n<&-"; done')
+    add_systemd(
+        mount, 'for file in /proc/self/fd/*; do n=${file##*/}; eval "exec $n<&-"; done'
+    )
     assert limited_by() == "cgroup v2 and its helper"
 
 
@@ -220,10 +236,14 @@ def test_a_sandbox_is_started_by_systemd(mount: Path) -> None:
 
 
 @needs_bwrap
-def test_nothing_of_the_group_is_seen_inside(mount: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nothing_of_the_group_is_seen_inside(
+    mount: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     add_systemd(mount)
     monkeypatch.setenv("DBUS_SESSION_BUS_ADDRESS", "unix:path=/run/secret-bus")
-    shown = ran_in(LIMITS, "env; ls /sys /run 2>&1; cat /proc/1/environ /proc/self/environ 2>&1")
+    shown = ran_in(
+        LIMITS, "env; ls /sys /run 2>&1; cat /proc/1/environ /proc/self/environ 2>&1"
+    )
     assert b"secret-bus" not in shown.output
 
 
@@ -232,7 +252,8 @@ _PAGE_TABLES = """
 import mmap
 areas = []
 for _ in range(64):
-    area = mmap.mmap(-1, 2**32, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS, prot=mmap.PROT_READ)
+    flags = mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS
+    area = mmap.mmap(-1, 2**32, flags=flags, prot=mmap.PROT_READ)
     area.madvise(mmap.MADV_NOHUGEPAGE)
     for at in range(0, 2**32, 2**21):
         area[at]
@@ -242,7 +263,9 @@ print("held", flush=True)
 
 
 @needs_bwrap
-@pytest.mark.skipif(cgroup._working() is None, reason="no cgroup v2 group can be had here")
+@pytest.mark.skipif(
+    cgroup._working() is None, reason="no cgroup v2 group can be had here"
+)
 def test_page_tables_count() -> None:
     limits = SandboxLimits(memory=100 * 2**20, disk=20 * 2**20)
     shown = ran_in(limits, f"python3 -c '{_PAGE_TABLES}'")

@@ -1,4 +1,6 @@
-"""What holds for every agent that is a program, whichever it is. None needs to be installed."""
+"""What holds for every agent that is a program, whichever it is.
+None needs to be installed.
+"""
 
 import json
 import re
@@ -29,8 +31,13 @@ each = pytest.mark.parametrize("agent", CLIS, ids=lambda agent: agent.name)
 
 def launch_of(agent: CommandAgent, **given: object) -> Launch:
     job = {
-        **{"prompt": PROMPT, "model": MODELS[0], "url": URL, "key": TOKEN},
-        **{"protocol": agent.protocols[0], "max_turns": 17, "max_output": 3456},
+        "prompt": PROMPT,
+        "model": MODELS[0],
+        "url": URL,
+        "key": TOKEN,
+        "protocol": agent.protocols[0],
+        "max_turns": 17,
+        "max_output": 3456,
     }
     return agent.launch(AgentJob(**{**job, **given}))  # type: ignore[arg-type]
 
@@ -56,7 +63,9 @@ def test_claude_code_is_told_of_the_plugin_under_test() -> None:
         ([3], ""),
     ],
 )
-def test_claude_code_says_if_it_does_not_take_the_plugin(errors: object, problem: str) -> None:
+def test_claude_code_says_if_it_does_not_take_the_plugin(
+    errors: object, problem: str
+) -> None:
     event = json.dumps({"type": "system", "subtype": "init", "plugin_errors": errors})
     output = f'a warning\n{event}\n{{"type": "result"}}\n'.encode()
     assert CLAUDE.why_not_installed(output) == problem
@@ -69,7 +78,9 @@ def test_it_says_what_it_is(agent: CommandAgent) -> None:
     assert re.fullmatch(r"[a-z][a-z-]*", agent.name)
     assert agent.program
     assert "/" not in agent.program
-    assert re.match(r"(npm install -g|uv tool install|pipx? install)( \S+)+$", agent.install)
+    assert re.match(
+        r"(npm install -g|uv tool install|pipx? install)( \S+)+$", agent.install
+    )
     assert agent.protocols
     assert set(agent.protocols) <= set(PROTOCOLS)
     assert len(set(agent.protocols)) == len(agent.protocols)
@@ -79,22 +90,31 @@ def test_it_says_what_it_is(agent: CommandAgent) -> None:
 
 
 @each
-def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(agent: CommandAgent) -> None:
+def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(
+    agent: CommandAgent,
+) -> None:
     for protocol in agent.protocols:
         launch = launch_of(agent, protocol=protocol)
         assert launch == launch_of(agent, protocol=protocol)
         assert URL in told(launch), protocol
         assert MODELS[0] in told(launch), protocol
-        assert TOKEN in "\n".join([*launch.env.values(), *launch.files.values()]), protocol
+        assert TOKEN in "\n".join([*launch.env.values(), *launch.files.values()]), (
+            protocol
+        )
         for argument in launch.arguments:
             assert TOKEN not in argument
             assert "\0" not in argument
-        assert PROMPT in (launch.stdin.decode(), *launch.arguments, *launch.files.values())
+        assert PROMPT in (
+            launch.stdin.decode(),
+            *launch.arguments,
+            *launch.files.values(),
+        )
         for path in launch.files:
             inside = PurePosixPath(HOME, path)
             assert inside.is_relative_to(HOME)
             assert ".." not in inside.parts
-            assert not inside.is_relative_to(agent.skills_folder)  # which is for skills alone
+            # Which is for skills alone
+            assert not inside.is_relative_to(agent.skills_folder)
         assert all(re.fullmatch(r"[A-Za-z_]\w*", name) for name in launch.env)
         assert not {"PATH", "HOME", "LANG", "TMPDIR"} & set(launch.env)
 
@@ -103,7 +123,9 @@ def test_it_gets_all_that_it_needs_and_no_token_where_others_see_it(agent: Comma
 def test_names_of_models_and_texts_are_quoted(agent: CommandAgent) -> None:
     for protocol, model in product(agent.protocols, MODELS):
         launch = launch_of(agent, protocol=protocol, model=model)
-        quoted = [json.dumps(model, ensure_ascii=ascii)[1:-1] for ascii in (True, False)]
+        quoted = [
+            json.dumps(model, ensure_ascii=ascii)[1:-1] for ascii in (True, False)
+        ]
         assert any(name in told(launch) for name in (model, *quoted)), (protocol, model)
         for path, text in launch.files.items():
             if path.endswith(".json"):

@@ -55,11 +55,14 @@ def test_a_trial_from_question_to_answer(tmp_path: Path, way: str) -> None:
     assert "then pull" in told
     assert KEY not in told
     assert "ANTHROPIC_API_KEY=***" in told  # the token of its door
-    assert all(asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked)
+    assert all(
+        asked.headers["authorization"] == f"Bearer {KEY}" for asked in server.asked
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "names_it"), [("latch-work", True), ("la\u00e7o", True), ("latch-work", False)]
+    ("name", "names_it"),
+    [("latch-work", True), ("la\u00e7o", True), ("latch-work", False)],
 )
 def test_an_agent_that_never_names_the_skill_is_told_so(
     tmp_path: Path, name: str, names_it: bool
@@ -153,7 +156,8 @@ for host in (("127.0.0.1", {port}), ("192.0.2.1", 443), ("api.anthropic.com", 44
         socket.create_connection(host, 3).close()
         found["reached"] = host
     except OSError: pass
-body = {{"model": "model-1", "max_tokens": 9, "messages": [{{"role": "user", "content": "hi"}}]}}
+said = [{{"role": "user", "content": "hi"}}]
+body = {{"model": "model-1", "max_tokens": 9, "messages": said}}
 request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
     json.dumps(body).encode(), {{"x-api-key": os.environ["ANTHROPIC_API_KEY"]}})
 with urllib.request.urlopen(request) as reply:
@@ -180,7 +184,9 @@ def test_an_agent_that_never_ends_has_a_turn_limit() -> None:
 
 
 @needs_bwrap
-def test_when_its_time_is_up_there_is_what_it_did(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_when_its_time_is_up_there_is_what_it_did(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     with LoopbackServer(steps("echo begun > gate.txt", "sleep 600")) as server:
         end_time_once(monkeypatch, lambda: len(server.asked) == 2)
         answer = carried_out(server.url, "messages", script=BARE)
@@ -205,7 +211,9 @@ def test_a_model_that_gives_no_answer_is_an_error(status: int, reason: str) -> N
 @needs_bwrap
 def test_the_budget_of_the_run_holds() -> None:
     def script(asked: Asked) -> loopback.Reply:
-        return replace(steps(*["true"] * 20)(asked), input_tokens=600, output_tokens=400)
+        return replace(
+            steps(*["true"] * 20)(asked), input_tokens=600, output_tokens=400
+        )
 
     with LoopbackServer(script) as server:
         budget = Budget(most_tokens=6000)
@@ -219,11 +227,20 @@ def test_the_budget_of_the_run_holds() -> None:
 @pytest.mark.parametrize(
     ("script", "reason"),
     [
-        (b"print('no key'); raise SystemExit(0)", "asked its model nothing (exit 0: no key)"),
+        (
+            b"print('no key'); raise SystemExit(0)",
+            "asked its model nothing (exit 0: no key)",
+        ),
         (b"import os; os.kill(os.getpid(), 9)", "asked its model nothing (signal 9)"),
         (b"import nothing_like_it", "exit 1: ModuleNotFoundError"),
-        (b"print('sh: my-claude: not found'); raise SystemExit(127)", "folder of that program"),
-        (BARE.replace(b"sys.argv[2]", b"'other'"), "404: Not Found; asked for model other)"),
+        (
+            b"print('sh: my-claude: not found'); raise SystemExit(127)",
+            "folder of that program",
+        ),
+        (
+            BARE.replace(b"sys.argv[2]", b"'other'"),
+            "404: Not Found; asked for model other)",
+        ),
     ],
 )
 def test_an_agent_that_breaks_is_an_error(script: bytes, reason: str) -> None:
@@ -246,7 +263,9 @@ def test_an_agent_that_ends_after_a_tool_call_gave_no_answer(status: int) -> Non
     assert reply.reason == f"tiny ended after a tool call, without an answer {told}"
 
 
-def test_an_agent_that_ends_while_its_model_answers_gave_no_answer(tmp_path: Path) -> None:
+def test_an_agent_that_ends_while_its_model_answers_gave_no_answer(
+    tmp_path: Path,
+) -> None:
     hang_up = f"""
 def hang_up(request):
     threading.Thread(target=urllib.request.urlopen, args=[request], daemon=True).start()
@@ -254,7 +273,9 @@ def hang_up(request):
         time.sleep(0.01)
     os._exit(0)
 """
-    script = BARE.replace(b"json.load(urllib.request.urlopen(request))", b"hang_up(request)")
+    script = BARE.replace(
+        b"json.load(urllib.request.urlopen(request))", b"hang_up(request)"
+    )
 
     def model(_: Asked) -> Fault:
         (tmp_path / "asked").touch()
@@ -304,14 +325,17 @@ def test_an_agent_that_asks_again_in_vain_is_ended(status: int, asked: int) -> N
 def test_an_agent_that_goes_on_after_its_last_turn_is_ended(sandbox: str) -> None:
     commands = ["echo begun > gate.txt", *["true"] * 9]
     with LoopbackServer(steps(*commands)) as server:
-        answer = carried_out(server.url, "messages", script=STUBBORN, sandbox=sandbox, max_turns=2)
+        answer = carried_out(
+            server.url, "messages", script=STUBBORN, sandbox=sandbox, max_turns=2
+        )
     assert isinstance(answer, Answer)
     assert answer.stop == "max_turns"
     assert [file.path for file in answer.files] == ["gate.txt"]
     assert len(server.asked) == 2
     assert answer.activity
     assert any(
-        "sent a request after the end of the trial" in one for one in answer.activity.findings
+        "sent a request after the end of the trial" in one
+        for one in answer.activity.findings
     )
 
 
@@ -352,13 +376,17 @@ UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
             "node: error while loading shared libraries: libatomic.so.1: cannot open",
         ),
         (
-            "file:///x.js:5\n    throw new Error('x')\n    ^\n\n"
-            "Error: pi needs node 22\n    at main (x.js:5:3)\n\nNode.js v20.1.0\n",
+            (
+                "file:///x.js:5\n    throw new Error('x')\n    ^\n\n"
+                "Error: pi needs node 22\n    at main (x.js:5:3)\n\nNode.js v20.1.0\n"
+            ),
             "Error: pi needs node 22",
         ),
         (
-            "Out of memory\n"
-            "[The sandbox stopped the command: it used more than 4096 MB of memory.]\n",
+            (
+                "Out of memory\n[The sandbox stopped the command: it used more than"
+                " 4096 MB of memory.]\n"
+            ),
             "[The sandbox stopped the command: it used more than 4096 MB of memory.]",
         ),
         (f"Error: session {UUID} is lost\n", "Error: session … is lost"),
@@ -370,7 +398,10 @@ UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
             "Error: process 12345 died, request req_011CUabcdEFGH12345\n",
             "Error: process … died, request …",
         ),
-        ("Error: trialkey-abcdefghijklmnopqrstuvwxyz123456 is wrong\n", "Error: *** is wrong"),
+        (
+            "Error: trialkey-abcdefghijklmnopqrstuvwxyz123456 is wrong\n",
+            "Error: *** is wrong",
+        ),
         ('{"type": "assistant", "message": {"text": "hello"}}\n', ""),
         ('{"cut": "in the mid\n', '{"cut": "in the mid'),
     ],
@@ -382,30 +413,62 @@ def test_the_line_that_says_most(output: str, words: str) -> None:
 @pytest.mark.parametrize(
     "event",
     [
-        {"type": "result", "subtype": "success", "is_error": True, "result": "API Error: refused"},
+        {
+            "type": "result",
+            "subtype": "success",
+            "is_error": True,
+            "result": "API Error: refused",
+        },
         {"type": "error", "message": "API Error: refused"},
         {"type": "turn.failed", "error": {"message": "API Error: refused"}},
-        {"type": "session.error", "data": {"errorType": "x", "message": "API Error: refused"}},
-        {"type": "error", "error": {"name": "X", "data": {"message": "API Error: refused"}}},
-        {"type": "result", "status": "error", "error": {"message": "API Error:\nrefused"}},
+        {
+            "type": "session.error",
+            "data": {"errorType": "x", "message": "API Error: refused"},
+        },
+        {
+            "type": "error",
+            "error": {"name": "X", "data": {"message": "API Error: refused"}},
+        },
+        {
+            "type": "result",
+            "status": "error",
+            "error": {"message": "API Error:\nrefused"},
+        },
         {"error": "API Error: refused"},
-        {"type": "message_end", "message": {"errorMessage": "API Error: refused"}, "error": True},
+        {
+            "type": "message_end",
+            "message": {"errorMessage": "API Error: refused"},
+            "error": True,
+        },
     ],
 )
 def test_an_error_is_found_in_an_event(event: object) -> None:
-    lines = [{"type": "system"}, event, {"type": "usage", "message": "Total error: none"}]
-    assert last_error("\n".join(map(json.dumps, lines)).encode()) == "API Error: refused"
+    lines = [
+        {"type": "system"},
+        event,
+        {"type": "usage", "message": "Total error: none"},
+    ]
+    assert (
+        last_error("\n".join(map(json.dumps, lines)).encode()) == "API Error: refused"
+    )
 
 
 def test_whatever_it_says_is_one_short_line() -> None:
     deep = '{"error":' * 5000 + "1" + "}" * 5000
-    for output in (b"\xff\xfe\0" * 9000, b"error " * 10**6, deep.encode(), b"\x1b[" * 10**5):
+    for output in (
+        b"\xff\xfe\0" * 9000,
+        b"error " * 10**6,
+        deep.encode(),
+        b"\x1b[" * 10**5,
+    ):
         words = last_error(output)
         assert len(words) <= 250
         assert words.isprintable()
 
 
-@pytest.mark.parametrize("line", ["a-" * 10_000, "1" * 19_999 + "a", "1." * 10_000, "A1" * 10_000])
+@pytest.mark.parametrize(
+    "line", ["a-" * 10_000, "1" * 19_999 + "a", "1." * 10_000, "A1" * 10_000]
+)
 def test_no_line_keeps_it_busy(line: str) -> None:
     """The engine's loop waits for it: one such line once took half a minute."""
     assert len(last_error("\n".join([line] * 50).encode())) <= 250

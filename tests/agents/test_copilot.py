@@ -25,10 +25,15 @@ echo GitHub Copilot CLI 1.0.7.
 def test_every_protocol_goes_to_the_gateway(
     protocol: ProtocolName, url: str, kind: str, wire: str
 ) -> None:
-    job = AgentJob("?", "qwen3:8b", "http://127.0.0.1:7", "trialkey-1", protocol, 30, 4000)
+    job = AgentJob(
+        "?", "qwen3:8b", "http://127.0.0.1:7", "trialkey-1", protocol, 30, 4000
+    )
     env = Copilot().launch(job).env
     assert env["COPILOT_PROVIDER_BASE_URL"] == url
-    assert (env["COPILOT_PROVIDER_TYPE"], env["COPILOT_PROVIDER_WIRE_API"]) == (kind, wire)
+    assert (env["COPILOT_PROVIDER_TYPE"], env["COPILOT_PROVIDER_WIRE_API"]) == (
+        kind,
+        wire,
+    )
 
 
 @pytest.mark.parametrize("script", [UNPACKS, "#!/bin/sh\necho 0.9.1\n"])
@@ -41,7 +46,9 @@ def test_what_it_unpacks_is_there_in_all_trials(
     monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
     monkeypatch.setattr(Copilot, "cache", lambda _: str(tmp_path / "cache"))
     agent = Copilot()
-    unpacked = [one for one in agent.mounts() if one.inside == "/home/agent/.cache/copilot/pkg"]
+    unpacked = [
+        one for one in agent.mounts() if one.inside == "/home/agent/.cache/copilot/pkg"
+    ]
     assert len(unpacked) == (script == UNPACKS)
     for mount in unpacked:
         assert [one.name for one in Path(mount.host).iterdir()] == ["linux"]

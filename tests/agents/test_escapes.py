@@ -20,11 +20,26 @@ pytestmark = needs_bwrap
 STRANGER = 54_321  # a user that has nothing
 NAMES = [attempt.name for attempt in ATTEMPTS]
 OTHER_WORKDIRS = ("/app", "/home/x", "/srv/a/b", "/usr/src/app")
-WITH_FILES = ("dots", "home", "skill", "outside", "written by the helper", "remount", "disk")
+WITH_FILES = (
+    "dots",
+    "home",
+    "skill",
+    "outside",
+    "written by the helper",
+    "remount",
+    "disk",
+)
 GATE = {  # cheap ones, of each class; `make nightly` makes all attempts
     *("symlink", "environment", "open files", "read by the helper"),
     *("skill", "outside", "TCP", "abstract socket", "signal", "terminal's session"),
-    *("user namespace", "risky calls", "memory", "daemon", "memory of the helper", "kernel tables"),
+    *(
+        "user namespace",
+        "risky calls",
+        "memory",
+        "daemon",
+        "memory of the helper",
+        "kernel tables",
+    ),
 }
 
 
@@ -44,7 +59,10 @@ def test_it_fails_and_the_run_goes_on(attempt: Attempt) -> None:
 @pytest.mark.parametrize("name", WITH_FILES)
 @pytest.mark.parametrize(
     "workdir",
-    ["/root", *(pytest.param(path, marks=pytest.mark.nightly) for path in OTHER_WORKDIRS)],
+    [
+        "/root",
+        *(pytest.param(path, marks=pytest.mark.nightly) for path in OTHER_WORKDIRS),
+    ],
 )
 def test_it_fails_wherever_the_workdir_is(name: str, workdir: str) -> None:
     (attempt,) = (attempt for attempt in ATTEMPTS if attempt.name == name)
@@ -62,7 +80,11 @@ def test_it_fails_for_a_user_without_rights_too(name: str) -> None:
 @cache
 def _as_stranger() -> dict[str, str]:
     """What came of all attempts, made by a user without rights."""
-    folders = [escapes.__file__, *_imported("pytest_upskill"), sysconfig.get_path("purelib")]
+    folders = [
+        escapes.__file__,
+        *_imported("pytest_upskill"),
+        sysconfig.get_path("purelib"),
+    ]
     path = [str(Path(folders[0]).parents[1]), *folders[1:]]
     for python in (sys.executable, f"/usr/bin/python3.{sys.version_info.minor}"):
         env = {"PATH": os.environ["PATH"], "PYTHONPATH": ":".join(path), "HOME": "/"}
@@ -89,4 +111,6 @@ def _as_stranger() -> dict[str, str]:
 
 
 def _imported(package: str) -> list[str]:
-    return [str(Path(file).parents[1]) for file in [sys.modules[package].__file__] if file]
+    return [
+        str(Path(file).parents[1]) for file in [sys.modules[package].__file__] if file
+    ]

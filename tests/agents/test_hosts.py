@@ -1,4 +1,6 @@
-"""Hosts that are asked for in a sandbox without a network are counted, and there are none."""
+"""Hosts that are asked for in a sandbox without a network are counted,
+and there are none.
+"""
 
 import asyncio
 import socket
@@ -54,7 +56,9 @@ def test_no_host_is_known_and_each_is_counted() -> None:
 
 
 def test_its_own_names_and_other_questions_are_nobodys_business() -> None:
-    (own, user), findings = findings_after(request(14, b"localhost"), request(1, b"1000"))
+    (own, user), findings = findings_after(
+        request(14, b"localhost"), request(1, b"1000")
+    )
     assert own == struct.pack("6i", 2, 1, 1, 4, 0, 0) + bytes((127, 0, 0, 1, 2))
     assert user == b""
     assert findings == ()
@@ -91,7 +95,8 @@ def test_a_flood_has_an_end(monkeypatch: pytest.MonkeyPatch) -> None:
         await hosts.open()
         for one in many:
             await asked(hosts, one)
-        with pytest.raises((ConnectionError, FileNotFoundError)):  # nobody listens any more
+        # Nobody listens any more
+        with pytest.raises((ConnectionError, FileNotFoundError)):
             await asked(hosts, many[0])
         await hosts.close()
 
@@ -134,7 +139,10 @@ def test_a_connection_that_comes_while_it_closes_is_closed_too() -> None:
 @pytest.mark.parametrize("network", [False, True])
 def test_what_a_program_asks_for_in_a_sandbox(network: bool) -> None:
     look = "import socket; socket.getaddrinfo('localhost', 80); "
-    look += "socket.gethostbyname_ex('localhost'); print(socket.gethostbyname('localhost')); "
+    look += (
+        "socket.gethostbyname_ex('localhost');"
+        " print(socket.gethostbyname('localhost')); "
+    )
     look += "socket.create_connection(('api.example.invalid', 443))"
 
     async def run() -> tuple[CommandResult, tuple[str, ...]]:

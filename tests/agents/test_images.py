@@ -1,4 +1,6 @@
-"""Images of tasks: built or pulled once, and their files at the start. The programs are fakes."""
+"""Images of tasks: built or pulled once, and their files at the start.
+The programs are fakes.
+"""
 
 import os
 import platform
@@ -27,10 +29,14 @@ case "$1" in
     for last; do :; done; [ -e "$(image "$last")" ] || exit 1
     case "$4" in *Id*) echo sha256:77777777777777777777777777777777777777777777 ;;
     *) echo "${ARCH:-$HOST_ARCH}" ;; esac ;;
-  pull) [ -e pullable ] && touch "$(image "$3")" || { echo "Error: denied" >&2; exit 125; } ;;
+  pull)
+    [ -e pullable ] && touch "$(image "$3")" ||
+      { echo "Error: denied" >&2; exit 125; } ;;
   build)
     cat "$5" > Dockerfile; ls -R "$6" > context
-    if grep -q hang Dockerfile; then echo "STEP hang"; sleep 1000 & echo $! > pid; wait; fi
+    if grep -q hang Dockerfile; then
+      echo "STEP hang"; sleep 1000 & echo $! > pid; wait
+    fi
     if grep -q 'RUN false' Dockerfile; then
       echo "STEP 2/2: RUN false"; echo "Error: exit status 1" >&2; exit 3
     fi
@@ -58,7 +64,9 @@ def fake(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return folder
 
 
-def context(folder: Path, text: str = "FROM ubuntu:24.04\n", **fields: object) -> BuildContext:
+def context(
+    folder: Path, text: str = "FROM ubuntu:24.04\n", **fields: object
+) -> BuildContext:
     folder.mkdir(exist_ok=True)
     (folder / "Dockerfile").write_text(text)
     (folder / "data.csv").write_text("1,2\n")
@@ -68,7 +76,9 @@ def context(folder: Path, text: str = "FROM ubuntu:24.04\n", **fields: object) -
 
 
 def calls(fake: Path, word: str) -> int:
-    return sum(line.split()[0] == word for line in (fake / "log").read_text().splitlines())
+    return sum(
+        line.split()[0] == word for line in (fake / "log").read_text().splitlines()
+    )
 
 
 def test_an_image_is_built_once(fake: Path, tmp_path: Path) -> None:
@@ -80,12 +90,14 @@ def test_an_image_is_built_once(fake: Path, tmp_path: Path) -> None:
     assert calls(fake, "pull") == 0
 
 
-def test_processes_that_want_an_image_wait_for_each_other(fake: Path, tmp_path: Path) -> None:
+def test_processes_that_want_an_image_wait_for_each_other(
+    fake: Path, tmp_path: Path
+) -> None:
     build = context(tmp_path / "environment")
     program = (
-        "from pytest_upskill.agents.images import prepare\n"
-        "from pytest_upskill.skills.case import BuildContext\n"
-        f"prepare('podman', '', BuildContext({build.digest!r}, 'Dockerfile', {build.folder!r}))"
+        "from pytest_upskill.agents.images import prepare\nfrom"
+        " pytest_upskill.skills.case import BuildContext\nprepare('podman', '',"
+        f" BuildContext({build.digest!r}, 'Dockerfile', {build.folder!r}))"
     )
     with images._locked(tag_of(build)):
         waiting = [started([sys.executable, "-c", program]) for _ in range(2)]
@@ -95,7 +107,9 @@ def test_processes_that_want_an_image_wait_for_each_other(fake: Path, tmp_path: 
     assert calls(fake, "build") == 1
 
 
-def test_a_build_has_no_skills_and_opens_the_home_of_root(fake: Path, tmp_path: Path) -> None:
+def test_a_build_has_no_skills_and_opens_the_home_of_root(
+    fake: Path, tmp_path: Path
+) -> None:
     prepare("podman", "", context(tmp_path / "environment", without="skills"))
     listed = (fake / "context").read_text()
     assert "skills" in listed  # a COPY of it must not fail
@@ -130,7 +144,9 @@ def test_a_build_that_fails_shows_its_last_lines(fake: Path, tmp_path: Path) -> 
 
 @pytest.mark.skipif(not Path("/proc").is_dir(), reason="no /proc")
 def test_a_build_that_hangs_is_ended_with_its_steps(fake: Path, tmp_path: Path) -> None:
-    build = context(tmp_path / "environment", "FROM ubuntu:24.04\nRUN hang\n", seconds=1.0)
+    build = context(
+        tmp_path / "environment", "FROM ubuntu:24.04\nRUN hang\n", seconds=1.0
+    )
     with pytest.raises(SandboxError, match=r"no end within 1 s; see .*STEP hang"):
         prepare("podman", "", build)
     if (fake / "pid").exists():
@@ -176,7 +192,9 @@ def test_an_image_is_pulled_and_a_dockerfile_is_the_second_choice(
 
 
 def test_an_image_that_can_not_be_had(fake: Path) -> None:  # noqa: ARG001
-    with pytest.raises(SandboxError, match=r"bench/task:1 can't be pulled with podman: .*denied"):
+    with pytest.raises(
+        SandboxError, match=r"bench/task:1 can't be pulled with podman: .*denied"
+    ):
         prepare("podman", "bench/task:1", None)
 
 
@@ -189,8 +207,14 @@ def test_an_image_for_another_architecture(
     assert calls(fake, "build") == 1
 
 
-def test_architectures_have_the_names_of_images(monkeypatch: pytest.MonkeyPatch) -> None:
-    for machine, name in (("x86_64", "amd64"), ("aarch64", "arm64"), ("arm64", "arm64")):
+def test_architectures_have_the_names_of_images(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for machine, name in (
+        ("x86_64", "amd64"),
+        ("aarch64", "arm64"),
+        ("arm64", "arm64"),
+    ):
         monkeypatch.setattr(platform, "machine", lambda machine=machine: machine)
         assert images.architecture() == name
 
@@ -201,7 +225,9 @@ def test_a_program_that_is_missing_or_broken(
     monkeypatch.setenv("PATH", str(tmp_path))
     why_no_program.cache_clear()
     assert why_no_program("docker") == "docker was not found"
-    (tmp_path / "docker").write_text("#!/bin/sh\necho 'Is the daemon running?' >&2; exit 1\n")
+    (tmp_path / "docker").write_text(
+        "#!/bin/sh\necho 'Is the daemon running?' >&2; exit 1\n"
+    )
     (tmp_path / "docker").chmod(0o755)
     why_no_program.cache_clear()
     assert why_no_program("docker") == "docker does not work: Is the daemon running?"
@@ -230,12 +256,16 @@ def test_the_files_of_an_image(fake: Path) -> None:
     assert calls(fake, "rm") == 1
 
 
-def test_an_image_with_too_many_files(fake: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_with_too_many_files(
+    fake: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     (fake / "files" / "app").mkdir(parents=True)
     for name in "abc":
         (fake / "files" / "app" / name).write_text("123")
     monkeypatch.setattr(images, "MOST_START_BYTES", 8)
-    with pytest.raises(SandboxError, match="too many files in /app: the limits are 8 bytes"):
+    with pytest.raises(
+        SandboxError, match="too many files in /app: the limits are 8 bytes"
+    ):
         files_of_image("podman", "bench/task:1", ("/app",))
     assert calls(fake, "rm") == 1
 

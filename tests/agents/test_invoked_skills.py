@@ -1,4 +1,6 @@
-"""Skills that a user invokes: how each agent is told so, and that they count as opened."""
+"""Skills that a user invokes: how each agent is told so, and that they count as
+opened.
+"""
 
 import asyncio
 from dataclasses import replace
@@ -28,7 +30,9 @@ INVOKE = Invocation("gate", "for the visitors")
 DONE = Answer("Done.")
 
 
-def recorder(*skills: InstalledSkill, invoke: Invocation = INVOKE, system: str = "") -> Recorder:
+def recorder(
+    *skills: InstalledSkill, invoke: Invocation = INVOKE, system: str = ""
+) -> Recorder:
     question = recorder_for(*skills).question
     assert question.task
     task = replace(question.task, invoke=invoke)
@@ -39,7 +43,9 @@ def test_our_agent_gives_its_model_the_text_at_once(tmp_path: Path) -> None:
     skill = installed(tmp_path)
     model = ScriptedCall(DONE)
     trial = recorder(skill)
-    activity = asyncio.run(LoopAgent().run(MemorySandbox(), model, trial, SPEC)).activity
+    activity = asyncio.run(
+        LoopAgent().run(MemorySandbox(), model, trial, SPEC)
+    ).activity
     (question,) = model.questions
     ((role, text),) = question.messages
     assert role == "user"
@@ -47,13 +53,19 @@ def test_our_agent_gives_its_model_the_text_at_once(tmp_path: Path) -> None:
     assert "\n\nARGUMENTS: for the visitors\n" in text
     assert trial.question.messages[-1][1] not in text
     assert activity
-    assert (activity.activated, activity.opened, activity.findings) == (True, ("gate",), ())
+    assert (activity.activated, activity.opened, activity.findings) == (
+        True,
+        ("gate",),
+        (),
+    )
     assert activity.listed == ()
 
 
 def test_our_agent_does_not_list_skills_for_users_only(tmp_path: Path) -> None:
     gate = replace(installed(tmp_path), users_only=True)
-    boat = installed(tmp_path, "boat", body="# Boats\n\nCoil the line.\n", files={}, tested=False)
+    boat = installed(
+        tmp_path, "boat", body="# Boats\n\nCoil the line.\n", files={}, tested=False
+    )
     for skills in ([gate], [gate, boat]):
         model = ScriptedCall(DONE)
         asyncio.run(LoopAgent().run(MemorySandbox(), model, recorder(*skills), SPEC))
@@ -72,10 +84,15 @@ def test_agents_have_commands_of_their_own(
 ) -> None:
     skill = installed(tmp_path)
     assert agent._prompt(recorder(skill), MemorySandbox()) == (command, True)
-    bare, is_command = agent._prompt(recorder(skill, invoke=Invocation("gate")), MemorySandbox())
+    bare, is_command = agent._prompt(
+        recorder(skill, invoke=Invocation("gate")), MemorySandbox()
+    )
     assert (bare, is_command) == (command.split()[0], True)
-    prompt, is_command = agent._prompt(recorder(skill, system="Be brief."), MemorySandbox())
-    assert prompt.startswith('Be brief.\n\n<skill_content name="gate">')  # a command comes first
+    prompt, is_command = agent._prompt(
+        recorder(skill, system="Be brief."), MemorySandbox()
+    )
+    # A command comes first
+    assert prompt.startswith('Be brief.\n\n<skill_content name="gate">')
     assert not is_command
     assert not agent._prompt(recorder_for(skill), MemorySandbox())[1]
 

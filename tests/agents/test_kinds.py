@@ -60,9 +60,17 @@ def test_a_name_that_is_no_sandbox() -> None:
 
 
 @linux
-def test_without_any_the_message_says_what_to_install(programs: Path) -> None:  # noqa: ARG001
+def test_without_any_the_message_says_what_to_install(
+    programs: Path,  # noqa: ARG001
+) -> None:
     message = refused("auto")
-    for text in ("apt install bubblewrap", "dnf", "pacman", "docker was not found", "podman was"):
+    for text in (
+        "apt install bubblewrap",
+        "dnf",
+        "pacman",
+        "docker was not found",
+        "podman was",
+    ):
         assert text in message
     assert "sandbox none runs agents without one" in message
 
@@ -91,10 +99,17 @@ def test_a_bubblewrap_that_is_too_old(programs: Path) -> None:
     ],
 )
 def test_a_kernel_that_forbids_namespaces(
-    setting: str, mend: str, programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    setting: str,
+    mend: str,
+    programs: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     said = "bwrap: setting up uid map: Permission denied"
-    script = f'[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit; echo "{said}" >&2; exit 1'
+    script = (
+        f'[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit; echo "{said}" >&2;'
+        " exit 1"
+    )
     program(programs, "bwrap", script)
     monkeypatch.setattr(bwrap, "_SYSCTL_FOLDER", tmp_path)
     monkeypatch.setattr(bwrap, "_CONTAINER_FILES", ())
@@ -110,7 +125,11 @@ def test_a_kernel_that_forbids_namespaces(
 def test_in_a_container_the_message_says_how_to_start_it(
     programs: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    program(programs, "bwrap", '[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit; exit 1')
+    program(
+        programs,
+        "bwrap",
+        '[ "$1" = --version ] && echo bubblewrap 0.9.0 && exit; exit 1',
+    )
     monkeypatch.setattr(bwrap, "_SYSCTL_FOLDER", tmp_path)
     monkeypatch.setattr(bwrap, "_CONTAINER_FILES", (str(tmp_path),))
     assert "--security-opt seccomp=unconfined" in refused("bwrap")
@@ -127,12 +146,22 @@ def test_a_daemon_that_does_not_run(name: str, programs: Path) -> None:
 
 
 def test_an_image_that_can_not_be_had(programs: Path) -> None:
-    program(programs, "docker", '[ "$1" = version ] && exit; echo "no such image" >&2; exit 1')
-    assert "the image tool:1 can't be pulled: no such image." in refused("docker", "tool:1")
+    program(
+        programs,
+        "docker",
+        '[ "$1" = version ] && exit; echo "no such image" >&2; exit 1',
+    )
+    assert "the image tool:1 can't be pulled: no such image." in refused(
+        "docker", "tool:1"
+    )
 
 
 def test_an_image_is_not_fetched_for_a_look(programs: Path, tmp_path: Path) -> None:
-    program(programs, "docker", f'[ "$1" = version ] && exit; echo $1 >> {tmp_path}/log; exit 1')
+    program(
+        programs,
+        "docker",
+        f'[ "$1" = version ] && exit; echo $1 >> {tmp_path}/log; exit 1',
+    )
     with pytest.raises(SettingsError, match="tool:1 is not here"):
         kind_of("docker", "tool:1", may_fetch=False)
     assert (tmp_path / "log").read_text() == "image\n"
@@ -154,7 +183,8 @@ from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 
 async def main():
     box = await Bwrap().open(SandboxSpec())
-    await box.run(f"(setsid bash -c 'while :; do sleep 1; done' {sys.argv[1]} &); true", timeout=60)
+    loop = f"setsid bash -c 'while :; do sleep 1; done' {sys.argv[1]}"
+    await box.run(f"({loop} &); true", timeout=60)
     print("ready", flush=True)
     await box.run("sleep 1000", timeout=1000)
 
@@ -174,7 +204,9 @@ def test_nothing_is_left_of_a_run_that_is_killed(tmp_path: Path) -> None:
 
 
 def _called(mark: str) -> bool:
-    """Whether a process of the sandbox is there; the one that was killed has the mark too."""
+    """Whether a process of the sandbox is there; the one that
+    was killed has the mark too.
+    """
     for file in Path("/proc").glob("[0-9]*/cmdline"):
         try:
             words = file.read_bytes().split(b"\0")
@@ -186,16 +218,26 @@ def _called(mark: str) -> bool:
 
 
 def test_all_names_are_known() -> None:
-    assert [name for name in kinds.NAMES if name != "auto" and not kinds._kind(name)] == []
+    assert [
+        name for name in kinds.NAMES if name != "auto" and not kinds._kind(name)
+    ] == []
 
 
 @pytest.mark.parametrize("name", ["docker", "podman"])
-def test_a_container_has_the_folders_and_limits_of_its_task(name: str, tmp_path: Path) -> None:
+def test_a_container_has_the_folders_and_limits_of_its_task(
+    name: str, tmp_path: Path
+) -> None:
     limits = SandboxLimits(memory=2**30, disk=2**30, cpus=1.5)
-    spec = SandboxSpec(limits=limits, workdir="/root", places=("/data",), env={"A": "1"})
+    spec = SandboxSpec(
+        limits=limits, workdir="/root", places=("/data",), env={"A": "1"}
+    )
     words = Container(name)._options(spec, tmp_path)
     options = {(words[at], words[at + 1]) for at in range(len(words) - 1)}
-    assert {("--cpus", "1.5"), ("--memory", str(2 * 2**30)), ("--workdir", "/")} <= options
+    assert {
+        ("--cpus", "1.5"),
+        ("--memory", str(2 * 2**30)),
+        ("--workdir", "/"),
+    } <= options
     folders = {value.partition(":") for option, value in options if option == "--tmpfs"}
     assert {folder for folder, _, _ in folders} == {"/root", "/data", "/tmp", HOME}
     # Podman would fill them from the image, with files of root.

@@ -1,4 +1,6 @@
-"""Logins of CLIs: where they are found, how they are refreshed, and what their limits read like."""
+"""Logins of CLIs: where they are found, how they are refreshed,
+and what their limits read like.
+"""
 
 import errno
 import json
@@ -31,8 +33,12 @@ from support.logins import (
     write_codex_login,
 )
 
-HAIKU = ModelSpec("haiku", PROVIDERS["anthropic"], "claude-1", "https://api.anthropic.com")
-MINI = ModelSpec("openai:mini", PROVIDERS["openai"], "mini", "https://api.openai.com/v1")
+HAIKU = ModelSpec(
+    "haiku", PROVIDERS["anthropic"], "claude-1", "https://api.anthropic.com"
+)
+MINI = ModelSpec(
+    "openai:mini", PROVIDERS["openai"], "mini", "https://api.openai.com/v1"
+)
 
 
 def env(folder: Path) -> dict[str, str]:
@@ -48,7 +54,9 @@ def test_only_the_vendor_gets_a_token() -> None:
 
 def test_the_variable_comes_before_the_file(tmp_path: Path) -> None:
     write_claude_login(tmp_path)
-    tokens = CLAUDE.find({**env(tmp_path), "CLAUDE_CODE_OAUTH_TOKEN": f" {SETUP_TOKEN}\n"})
+    tokens = CLAUDE.find(
+        {**env(tmp_path), "CLAUDE_CODE_OAUTH_TOKEN": f" {SETUP_TOKEN}\n"}
+    )
     assert tokens
     assert (tokens.access, tokens.source) == (SETUP_TOKEN, "CLAUDE_CODE_OAUTH_TOKEN")
     assert not tokens.can_be_refreshed
@@ -80,7 +88,10 @@ def test_no_login_is_found_without_a_token(login: Login, tmp_path: Path) -> None
     login.file(env(tmp_path)).write_text('{"OPENAI_API_KEY": "sk-1", "tokens": null}')
     assert login.find(env(tmp_path)) is None
     broken = "made-up-1\r\nx: y"  # in two lines, so no header can have it
-    data = {"tokens": {"access_token": broken}, "claudeAiOauth": {"accessToken": broken}}
+    data = {
+        "tokens": {"access_token": broken},
+        "claudeAiOauth": {"accessToken": broken},
+    }
     login.file(env(tmp_path)).write_text(json.dumps(data))
     assert login.find(env(tmp_path)) is None
 
@@ -159,7 +170,9 @@ def test_a_refused_refresh_leaves_the_file_and_goes_nowhere_else(
 def test_a_file_that_cannot_be_replaced_is_written_in_place(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As one that is mounted alone: the new tokens are the only ones that are worth something."""
+    """As one that is mounted alone: the new tokens are the only ones
+    that are worth something.
+    """
 
     def replace_file(file: Path, _content: bytes) -> None:
         raise OSError(errno.EBUSY, "busy", str(file))
@@ -213,7 +226,9 @@ def test_answers_are_those_of_a_key_if_the_server_is_the_same() -> None:
     assert spec.provider.identity(spec) != MINI.provider.identity(MINI)
 
 
-def refusal(login: Login, status: int, error: object, **headers: str) -> ModelError | None:
+def refusal(
+    login: Login, status: int, error: object, **headers: str
+) -> ModelError | None:
     spec = login.spec(HAIKU if login is CLAUDE else MINI)
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return spec.provider.refusal(status, error, "no", named, spec)
@@ -228,7 +243,11 @@ def test_a_usage_limit_is_told_from_too_many_requests() -> None:
     reached = {"type": "usage_limit_reached", "resets_at": soon}
     limits = [refusal(CLAUDE, 429, {}, **rejected), refusal(CODEX, 429, reached)]
     seconds = soon - 30 - time.time()  # the whole minute after that is named
-    limits.append(refusal(CODEX, 429, {**reached, "resets_at": None, "resets_in_seconds": seconds}))
+    limits.append(
+        refusal(
+            CODEX, 429, {**reached, "resets_at": None, "resets_in_seconds": seconds}
+        )
+    )
     day = time.strftime("%H:%M on %A, %d %B", time.localtime(soon))
     for limit in limits:
         assert limit
@@ -278,7 +297,9 @@ def test_a_login_is_for_its_vendor_and_no_other() -> None:
     assert own.login_for(Subject("claude", "haiku"), HAIKU) is None
 
 
-def test_no_case_can_have_a_login_mounted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_case_can_have_a_login_mounted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = write_codex_login(tmp_path / "tools/codex")
     monkeypatch.setenv("CODEX_HOME", str(file.parent))
     for path in (file, file.parent, file.parent.parent):

@@ -21,14 +21,25 @@ from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxError
 from pytest_upskill.agents.skill_content import skill_content
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
+from support.agents import (
+    BODY,
+    MemorySandbox,
+    ScriptedCall,
+    calls,
+    installed,
+    recorder_for,
+)
 from support.trials import SPEC, run_simulated
 
 DONE = Answer("Done.", Usage(200, 5, 100))
 
 
-def run(recorder: Recorder, model: ScriptedCall, sandbox: MemorySandbox | None = None) -> Answer:
-    return asyncio.run(LoopAgent().run(sandbox or MemorySandbox(), model, recorder, SPEC))
+def run(
+    recorder: Recorder, model: ScriptedCall, sandbox: MemorySandbox | None = None
+) -> Answer:
+    return asyncio.run(
+        LoopAgent().run(sandbox or MemorySandbox(), model, recorder, SPEC)
+    )
 
 
 def test_it_runs_until_an_answer_without_a_call() -> None:
@@ -102,10 +113,15 @@ def test_without_skills_there_is_no_trace_of_any(tmp_path: Path) -> None:
 def test_the_version_is_raised_with_what_a_model_sees(tmp_path: Path) -> None:
     skills = [installed(tmp_path)]
     box = MemorySandbox()
-    of_skills = skill_list(skills, box), tools_for(skills), skill_content(skills[0], box)
+    of_skills = (
+        skill_list(skills, box),
+        tools_for(skills),
+        skill_content(skills[0], box),
+    )
     seen = repr((SYSTEM, SYSTEM_WITH_USER, *of_skills))
     shown = sha256(seen.encode()).hexdigest()[:16]
-    # If this fails, raise VERSION in agents/loop.py: answers of the old form must not be reused.
+    # If this fails, raise VERSION in agents/loop.py: answers of the old
+    # form must not be reused.
     assert (LoopAgent().version(), shown) == ("1", "9e4a469418544098")
 
 
@@ -114,10 +130,13 @@ def test_a_skill_is_loaded(tmp_path: Path) -> None:
     answer = run(recorder_for(installed(tmp_path)), model)
     assert model.results == [
         (
-            f'<skill_content name="gate">\n{BODY.strip()}\n\n'
-            "Skill directory: /skills/gate\nPaths in the skill are relative to this directory.\n\n"
-            "<skill_resources>\n  <file>references/codes.md</file>\n"
-            "  <file>scripts/open.sh</file>\n</skill_resources>\n</skill_content>",
+            (
+                f'<skill_content name="gate">\n{BODY.strip()}\n\nSkill directory:'
+                " /skills/gate\nPaths in the skill are relative to this"
+                " directory.\n\n<skill_resources>\n "
+                " <file>references/codes.md</file>\n "
+                " <file>scripts/open.sh</file>\n</skill_resources>\n</skill_content>"
+            ),
             False,
         )
     ]
@@ -133,7 +152,10 @@ def test_a_skill_is_loaded(tmp_path: Path) -> None:
 def test_a_skill_called_as_if_it_were_a_tool_is_chosen(
     tmp_path: Path, name: str, opened: tuple[str, ...]
 ) -> None:
-    skills = installed(tmp_path), installed(tmp_path, "bash", body="Of shells.", tested=False)
+    skills = (
+        installed(tmp_path),
+        installed(tmp_path, "bash", body="Of shells.", tested=False),
+    )
     model = ScriptedCall(calls((name, {})), DONE)
     answer = run(recorder_for(*skills), model)
     [(result, failed)] = model.results
@@ -179,8 +201,13 @@ def test_a_refusal_ends_it() -> None:
 
 
 def test_an_empty_final_text_is_an_empty_answer() -> None:
-    answer = run(recorder_for(), ScriptedCall(calls(("list", {}), text="I look."), Answer("")))
-    assert (answer.text, answer.why_not_gradable) == ("", "the agent's final answer is empty")
+    answer = run(
+        recorder_for(), ScriptedCall(calls(("list", {}), text="I look."), Answer(""))
+    )
+    assert (answer.text, answer.why_not_gradable) == (
+        "",
+        "the agent's final answer is empty",
+    )
 
 
 def test_a_model_that_gives_no_answer_is_an_error() -> None:
@@ -195,7 +222,9 @@ def test_a_broken_sandbox_is_an_error() -> None:
 
     async def slow(command: str) -> CommandResult:
         return await (
-            gone(command) if command == "a" else asyncio.sleep(3600, CommandResult(0, b""))
+            gone(command)
+            if command == "a"
+            else asyncio.sleep(3600, CommandResult(0, b""))
         )
 
     model = ScriptedCall(calls(("bash", {"command": "b"}), ("bash", {"command": "a"})))
@@ -236,14 +265,21 @@ def test_calls_of_a_turn_run_side_by_side_and_keep_their_order() -> None:
         await both.wait()  # alone, neither would come back
         return CommandResult(0, command.encode())
 
-    model = ScriptedCall(calls(("bash", {"command": "a"}), ("bash", {"command": "b"})), DONE)
+    model = ScriptedCall(
+        calls(("bash", {"command": "a"}), ("bash", {"command": "b"})), DONE
+    )
     run(recorder_for(), model, MemorySandbox(command=together))
-    assert model.results == [("a\n[exit status 0]", False), ("b\n[exit status 0]", False)]
+    assert model.results == [
+        ("a\n[exit status 0]", False),
+        ("b\n[exit status 0]", False),
+    ]
 
 
 def test_what_a_turn_writes_is_there_for_its_later_calls() -> None:
     class Slow(MemorySandbox):
-        async def write(self, path: str, data: bytes, *, mode: int | None = None) -> None:
+        async def write(
+            self, path: str, data: bytes, *, mode: int | None = None
+        ) -> None:
             await asyncio.sleep(0.01)
             await super().write(path, data, mode=mode)
 
@@ -274,7 +310,9 @@ def test_a_turn_has_a_limit_of_calls() -> None:
     assert all(failed for _, failed in model.results[32:])
     assert answer.activity is not None
     assert answer.activity.tool_calls == 100
-    assert answer.activity.findings == ("calls of one turn that were not run: 68 of 100",)
+    assert answer.activity.findings == (
+        "calls of one turn that were not run: 68 of 100",
+    )
 
 
 def test_a_trial_that_reads_too_much_says_so() -> None:
@@ -284,5 +322,7 @@ def test_a_trial_that_reads_too_much_says_so() -> None:
     model = ScriptedCall(*[calls(("bash", {"command": "x"}))] * 16, DONE)
     answer = run(recorder_for(), model, MemorySandbox(command=long))
     assert answer.activity is not None
-    assert answer.activity.findings == ("results of tools were cut after 400,000 characters",)
+    assert answer.activity.findings == (
+        "results of tools were cut after 400,000 characters",
+    )
     assert len(model.results[-1][0]) < 2_100

@@ -25,7 +25,9 @@ from pytest_upskill.trials.transcript import ToolCall
 from support.agents import MemorySandbox, installed
 
 
-def use(sandbox: MemorySandbox, tool: str, args: object = None, **more: Any) -> tuple[str, bool]:
+def use(
+    sandbox: MemorySandbox, tool: str, args: object = None, **more: Any
+) -> tuple[str, bool]:
     """Text of the result, and whether it failed."""
     text = args if isinstance(args, str) else json.dumps({**(args or {}), **more})  # type: ignore[dict-item]
     result = asyncio.run(Toolbox(sandbox, ()).run(ToolCall("c1", tool, text)))
@@ -48,11 +50,17 @@ def bash(ran: CommandResult, **args: Any) -> tuple[str, bool]:
         (CommandResult(3, b"oh no"), "oh no\n[exit status 3]", True),
         (CommandResult(-9, b"half"), "half\n[ended by signal SIGKILL]", True),
         (CommandResult(-99, b""), "[ended by signal 99]", True),
-        (CommandResult(-9, b"y\n[Stopped: slow]\n", timed_out=True), "y\n[Stopped: slow]", True),
+        (
+            CommandResult(-9, b"y\n[Stopped: slow]\n", timed_out=True),
+            "y\n[Stopped: slow]",
+            True,
+        ),
         (CommandResult(0, b"a\0b\xff"), "a\ufffdb\ufffd\n[exit status 0]", False),
     ],
 )
-def test_bash_tells_output_and_status(ran: CommandResult, text: str, failed: bool) -> None:
+def test_bash_tells_output_and_status(
+    ran: CommandResult, text: str, failed: bool
+) -> None:
     assert bash(ran) == (text, failed)
 
 
@@ -97,7 +105,9 @@ def test_what_is_left_out_is_counted(text: str, longest: int) -> None:
         number = f"{len(text) - 2 * half:,}"
         assert (
             short
-            == text[:half] + f"\n[… {number} characters left out …]\n" + (text[len(text) - half :])
+            == text[:half]
+            + f"\n[… {number} characters left out …]\n"
+            + (text[len(text) - half :])
         )
 
 
@@ -128,20 +138,31 @@ TEN = "".join(f"line {number}\n" for number in range(1, 11))
     ],
 )
 def test_read_gives_lines(args: dict[str, Any], text: str) -> None:
-    assert use(MemorySandbox({"a.txt": TEN}), "read", path="a.txt", **args) == (text, False)
+    assert use(MemorySandbox({"a.txt": TEN}), "read", path="a.txt", **args) == (
+        text,
+        False,
+    )
 
 
 def test_read_tells_what_it_can_not_show() -> None:
     big = b"x\n" * MOST_BYTES
     files = {"b.png": b"\x89PNG\0\0", "empty": b"", "big": big, "latin": b"caf\xe9"}
     sandbox = MemorySandbox({**files, "ten": TEN.encode()})
-    assert use(sandbox, "read", path="b.png") == ("b.png: a binary file, not a text", True)
+    assert use(sandbox, "read", path="b.png") == (
+        "b.png: a binary file, not a text",
+        True,
+    )
     assert use(sandbox, "read", path="empty") == ("[an empty file]", False)
     assert use(sandbox, "read", path="nope") == ("nope: no such file or folder", True)
-    assert use(sandbox, "read", path="ten", offset=11) == ("ten: has only 10 lines", True)
+    assert use(sandbox, "read", path="ten", offset=11) == (
+        "ten: has only 10 lines",
+        True,
+    )
     assert use(sandbox, "read", path="latin") == ("caf\ufffd", False)
     text, failed = use(sandbox, "read", path="big")
-    assert text.endswith("[lines 1 to 2,000; of the file, only 2,000,000 bytes are read]")
+    assert text.endswith(
+        "[lines 1 to 2,000; of the file, only 2,000,000 bytes are read]"
+    )
     assert not failed
 
 
@@ -151,7 +172,10 @@ def test_a_file_is_written_and_edited() -> None:
         "Wrote 7 bytes to d/é.txt.",
         False,
     )
-    assert use(sandbox, "edit", path="d/é.txt", old="bé", new="ü") == ("Edited d/é.txt.", False)
+    assert use(sandbox, "edit", path="d/é.txt", old="bé", new="ü") == (
+        "Edited d/é.txt.",
+        False,
+    )
     assert sandbox.files["/workspace/d/é.txt"] == "a\r\nü\n".encode()
     assert use(sandbox, "write", path="/etc/passwd", content="") == (
         "/etc/passwd: read-only file system",
@@ -162,8 +186,18 @@ def test_a_file_is_written_and_edited() -> None:
 @pytest.mark.parametrize(
     ("path", "old", "new", "problem"),
     [
-        ("a", "zz", "y", "a: the old text was not found; it must occur once. Nothing changed."),
-        ("a", "b", "y", "a: the old text was found 2 times; it must occur once. Nothing changed."),
+        (
+            "a",
+            "zz",
+            "y",
+            "a: the old text was not found; it must occur once. Nothing changed.",
+        ),
+        (
+            "a",
+            "b",
+            "y",
+            "a: the old text was found 2 times; it must occur once. Nothing changed.",
+        ),
         ("a", "", "y", "The old text is empty."),
         ("a", "b", "b", "The old and the new text are the same."),
         ("x", "b", "y", "x: no such file or folder"),
@@ -195,7 +229,11 @@ def test_files_are_listed_with_sizes() -> None:
     [
         ("bsh", "{}", "No such tool: 'bsh'. There are bash, read, write, edit, list."),
         ("", "{}", "No such tool: ''. There are bash, read, write, edit, list."),
-        ("skill", "{}", "No such tool: 'skill'. There are bash, read, write, edit, list."),
+        (
+            "skill",
+            "{}",
+            "No such tool: 'skill'. There are bash, read, write, edit, list.",
+        ),
         ("bash", '{"command": "ls', "Not run: the arguments are not valid JSON."),
         ("bash", "[" * 100_000, "Not run: the arguments are not valid JSON."),
         ("bash", '["ls"]', "Not run: the arguments are not a JSON object."),
@@ -213,7 +251,11 @@ def test_files_are_listed_with_sizes() -> None:
             '{"command": "ls", "timeout": 0}',
             f"Not run: 'timeout' must be at least 1. {BASH}",
         ),
-        ("bash", '{"command": "a\\u0000b"}', f"Not run: 'command' has a null character. {BASH}"),
+        (
+            "bash",
+            '{"command": "a\\u0000b"}',
+            f"Not run: 'command' has a null character. {BASH}",
+        ),
         (
             "read",
             '{"path": "a\\u0000b"}',
@@ -221,27 +263,38 @@ def test_files_are_listed_with_sizes() -> None:
         ),
     ],
 )
-def test_a_wrong_call_is_told_what_is_wrong(tool: str, arguments: str, problem: str) -> None:
+def test_a_wrong_call_is_told_what_is_wrong(
+    tool: str, arguments: str, problem: str
+) -> None:
     assert use(MemorySandbox(), tool, arguments) == (problem, True)
 
 
 def test_a_skill_that_is_not_there_is_told(tmp_path: Path) -> None:
     box = Toolbox(MemorySandbox(), [installed(tmp_path)])
     result = asyncio.run(box.run(ToolCall("c1", "skill", '{"name": "boat"}')))
-    assert (result.text, result.failed) == ("No such skill: 'boat'. There are gate.", True)
+    assert (result.text, result.failed) == (
+        "No such skill: 'boat'. There are gate.",
+        True,
+    )
 
 
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3)
+    ),
     max_leaves=5,
 )
-ARGUMENTS = st.sampled_from(["command", "path", "offset", "limit", "content", "old", "new", "name"])
+ARGUMENTS = st.sampled_from(
+    ["command", "path", "offset", "limit", "content", "old", "new", "name"]
+)
 
 
 @given(
     st.sampled_from(["bash", "read", "write", "edit", "list", "skill"]) | st.text(),
-    st.text() | JSON.map(json.dumps) | st.dictionaries(ARGUMENTS, JSON | st.text()).map(json.dumps),
+    st.text()
+    | JSON.map(json.dumps)
+    | st.dictionaries(ARGUMENTS, JSON | st.text()).map(json.dumps),
 )
 def test_no_call_raises(tool: str, arguments: str) -> None:
     sandbox = MemorySandbox({"a": "text"})
@@ -252,6 +305,8 @@ def test_no_call_raises(tool: str, arguments: str) -> None:
 
 def test_half_characters_are_replaced() -> None:
     sandbox = MemorySandbox()
-    text, failed = use(sandbox, "write", '{"path": "\\ud800.txt", "content": "\\ud800"}')
+    text, failed = use(
+        sandbox, "write", '{"path": "\\ud800.txt", "content": "\\ud800"}'
+    )
     assert (text, failed) == ("Wrote 1 byte to ?.txt.", False)
     assert sandbox.files == {"/workspace/?.txt": b"?"}

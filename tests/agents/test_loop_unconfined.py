@@ -1,4 +1,6 @@
-"""Our own agent without a sandbox: paths are those of the host, for files and for commands."""
+"""Our own agent without a sandbox: paths are those of the host,
+for files and for commands.
+"""
 
 import asyncio
 import os
@@ -44,7 +46,9 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
         gate = SkillCopy.of("gate", tmp_path / "gate")
         task = Task("loop", "1", skills=(gate,), tested=("gate",))
         try:
-            return await trials.run(Question("m", "", (("user", "Go."),), 9, 1, task=task), model)
+            return await trials.run(
+                Question("m", "", (("user", "Go."),), 9, 1, task=task), model
+            )
         finally:
             await trials.close()
 
@@ -58,7 +62,9 @@ def test_a_skill_is_where_the_list_says(tmp_path: Path) -> None:
     assert model.results[3][0].startswith("SKILL.md (")
 
 
-def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_path_has_the_folders_of_the_host(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", "/tmp/tools:/workspace/.venv/bin:/bin:/usr/bin")
 
     async def run() -> bytes:
@@ -74,10 +80,14 @@ def test_path_has_the_folders_of_the_host(tmp_path: Path, monkeypatch: pytest.Mo
 
 def test_a_folder_that_is_mounted_where_it_is_is_not_copied(tmp_path: Path) -> None:
     (tmp_path / "tools").mkdir()
-    same, other = (Mount(f"{tmp_path}/tools", f"{tmp_path}/{name}") for name in ("tools", "other"))
+    same, other = (
+        Mount(f"{tmp_path}/tools", f"{tmp_path}/{name}") for name in ("tools", "other")
+    )
 
     async def run() -> list[str]:
-        box = await Unconfined().open(SandboxSpec((same, other), places=(str(tmp_path),)))
+        box = await Unconfined().open(
+            SandboxSpec((same, other), places=(str(tmp_path),))
+        )
         try:
             return [box.path(mount.inside) for mount in (same, other)]
         finally:
@@ -103,7 +113,9 @@ def test_a_cancelled_command_has_ended_before_its_folder_is_removed(
 
     async def run() -> None:
         box = await Unconfined().open(SandboxSpec())
-        command = f"echo $$ > {started}.part; mv {started}.part {started}; exec sleep 600"
+        command = (
+            f"echo $$ > {started}.part; mv {started}.part {started}; exec sleep 600"
+        )
         task = asyncio.create_task(box.run(command, timeout=600))
         while not started.exists():
             await asyncio.sleep(0.01)

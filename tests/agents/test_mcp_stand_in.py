@@ -1,4 +1,6 @@
-"""The stand-in for an MCP server: a process that whatever is sent to it gets an answer from."""
+"""The stand-in for an MCP server: a process that whatever is sent
+to it gets an answer from.
+"""
 
 import json
 import subprocess
@@ -12,7 +14,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_upskill.agents import mcp_stand_in
-from pytest_upskill.agents.mcp_stand_in import PROTOCOLS, answered, response, why_refused
+from pytest_upskill.agents.mcp_stand_in import (
+    PROTOCOLS,
+    answered,
+    response,
+    why_refused,
+)
 
 SERVER: dict[str, Any] = {
     "name": "tracker",
@@ -22,18 +29,28 @@ SERVER: dict[str, Any] = {
             "expect": {"title": {"type": "string"}},
             "answers": [
                 {"when": {"kind": {"choices": ["bug"]}}, "text": "Bug.", "error": True},
-                {"when": {}, "text": "Made {{input.title}} {{ input.of.0.x }}.", "error": False},
+                {
+                    "when": {},
+                    "text": "Made {{input.title}} {{ input.of.0.x }}.",
+                    "error": False,
+                },
             ],
         },
         "get": {
             "expect": {},
             "answers": [
-                {"when": {}, "text": "<{{file:fixtures/{input.id}.json}}>", "error": False}
+                {
+                    "when": {},
+                    "text": "<{{file:fixtures/{input.id}.json}}>",
+                    "error": False,
+                }
             ],
         },
         "only": {
             "expect": {},
-            "answers": [{"when": {"n": {"choices": [1]}}, "text": "one", "error": False}],
+            "answers": [
+                {"when": {"n": {"choices": [1]}}, "text": "one", "error": False}
+            ],
         },
     },
     "files": {"fixtures/7.json": '{"title": "{{input.id}}"}'},
@@ -113,7 +130,9 @@ def test_nothing_that_is_sent_ends_it(talk: Talk) -> None:
     ]:
         talk.send(line + b"\n")
         assert talk.reply()["error"]["code"] == code
-    talk.send(b'[{"jsonrpc": "2.0", "id": "a", "method": "ping"}, 3, {"method": "x"}]\n')
+    talk.send(
+        b'[{"jsonrpc": "2.0", "id": "a", "method": "ping"}, 3, {"method": "x"}]\n'
+    )
     assert [one.get("id") for one in talk.reply()] == ["a", None]
     assert talk.ask("ping")["result"] == {}
 
@@ -121,9 +140,13 @@ def test_nothing_that_is_sent_ends_it(talk: Talk) -> None:
 def test_a_client_that_is_gone_leaves_no_traceback(tmp_path: Path) -> None:
     (tmp_path / "server.json").write_text(json.dumps(SERVER))
     ping = json.dumps({"jsonrpc": "2.0", "id": 1, "method": "ping"})
-    script = f"yes '{ping}' | head -n 20000 | '{sys.executable}' '{mcp_stand_in.__file__}' "
+    script = (
+        f"yes '{ping}' | head -n 20000 | '{sys.executable}' '{mcp_stand_in.__file__}' "
+    )
     script += "server.json | head -n 1"
-    ran = subprocess.run(["sh", "-c", script], cwd=tmp_path, capture_output=True, timeout=60)
+    ran = subprocess.run(
+        ["sh", "-c", script], cwd=tmp_path, capture_output=True, timeout=60
+    )
     assert (ran.stderr, len(ran.stdout.splitlines())) == (b"", 1)
 
 
@@ -144,7 +167,9 @@ def test_any_line_has_a_response_that_is_json(line: bytes) -> None:
         ("only", {"n": 1.0}, "one", False),
     ],
 )
-def test_answers(tool: str, arguments: dict[str, Any], text: str | None, failed: bool) -> None:
+def test_answers(
+    tool: str, arguments: dict[str, Any], text: str | None, failed: bool
+) -> None:
     expected = text or 'Made {{input.kind}} {"y": 1}.'
     assert answered(SERVER, tool, arguments) == (expected, failed)
 

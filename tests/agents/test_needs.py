@@ -17,7 +17,11 @@ from pytest_upskill.agents.needs import (
     why_no_requirement,
 )
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, SandboxError, SandboxLimits
+from pytest_upskill.agents.sandboxes.sandbox import (
+    PACKAGES,
+    SandboxError,
+    SandboxLimits,
+)
 from pytest_upskill.skills.case import SandboxNeeds
 from support.sandboxes import needs_bwrap
 
@@ -41,9 +45,12 @@ def wheel(folder: Path, version: str, needs: str = "", name: str = "tally") -> N
     metadata = f"Metadata-Version: 2.1\nName: {name}\nVersion: {version}\n"
     files = {
         f"{name}.py": f'def main():\n    print("{name} {version}")\n',
-        f"{name}-{version}.data/scripts/{name}_tool.py": "#!python\n",  # pip compiles it
+        # Pip compiles it
+        f"{name}-{version}.data/scripts/{name}_tool.py": "#!python\n",
         f"{info}/METADATA": metadata + (f"Requires-Dist: {needs}\n" if needs else ""),
-        f"{info}/WHEEL": "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n",
+        f"{info}/WHEEL": (
+            "Wheel-Version: 1.0\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+        ),
         f"{info}/entry_points.txt": f"[console_scripts]\n{name} = {name}:main\n",
     }
     rows = [f"{path},{_hash(text)},{len(text)}" for path, text in files.items()]
@@ -94,7 +101,9 @@ def test_packages_are_installed_once_for_their_exact_versions(wheels: Path) -> N
 
 @pytest.mark.nightly
 def test_what_pip_says_is_told_in_a_line(wheels: Path) -> None:
-    with pytest.raises(SandboxError, match=r"no wheel of tally==9 for Python 3\.\d+ on "):
+    with pytest.raises(
+        SandboxError, match=r"no wheel of tally==9 for Python 3\.\d+ on "
+    ):
         python_packages(["tally==9"])
     (wheels / "tally-7.tar.gz").write_bytes(b"a source that would run code")
     with pytest.raises(SandboxError, match="no wheel of"):
@@ -148,7 +157,9 @@ def test_pip_is_not_the_one_of_the_current_folder(
     assert not (tmp_path / "ran").exists()
 
 
-@pytest.mark.parametrize("text", ["pypdf==5.*", "a", "a[b,c] >=1,<2", "a~=1.0; sys_platform=='x'"])
+@pytest.mark.parametrize(
+    "text", ["pypdf==5.*", "a", "a[b,c] >=1,<2", "a~=1.0; sys_platform=='x'"]
+)
 def test_requirements(text: str) -> None:
     assert why_no_requirement(text) is None
 
@@ -195,7 +206,9 @@ def test_paths_that_agents_must_not_see(
     assert any(one in problem for one in reason.split("|"))
 
 
-@pytest.mark.parametrize(("name", "mode"), [("shadow", 0o640), (".env", 0o644), ("folder", 0o700)])
+@pytest.mark.parametrize(
+    ("name", "mode"), [("shadow", 0o640), (".env", 0o644), ("folder", 0o700)]
+)
 def test_secrets_are_not_mounted(tmp_path: Path, name: str, mode: int) -> None:
     secret = tmp_path / name
     secret.mkdir() if name == "folder" else secret.touch()
@@ -203,7 +216,9 @@ def test_secrets_are_not_mounted(tmp_path: Path, name: str, mode: int) -> None:
     assert "may hold secrets" in (why_no_path(str(secret)) or "")
 
 
-def test_tools_in_a_home_are_no_secret(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tools_in_a_home_are_no_secret(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     tool = tmp_path / ".cargo" / "bin"
     tool.mkdir(parents=True)
     monkeypatch.setenv("HOME", str(tmp_path))
@@ -223,7 +238,9 @@ def test_a_path_that_can_not_be_had_is_told() -> None:
         asyncio.run(spec_for(SandboxNeeds(paths=("/no/such",))))
 
 
-def test_a_task_says_where_it_runs_and_what_it_may_use(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_task_says_where_it_runs_and_what_it_may_use(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(needs, "_machine_memory", lambda: 16 * 2**30)
     task = SandboxNeeds(
         workdir="/app",
@@ -234,10 +251,16 @@ def test_a_task_says_where_it_runs_and_what_it_may_use(monkeypatch: pytest.Monke
         cpus=2,
     )
     spec = asyncio.run(spec_for(task, "image"))
-    assert (spec.kept, spec.env, spec.image) == (("/app", "/data"), {"MODE": "x"}, "image")
+    assert (spec.kept, spec.env, spec.image) == (
+        ("/app", "/data"),
+        {"MODE": "x"},
+        "image",
+    )
     limits = spec.limits
     assert (limits.memory, limits.cpus) == (2 * 2**30, 2)
-    assert limits.disk == 4 * 2**30, "files are in memory, which this machine has little of"
+    assert limits.disk == 4 * 2**30, (
+        "files are in memory, which this machine has little of"
+    )
     assert limits_of(SandboxNeeds(memory_mb=10**9)).memory == 16 * 2**30
     assert limits_of(SandboxNeeds()) == SandboxLimits()
     with pytest.raises(SandboxError, match="/etc can't be a folder of a task"):

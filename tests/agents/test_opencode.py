@@ -23,17 +23,26 @@ def config_of(protocol: ProtocolName, model: str) -> Any:
 
 @pytest.mark.parametrize("model", ["gpt-5.4-mini", "qwen3:8b", "Qwen/Qwen3-8B"])
 def test_every_protocol_goes_to_the_gateway(model: str) -> None:
-    packages = {"chat": "openai-compatible", "messages": "anthropic", "responses": "openai"}
+    packages = {
+        "chat": "openai-compatible",
+        "messages": "anthropic",
+        "responses": "openai",
+    }
     for protocol in OpenCode.protocols:
         config = config_of(protocol, model)
         provider = config["provider"]["door"]
         assert provider["npm"] == f"@ai-sdk/{packages[protocol]}"
-        assert provider["options"] == {"baseURL": "http://127.0.0.1:7/v1", "apiKey": "trialkey-1"}
+        assert provider["options"] == {
+            "baseURL": "http://127.0.0.1:7/v1",
+            "apiKey": "trialkey-1",
+        }
         assert provider["models"][model]["limit"]["output"] == 4000
         assert config["model"] == config["small_model"] == f"door/{model}"
 
 
-def test_ripgrep_is_found_or_asked_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_ripgrep_is_found_or_asked_for(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     host = tmp_path / "node_modules/opencode-ai/bin/opencode"
@@ -41,7 +50,11 @@ def test_ripgrep_is_found_or_asked_for(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(SettingsError, match="rg") as caught:
         OpenCode().with_needs(program)
     assert "npm install -g @vscode/ripgrep" in str(caught.value.hint)
-    for place in ("cache/opencode/bin", "node_modules/@vscode/ripgrep-linux-x64/bin", "."):
+    for place in (
+        "cache/opencode/bin",
+        "node_modules/@vscode/ripgrep-linux-x64/bin",
+        ".",
+    ):
         ripgrep = tmp_path / place / "rg"
         ripgrep.parent.mkdir(parents=True, exist_ok=True)
         ripgrep.write_text("#!/bin/sh\n")

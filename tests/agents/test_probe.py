@@ -11,9 +11,21 @@ import pytest
 from pytest_upskill.agents.agent import Agent
 from pytest_upskill.agents.clis.claude import ClaudeCode
 from pytest_upskill.agents.loop import LoopAgent, tools_for
-from pytest_upskill.agents.probe import STEPS, Probe, ScriptStep, ToolScript, is_installed, probes
+from pytest_upskill.agents.probe import (
+    STEPS,
+    Probe,
+    ScriptStep,
+    ToolScript,
+    is_installed,
+    probes,
+)
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
-from pytest_upskill.agents.sandboxes.sandbox import Sandbox, SandboxError, SandboxKind, SandboxSpec
+from pytest_upskill.agents.sandboxes.sandbox import (
+    Sandbox,
+    SandboxError,
+    SandboxKind,
+    SandboxSpec,
+)
 from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.trials.transcript import Tool
@@ -125,15 +137,25 @@ def test_a_program_that_is_not_there(monkeypatch: pytest.MonkeyPatch) -> None:
     assert is_installed(LoopAgent())
 
 
-def test_a_node_that_is_too_old_is_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    said = "file:///x.js:2\\nSyntaxError: no export named y\\n    at z\\n\\nNode.js v20.1.0"
+def test_a_node_that_is_too_old_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    said = (
+        "file:///x.js:2\\nSyntaxError: no export named y\\n    at z\\n\\nNode.js"
+        " v20.1.0"
+    )
     folder = fake_cli(tmp_path, version=f"printf '{said}\\n' >&2; exit 1")
     monkeypatch.setenv("PATH", f"{folder}:{os.environ['PATH']}")
     found = probe(ClaudeCode(), Broken())
-    assert "SyntaxError: no export named y (node 20.1.0 may be too old for it)" in found.problem
+    assert (
+        "SyntaxError: no export named y (node 20.1.0 may be too old for it)"
+        in found.problem
+    )
 
 
-EXEC = Tool("exec_command", "", json.dumps({"type": "object", "properties": {"cmd": {}}}))
+EXEC = Tool(
+    "exec_command", "", json.dumps({"type": "object", "properties": {"cmd": {}}})
+)
 
 
 def test_paths_that_codex_shortens_are_made_whole() -> None:
@@ -141,9 +163,13 @@ def test_paths_that_codex_shortens_are_made_whole() -> None:
         "### Skill roots\n- `r0` = `/home/agent/.agents/skills`\n### Available skills\n"
         "- gate: Opens gates. (file: r0/gate/SKILL.md)\n"
     )
-    question = Question("m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,))
+    question = Question(
+        "m", system, (("user", "Open the gate."),), 1000, 1, tools=(EXEC,)
+    )
     (call,) = ToolScript([ScriptStep("skill", "gate")], "gate")(question).calls
-    assert json.loads(call.arguments) == {"cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"}
+    assert json.loads(call.arguments) == {
+        "cmd": "cat /home/agent/.agents/skills/gate/SKILL.md"
+    }
 
 
 def test_tools_that_read_several_files_get_one() -> None:
@@ -156,8 +182,13 @@ def test_tools_that_read_several_files_get_one() -> None:
 
 def test_paths_are_absolute_where_a_tool_says_so() -> None:
     """Qwen Code refuses others."""
-    form = {"file_path": {"type": "string", "description": "The absolute path to the file."}}
+    form = {
+        "file_path": {"type": "string", "description": "The absolute path to the file."}
+    }
     write = Tool("write_file", "", json.dumps({"properties": {**form, "content": {}}}))
     question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(write,))
     (call,) = ToolScript([ScriptStep("write", "gate.txt", "open")])(question).calls
-    assert json.loads(call.arguments) == {"file_path": "/workspace/gate.txt", "content": "open"}
+    assert json.loads(call.arguments) == {
+        "file_path": "/workspace/gate.txt",
+        "content": "open",
+    }

@@ -1,4 +1,6 @@
-"""Programs of the host, as they are installed in many ways, and what of them is needed inside."""
+"""Programs of the host, as they are installed in many ways,
+and what of them is needed inside.
+"""
 
 import os
 import time
@@ -36,7 +38,9 @@ def test_a_single_binary_behind_links(tmp_path: Path, bin_folder: Path) -> None:
     assert found.mounts == (Mount(str(binary), "/programs/agent/2.1"),)
 
 
-def test_a_package_of_npm_with_the_node_beside_it(tmp_path: Path, bin_folder: Path) -> None:
+def test_a_package_of_npm_with_the_node_beside_it(
+    tmp_path: Path, bin_folder: Path
+) -> None:
     """As nvm installs it."""
     script = made(tmp_path / "lib/node_modules/@maker/agent/bin/agent.js")
     (bin_folder / "agent").symlink_to(script)
@@ -51,7 +55,9 @@ def test_a_package_of_npm_with_the_node_beside_it(tmp_path: Path, bin_folder: Pa
     )
 
 
-@pytest.mark.parametrize("line", ["env -S my-node --flag", "env -S X=1 my-node", "env my-node"])
+@pytest.mark.parametrize(
+    "line", ["env -S my-node --flag", "env -S X=1 my-node", "env my-node"]
+)
 def test_an_interpreter_by_name(bin_folder: Path, line: str) -> None:
     made(bin_folder / "agent", f"#!/usr/bin/{line}\n")
     node = made(bin_folder / "my-node", "\x7fELF")
@@ -60,7 +66,9 @@ def test_an_interpreter_by_name(bin_folder: Path, line: str) -> None:
     assert found.mounts[1:] == (Mount(str(node), "/programs/agent/bin/my-node"),)
 
 
-def test_an_interpreter_by_path_is_there_inside(tmp_path: Path, bin_folder: Path) -> None:
+def test_an_interpreter_by_path_is_there_inside(
+    tmp_path: Path, bin_folder: Path
+) -> None:
     node = made(tmp_path / "home/node/bin/node", "\x7fELF")
     made(bin_folder / "agent", f"#!{node}\n")
     found = find_program("agent")
@@ -83,7 +91,8 @@ def test_a_shim_is_told(tmp_path: Path, bin_folder: Path) -> None:
     with pytest.raises(ValueError, match="is a shim of volta"):
         find_program("agent")
     made(
-        bin_folder / "other", '#!/usr/bin/env bash\n# plugin: nodejs\nexec asdf exec "other" "$@"\n'
+        bin_folder / "other",
+        '#!/usr/bin/env bash\n# plugin: nodejs\nexec asdf exec "other" "$@"\n',
     )
     with pytest.raises(ValueError, match="is a shim of asdf"):
         find_program("other")
@@ -105,7 +114,9 @@ def pipe(tmp_path: Path) -> Iterator[int]:
     os.close(end)
 
 
-def test_the_version_of_a_program_that_leaves_a_process_behind(tmp_path: Path, pipe: int) -> None:
+def test_the_version_of_a_program_that_leaves_a_process_behind(
+    tmp_path: Path, pipe: int
+) -> None:
     leaves = f"#!/bin/sh\n(echo >&3; exec sleep 1000) 3>{tmp_path}/pipe &\n"
     program = made(tmp_path / "agent", f"{leaves}echo 1.2.3\n")
     assert version_of(str(program)) == "1.2.3"
@@ -113,7 +124,9 @@ def test_the_version_of_a_program_that_leaves_a_process_behind(tmp_path: Path, p
 
 
 def test_much_output_fills_neither_the_disk_nor_the_memory(tmp_path: Path) -> None:
-    """The program may write only small files, so it would fail if its output went to one."""
+    """The program may write only small files, so it would fail
+    if its output went to one.
+    """
     script = "#!/bin/sh\nulimit -f 8\necho 1.2.3\nyes 4.5.6 | head -c 1000000\n"
     assert version_of(str(made(tmp_path / "agent", script))) == "1.2.3"
 

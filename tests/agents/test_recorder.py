@@ -58,7 +58,11 @@ def test_a_result_follows_its_call(recorder: Recorder) -> None:
     assert first.cost == 0.02
     assert recorder.transcript[3].input_tokens is None
     answer = recorder.answer("end")
-    assert (answer.text, answer.usage, answer.stop) == ("Done.", Usage(250, 30, 95), "end")
+    assert (answer.text, answer.usage, answer.stop) == (
+        "Done.",
+        Usage(250, 30, 95),
+        "end",
+    )
     assert answer.activity is not None
     assert (answer.activity.turns, answer.activity.tool_calls) == (2, 2)
     assert answer.activity.activated is None
@@ -72,7 +76,13 @@ def test_what_is_told_again_counts_once(recorder: Recorder) -> None:
             recorder.reply(Answer("I look.", calls=(LS,)))
         recorder.message("assistant", "I look.")
         recorder.result("c1", "a.txt", failed=False)
-    assert [kind for kind, _ in told(recorder)] == ["system", "user", "assistant", "call", "result"]
+    assert [kind for kind, _ in told(recorder)] == [
+        "system",
+        "user",
+        "assistant",
+        "call",
+        "result",
+    ]
 
 
 def test_calls_with_the_same_id_get_their_results_in_order(recorder: Recorder) -> None:
@@ -117,8 +127,12 @@ def test_an_endless_transcript_is_bounded(recorder: Recorder) -> None:
 def test_keys_are_masked(recorder: Recorder) -> None:
     know("sk-very-secret-4711")
     recorder.system("sk-very-secret-4711")
-    call = ToolCall("1", "sk-very-secret-4711", '{"command": "echo sk-very-secret-4711"}')
-    recorder.reply(Answer("sk-very-secret-4711", calls=(call,), thinking="sk-very-secret-4711"))
+    call = ToolCall(
+        "1", "sk-very-secret-4711", '{"command": "echo sk-very-secret-4711"}'
+    )
+    recorder.reply(
+        Answer("sk-very-secret-4711", calls=(call,), thinking="sk-very-secret-4711")
+    )
     recorder.result("1", "x" * LONGEST_TURN + "sk-very-secret-4711", failed=False)
     recorder.add_finding("refused sk-very-secret-4711")
     assert "very-secret" not in repr(recorder.answer("end"))

@@ -22,7 +22,10 @@ class Known(Agent):
     """An agent that just tells its version."""
 
     def __init__(
-        self, name: str, *protocols: ProtocolName, version: Callable[[], Any] = lambda: "1.2"
+        self,
+        name: str,
+        *protocols: ProtocolName,
+        version: Callable[[], Any] = lambda: "1.2",
     ) -> None:
         self.name = name
         self.protocols = protocols or ("chat",)
@@ -55,7 +58,9 @@ def specs(*names: str) -> dict[str, ModelSpec]:
 
 
 def pairs(models: list[str], *agents: Agent, named: tuple[Subject, ...] = ()) -> Any:
-    subjects = subjects_of(["chat", *(agent.name for agent in agents)][bool(agents) :], models)
+    subjects = subjects_of(
+        ["chat", *(agent.name for agent in agents)][bool(agents) :], models
+    )
     good, bad = roster(*agents).pairs(subjects.values(), specs(*models), named)
     return [one.label for one in good], [one.label for one in bad]
 
@@ -73,8 +78,8 @@ def test_an_agent_that_fits_no_model_is_told_which_would() -> None:
         pairs(["openai:gpt-5.4-mini", "gemini:x"], ANT)
     told = caught.value.message(lambda setting: f"--{setting}")
     assert told.startswith(
-        "--agents ant: it speaks Anthropic Messages, and openai:gpt-5.4-mini and gemini:x do not\n"
-        "  Fitting models: haiku, sonnet, opus, anthropic:ID, "
+        "--agents ant: it speaks Anthropic Messages, and openai:gpt-5.4-mini and"
+        " gemini:x do not\n  Fitting models: haiku, sonnet, opus, anthropic:ID, "
     )
     assert "ollama:ID" in told
     assert told.endswith(", any name at --base_url")
@@ -82,7 +87,9 @@ def test_an_agent_that_fits_no_model_is_told_which_would() -> None:
 
 
 def test_a_model_that_fits_no_agent_is_told_which_would() -> None:
-    with pytest.raises(SettingsError, match="haiku: it speaks Anthropic Messages, and bee does n"):
+    with pytest.raises(
+        SettingsError, match="haiku: it speaks Anthropic Messages, and bee does n"
+    ):
         pairs(["openai:gpt-5.4-mini", "haiku"], BEE)
     both = roster(ANT, BEE)
     subjects = [Subject("bee", "haiku"), Subject("bee", "mine")]
@@ -105,7 +112,9 @@ def test_every_agent_of_ours_can_ask_some_model() -> None:
     for name in AGENTS.keys() - {ORACLE}:
         agent = ours.agent(name)
         assert agent.name == name
-        assert pairs(["mine"], agent)[0] == [f"{name}/mine"] or "gemini" in agent.protocols
+        assert (
+            pairs(["mine"], agent)[0] == [f"{name}/mine"] or "gemini" in agent.protocols
+        )
 
 
 def test_versions_are_asked_for_once_and_at_the_same_time() -> None:
@@ -138,7 +147,10 @@ def test_a_pin_must_be_the_version() -> None:
     other.parse("ant@1.3")
     with pytest.raises(SettingsError) as caught:
         other.version("ant")
-    assert str(caught.value) == "agents ant@1.3: ant 1.2 is installed\n  Install it: get ant@1.3"
+    assert (
+        str(caught.value)
+        == "agents ant@1.3: ant 1.2 is installed\n  Install it: get ant@1.3"
+    )
     with pytest.raises(SettingsError, match=r"answers\.jsonl has answers of ant 1\.1"):
         other.set_versions({"ant": "1.1"}, "answers.jsonl")
 

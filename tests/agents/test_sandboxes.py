@@ -54,7 +54,9 @@ def test_a_command_runs_in_the_workspace(within: In) -> None:
     within(use)
 
 
-@pytest.mark.parametrize("workdir", ["/root", "/app", "/home/x", "/srv/a/b", "/usr/src/app"])
+@pytest.mark.parametrize(
+    "workdir", ["/root", "/app", "/home/x", "/srv/a/b", "/usr/src/app"]
+)
 def test_the_workspace_is_where_the_task_expects_it(
     within: In, workdir: str, tmp_path: Path
 ) -> None:
@@ -74,10 +76,14 @@ def test_the_workspace_is_where_the_task_expects_it(
         assert await box.read(f"{workdir}/skills/pdf/SKILL.md", 100) == b"read me"
         assert [entry.path for entry in await box.tree()] == ["c.txt", "in/a.txt"]
         assert [entry.path for entry in await box.tree("/output")] == ["b.txt", "d.txt"]
-        assert (await box.run("echo ~", timeout=60)).output == f"{box.path(HOME)}\n".encode()
+        assert (
+            await box.run("echo ~", timeout=60)
+        ).output == f"{box.path(HOME)}\n".encode()
 
     mounts = (Mount(str(tmp_path), f"{workdir}/skills/pdf"),)
-    within(use, SandboxSpec(mounts, workdir=workdir, places=("/output", f"{workdir}/out")))
+    within(
+        use, SandboxSpec(mounts, workdir=workdir, places=("/output", f"{workdir}/out"))
+    )
 
 
 def test_a_place_around_the_workdir_lists_the_rest_alone(within: In) -> None:
@@ -93,8 +99,27 @@ def test_a_place_around_the_workdir_lists_the_rest_alone(within: In) -> None:
 @pytest.mark.parametrize(
     "folder",
     [
-        *("/", "/usr", "/usr/bin", "/etc", "/etc/x", "/bin", "/proc", "/dev", "/lib", "/lib64/x"),
-        *("/skills", "/skills/x", "/packages", "/programs", "/mcp", "/home", "/home/agent"),
+        *(
+            "/",
+            "/usr",
+            "/usr/bin",
+            "/etc",
+            "/etc/x",
+            "/bin",
+            "/proc",
+            "/dev",
+            "/lib",
+            "/lib64/x",
+        ),
+        *(
+            "/skills",
+            "/skills/x",
+            "/packages",
+            "/programs",
+            "/mcp",
+            "/home",
+            "/home/agent",
+        ),
         *("/home/agent/x", "/var", "app", "/app/", "/app/../x", "//app", ""),
     ],
 )
@@ -119,11 +144,16 @@ def test_no_place_takes_more_than_its_part_of_the_disk(within: In) -> None:
         for folder in box.spec.kept:
             ran = await box.run(f"head -c 3M /dev/zero > {folder}/x", timeout=60)
             assert b"No space left" in ran.output
-        others = "for f in /x /var/x /run/x /var/tmp/x /srv/x; do mkdir $f && echo WRITTEN; done"
+        others = (
+            "for f in /x /var/x /run/x /var/tmp/x /srv/x; do mkdir $f && echo WRITTEN;"
+            " done"
+        )
         assert b"WRITTEN" not in (await box.run(others, timeout=60)).output
 
     limits = SandboxLimits(disk=4 * 2**20)
-    within(use, SandboxSpec(limits=limits, workdir="/root", places=("/data", "/srv/a/b")))
+    within(
+        use, SandboxSpec(limits=limits, workdir="/root", places=("/data", "/srv/a/b"))
+    )
 
 
 def test_a_task_adds_to_the_environment(within: In) -> None:
@@ -140,7 +170,8 @@ def test_arguments_are_passed_as_they_are(within: In) -> None:
     async def use(box: Sandbox) -> None:
         ran = await box.run(["printf", "%s|", "a b", "$HOME", ""], timeout=60)
         assert ran.output == b"a b|$HOME||"
-        path = {"PATH": "/usr/bin:/bin"}  # another could have a folder that nobody may read: 126
+        # Another could have a folder that nobody may read: 126
+        path = {"PATH": "/usr/bin:/bin"}
         assert (await box.run(["no-such-tool"], timeout=60, env=path)).exit == 127
         assert (await box.run(["echo", "a\0b"], timeout=60)).exit == 126
 
@@ -180,7 +211,10 @@ def test_files_are_written_with_their_folders_and_read_back(within: In) -> None:
 
 def test_many_files_at_once(within: In) -> None:
     modes = {3: 0o755, 4: 0o444}
-    files = [(f"a/{number}.txt", b"x" * number, modes.get(number, 0o600)) for number in range(20)]
+    files = [
+        (f"a/{number}.txt", b"x" * number, modes.get(number, 0o600))
+        for number in range(20)
+    ]
     files.append(("/output/b/c", b"out", 0o644))
 
     async def use(box: Sandbox) -> None:
@@ -191,7 +225,13 @@ def test_many_files_at_once(within: In) -> None:
         sizes = dict.fromkeys([path for path, _, _ in files], 100)
         contents = {path: data for path, data, _ in files}
         assert await box.read_all(sizes, 10**6) == contents
-        more = {**sizes, "a/same.txt": 100, "a/19.txt": 5, "missing": 100, "a/folder": 100}
+        more = {
+            **sizes,
+            "a/same.txt": 100,
+            "a/19.txt": 5,
+            "missing": 100,
+            "a/folder": 100,
+        }
         same = {"a/19.txt": b"x" * 5, "a/same.txt": b"x" * 7}
         assert await box.read_all(more, 10**6) == contents | same
         assert sum(map(len, (await box.read_all(sizes, 50)).values())) > 50
@@ -223,7 +263,8 @@ def test_tree_lists_files_and_links(within: In) -> None:
         await box.write("b/two", b"2")
         await box.write("a", b"1", mode=0o755)
         await box.run(
-            "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder", timeout=60
+            "ln -s /etc/passwd link; mkdir empty; mkfifo pipe; ln -s b folder",
+            timeout=60,
         )
         one, two, empty, *links = await box.tree()
         assert (empty.path, empty.folder) == ("empty", True)
@@ -234,9 +275,9 @@ def test_tree_lists_files_and_links(within: In) -> None:
             ("link", "/etc/passwd"),
         ]
         await box.write("a", b"3")
-        assert [new.path for new in await box.tree() if new not in (one, two, empty, *links)] == [
-            "a"
-        ]
+        assert [
+            new.path for new in await box.tree() if new not in (one, two, empty, *links)
+        ] == ["a"]
 
     within(use)
 
@@ -261,7 +302,10 @@ def test_a_command_that_takes_too_long_ends_with_its_children(within: In) -> Non
             assert ran.exit == -9
             if ran.output.startswith(b"start"):
                 break
-        assert ran.output == f"start\n[Stopped: it took longer than {seconds} s.]\n".encode()
+        assert (
+            ran.output
+            == f"start\n[Stopped: it took longer than {seconds} s.]\n".encode()
+        )
 
     within(use)
 
@@ -274,7 +318,9 @@ def test_a_process_in_the_background_blocks_nothing_and_lives_on(within: In) -> 
         ran = await box.run(command, timeout=60)
         assert not ran.timed_out
         assert b"started\n" in ran.output
-        assert (await box.run("touch go; until [ -e gone ]; do :; done", timeout=60)).exit == 0
+        assert (
+            await box.run("touch go; until [ -e gone ]; do :; done", timeout=60)
+        ).exit == 0
 
     within(use)
 

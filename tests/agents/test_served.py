@@ -141,11 +141,16 @@ def test_errors_are_those_of_a_system(number: bytes) -> None:
         asked(lambda box: box.read("file", 10), reply(b"error", number, b"\x1b[2J"))
 
 
-@pytest.mark.parametrize("what", ["none", "file", "unix", "silent", "other port", "udp"])
+@pytest.mark.parametrize(
+    "what", ["none", "file", "unix", "silent", "other port", "udp"]
+)
 def test_only_the_socket_that_was_asked_for_is_taken(what: str, tmp_path: Path) -> None:
     kind = socket.SOCK_DGRAM if what == "udp" else socket.SOCK_STREAM
     family = socket.AF_UNIX if what == "unix" else socket.AF_INET
-    with socket.socket(family, kind) as listener, (tmp_path / "file").open("wb") as file:
+    with (
+        socket.socket(family, kind) as listener,
+        (tmp_path / "file").open("wb") as file,
+    ):
         listener.bind(str(tmp_path / "socket") if what == "unix" else ("127.0.0.1", 0))
         if what in ("unix", "other port"):
             listener.listen()

@@ -12,7 +12,12 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.agents import snapshot
-from pytest_upskill.agents.sandboxes.sandbox import HOME, WORKSPACE, SandboxSpec, TreeEntry
+from pytest_upskill.agents.sandboxes.sandbox import (
+    HOME,
+    WORKSPACE,
+    SandboxSpec,
+    TreeEntry,
+)
 from pytest_upskill.agents.snapshot import (
     Link,
     Snapshot,
@@ -37,12 +42,16 @@ def left(sandbox: MemorySandbox, before: Sequence[TreeEntry] = ()) -> WorkspaceC
 
 
 def made(**files: bytes) -> dict[str, AnswerFile]:
-    sandbox = MemorySandbox({name.replace("_", "."): data for name, data in files.items()})
+    sandbox = MemorySandbox(
+        {name.replace("_", "."): data for name, data in files.items()}
+    )
     return {file.path: file for file in left(sandbox).files}
 
 
 def test_small_images_are_kept_whole_and_other_binaries_by_digest() -> None:
-    files = made(a_png=PNG, b_bin=PNG, c_svg=b"<svg/>", d_jpeg=PNG * 30_000, e_txt=b"text")
+    files = made(
+        a_png=PNG, b_bin=PNG, c_svg=b"<svg/>", d_jpeg=PNG * 30_000, e_txt=b"text"
+    )
     whole = base64.b64encode(PNG).decode()
     assert [(file.text, file.data, file.size) for file in files.values()] == [
         (None, whole, 10),
@@ -64,7 +73,11 @@ def test_new_files_do_not_hide_that_others_changed() -> None:
     flood = {f"{number:03}.txt": b"" for number in range(300)}
     after = MemorySandbox({"z.txt": b"new", **flood})
     changes = {file.path: file.change for file in left(after, before).files}
-    assert (changes["y.txt"], changes["z.txt"], len(changes)) == ("deleted", "changed", 200)
+    assert (changes["y.txt"], changes["z.txt"], len(changes)) == (
+        "deleted",
+        "changed",
+        200,
+    )
 
 
 def test_large_files_of_the_start_are_not_packed_again() -> None:
@@ -81,7 +94,10 @@ def test_large_files_of_the_start_are_not_packed_again() -> None:
 @needs_bwrap
 def test_places_are_kept_with_the_workspace() -> None:
     spec = SandboxSpec(workdir="/app", places=("/data", "/app/out"))
-    files = [WorkspaceFile(path, b"1") for path in ("a", "/data/b", "/tmp/c", f"{HOME}/.bashrc")]
+    files = [
+        WorkspaceFile(path, b"1")
+        for path in ("a", "/data/b", "/tmp/c", f"{HOME}/.bashrc")
+    ]
 
     async def main() -> tuple[WorkspaceChanges, bytes]:
         async with opened(spec) as box:
@@ -105,7 +121,12 @@ def test_places_are_kept_with_the_workspace() -> None:
 
 def test_what_is_beyond_the_limits_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(snapshot, "MOST_TEXT", 25)
-    names = [*(f"{number:03}.txt" for number in range(199)), ".git/a", "node_modules/b", "z.txt"]
+    names = [
+        *(f"{number:03}.txt" for number in range(199)),
+        ".git/a",
+        "node_modules/b",
+        "z.txt",
+    ]
     found = left(MemorySandbox(dict.fromkeys(names, b"0123456789")))
     assert len(found.files) == 200
     # What tools leave goes first.
@@ -136,7 +157,10 @@ def test_a_workspace_is_not_compressed_further_once_it_is_too_large(
     found = left(MemorySandbox({"a.bin": random.Random(1).randbytes(300_000)}))
     assert found.workspace == b""
     assert found.findings == (
-        "the workspace is too large for checks by a command: more than 100,000 bytes compressed",
+        (
+            "the workspace is too large for checks by a command: more than 100,000"
+            " bytes compressed"
+        ),
     )
 
 
@@ -152,7 +176,18 @@ class Lying(MemorySandbox):
 
 
 @pytest.mark.parametrize(
-    "path", ["../a", "/etc/passwd", "a/../../b", "a//b", "./a", "a\udc80", "x" * 5000, "a\0b", ""]
+    "path",
+    [
+        "../a",
+        "/etc/passwd",
+        "a/../../b",
+        "a//b",
+        "./a",
+        "a\udc80",
+        "x" * 5000,
+        "a\0b",
+        "",
+    ],
 )
 def test_paths_that_lead_out_or_are_no_text_are_not_kept(path: str) -> None:
     found = left(Lying(TreeEntry(path, 3, "0" * 64)))
@@ -173,7 +208,9 @@ def test_a_file_may_grow_vanish_or_be_a_link() -> None:
         TreeEntry("link", 11, "2" * 64, link="/etc/passwd"),
     )
     found = left(sandbox)
-    assert [(file.path, file.size, file.text and len(file.text)) for file in found.files] == [
+    assert [
+        (file.path, file.size, file.text and len(file.text)) for file in found.files
+    ] == [
         ("a.txt", 1000, 1000),
         ("gone.txt", 5, None),
         ("link", 11, None),

@@ -32,7 +32,12 @@ def call(programs: Path, *words: str, **env: str) -> tuple[int, str, list[str]]:
     """The exit status, the output and what was noted as missing."""
     notes = programs.parent / "notes"
     home = {"HOME": str(programs.parent / "home"), "UPSKILL_BIN": str(programs)}
-    variables = {"PATH": f"{programs}:{PATH}", "UPSKILL_UNMET": str(notes), **home, **env}
+    variables = {
+        "PATH": f"{programs}:{PATH}",
+        "UPSKILL_UNMET": str(notes),
+        **home,
+        **env,
+    }
     ran = subprocess.run(
         [str(programs / words[0]), *words[1:]],
         capture_output=True,
@@ -68,14 +73,18 @@ def test_words_stay_as_they_are(programs: Path) -> None:
 def test_pip_installs_for_the_user(programs: Path) -> None:
     home = programs.parent / "home"
     python = subprocess.check_output(
-        ["sh", "-c", "command -v python3"], text=True, env={"PATH": f"{programs}:{PATH}"}
+        ["sh", "-c", "command -v python3"],
+        text=True,
+        env={"PATH": f"{programs}:{PATH}"},
     ).strip()
     words = ("install", "--break-system-packages", "--user", "-q", "a==1")
     for name in ("pip", "pip3"):
         status, output, noted = call(programs, name, *words)
         called = f"uv|pip|install|--python|{python}|--prefix|{home}/.local|-q|a==1"
         assert (status, output, noted) == (0, called, [])
-    assert call(programs, "pip", "install", "a", VIRTUAL_ENV="/v")[1] == "uv|pip|install|a"
+    assert (
+        call(programs, "pip", "install", "a", VIRTUAL_ENV="/v")[1] == "uv|pip|install|a"
+    )
     status, _, noted = call(programs, "pip", "install", "fails")
     assert (status, noted) == (2, ["pip install fails"])
 
@@ -89,7 +98,9 @@ def test_pip_installs_for_the_user(programs: Path) -> None:
         ("apt-get install -y given no-such", 100, ["the system's package no-such"]),
     ],
 )
-def test_system_packages(programs: Path, words: str, status: int, noted: list[str]) -> None:
+def test_system_packages(
+    programs: Path, words: str, status: int, noted: list[str]
+) -> None:
     result = call(programs, *words.split(), UPSKILL_PACKAGES="given other")
     assert (result[0], result[2]) == (status, noted)
 
@@ -110,16 +121,22 @@ def test_the_installer_of_uv(programs: Path, words: str) -> None:
     script = script or file.read_text()
     home, bins = programs.parent / "home", f"{programs}:{PATH}"
     env = {"PATH": bins, "HOME": str(home), "UPSKILL_BIN": str(programs)}
-    subprocess.run(["sh"], input=script, text=True, check=True, env=env, capture_output=True)
+    subprocess.run(
+        ["sh"], input=script, text=True, check=True, env=env, capture_output=True
+    )
     shell = '. "$HOME/.local/bin/env"; echo "$PATH"; "$HOME/.local/bin/uv" add x'
     output = subprocess.check_output(["sh", "-c", shell], text=True, env=env)
     assert output.split() == [f"{bins}:{home}/.local/bin", "uv|add|x"]
     assert noted == []
 
 
-def test_other_downloads_are_noted_unless_the_real_program_is_there(programs: Path) -> None:
+def test_other_downloads_are_noted_unless_the_real_program_is_there(
+    programs: Path,
+) -> None:
     url = "https://example.org/model.bin"
-    status, _, noted = call(programs, "curl", "-L", "-o", "m", url, PATH=f"{programs}:/nowhere")
+    status, _, noted = call(
+        programs, "curl", "-L", "-o", "m", url, PATH=f"{programs}:/nowhere"
+    )
     assert (status, noted) == (6, [f"curl {url}"])
     real = programs.parent / "real"
     real.mkdir()

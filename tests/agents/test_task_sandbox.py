@@ -35,10 +35,14 @@ def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
 
     def use(*names: str) -> None:
         choose_sandbox.cache_clear()
-        monkeypatch.setattr(Bwrap, "why_not", lambda *_: None if "bwrap" in names else "no bwrap.")
+        monkeypatch.setattr(
+            Bwrap, "why_not", lambda *_: None if "bwrap" in names else "no bwrap."
+        )
         problem = "{0} was not found"
         monkeypatch.setattr(
-            images, "why_no_program", lambda name: "" if name in names else problem.format(name)
+            images,
+            "why_no_program",
+            lambda name: "" if name in names else problem.format(name),
         )
 
     monkeypatch.setattr(task_sandbox, "_installed", lambda: frozenset({"bash", "curl"}))
@@ -51,7 +55,9 @@ def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
 def task(
     *others: str, image: str = "", packages: tuple[str, ...] = (), without: str = ""
 ) -> SandboxNeeds:
-    build = BuildContext(f"{others} {packages} {without}", others=others, without=without)
+    build = BuildContext(
+        f"{others} {packages} {without}", others=others, without=without
+    )
     return SandboxNeeds(image=image, build=build, packages=packages)
 
 
@@ -66,7 +72,10 @@ def test_what_only_an_image_can_do(working: Working) -> None:
     tag = images.tag_of(BuildContext(f"{(MAKE,)} () "))
     assert choose_sandbox(task(MAKE)) == SandboxChoice("podman", tag, MAKE)
     missing = choose_sandbox(task(packages=("curl", "ffmpeg", "nodejs:arm64")))
-    assert (missing.kind, missing.reason) == ("podman", "not installed: ffmpeg, nodejs:arm64")
+    assert (missing.kind, missing.reason) == (
+        "podman",
+        "not installed: ffmpeg, nodejs:arm64",
+    )
     named = SandboxNeeds(image="bench/task:1")
     assert choose_sandbox(named) == SandboxChoice(
         "podman", "bench/task:1", "bench/task:1 has no Dockerfile"
@@ -89,7 +98,10 @@ def test_the_message_says_what_to_install(working: Working) -> None:
     working("bwrap")
     place = choose_sandbox(task(MAKE))
     assert place.kind == ""
-    assert f"needs an image ({MAKE}), but docker was not found; podman was not" in place.reason
+    assert (
+        f"needs an image ({MAKE}), but docker was not found; podman was not"
+        in place.reason
+    )
     assert "apt install podman" in place.reason
     with pytest.raises(SandboxError, match="apt install podman"):
         sandbox_for(task(MAKE))
@@ -109,7 +121,9 @@ def test_a_task_is_not_let_loose_on_folders_of_this_machine(working: Working) ->
     assert "works in /root" in choice.reason
 
 
-def test_a_container_that_is_named_uses_the_image_of_each_task(working: Working) -> None:
+def test_a_container_that_is_named_uses_the_image_of_each_task(
+    working: Working,
+) -> None:
     working("bwrap", "podman")
     assert choose_sandbox(task(), "podman").image.startswith(images.BUILT)
     assert choose_sandbox(task(), "docker").kind == ""
@@ -117,7 +131,9 @@ def test_a_container_that_is_named_uses_the_image_of_each_task(working: Working)
 
 def test_an_image_of_the_user_replaces_that_of_the_task(working: Working) -> None:
     working("podman")
-    assert choose_sandbox(task(MAKE), "auto", "tool:1") == SandboxChoice("podman", "tool:1")
+    assert choose_sandbox(task(MAKE), "auto", "tool:1") == SandboxChoice(
+        "podman", "tool:1"
+    )
 
 
 def test_cases_without_an_image_run_where_the_run_does(working: Working) -> None:
@@ -127,12 +143,14 @@ def test_cases_without_an_image_run_where_the_run_does(working: Working) -> None
     assert choose_sandbox(SandboxNeeds()) == SandboxChoice("bwrap")
 
 
-def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(working: Working) -> None:
+def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(
+    working: Working,
+) -> None:
     working("podman")
     assert choose_sandbox(task(MAKE, image="bench/task:1")).image == "bench/task:1"
-    assert choose_sandbox(task(MAKE, image="bench/task:1", without="skills")).image.startswith(
-        images.BUILT
-    )
+    assert choose_sandbox(
+        task(MAKE, image="bench/task:1", without="skills")
+    ).image.startswith(images.BUILT)
 
 
 def test_an_image_that_is_here_for_another_machine(
@@ -151,8 +169,13 @@ def test_a_build_that_lacks_a_file_is_not_tried(working: Working) -> None:
     working("bwrap", "podman")
     missing = ("Dockerfile:2: COPY film.mp4: no such file",)
     build = BuildContext("lacks a film", others=missing, missing=missing)
-    assert choose_sandbox(SandboxNeeds(build=build)) == SandboxChoice("", reason=missing[0])
-    assert choose_sandbox(SandboxNeeds(image="bench/task:1", build=build)).image == "bench/task:1"
+    assert choose_sandbox(SandboxNeeds(build=build)) == SandboxChoice(
+        "", reason=missing[0]
+    )
+    assert (
+        choose_sandbox(SandboxNeeds(image="bench/task:1", build=build)).image
+        == "bench/task:1"
+    )
 
 
 def test_tools_of_a_terminal_are_not_needed(working: Working) -> None:
@@ -160,7 +183,9 @@ def test_tools_of_a_terminal_are_not_needed(working: Working) -> None:
     assert choose_sandbox(task(packages=("sudo", "asciinema", "nano"))).kind == "bwrap"
 
 
-def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_image_is_prepared_for_trials(
+    working: Working, monkeypatch: pytest.MonkeyPatch
+) -> None:
     working("podman")
     asked = list[tuple[object, ...]]()
 
@@ -171,9 +196,16 @@ def test_an_image_is_prepared_for_trials(working: Working, monkeypatch: pytest.M
     monkeypatch.setattr(images, "prepare", prepare)
     needs = task(MAKE, image="bench/task:1")
     sandbox = sandbox_for(needs)
-    assert (sandbox.kind.name, sandbox.image, sandbox.is_own) == ("podman", "built:1", True)
+    assert (sandbox.kind.name, sandbox.image, sandbox.is_own) == (
+        "podman",
+        "built:1",
+        True,
+    )
     sandbox_for(task(MAKE, image="bench/task:1", without="skills"))
-    assert [arguments[:2] for arguments in asked] == [("podman", "bench/task:1"), ("podman", "")]
+    assert [arguments[:2] for arguments in asked] == [
+        ("podman", "bench/task:1"),
+        ("podman", ""),
+    ]
 
 
 def test_an_image_is_used_if_there_are_no_wheels(
@@ -190,13 +222,16 @@ def test_an_image_is_used_if_there_are_no_wheels(
     assert sandbox_for(needs).image == "built:1"
     assert sandbox_for(needs, "bwrap").kind.name == "bwrap"
     working("bwrap")
-    assert sandbox_for(needs).kind.name == "bwrap"  # whose trials then say what is missing
+    # Whose trials then say what is missing
+    assert sandbox_for(needs).kind.name == "bwrap"
 
 
 def test_the_start_has_what_the_image_left_and_what_the_case_adds(
     working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A build may have removed a file that it copied: the case must not bring it back."""
+    """A build may have removed a file that it copied: the case must not bring it
+    back.
+    """
     working("podman")
     there = Snapshot((WorkspaceFile("made", b"1"), WorkspaceFile("old", b"1")))
     monkeypatch.setattr(images, "files_of_image", lambda *_: there)
@@ -211,26 +246,34 @@ def test_the_start_has_what_the_image_left_and_what_the_case_adds(
     assert TaskSandbox(Bwrap()).needs_inside(needs) == needs
 
 
-def test_without_dpkg_programs_stand_for_packages(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_dpkg_programs_stand_for_packages(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(task_sandbox, "_installed", lambda: None)
     there = ("gcc", "jq")
     monkeypatch.setattr(shutil, "which", lambda name: name if name in there else None)
     assert missing_packages(("build-essential", "jq", "ffmpeg")) == ["ffmpeg"]
 
 
-def test_folders_that_hide_the_system_are_refused_but_an_image_may_have_files_in_the_root(
+def test_folders_that_hide_the_system_are_refused_unless_in_an_image(
     working: Working,
 ) -> None:
     working("bwrap", "podman")
     reason = "/etc can't be a folder of a task: the system is there"
-    assert choose_sandbox(SandboxNeeds(workdir="/etc")) == SandboxChoice("", reason=reason)
+    assert choose_sandbox(SandboxNeeds(workdir="/etc")) == SandboxChoice(
+        "", reason=reason
+    )
     assert choose_sandbox(SandboxNeeds(places=("/",))).kind == ""
     needs = task()._replace(places=("/", "/data"))
     assert choose_sandbox(needs).kind == "podman"
-    assert TaskSandbox(Bwrap(), "built:1", is_own=True).needs_inside(needs).places == ("/data",)
+    assert TaskSandbox(Bwrap(), "built:1", is_own=True).needs_inside(needs).places == (
+        "/data",
+    )
 
 
-def test_a_place_around_the_workdir_has_its_files_once(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_place_around_the_workdir_has_its_files_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     paths = ("a", "/app/src/a", "/app/b")
     image = Snapshot(tuple(WorkspaceFile(path, b"") for path in paths))
     monkeypatch.setattr(images, "files_of_image", lambda *_: image)
@@ -242,7 +285,9 @@ def test_a_place_around_the_workdir_has_its_files_once(monkeypatch: pytest.Monke
 @pytest.mark.nightly
 @pytest.mark.parametrize("program", ["docker", "podman"])
 def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
-    """With a real program: the files, the environment and the tools are those of the image."""
+    """With a real program: the files, the environment and the
+    tools are those of the image.
+    """
     base = image_for(program)
     lines = [
         *(
@@ -252,7 +297,10 @@ def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
             "COPY . /app/",
             "RUN rm Dockerfile",
         ),
-        "RUN mkdir -p /output/made && chmod 700 /root && touch /root/tool && ln -s data.csv link",
+        (
+            "RUN mkdir -p /output/made && chmod 700 /root && touch /root/tool && ln -s"
+            " data.csv link"
+        ),
     ]
     (tmp_path / "Dockerfile").write_text("\n".join(lines))
     (tmp_path / "data.csv").write_text("1\n")
@@ -262,16 +310,22 @@ def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
     sandbox = sandbox_for(needs, program)
 
     async def use() -> None:
-        opened = await sandbox.kind.open(await spec_for(sandbox.needs_inside(needs), sandbox.image))
+        opened = await sandbox.kind.open(
+            await spec_for(sandbox.needs_inside(needs), sandbox.image)
+        )
         try:
             await fill(opened, sandbox.start(needs, ()))
             paths = [entry.path for entry in await tree_of(opened)]
             assert paths == ["data.csv", "link", "/output/made"]
-            ran = await opened.run("pwd; echo $GREETING; id -u; ls /root; cat link", timeout=60)
+            ran = await opened.run(
+                "pwd; echo $GREETING; id -u; ls /root; cat link", timeout=60
+            )
             where, greeting, user, tool, data = ran.output.decode().split()
             assert (where, greeting, tool, data) == ("/app", "hello", "tool", "1")
             assert user != "0"
-            assert (await opened.run("touch data.csv /output/new", timeout=60)).exit == 0
+            assert (
+                await opened.run("touch data.csv /output/new", timeout=60)
+            ).exit == 0
             assert (await opened.run("touch /etc/new", timeout=60)).exit != 0
         finally:
             await opened.close()
@@ -279,4 +333,6 @@ def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
     try:
         asyncio.run(use())
     finally:
-        subprocess.run([program, "rmi", "--force", sandbox.image], capture_output=True, check=False)
+        subprocess.run(
+            [program, "rmi", "--force", sandbox.image], capture_output=True, check=False
+        )

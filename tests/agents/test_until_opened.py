@@ -1,4 +1,6 @@
-"""Trials that end once it is decided whether the skill is opened: our own agent, and a command."""
+"""Trials that end once it is decided whether the skill is opened: our own agent,
+and a command.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -13,7 +15,14 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.arm import SkillCopy
 from pytest_upskill.trials.transcript import GIVEN
-from support.agents import BODY, MemorySandbox, ScriptedCall, calls, installed, recorder_for
+from support.agents import (
+    BODY,
+    MemorySandbox,
+    ScriptedCall,
+    calls,
+    installed,
+    recorder_for,
+)
 from support.endpoints import KEY
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer
@@ -30,7 +39,10 @@ LIST: tuple[str, Any] = ("list", {})
 
 def looped(folder: Path, *replies: Answer, max_turns: int = 5) -> tuple[Answer, int]:
     """What came of a trial of our own agent, and how often its model was asked."""
-    skills = [installed(folder), installed(folder, "boat", body=BOAT, files={}, tested=False)]
+    skills = [
+        installed(folder),
+        installed(folder, "boat", body=BOAT, files={}, tested=False),
+    ]
     recorder = recorder_for(*skills, max_turns=max_turns)
     task = recorder.question.task
     assert task
@@ -61,7 +73,11 @@ def looped(folder: Path, *replies: Answer, max_turns: int = 5) -> tuple[Answer, 
     ],
 )
 def test_our_agent_ends_once_it_is_decided(
-    tmp_path: Path, replies: list[Answer], asked: int, stop: str, opened: tuple[str, ...]
+    tmp_path: Path,
+    replies: list[Answer],
+    asked: int,
+    stop: str,
+    opened: tuple[str, ...],
 ) -> None:
     answer, times = looped(tmp_path, *replies, DONE)
     assert (times, answer.stop) == (asked, stop)
@@ -74,14 +90,22 @@ def test_our_agent_ends_once_it_is_decided(
 def test_what_was_spent_and_said_is_kept(tmp_path: Path) -> None:
     answer, _ = looped(tmp_path, calls(OPEN, text="Let me see."), DONE)
     assert answer.usage == Usage(100, 10, 50)
-    assert [turn.kind for turn in answer.transcript[-3:]] == ["assistant", "call", "result"]
+    assert [turn.kind for turn in answer.transcript[-3:]] == [
+        "assistant",
+        "call",
+        "result",
+    ]
     assert BODY.strip() in answer.transcript[-1].text
 
 
-# The same by a command with a shell: it ends without its model, and without the seconds that an
-# agent has to end by itself.
-STUCK = BARE.replace(b"said = [", b"import signal; signal.signal(15, signal.SIG_IGN)\nsaid = [", 1)
-FIRST = BARE.replace(b"sys.argv[3]}]", b"sys.argv[3] + open('/skills/gate/SKILL.md').read()}]", 1)
+# The same by a command with a shell: it ends without its model, and without the seconds
+# that an agent has to end by itself.
+STUCK = BARE.replace(
+    b"said = [", b"import signal; signal.signal(15, signal.SIG_IGN)\nsaid = [", 1
+)
+FIRST = BARE.replace(
+    b"sys.argv[3]}]", b"sys.argv[3] + open('/skills/gate/SKILL.md').read()}]", 1
+)
 CAT, CAT_BOAT = "cat /skills/gate/SKILL.md", "cat /skills/boat/SKILL.md"
 
 
@@ -149,7 +173,9 @@ def test_a_title_does_not_decide(tmp_path: Path, way: str) -> None:
     assert answer.stop == "decided"
     assert answer.activity
     assert (answer.activity.turns, answer.activity.activated) == (1, True)
-    assert answer.activity.findings == ("model calls beside the conversation: 1 (103 tokens)",)
+    assert answer.activity.findings == (
+        "model calls beside the conversation: 1 (103 tokens)",
+    )
     told = [turn.kind for turn in answer.transcript]
     assert told[-2:] == ["call", "result"]
     assert "then pull" in answer.transcript[-1].text or BODY.split("\n")[0] in str(
@@ -177,7 +203,9 @@ def test_a_skill_called_as_if_it_were_a_tool_is_chosen(tmp_path: Path) -> None:
 
 
 @needs_bwrap
-def test_a_skill_that_stands_in_the_first_request_is_opened_by_its_agent(tmp_path: Path) -> None:
+def test_a_skill_that_stands_in_the_first_request_is_opened_by_its_agent(
+    tmp_path: Path,
+) -> None:
     answer, times = tried(tmp_path, steps(), FIRST)
     assert (times, answer.stop) == (0, "decided")
     activity = answer.activity
@@ -193,7 +221,8 @@ def test_a_query_that_quotes_the_skill_does_not_open_it(tmp_path: Path) -> None:
     assert answer.activity
     assert answer.activity.activated is False
     assert GIVEN not in answer.activity.findings
-    assert answer.activity.untold  # a query that names a skill tells nobody that it is there
+    # A query that names a skill tells nobody that it is there
+    assert answer.activity.untold
 
 
 @needs_bwrap
@@ -218,7 +247,9 @@ def test_a_model_that_says_nothing_went_without_the_skill(
 
 @needs_bwrap
 @pytest.mark.parametrize("body", ["42\n", "!!! ---> ...\n"])
-def test_a_skill_without_words_is_an_error_before_any_call(tmp_path: Path, body: str) -> None:
+def test_a_skill_without_words_is_an_error_before_any_call(
+    tmp_path: Path, body: str
+) -> None:
     gate = SkillCopy.of("gate", write_skill(tmp_path / "gate", body=body))
     task: dict[str, Any] = {
         "skills": (gate,),

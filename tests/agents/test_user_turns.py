@@ -1,4 +1,6 @@
-"""An agent that asks, and a user who answers: by our own agent, and by one that is a program."""
+"""An agent that asks, and a user who answers: by our own agent,
+and by one that is a program.
+"""
 
 import asyncio
 from collections.abc import Callable
@@ -22,7 +24,9 @@ from support.loopback import Asked, LoopbackServer
 from support.tiny_trials import BARE, IN_SESSION, carried_out
 from support.trials import SPEC
 
-FACTS = User(("The code is 4711.", "It is a gate of oak."), most=6, model="cheap", max_output=300)
+FACTS = User(
+    ("The code is 4711.", "It is a gate of oak."), most=6, model="cheap", max_output=300
+)
 ASKS = Answer("Hm.\n\nWhat is the code?", Usage(100, 10, 0), raw='["as it came"]')
 DONE = Answer("Done.", Usage(200, 5, 0))
 
@@ -31,16 +35,23 @@ def with_user(recorder: Recorder, user: User | None) -> Recorder:
     task = recorder.question.task
     assert task
     return Recorder(
-        replace(recorder.question, task=replace(task, user=user)), recorder.skills, recorder.price
+        replace(recorder.question, task=replace(task, user=user)),
+        recorder.skills,
+        recorder.price,
     )
 
 
 class Talk:
-    """The replies of the agent's model and of the user's, in turn; the last again and again."""
+    """The replies of the agent's model and of the user's, in turn;
+    the last again and again.
+    """
 
     def __init__(self, agent: list[Reply], user: list[Reply | str]) -> None:
         self.agent = ScriptedCall(*agent)
-        spoken = [Answer(one, Usage(50, 3, 0)) if isinstance(one, str) else one for one in user]
+        spoken = [
+            Answer(one, Usage(50, 3, 0)) if isinstance(one, str) else one
+            for one in user
+        ]
         self.user = ScriptedCall(*spoken)
 
     async def __call__(self, question: Question, send: object = None) -> Reply:
@@ -54,11 +65,18 @@ def run(talk: Talk, user: User | None = FACTS, max_turns: int = 30) -> Answer:
 
 
 def test_a_user_answers_from_facts() -> None:
-    talk = Talk([ASKS, calls(("bash", {"command": "open 4711"})), DONE], ["It is 4711."])
+    talk = Talk(
+        [ASKS, calls(("bash", {"command": "open 4711"})), DONE], ["It is 4711."]
+    )
     answer = run(talk)
     assert (answer.text, answer.stop) == ("Done.", "end")
     (asked,) = talk.user.questions
-    assert (asked.model, asked.max_output, asked.tools, asked.task) == ("cheap", 300, (), None)
+    assert (asked.model, asked.max_output, asked.tools, asked.task) == (
+        "cheap",
+        300,
+        (),
+        None,
+    )
     assert "- The code is 4711.\n" in asked.system
     ((role, shown),) = asked.messages
     assert role == "user"
@@ -121,13 +139,18 @@ def test_a_user_may_leave_an_offer_alone() -> None:
 @pytest.mark.parametrize(
     ("reply", "reason"),
     [
-        (NoAnswer("cheap: 401 wrong key"), "the user gave no answer: cheap: 401 wrong key"),
+        (
+            NoAnswer("cheap: 401 wrong key"),
+            "the user gave no answer: cheap: 401 wrong key",
+        ),
         (Answer("<think>hm"), "the user (cheap) said nothing"),
         (Answer("I can't.", stop="refusal"), "the user (cheap) refused"),
     ],
 )
 def test_a_user_who_does_not_answer_is_an_error(reply: Reply, reason: str) -> None:
-    with pytest.raises(NoAnswerError, match=reason.replace("(", r"\(").replace(")", r"\)")):
+    with pytest.raises(
+        NoAnswerError, match=reason.replace("(", r"\(").replace(")", r"\)")
+    ):
         run(Talk([ASKS], [reply]))
 
 
@@ -168,8 +191,9 @@ def _key(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def talk_of(*replies: str) -> Callable[[Asked], loopback.Reply]:
-    """A server that plays the agent's model, with these replies, and the user, who is asked
-    without tools."""
+    """A server that plays the agent's model, with these replies, and the user,
+    who is asked without tools.
+    """
     left = list(replies)
 
     def script(asked: Asked) -> loopback.Reply:
@@ -183,7 +207,9 @@ def talk_of(*replies: str) -> Callable[[Asked], loopback.Reply]:
 def test_a_program_goes_on_with_its_session() -> None:
     asks = "What is the code?"
     with LoopbackServer(talk_of(asks, asks, "Done.")) as server:
-        answer = carried_out(server.url, "messages", script=IN_SESSION, sandbox="none", user=FACTS)
+        answer = carried_out(
+            server.url, "messages", script=IN_SESSION, sandbox="none", user=FACTS
+        )
     assert isinstance(answer, Answer)
     assert (answer.text, answer.stop) == ("Done.", "end")
     assert [(turn.kind, turn.text) for turn in answer.transcript] == [
@@ -201,16 +227,25 @@ def test_a_program_goes_on_with_its_session() -> None:
 def test_turns_of_a_program_are_counted_over_all_its_starts() -> None:
     with LoopbackServer(talk_of(*["What is the code?"] * 9)) as server:
         answer = carried_out(
-            server.url, "messages", script=IN_SESSION, sandbox="none", user=FACTS, max_turns=2
+            server.url,
+            "messages",
+            script=IN_SESSION,
+            sandbox="none",
+            user=FACTS,
+            max_turns=2,
         )
     assert isinstance(answer, Answer)
     assert (answer.stop, answer.activity and answer.activity.turns) == ("max_turns", 2)
 
 
 def test_a_program_that_can_not_go_on_is_an_error() -> None:
-    script = BARE.replace(b"\nsaid", b"\nif sys.argv[3] != 'Open the gate.': sys.exit(3)\nsaid")
+    script = BARE.replace(
+        b"\nsaid", b"\nif sys.argv[3] != 'Open the gate.': sys.exit(3)\nsaid"
+    )
     with LoopbackServer(talk_of("What is the code?")) as server:
-        reply = carried_out(server.url, "messages", script=script, sandbox="none", user=FACTS)
+        reply = carried_out(
+            server.url, "messages", script=script, sandbox="none", user=FACTS
+        )
     assert isinstance(reply, NoAnswer)
     assert "tiny did not go on with the user's answer" in reply.reason
     assert "3" in reply.reason
@@ -221,7 +256,12 @@ def test_a_user_is_paid_at_its_own_price() -> None:
     budget = Budget(most_cost=1_000_000.0, price_of=prices.__getitem__)
     with LoopbackServer(talk_of("What is the code?", "Done.")) as server:
         carried_out(
-            server.url, "messages", script=IN_SESSION, sandbox="none", user=FACTS, budget=budget
+            server.url,
+            "messages",
+            script=IN_SESSION,
+            sandbox="none",
+            user=FACTS,
+            budget=budget,
         )
     tokens, usd = budget.spent
     assert tokens >= 2 * 110 + 53

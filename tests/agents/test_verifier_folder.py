@@ -20,7 +20,9 @@ NOWHERE = Path("/nowhere")
 
 
 class Commands:
-    """Stands for pip and uv: they resolve what a test says, and download empty wheels."""
+    """Stands for pip and uv: they resolve what a test says, and download empty
+    wheels.
+    """
 
     def __init__(self) -> None:
         self.calls = list[Sequence[str]]()
@@ -86,7 +88,9 @@ def test_each_set_is_resolved_by_itself_for_its_python(commands: Commands) -> No
     assert names == [["chart==2.0.whl", "tally==1.0.whl"], ["chart==1.0.whl"]]
     assert folder.size > 0
     compiled = [
-        call[call.index("--python-version") + 1] for call in commands.calls if "compile" in call
+        call[call.index("--python-version") + 1]
+        for call in commands.calls
+        if "compile" in call
     ]
     assert compiled == ["3.12", "3.11"]
     downloads = [call for call in commands.calls if "tally==1.0" in call]
@@ -100,7 +104,10 @@ def test_nothing_is_looked_up_or_downloaded_twice(commands: Commands) -> None:
     first = prepare(wanted(WheelSet(("tally",))), HERE)
     verifier_folder._wheel_folder.cache_clear()  # as in another process
     before = len(commands.calls)
-    assert prepare(wanted(WheelSet(("tally",)), WheelSet(("tally",), by_pip=True)), HERE) == first
+    assert (
+        prepare(wanted(WheelSet(("tally",)), WheelSet(("tally",), by_pip=True)), HERE)
+        == first
+    )
     assert len(commands.calls) == before
 
 
@@ -128,7 +135,9 @@ def test_a_python_that_is_nowhere_is_tried_once_a_day(commands: Commands) -> Non
         ("--index-url=https://example.org", "not a requirement"),
     ],
 )
-def test_what_can_not_be_had_is_told(commands: Commands, requirement: str, problem: str) -> None:
+def test_what_can_not_be_had_is_told(
+    commands: Commands, requirement: str, problem: str
+) -> None:
     folder = prepare(wanted(WheelSet((requirement,)), WheelSet(("tally",))), HERE)
     (unmet,) = folder.unmet
     assert problem in unmet

@@ -15,7 +15,9 @@ from support.firefox import Firefox
 from support.firefox import firefox as firefox_path
 
 
-@pytest.mark.parametrize(("path", "name"), [(chromium, "Chromium"), (firefox_path, "Firefox")])
+@pytest.mark.parametrize(
+    ("path", "name"), [(chromium, "Chromium"), (firefox_path, "Firefox")]
+)
 def test_without_a_browser_ci_fails_and_a_developer_skips(
     path: Callable[[], str], name: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -28,10 +30,16 @@ def test_without_a_browser_ci_fails_and_a_developer_skips(
 
 
 def opened(page: Page, folder: Path, body: str, policy: str = "") -> None:
-    meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">' if policy else ""
+    meta = (
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
+        if policy
+        else ""
+    )
     file = folder / "page.html"
     ready = "<script>document.documentElement.dataset.ready = 'yes'</script>"
-    file.write_text(f"<!doctype html>{meta}<title>t</title>{body}{ready}", encoding="utf-8")
+    file.write_text(
+        f"<!doctype html>{meta}<title>t</title>{body}{ready}", encoding="utf-8"
+    )
     page.open(file)
 
 
@@ -59,7 +67,9 @@ def test_problems_are_noticed(
 def test_requests_are_noticed(page: Page, tmp_path: Path) -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), BaseHTTPRequestHandler) as server:
         Thread(target=server.serve_forever, daemon=True).start()
-        opened(page, tmp_path, f"<img src='http://127.0.0.1:{server.server_port}/spy.png'>")
+        opened(
+            page, tmp_path, f"<img src='http://127.0.0.1:{server.server_port}/spy.png'>"
+        )
         page.js("0")
         server.shutdown()
     assert [url for url in page.requests if url.endswith("/spy.png")]
@@ -70,9 +80,9 @@ def test_keys_clicks_and_typing_arrive(page: Page, tmp_path: Path) -> None:
     opened(
         page,
         tmp_path,
-        "<input id=a><button id=b>b</button><script>window.keys = [];"
-        "addEventListener('keydown', (event) => keys.push([event.key, event.shiftKey]));"
-        "b.onclick = () => keys.push(['click', false])</script>",
+        "<input id=a><button id=b>b</button><script>window.keys ="
+        " [];addEventListener('keydown', (event) => keys.push([event.key,"
+        " event.shiftKey]));b.onclick = () => keys.push(['click', false])</script>",
     )
     page.click("#a")
     page.type("é x")
@@ -84,7 +94,13 @@ def test_keys_clicks_and_typing_arrive(page: Page, tmp_path: Path) -> None:
     assert page.js("a.value") == "é x"
     told = page.js("keys")
     pressed = [key for key, _ in told if len(key) > 1 or key in "j?"]
-    assert [key for key in pressed if key != "Shift"] == ["Tab", "j", "?", "ArrowDown", "click"]
+    assert [key for key in pressed if key != "Shift"] == [
+        "Tab",
+        "j",
+        "?",
+        "ArrowDown",
+        "click",
+    ]
     assert ["Tab", True] in told
 
 
@@ -100,7 +116,11 @@ def test_a_page_behind_another_takes_keys(firefox: Firefox, tmp_path: Path) -> N
 
 @pytest.mark.nightly
 def test_what_not_everybody_can_use_is_found(page: Page, tmp_path: Path) -> None:
-    opened(page, tmp_path, "<p style='color: #ccc; background: #fff'>pale<img src='data:,'>")
+    opened(
+        page,
+        tmp_path,
+        "<p style='color: #ccc; background: #fff'>pale<img src='data:,'>",
+    )
     assert {"color-contrast", "html-has-lang", "image-alt"} <= {
         rule.partition(":")[0] for rule in violations(page)
     }

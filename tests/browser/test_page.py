@@ -1,4 +1,6 @@
-"""The page of a run in a real browser: first screen, filters, keys, links, size, hostility."""
+"""The page of a run in a real browser: first screen, filters, keys, links, size,
+hostility.
+"""
 
 import json
 from collections.abc import Callable
@@ -25,11 +27,15 @@ TITLE = ".case h2"
 
 
 def many_models() -> RunResults:
-    return made_run(cases=9, models=[f"a-model-with-a-long-name-{n}" for n in range(12)], runs=2)
+    return made_run(
+        cases=9, models=[f"a-model-with-a-long-name-{n}" for n in range(12)], runs=2
+    )
 
 
 def many_skills() -> RunResults:
-    return made_run(skills=[f"skill-{n}" for n in range(9)], models=("haiku", "opus"), runs=2)
+    return made_run(
+        skills=[f"skill-{n}" for n in range(9)], models=("haiku", "opus"), runs=2
+    )
 
 
 RUNS: dict[str, Callable[[], RunResults]] = {
@@ -53,13 +59,20 @@ def in_sight(page: Page, selector: str) -> bool:
     """Whether the first match is within the window."""
     box = page.boxes(selector)[0]
     wide, high = page.js("[innerWidth, innerHeight]")
-    return box["top"] >= 0 and box["bottom"] <= high and box["left"] >= 0 and box["right"] <= wide
+    return (
+        box["top"] >= 0
+        and box["bottom"] <= high
+        and box["left"] >= 0
+        and box["right"] <= wide
+    )
 
 
 # The first screen.
 
 
-def test_the_first_screen_says_what_is_wrong_and_leads_to_it(page: Page, report: Path) -> None:
+def test_the_first_screen_says_what_is_wrong_and_leads_to_it(
+    page: Page, report: Path
+) -> None:
     page.size(1440)
     page.open(report)
     assert [state.lower() for state in page.texts(".outcome .state")] == ["failed"]
@@ -84,7 +97,11 @@ def test_the_first_screen_says_what_is_wrong_and_leads_to_it(page: Page, report:
 
 
 def test_many_rows_without_problems_are_folded(page: Page, tmp_path: Path) -> None:
-    page.open(write_page(made_run(skills=[f"s{n}" for n in range(12)], passes=passes), tmp_path))
+    page.open(
+        write_page(
+            made_run(skills=[f"s{n}" for n in range(12)], passes=passes), tmp_path
+        )
+    )
     assert len(page.texts(".summary tbody tr")) == 8
     page.click(".folded a")
     page.wait("document.querySelectorAll('.summary tbody tr').length === 12")
@@ -107,7 +124,9 @@ def test_a_row_of_the_summary_selects_its_cases(page: Page, report: Path) -> Non
 # Filters, search, address.
 
 
-def test_filters_are_chips_that_count_and_the_address_keeps_them(page: Page, report: Path) -> None:
+def test_filters_are_chips_that_count_and_the_address_keeps_them(
+    page: Page, report: Path
+) -> None:
     page.open(report)
     assert page.texts(".shown") == ["48 tests"]
     chips = [" ".join(chip.split()) for chip in page.texts(".chip")]
@@ -129,7 +148,9 @@ def test_filters_are_chips_that_count_and_the_address_keeps_them(page: Page, rep
     assert page.texts(".shown") == ["2 of 48 tests"]
 
 
-def test_a_search_looks_into_answers_and_leaves_no_history(page: Page, report: Path) -> None:
+def test_a_search_looks_into_answers_and_leaves_no_history(
+    page: Page, report: Path
+) -> None:
     page.open(report)
     before = page.js("history.length")
     page.press("/")
@@ -148,7 +169,13 @@ def test_a_search_looks_into_answers_and_leaves_no_history(page: Page, report: P
 
 @pytest.mark.parametrize(
     "fragment",
-    ["#case=gone", "#outcome=odd&sort=odd&view=odd", "#%E0%A4%A", "#<img src=x>", "#__proto__"],
+    [
+        "#case=gone",
+        "#outcome=odd&sort=odd&view=odd",
+        "#%E0%A4%A",
+        "#<img src=x>",
+        "#__proto__",
+    ],
 )
 def test_any_address_is_harmless(page: Page, report: Path, fragment: str) -> None:
     page.open(report, fragment)
@@ -179,7 +206,8 @@ def test_keys_go_from_case_to_case(page: Page, report: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "width", [390, *(pytest.param(width, marks=pytest.mark.nightly) for width in WIDTHS[1:])]
+    "width",
+    [390, *(pytest.param(width, marks=pytest.mark.nightly) for width in WIDTHS[1:])],
 )
 def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
     page.size(width, 844)
@@ -201,7 +229,11 @@ def test_a_link_lands_on_its_case(page: Page, report: Path, width: int) -> None:
 @pytest.mark.parametrize(
     "kind",
     [
-        kind if kind in ("readable", "hostile") else pytest.param(kind, marks=pytest.mark.nightly)
+        (
+            kind
+            if kind in ("readable", "hostile")
+            else pytest.param(kind, marks=pytest.mark.nightly)
+        )
         for kind in RUNS
     ],
 )
@@ -223,7 +255,9 @@ def test_a_page_fits_its_window(page: Page, tmp_path: Path, kind: str) -> None:
     ("kind", "width"),
     [("readable", 1440), pytest.param("many models", 390, marks=pytest.mark.nightly)],
 )
-def test_everybody_can_use_it(page: ChromiumPage, tmp_path: Path, kind: str, width: int) -> None:
+def test_everybody_can_use_it(
+    page: ChromiumPage, tmp_path: Path, kind: str, width: int
+) -> None:
     page.size(width)
     page.open(write_page(RUNS[kind](), tmp_path))
     page.click(".folds summary")
@@ -244,7 +278,9 @@ def test_without_javascript_the_page_says_so(page: ChromiumPage, report: Path) -
 # Size and hostility.
 
 
-def test_many_cases_are_drawn_as_far_as_they_are_seen(page: Page, tmp_path: Path) -> None:
+def test_many_cases_are_drawn_as_far_as_they_are_seen(
+    page: Page, tmp_path: Path
+) -> None:
     page.open(write_page(made_run(cases=2_000), tmp_path))
     assert page.texts(".shown") == ["2,000 tests"]
     assert len(page.boxes(ROWS)) < 100
@@ -268,10 +304,16 @@ def test_nothing_hostile_runs(page: Page, tmp_path: Path) -> None:
     for test in run.tests[:3]:
         page.js(f"location.hash = '{case_anchor(test.skill, test.case, test.label)}'")
         page.wait("document.querySelector('.case')")
-        page.js("document.querySelectorAll('summary, .case button').forEach(one => one.click())")
+        page.js(
+            "document.querySelectorAll('summary, .case button').forEach(one =>"
+            " one.click())"
+        )
         page.settle()
     assert page.js("window.hit ?? null") is None
-    assert page.js("document.querySelectorAll('iframe, base, form, #app script').length") == 0
+    assert (
+        page.js("document.querySelectorAll('iframe, base, form, #app script').length")
+        == 0
+    )
     page.assert_quiet()
 
 
@@ -281,7 +323,10 @@ def test_the_policy_stops_what_is_injected(page: Page, report: Path) -> None:
         "document.body.append(Object.assign(document.createElement('img'),"
         " {src: 'http://127.0.0.1:9/x.png'}))"
     )
-    page.run("try { document.body.innerHTML = '<b>x</b>' } catch (error) { window.stopped = 1 }")
+    page.run(
+        "try { document.body.innerHTML = '<b>x</b>' } catch (error) { window.stopped"
+        " = 1 }"
+    )
     page.wait("window.stopped")
     assert page.js("document.querySelector('h1') !== null")
     assert page.problems
@@ -298,7 +343,22 @@ def viewer_code(start: str, stop: str) -> str:
 def test_numbers_are_written_as_in_python(page: ChromiumPage, report: Path) -> None:
     page.open(report)
     code = viewer_code("const DASH", "const counted")
-    numbers = [0, 0.0004, 0.0021, 0.05, 0.0994, 0.0996, 0.1, 1 / 3, 0.5, 0.999, 1, 1.25, 12, 999.99]
+    numbers = [
+        0,
+        0.0004,
+        0.0021,
+        0.05,
+        0.0994,
+        0.0996,
+        0.1,
+        1 / 3,
+        0.5,
+        0.999,
+        1,
+        1.25,
+        12,
+        999.99,
+    ]
     numbers += [1000, 12345.6, 1e6]
     for name, write in {
         "percent": texts.percent,
@@ -306,16 +366,23 @@ def test_numbers_are_written_as_in_python(page: ChromiumPage, report: Path) -> N
         "whole": texts.whole,
         "dollars": texts.dollars,
     }.items():
-        chosen = [n for n in numbers if n * 2 % 1 or n % 1 == 0] if name == "whole" else numbers
+        chosen = (
+            [n for n in numbers if n * 2 % 1 or n % 1 == 0]
+            if name == "whole"
+            else numbers
+        )
         made = page.js(f"(() => {{ {code}; return {chosen}.map(format.{name}); }})()")
         assert made == [write(number) for number in chosen], name
 
 
-def test_what_can_not_be_seen_is_written_as_in_python(page: ChromiumPage, report: Path) -> None:
+def test_what_can_not_be_seen_is_written_as_in_python(
+    page: ChromiumPage, report: Path
+) -> None:
     page.open(report)
     code = viewer_code("const JOINED", "// As htm's")
     letters = [
-        chr(code) for code in (*range(0x3000), 0x3164, 0xFEFF, 0xFFA0, 0xFFF9, 0x1BCA0, 0xE0041)
+        chr(code)
+        for code in (*range(0x3000), 0x3164, 0xFEFF, 0xFFA0, 0xFFF9, 0x1BCA0, 0xE0041)
     ]
     odd = ["a\r\nb", "می‌خواهم", "👩‍💻", "\u202eabc", "x\ud800y", *letters]
     made = page.js(f"(() => {{ {code}; return {json.dumps(odd)}.map(visible); }})()")

@@ -1,4 +1,6 @@
-"""An opened case on the page: arms, checks and their marks, differences, what an agent did."""
+"""An opened case on the page: arms, checks and their marks, differences,
+what an agent did.
+"""
 
 import json
 from dataclasses import replace
@@ -23,7 +25,8 @@ from support.made import made_run
 ANSWER = """\
 # Build 😀
 
-Use **sm_90** and `arch`, see [the *docs*](https://example.org/a_(b)) and ![logo](logo.png).
+Use **sm_90** and `arch`, see [the *docs*](https://example.org/a_(b)) and \
+![logo](logo.png).
 
 - one
   - inner
@@ -41,7 +44,11 @@ arch = "9.0"
 
 Do not <b>push</b> this.
 """
-EXPECTED = {"contains": ["9.0", "sm_100"], "not_contains": "push", "regex": ["(?m)^#", "sm_.."]}
+EXPECTED = {
+    "contains": ["9.0", "sm_100"],
+    "not_contains": "push",
+    "regex": ["(?m)^#", "sm_.."],
+}
 SKILL = "---\nname: gate\ndescription: Gates.\n---\n\n# Gates\n\n- Type **gate up**.\n"
 WITH = ".card[data-arm=skill]"
 FOCUSED = "[document.activeElement.tagName, document.activeElement.textContent]"
@@ -56,7 +63,11 @@ def answered(answer: str, expected: Any = None, **more: Any) -> RunResults:
 
 
 def opened(
-    page: Page, results: RunResults, folder: Path, more: str = "", earlier: Earlier | None = None
+    page: Page,
+    results: RunResults,
+    folder: Path,
+    more: str = "",
+    earlier: Earlier | None = None,
 ) -> None:
     """Open the page at its first case."""
     file = folder / "report.html"
@@ -81,7 +92,9 @@ def test_markdown_is_rendered_and_its_marks_say_what_checks_found(
     answer = f"{WITH} .answer .markdown"
     assert page.texts(f"{answer} mark.found") == ["sm_90", "9.0"]
     assert page.texts(f"{answer} mark.unwanted") == ["push"]
-    titles = page.js(f"[...document.querySelectorAll('{answer} mark')].map(one => one.title)")
+    titles = page.js(
+        f"[...document.querySelectorAll('{answer} mark')].map(one => one.title)"
+    )
     assert titles == [
         '✔ regex: "sm_.." matches "sm_90" in the answer',
         '✔ contains: "9.0" is in the answer',
@@ -92,13 +105,17 @@ def test_markdown_is_rendered_and_its_marks_say_what_checks_found(
     ]
     assert page.texts(f"{answer} .image") == ["image: logo"]
     assert page.texts(f"{answer} > p:last-child") == ["Do not <b>push</b> this."]
-    link = page.js(f"(({{href, rel}}) => [href, rel])(document.querySelector('{answer} a'))")
+    link = page.js(
+        f"(({{href, rel}}) => [href, rel])(document.querySelector('{answer} a'))"
+    )
     assert link == ["https://example.org/a_(b)", "noopener noreferrer"]
     assert violations(page) == []
     page.assert_quiet()
 
 
-def test_a_check_leads_to_its_places_even_if_they_are_markup(page: Page, tmp_path: Path) -> None:
+def test_a_check_leads_to_its_places_even_if_they_are_markup(
+    page: Page, tmp_path: Path
+) -> None:
     opened(page, answered(ANSWER), tmp_path)
     page.click(f"{WITH} .place.unwanted")
     page.settle()
@@ -152,8 +169,12 @@ def _second_fails(_case: int, _model: str, arm: str, run: int) -> bool:
     return arm == "skill" and run != 2
 
 
-@pytest.mark.parametrize("width", [1440, pytest.param(1024, marks=pytest.mark.nightly), 390])
-def test_arms_are_side_by_side_or_stacked(page: Page, tmp_path: Path, width: int) -> None:
+@pytest.mark.parametrize(
+    "width", [1440, pytest.param(1024, marks=pytest.mark.nightly), 390]
+)
+def test_arms_are_side_by_side_or_stacked(
+    page: Page, tmp_path: Path, width: int
+) -> None:
     long_line = "x" * 3_000 + "\n\n```\n" + "y" * 3_000 + "\n```\n"
     page.size(width)
     opened(page, answered(ANSWER + long_line, runs=30), tmp_path)
@@ -166,7 +187,9 @@ def test_arms_are_side_by_side_or_stacked(page: Page, tmp_path: Path, width: int
 
 
 def test_answers_are_compared_by_lines_and_words(page: Page, tmp_path: Path) -> None:
-    before = "".join(f"line {n}\n" for n in range(20)) + "Set arch to 8.0 in the file.\n"
+    before = (
+        "".join(f"line {n}\n" for n in range(20)) + "Set arch to 8.0 in the file.\n"
+    )
     after = before.replace("8.0", "9.0").replace("line 3\n", "")
     made = made_run(cases=1, runs=1)
 
@@ -181,7 +204,10 @@ def test_answers_are_compared_by_lines_and_words(page: Page, tmp_path: Path) -> 
     page.click(".diff button")
     page.wait("document.querySelectorAll('.diff .line').length === 22")
     old = replace(
-        now, records=tuple(replace(one, outcome="passed", output="Set it.") for one in now.records)
+        now,
+        records=tuple(
+            replace(one, outcome="passed", output="Set it.") for one in now.records
+        ),
     )
     opened(page, now, tmp_path, "&show=earlier", Earlier("before", old))
     assert page.texts(".change .word") == ["answer"]
@@ -193,7 +219,10 @@ def test_answers_are_compared_by_lines_and_words(page: Page, tmp_path: Path) -> 
 def test_skill_md_stands_beside_the_answer(page: Page, tmp_path: Path) -> None:
     made = answered("gate up", {"contains": "gate up"})
     old = SKILL.replace("gate up", "gate open")
-    skills = [replace(one, text=SKILL, previous_text=old, against="v1.0") for one in made.skills]
+    skills = [
+        replace(one, text=SKILL, previous_text=old, against="v1.0")
+        for one in made.skills
+    ]
     opened(page, replace(made, skills=tuple(skills)), tmp_path, "&show=skill")
     assert page.texts(".arms > .card > h3") == ["SKILL.md", "with the skill ✔ passed"]
     assert page.texts(".skill-file .front") == ["name: gate\ndescription: Gates."]
@@ -207,9 +236,13 @@ def long_transcript() -> tuple[Turn, ...]:
     turns = [Turn("user", "Do it.")]
     for n in range(1, 41):
         path = "skills/gate/SKILL.md" if n == 7 else f"{n}.txt"
-        turns.append(Turn("call", json.dumps({"path": path}), "read", reply=n, seconds=0.5))
+        turns.append(
+            Turn("call", json.dumps({"path": path}), "read", reply=n, seconds=0.5)
+        )
         failed = n in (12, 30)
-        turns.append(Turn("result", f"line {n}", "read", reply=n, seconds=0.2, failed=failed))
+        turns.append(
+            Turn("result", f"line {n}", "read", reply=n, seconds=0.2, failed=failed)
+        )
     shell = json.dumps({"command": ["bash", "-lc", "ls -la\nexit"], "timeout": 9})
     turns += [
         Turn("assistant", "Now I **know**.", reply=41),
@@ -237,7 +270,9 @@ def test_what_an_agent_did(page: Page, tmp_path: Path) -> None:
 
     results = replace(made, records=tuple(map(record, made.records)))
     opened(page, results, tmp_path)
-    parts = page.js(f"[...document.querySelector('{WITH}').children].map(one => one.className)")
+    parts = page.js(
+        f"[...document.querySelector('{WITH}').children].map(one => one.className)"
+    )
     assert parts[-3:] == ["files", "answer", "transcript"]
     assert page.texts(f"{WITH} .files .markdown strong") == ["12"]
     assert page.js(f"document.querySelector('{WITH} .files img').naturalWidth") == 1
@@ -271,7 +306,8 @@ def test_what_a_user_answered(page: Page, tmp_path: Path) -> None:
     user = UserCalls("cheap", 1, Usage(1000, 10), 0.25)
     made = agent_run(cases=1)
     records = (
-        replace(one, transcript=talk, output="On its way.", user=user) for one in made.records
+        replace(one, transcript=talk, output="On its way.", user=user)
+        for one in made.records
     )
     opened(page, replace(made, records=tuple(records)), tmp_path)
     assert page.texts(f"{WITH} .step.answer") == ["The user\n\nTo Norway <b>now</b>."]

@@ -19,7 +19,8 @@ from support.pages import PAYLOADS, hostile_run
 
 # All text of the page and of its attributes, whether it can be seen or not.
 ALL_TEXT = """[document.body.innerText, ...[...document.querySelectorAll("body *")]
-  .flatMap((element) => [...element.attributes].map((attribute) => attribute.value))].join("\\n")"""
+  .flatMap((element) => [...element.attributes])
+  .map((attribute) => attribute.value)].join("\\n")"""
 FOREIGN = ", ".join(
     [
         *(
@@ -46,7 +47,11 @@ FOREIGN = ", ".join(
 
 
 def opened(
-    page: Page, results: RunResults, folder: Path, more: str = "", earlier: Earlier | None = None
+    page: Page,
+    results: RunResults,
+    folder: Path,
+    more: str = "",
+    earlier: Earlier | None = None,
 ) -> None:
     file = folder / "report.html"
     file.write_bytes(run_page(results, (), earlier).encode())
@@ -56,12 +61,22 @@ def opened(
 
 def test_a_hostile_run_stays_text(page: Page, tmp_path: Path) -> None:
     results = hostile_run(2)
-    old = replace(results, records=tuple(replace(r, outcome="passed") for r in results.records))
+    old = replace(
+        results, records=tuple(replace(r, outcome="passed") for r in results.records)
+    )
     for show in ("rendered", "raw", "diff", "skill", "earlier"):
-        opened(page, results, tmp_path, f"&run=1&show={show}", Earlier(PAYLOADS[0], old))
-        for selector in ("details > summary", ".transcript > h4 button", ".place", ".more"):
+        opened(
+            page, results, tmp_path, f"&run=1&show={show}", Earlier(PAYLOADS[0], old)
+        )
+        for selector in (
+            "details > summary",
+            ".transcript > h4 button",
+            ".place",
+            ".more",
+        ):
             page.js(
-                f"document.querySelectorAll({json.dumps(selector)}).forEach(one => one.click())"
+                f"document.querySelectorAll({json.dumps(selector)}).forEach(one =>"
+                " one.click())"
             )
             page.settle()
         page.js("document.querySelectorAll('*').forEach(element => element.focus?.())")
@@ -79,7 +94,10 @@ def test_a_hostile_run_stays_text(page: Page, tmp_path: Path) -> None:
 def test_answers_of_a_megabyte_do_not_hang_the_page(page: Page, tmp_path: Path) -> None:
     pairs = [
         ("one long line " * 80_000, "one other line " * 80_000),
-        ("".join(f"{n}\n" for n in range(150_000)), "".join(f"{n * 7}\n" for n in range(150_000))),
+        (
+            "".join(f"{n}\n" for n in range(150_000)),
+            "".join(f"{n * 7}\n" for n in range(150_000)),
+        ),
         ("a b\n" * 250_000, "a c\n" * 250_000),
         ("x" * 1_000_000, "\n" * 1_000_000),
     ]
@@ -108,8 +126,14 @@ HOSTILE = {
     "underlines": "_" * 20_000 + "a",
     "unclosed": "```py\n<script>window.hit = 1</script>\n" * 700,
     "rows": "| a | b |\n|---|---|\n" + "| 1 | 2 |\n" * 2_800,
-    "links": "[a](javascript:window.hit=2)" * 900 + "[b](data:text/html,x) [c](//example.org)",
-    "html": "<img src=x onerror='window.hit=3'><style>*{display:none}</style><base href=//a>" * 9,
+    "links": (
+        "[a](javascript:window.hit=2)" * 900
+        + "[b](data:text/html,x) [c](//example.org)"
+    ),
+    "html": (
+        "<img src=x onerror='window.hit=3'><style>*{display:none}</style><base"
+        " href=//a>" * 9
+    ),
     "too long": "# a\n" * 16_000,
 }
 
@@ -117,7 +141,9 @@ HOSTILE = {
 @pytest.mark.parametrize(
     "kind",
     [
-        pytest.param(kind, marks=() if kind in ("html", "links") else pytest.mark.nightly)
+        pytest.param(
+            kind, marks=() if kind in ("html", "links") else pytest.mark.nightly
+        )
         for kind in HOSTILE
     ],
 )
@@ -133,9 +159,9 @@ def test_no_markdown_hangs_or_runs(page: Page, tmp_path: Path, kind: str) -> Non
     foreign = ".answer :is(img, style, base, script, iframe, form, a:not([href^=http]))"
     assert page.js(f"document.querySelectorAll('{foreign}').length") == 0
     deepest = page.js(
-        "Math.max(...[...document.querySelectorAll('.answer *')].map((one) => {"
-        "let depth = 0; for (; !one.matches('.answer'); one = one.parentNode) depth += 1; "
-        "return depth; }))"
+        "Math.max(...[...document.querySelectorAll('.answer *')].map((one) => {let"
+        " depth = 0; for (; !one.matches('.answer'); one = one.parentNode) depth += 1;"
+        " return depth; }))"
     )
     assert deepest < 45
     page.assert_quiet()

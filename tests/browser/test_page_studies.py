@@ -36,21 +36,29 @@ def compared(changed_cases: int = 2) -> str:
         return arm == "skill" and not 1 <= case <= changed_cases
 
     runs: list[RunResults] = [
-        made_run(passes=passes, models=("haiku", "opus"), runs=2) for passes in (before, after)
+        made_run(passes=passes, models=("haiku", "opus"), runs=2)
+        for passes in (before, after)
     ]
     earlier = replace(runs[0], started=runs[0].started - timedelta(days=1))
     return run_page(runs[1], earlier=Earlier(HOSTILE, earlier))
 
 
 def studies() -> str:
-    many = [replace(UNCHANGED, name=name) for name in (*map(str, range(30)), LONG, *PAYLOADS)]
+    many = [
+        replace(UNCHANGED, name=name)
+        for name in (*map(str, range(30)), LONG, *PAYLOADS)
+    ]
     both = (made_study(), made_study([*EVERY_WORD, *many], model="opus"))
     return run_page(made_run(cases=0, studies=both))
 
 
 def routings() -> str:
-    many = made_routing(*PAYLOADS, LONG, skills=[f"skill-{number}" for number in range(40)])
-    return run_page(made_run(cases=0, routings=(made_routing(), replace(many, model="opus"))))
+    many = made_routing(
+        *PAYLOADS, LONG, skills=[f"skill-{number}" for number in range(40)]
+    )
+    return run_page(
+        made_run(cases=0, routings=(made_routing(), replace(many, model="opus")))
+    )
 
 
 def model_changes() -> str:
@@ -63,13 +71,18 @@ def model_changes() -> str:
 
 
 def trend() -> str:
-    rows = [*ENTRIES, made_entry(1, made_row(0.1, skill=HOSTILE, model=HOSTILE), HOSTILE)]
+    rows = [
+        *ENTRIES,
+        made_entry(1, made_row(0.1, skill=HOSTILE, model=HOSTILE), HOSTILE),
+    ]
     return trend_page(rows, metrics()["lift"])
 
 
 PAGES: dict[str, Callable[[], str]] = {
     "view=changes": compared,
-    "view=triggers": lambda: run_page(made_triggers(skills=("gate", HOSTILE), only=False)),
+    "view=triggers": lambda: run_page(
+        made_triggers(skills=("gate", HOSTILE), only=False)
+    ),
     "contrast=1.0": studies,
     "route=0.row.pdf": routings,
     "view=studies": model_changes,
@@ -86,7 +99,10 @@ def show(page: Page, folder: Path, view: str) -> None:
 
 @pytest.mark.parametrize(
     "view",
-    [view if view in IN_GATE else pytest.param(view, marks=pytest.mark.nightly) for view in PAGES],
+    [
+        view if view in IN_GATE else pytest.param(view, marks=pytest.mark.nightly)
+        for view in PAGES
+    ],
 )
 def test_each_view_fits_its_window_and_anybody_can_use_it(
     page: ChromiumPage, tmp_path: Path, view: str
@@ -115,7 +131,9 @@ def test_changes_are_listed_worst_first_and_open_with_what_differs(
     page.wait_for(".since .cases tbody .verdict", "fixed", "fixed")
     page.click(".since .cases tbody .case-name")
     page.wait("document.querySelector('article.case')")
-    assert "Type gate up." in page.js("document.querySelector('article.case').textContent")
+    assert "Type gate up." in page.js(
+        "document.querySelector('article.case').textContent"
+    )
     page.js("history.back()")
     page.wait("document.querySelectorAll('.since .cases tbody tr').length === 2")
 
@@ -143,7 +161,10 @@ def test_contrasts_without_a_change_are_folded_and_one_shows_its_arms(
     (arms,) = page.texts(".study .selected .numbers")
     assert "docs-writer 6 of 10" in arms
     page.click(".study .folded button")
-    page.wait("document.querySelectorAll('.study')[1].querySelectorAll('tbody tr').length > 20")
+    page.wait(
+        "document.querySelectorAll('.study')[1].querySelectorAll('tbody tr').length"
+        " > 20"
+    )
 
 
 def test_a_row_of_a_routing_opens_its_queries_the_wrong_ones_first(
@@ -153,16 +174,26 @@ def test_a_row_of_a_routing_opens_its_queries_the_wrong_ones_first(
     queries = ".routing .queries tbody"
     assert page.texts(f"{queries} .case-name") == ["Fill it in", "Merge these"]
     assert page.texts(f"{queries} .word") == ["wrong skill", "right"]
-    assert "docx 1, pdf 1, 1 run without a result: down" in page.texts(f"{queries} .evidence")[0]
+    assert (
+        "docx 1, pdf 1, 1 run without a result: down"
+        in page.texts(f"{queries} .evidence")[0]
+    )
     assert page.texts(".confusions td.bad")[:3] == ["1", "2", "1"]
     page.click(".routing .rows .case-name")  # of a skill
     page.wait("document.querySelectorAll('.routing .queries').length === 1")
-    page.js("document.querySelectorAll('.routing')[1].querySelector('.folded button').click()")
-    rows = "document.querySelectorAll('.routing')[1].querySelector('.rows').ariaRowCount"
+    page.js(
+        "document.querySelectorAll('.routing')[1].querySelector('.folded"
+        " button').click()"
+    )
+    rows = (
+        "document.querySelectorAll('.routing')[1].querySelector('.rows').ariaRowCount"
+    )
     page.wait(f"Number({rows}) > 40")
 
 
-def test_the_trend_has_a_line_for_each_model_and_any_metric(page: Page, tmp_path: Path) -> None:
+def test_the_trend_has_a_line_for_each_model_and_any_metric(
+    page: Page, tmp_path: Path
+) -> None:
     show(page, tmp_path, "metric=lift")
     assert page.texts(".trend h2") == [HOSTILE, "wick"]
     assert page.js("document.querySelectorAll('.trend-plot polyline').length") == 3
@@ -172,17 +203,23 @@ def test_the_trend_has_a_line_for_each_model_and_any_metric(page: Page, tmp_path
     for number, name in enumerate(page.texts(".metrics button")):
         page.js(f"document.querySelectorAll('.metrics button')[{number}].click()")
         page.wait_for(".metrics [aria-pressed=true]", name)
-        ticks = page.js("[...document.querySelectorAll('.tick')].map((tick) => tick.textContent)")
+        ticks = page.js(
+            "[...document.querySelectorAll('.tick')].map((tick) => tick.textContent)"
+        )
         assert len(ticks) > 3
         assert not any("NaN" in tick for tick in ticks)
 
 
-def test_a_skill_on_two_models_is_a_row_with_its_verdict(page: Page, tmp_path: Path) -> None:
+def test_a_skill_on_two_models_is_a_row_with_its_verdict(
+    page: Page, tmp_path: Path
+) -> None:
     show(page, tmp_path, "view=studies")
     first = ".study:first-of-type"
     assert page.texts(f"{first} tbody .word") == ["still helps"]
     assert page.texts(f"{first} tbody .case-name") == ["gate"]
-    assert "On new: broke: gate (10 cases); helps: gate." in page.texts(f"{first} .selected b")
+    assert "On new: broke: gate (10 cases); helps: gate." in page.texts(
+        f"{first} .selected b"
+    )
     page.js("document.querySelector('.study .fold').open = true")
     page.wait("document.querySelector('.study .fold .numbers')")
     assert "100%" in page.texts(f"{first} .fold .numbers")[0]

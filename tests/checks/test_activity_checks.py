@@ -48,9 +48,22 @@ ANSWER = agent_answer(calls=CALLS, turns=4)
         ({"tools_used": {"tool": "bash", "max": 0, "input_match": "make"}}, False),
         ({"tools_used": [{"tool": "Read", "input_match": r'^\{"path":"a\.md"'}]}, True),
         ({"tools_used": [{"tool": "read", "input_match": r'"path":\s*"A'}]}, False),
-        ({"tool_order": ["read", {"tool": "bash", "input_match": "rm -r"}, "write"]}, True),
-        ({"tool_order": [{"tool": "bash", "input_match": "rm"}, {"tool": "bash"}]}, False),
-        ({"transcript": {"contains": '"name":"Bash","input":{"command":"rm -r out"'}}, True),
+        (
+            {"tool_order": ["read", {"tool": "bash", "input_match": "rm -r"}, "write"]},
+            True,
+        ),
+        (
+            {"tool_order": [{"tool": "bash", "input_match": "rm"}, {"tool": "bash"}]},
+            False,
+        ),
+        (
+            {
+                "transcript": {
+                    "contains": '"name":"Bash","input":{"command":"rm -r out"'
+                }
+            },
+            True,
+        ),
         ({"transcript": {"not_regex": "reboot"}}, False),
     ],
 )
@@ -59,20 +72,26 @@ def test_tools_commands_and_numbers(expected: Any, good: bool) -> None:
 
 
 def test_reasons() -> None:
-    assert reason(ANSWER, tools_used="edit") == (
-        '"edit" was not called (called: read, bash, Bash, shell, write)'
+    assert (
+        reason(ANSWER, tools_used="edit")
+        == '"edit" was not called (called: read, bash, Bash, shell, write)'
     )
-    assert reason(ANSWER, tool_order=["write", "read"]) == (
-        '"read" was not called after "write" (called: read, bash, Bash, shell, write)'
+    assert (
+        reason(ANSWER, tool_order=["write", "read"])
+        == '"read" was not called after "write" (called: read, bash, Bash, shell,'
+        " write)"
     )
     assert reason(ANSWER, commands_run="cargo") == 'none of 3 commands matches "cargo"'
-    assert reason(ANSWER, commands_not_run="make") == (
-        '"make" matches the command "ls -la && make build"'
+    assert (
+        reason(ANSWER, commands_not_run="make")
+        == '"make" matches the command "ls -la && make build"'
     )
     assert reason(ANSWER, max_turns=3) == "4 turns (limit 3)"
 
 
-@pytest.mark.parametrize("arguments", ["rm", ["rm"], 3, None, {"command": 3}, {"command": {}}])
+@pytest.mark.parametrize(
+    "arguments", ["rm", ["rm"], 3, None, {"command": 3}, {"command": {}}]
+)
 def test_odd_arguments_of_a_call_are_no_command(arguments: Any) -> None:
     assert not passes(agent_answer(calls=[("bash", arguments)]), commands_run="rm")
 
@@ -87,7 +106,9 @@ def test_a_command_that_the_transcript_cuts_is_searched_as_far_as_it_goes() -> N
     assert not passes(replace(answer, transcript=(broken,)), commands_run="curl")
 
 
-USED = agent_answer(activated=True, read=("references/a.md",), scripts=("scripts/run.py",))
+USED = agent_answer(
+    activated=True, read=("references/a.md",), scripts=("scripts/run.py",)
+)
 NOT_USED = agent_answer(activated=False)
 BASELINE = agent_answer(activated=None)
 OF_SKILL: list[tuple[dict[str, Any], bool, bool]] = [
@@ -98,7 +119,11 @@ OF_SKILL: list[tuple[dict[str, Any], bool, bool]] = [
     ({"references_read": ["references/a.md", "b.md"]}, False, False),
     ({"scripts_run": "scripts/run.py"}, True, False),
     ({"not": {"scripts_run": "scripts/run.py"}}, False, True),
-    ({"any_of": [{"skill_activated": False}, {"max_turns": 3, "contains": "x"}]}, False, True),
+    (
+        {"any_of": [{"skill_activated": False}, {"max_turns": 3, "contains": "x"}]},
+        False,
+        True,
+    ),
 ]
 
 
@@ -123,7 +148,11 @@ def test_a_baseline_that_did_nothing_passes_none_of_it() -> None:
 
 
 def test_a_plain_completion_passes_none_of_it() -> None:
-    for expected in ({"max_turns": 3}, {"tools_not_used": "x"}, {"skill_activated": False}):
+    for expected in (
+        {"max_turns": 3},
+        {"tools_not_used": "x"},
+        {"skill_activated": False},
+    ):
         (only,) = graded(expected, "Done.")
         assert not only.passed
         assert "plain completion" in only.reason

@@ -44,8 +44,10 @@ ANSWER = f"So:\n```py\n{CODE}\n```\nand\n```python\ndef other(): pass\n```\n"
         ),
         (
             "calls",
-            "self.layer np.zeros numpy.zeros Lin torch.nn.Linear .read .strip open print "
-            "functional.relu torch.nn.functional.relu os.path.join .zeros",
+            (
+                "self.layer np.zeros numpy.zeros Lin torch.nn.Linear .read .strip open"
+                " print functional.relu torch.nn.functional.relu os.path.join .zeros"
+            ),
             "zeros layer read main helper",
         ),
     ],
@@ -78,13 +80,16 @@ def test_language_aliases(written: str, fence: str) -> None:
     assert not passes("x", code="zig")
 
 
-@pytest.mark.parametrize("answer", ["x = 1\nprint(x)", "```python\nx = 1\nprint(x)\n```"])
+@pytest.mark.parametrize(
+    "answer", ["x = 1\nprint(x)", "```python\nx = 1\nprint(x)\n```"]
+)
 def test_answer_without_fences_may_be_python(answer: str) -> None:
     assert passes(answer, code="python", parses="python", calls="print")
 
 
 @pytest.mark.parametrize(
-    "answer", ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "\ud800.", "\x00."]
+    "answer",
+    ["Use print.", "```\nprint()\n```", "```js\nprint()\n```", "\ud800.", "\x00."],
 )
 def test_missing_code_has_no_names(answer: str) -> None:
     expected: dict[str, Any] = {"code": "python", "parses": "python", "calls": "print"}
@@ -96,8 +101,18 @@ def test_missing_code_has_no_names(answer: str) -> None:
 @pytest.mark.parametrize(
     ("language", "right", "wrong", "message"),
     [
-        ("python", "x = '\\d'", "x = (", "invalid Python: '(' was never closed (line 1)"),
-        ("json", "[1]", "[1", "invalid JSON: expecting ',' delimiter (line 1, column 3)"),
+        (
+            "python",
+            "x = '\\d'",
+            "x = (",
+            "invalid Python: '(' was never closed (line 1)",
+        ),
+        (
+            "json",
+            "[1]",
+            "[1",
+            "invalid JSON: expecting ',' delimiter (line 1, column 3)",
+        ),
         ("toml", "a = 1", "a", "invalid TOML: expected '='"),
         ("yaml", "a: 1", "a: [", "invalid YAML: did not find expected"),
         ("shell", "if x; then y; fi", "if x; then", "invalid shell: bash: line"),
@@ -109,7 +124,9 @@ def test_every_block_of_a_language_must_parse(
     good, bad = f"```{language}\n{right}\n```\n", f"```{language}\n{wrong}\n```\n"
     assert passes(good + "```\n(((\n```\n", parses=language)
     assert not passes(good + bad, parses=language)
-    assert reason(good + bad, code={"language": language, "parses": True}).startswith(message)
+    assert reason(good + bad, code={"language": language, "parses": True}).startswith(
+        message
+    )
 
 
 def test_names_are_looked_up_in_the_blocks_that_parse() -> None:
@@ -118,7 +135,9 @@ def test_names_are_looked_up_in_the_blocks_that_parse() -> None:
     assert 'does not import "re"; invalid Python' in reason(answer, imports="re")
 
 
-def test_shell_is_parsed_but_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_shell_is_parsed_but_not_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     mark = tmp_path / "run"
     env = tmp_path / "env.sh"
     env.write_text(f"touch {mark}")
@@ -128,7 +147,9 @@ def test_shell_is_parsed_but_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert not mark.exists()
 
 
-def test_missing_bash_is_reported_at_collection(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_bash_is_reported_at_collection(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("PATH", "")
     message = "parsing shell needs bash, which is not installed"
     assert message in refused({"parses": "bash"})
@@ -159,7 +180,10 @@ def test_hostile_python_fails(text: str) -> None:
         ({"parses": "ruby"}, "parses: can't parse 'ruby', only python, json, toml"),
         ({"parses": True}, "parses: must be a string"),
         ({"code": {"language": "ruby", "parses": True}}, "code: can't parse 'ruby'"),
-        ({"code": {"language": "js", "calls": "x"}}, "code: 'calls' is for Python only"),
+        (
+            {"code": {"language": "js", "calls": "x"}},
+            "code: 'calls' is for Python only",
+        ),
         ({"code": {"parses": True}}, "code.language: missing"),
         (
             {"code": {"language": "py", "import": "x"}},
@@ -170,7 +194,9 @@ def test_hostile_python_fails(text: str) -> None:
         ({"defines": [""]}, "defines[0]: must not be empty"),
     ],
 )
-def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
+def test_invalid_argument_is_reported_with_its_path(
+    expected: dict[str, Any], message: str
+) -> None:
     assert message in refused(expected)
 
 
@@ -196,7 +222,10 @@ def test_names_that_python_can_not_have_are_refused(check: str, name: str) -> No
 
 
 def test_names_with_dots_are_found() -> None:
-    code = "from . import a\nfrom .b import c\nimport os.path as p\np.join()\nc()\nx.y.append()"
+    code = (
+        "from . import a\nfrom .b import c\nimport os.path as"
+        " p\np.join()\nc()\nx.y.append()"
+    )
     for name in (".", ".a", ".b", ".b.c", "os", "os.path"):
         assert passes(f"```python\n{code}\n```", imports=name)
     for name in (".append", ".b.c", "os.path.join", "c", "x.y.append"):

@@ -38,7 +38,10 @@ from support.sandboxes import needs_bwrap
 from support.trials import MemoryKind
 
 KEPT = Snapshot(
-    (WorkspaceFile("app.py", b"print('hello')\n"), WorkspaceFile("go.sh", b"#!/bin/sh\n", 0o755))
+    (
+        WorkspaceFile("app.py", b"print('hello')\n"),
+        WorkspaceFile("go.sh", b"#!/bin/sh\n", 0o755),
+    )
 )
 LEFT = replace(agent_answer(), workspace=pack(KEPT))
 
@@ -74,8 +77,16 @@ def graded(expected: Any, run: Runs, answer: Answer = LEFT) -> tuple[Grade, ...]
             CommandResult(0, b"3 PASSED"),
             [True, True, False],
         ),
-        ({"run": "go", "not_contains": "failed"}, CommandResult(0, b"1 failed"), [True, False]),
-        ({"run": "go", "exit": None, "regex": r"\d+ ok"}, CommandResult(7, b"2 ok"), [True]),
+        (
+            {"run": "go", "not_contains": "failed"},
+            CommandResult(0, b"1 failed"),
+            [True, False],
+        ),
+        (
+            {"run": "go", "exit": None, "regex": r"\d+ ok"},
+            CommandResult(7, b"2 ok"),
+            [True],
+        ),
         (
             {"run": "go", "json_path": {"path": "$.n", "equals": 3}},
             CommandResult(0, b'{"n": 3}'),
@@ -91,11 +102,15 @@ def test_exit_status_and_output_are_checked(
 
 
 def test_reasons_say_how_it_ended_and_what_it_said() -> None:
-    (only,) = graded("go", Runs(go=CommandResult(1, b"x" * 999 + b"\n\x1b[31mE  2 failed\n")))
+    (only,) = graded(
+        "go", Runs(go=CommandResult(1, b"x" * 999 + b"\n\x1b[31mE  2 failed\n"))
+    )
     assert only.reason.startswith("go: exit 1, not 0; it said: …xxx")
     assert only.reason.endswith("E 2 failed")
     assert "\x1b" not in only.reason
-    (only,) = graded({"run": "go", "timeout": 2}, Runs(go=CommandResult(-9, b"", timed_out=True)))
+    (only,) = graded(
+        {"run": "go", "timeout": 2}, Runs(go=CommandResult(-9, b"", timed_out=True))
+    )
     assert only.reason == "go: no end within 2 s"
     (only,) = graded("go", Runs(go=CommandResult(-11, b"")))
     assert only.reason == "go: signal 11, not 0"
@@ -106,7 +121,9 @@ def test_reasons_say_how_it_ended_and_what_it_said() -> None:
 def test_a_command_runs_once_for_a_trial() -> None:
     run = Runs(go=CommandResult(0, b"ok"))
     both = [{"command": "go"}, {"command": {"run": "go", "contains": "ok"}}]
-    checks = parse_checks([{"command": "go"}, {"any_of": both}, {"not": both[0]}], KINDS, ())
+    checks = parse_checks(
+        [{"command": "go"}, {"any_of": both}, {"not": both[0]}], KINDS, ()
+    )
     grade(checks, LEFT, workspace=Workspace(LEFT, run=run))
     assert len(run.commands) == 1
 
@@ -114,11 +131,15 @@ def test_a_command_runs_once_for_a_trial() -> None:
 @pytest.mark.parametrize("stop", ["max_turns", "time", "refusal"])
 def test_nothing_runs_after_an_agent_that_failed(stop: str) -> None:
     run = Runs()
-    grades = graded({"run": "go", "contains": ["a", "b"]}, run, replace(LEFT, stop=stop))
+    grades = graded(
+        {"run": "go", "contains": ["a", "b"]}, run, replace(LEFT, stop=stop)
+    )
     assert len(grades) == 3
     assert not any(one.passed for one in grades)
     assert not run.commands
-    assert not any(one.passed for one in graded("go", run, Answer("a plain completion")))
+    assert not any(
+        one.passed for one in graded("go", run, Answer("a plain completion"))
+    )
 
 
 def test_time_of_commands_does_not_count(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -131,7 +152,9 @@ def test_time_of_commands_does_not_count(monkeypatch: pytest.MonkeyPatch) -> Non
         now += 3600
         return CommandResult(0, b"")
 
-    checks = parse_checks({"command": "go", "contains": "done", "regex": "d"}, KINDS, ())
+    checks = parse_checks(
+        {"command": "go", "contains": "done", "regex": "d"}, KINDS, ()
+    )
     grades = grade(checks, LEFT, workspace=Workspace(LEFT, run=slow))
     assert all(one.passed for one in grades)
 
@@ -158,7 +181,10 @@ def test_without_a_sandbox_it_is_an_error() -> None:
         ({"run": "go", "timeout": 0}, "timeout: must be above 0"),
         ({"run": "go", "contians": "x"}, 'did you mean "contains"?'),
         ({"run": "go", "hidden_files": {"../x": "y"}}, "without .."),
-        ({"run": "go", "hidden_files": {"x": 3}}, 'must be a string or an object with "file"'),
+        (
+            {"run": "go", "hidden_files": {"x": 3}},
+            'must be a string or an object with "file"',
+        ),
     ],
 )
 def test_mistakes_are_told(expected: Any, message: str) -> None:
@@ -171,7 +197,9 @@ def test_hidden_files_come_from_the_case_or_the_skill(tmp_path: Path) -> None:
     (tmp_path / "evals/run.sh").chmod(0o755)
     hidden = {"a/t.py": "x = 1", "run.sh": {"file": "evals/run.sh"}}
     written = {"run": "go", "hidden_files": hidden}
-    (check,) = parse_checks({"command": written}, {"command": command_kind(tmp_path)}, ())
+    (check,) = parse_checks(
+        {"command": written}, {"command": command_kind(tmp_path)}, ()
+    )
     (asked,) = check.argument  # type: ignore[union-attr]
     assert asked.command.hidden == (
         WorkspaceFile("a/t.py", b"x = 1"),
@@ -190,7 +218,9 @@ class BrokenKind(MemoryKind):
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: SandboxKind) -> None:
-    monkeypatch.setattr(command_check, "sandbox_of", lambda _, __, image: TaskSandbox(kind, image))
+    monkeypatch.setattr(
+        command_check, "sandbox_of", lambda _, __, image: TaskSandbox(kind, image)
+    )
 
 
 def record(expected: Any, answer: Answer = LEFT, **task: Any) -> Any:
@@ -201,15 +231,24 @@ def record(expected: Any, answer: Answer = LEFT, **task: Any) -> Any:
     return only
 
 
-def test_a_broken_sandbox_is_an_error_not_a_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_broken_sandbox_is_an_error_not_a_failure(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     use(monkeypatch, BrokenKind())
     made = record({"command": "go"})
-    assert (made.outcome, made.error) == ("errored", "the command can't be run: no more memory")
+    assert (made.outcome, made.error) == (
+        "errored",
+        "the command can't be run: no more memory",
+    )
 
 
-def test_a_workspace_that_can_not_be_unpacked_is_an_error(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_workspace_that_can_not_be_unpacked_is_an_error(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     use(monkeypatch, MemoryKind())
-    made = record({"command": "go", "files": "app.py"}, replace(LEFT, workspace=b"no workspace"))
+    made = record(
+        {"command": "go", "files": "app.py"}, replace(LEFT, workspace=b"no workspace")
+    )
     assert made.outcome == "errored"
     assert (made.error or "").startswith("the command can't be run: not a workspace")
 
@@ -242,7 +281,10 @@ def test_files_made_by_a_setup_are_in_the_workspace_too() -> None:
 def test_a_change_that_the_list_of_files_has_no_room_for_is_found() -> None:
     start = (WorkspaceFile("app.py", b"old"), WorkspaceFile("gone.py", b"x"))
     made = record({"unchanged": ["app.py", "gone.py"]}, files=start)
-    assert [one.reason for one in made.checks] == ["app.py: changed", "gone.py: deleted"]
+    assert [one.reason for one in made.checks] == [
+        "app.py: changed",
+        "gone.py: deleted",
+    ]
 
 
 def run_now(command: str, kept: Snapshot = KEPT, **hidden: str) -> CommandResult:
@@ -262,7 +304,12 @@ def test_a_command_sees_the_workspace_and_the_hidden_files() -> None:
 def test_what_the_agent_left_in_place_of_a_hidden_file_is_removed() -> None:
     links = (Link("test.py", "app.py"), Link("tests", "/etc"))
     files = (*KEPT.files, WorkspaceFile("dir/test.py/x", b"in the way"))
-    hidden = {"test.py": "print('mine')", "tests/a.py": "2", "dir/test.py": "3", "go.sh/x": "4"}
+    hidden = {
+        "test.py": "print('mine')",
+        "tests/a.py": "2",
+        "dir/test.py": "3",
+        "go.sh/x": "4",
+    }
     command = "python3 test.py; python3 app.py; cat tests/a.py dir/test.py go.sh/x"
     ran = run_now(command, Snapshot(files, links), **hidden)
     assert ran.output == b"mine\nhello\n234"
@@ -275,7 +322,9 @@ def test_a_command_runs_in_the_workdir_of_its_task(workdir: str) -> None:
     needs = SandboxNeeds(workdir=workdir, places=("/data",), env=(("MODE", "test"),))
     run = commands_in("bwrap", "", needs, start)
     ends = b"import os; os._exit(0)"
-    left = Snapshot((WorkspaceFile("app.py", ends), WorkspaceFile("/data/tool.py", ends)))
+    left = Snapshot(
+        (WorkspaceFile("app.py", ends), WorkspaceFile("/data/tool.py", ends))
+    )
     packed = pack(left, ["in.txt", "/data/x"])
 
     def ran(command: str) -> CommandResult:

@@ -7,7 +7,10 @@ import pytest
 from pytest_upskill.errors import CheckError
 from support.checking import graded, passes, reason, refused
 
-ITEMS = '{"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2.0}], "odd key": null, "ok": true}'
+ITEMS = (
+    '{"items": [{"name": "a", "n": 1}, {"name": "b", "n": 2.0}], "odd key": null, "ok":'
+    " true}"
+)
 
 
 def fenced(text: str, language: str = "") -> str:
@@ -41,7 +44,10 @@ def test_json_is_found(answer: str) -> None:
     ("answer", "message"),
     [
         ("Hello.", "invalid JSON: expecting value (line 1, column 1)"),
-        (fenced("{'a': 1}", "json"), "invalid JSON: expecting property name enclosed in"),
+        (
+            fenced("{'a': 1}", "json"),
+            "invalid JSON: expecting property name enclosed in",
+        ),
         (fenced(ITEMS, "python"), "invalid JSON"),
         (f"Here: {ITEMS}", "invalid JSON"),
         ("NaN", "invalid JSON: NaN is not a JSON value"),
@@ -99,14 +105,20 @@ def test_path_with_another_value_or_none_fails(
 
 def test_each_path_is_a_check() -> None:
     paths = ["$.ok", {"path": "$.items[0].n", "equals": 1}, "$.none"]
-    assert [grade.passed for grade in graded({"json_path": paths}, ITEMS)] == [True, True, False]
+    assert [grade.passed for grade in graded({"json_path": paths}, ITEMS)] == [
+        True,
+        True,
+        False,
+    ]
 
 
 SCHEMA: dict[str, Any] = {
     "type": "object",
     "required": ["items"],
     "properties": {"items": {"type": "array", "items": {"$ref": "#/$defs/item"}}},
-    "$defs": {"item": {"properties": {"name": {"pattern": "^[a-z]$"}}, "uniqueItems": True}},
+    "$defs": {
+        "item": {"properties": {"name": {"pattern": "^[a-z]$"}}, "uniqueItems": True}
+    },
 }
 
 
@@ -139,7 +151,10 @@ def test_many_unique_items_do_not_hang() -> None:
     assert passes(f"[{items}]", json_schema={"uniqueItems": True})
 
 
-LAUGHS = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for number in range(60)}
+LAUGHS = {
+    f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2}
+    for number in range(60)
+}
 
 
 @pytest.mark.usefixtures("short_timeouts")
@@ -152,7 +167,9 @@ LAUGHS = {f"d{number}": {"allOf": [{"$ref": f"#/$defs/d{number + 1}"}] * 2} for 
 )
 def test_slow_schema_is_an_error(schema: dict[str, Any], answer: str) -> None:
     for expected in ({"json_schema": schema}, {"not": {"json_schema": schema}}):
-        with pytest.raises(CheckError, match=r"0\.2 s in all, and json_schema .* was not done"):
+        with pytest.raises(
+            CheckError, match=r"0\.2 s in all, and json_schema .* was not done"
+        ):
             graded(expected, answer)
 
 
@@ -172,13 +189,30 @@ def test_schema_that_refers_to_itself_fails() -> None:
         ),
         ({"json_schema": {"pattern": "("}}, "json_schema: invalid schema at $.pattern"),
         ({"json_schema": {"pattern": "((a{999}){999}){999}"}}, "are too large"),
-        ({"json_schema": {"$ref": "#/$defs/x"}}, "$ref '#/$defs/x' points to nothing in it"),
-        ({"json_schema": {"not": {"$ref": "https://example.com/x"}}}, "$ref 'https://exam"),
-        ({"json_schema": {"$schema": 1}}, "json_schema: invalid schema"),
-        ({"json_schema": {"not": {"$schema": "x"}}}, "$schema is only allowed at the top"),
-        ({"json_schema": {"patternProperties": {}}}, "patternProperties is not supported"),
         (
-            {"json_schema": {"$ref": "#/odd/0", "odd": [{"patternProperties": {"(a+)+$": False}}]}},
+            {"json_schema": {"$ref": "#/$defs/x"}},
+            "$ref '#/$defs/x' points to nothing in it",
+        ),
+        (
+            {"json_schema": {"not": {"$ref": "https://example.com/x"}}},
+            "$ref 'https://exam",
+        ),
+        ({"json_schema": {"$schema": 1}}, "json_schema: invalid schema"),
+        (
+            {"json_schema": {"not": {"$schema": "x"}}},
+            "$schema is only allowed at the top",
+        ),
+        (
+            {"json_schema": {"patternProperties": {}}},
+            "patternProperties is not supported",
+        ),
+        (
+            {
+                "json_schema": {
+                    "$ref": "#/odd/0",
+                    "odd": [{"patternProperties": {"(a+)+$": False}}],
+                }
+            },
             "patternProperties is not supported",
         ),
         (
@@ -189,19 +223,27 @@ def test_schema_that_refers_to_itself_fails() -> None:
         ({"json_path": "$.a[b]"}, "json_path: invalid path at position 3, '[b]'"),
         ({"json_path": "$..a"}, "invalid path at position 1"),
         ({"json_path": {"pth": "$"}}, "json_path.path: missing"),
-        ({"json_path": {"path": "$", "equal": 1}}, 'equal: unknown key (did you mean "equals"?)'),
+        (
+            {"json_path": {"path": "$", "equal": 1}},
+            'equal: unknown key (did you mean "equals"?)',
+        ),
         ({"json_path": []}, "json_path: must not be empty"),
         ({"json_path": 1}, "json_path: must be an object"),
         ({"number": "42"}, "number: must be an object"),
         ({"number": True}, "number: must be an object"),
         ({"number": float("inf")}, "number: must be a finite number"),
         ({"number": 10**400}, "number: "),
-        ({"number": {"value": 1, "tolerance": -1}}, "number.tolerance: must be 0 or more"),
+        (
+            {"number": {"value": 1, "tolerance": -1}},
+            "number.tolerance: must be 0 or more",
+        ),
         ({"number": {"value": 1, "tolerence": 1}}, 'did you mean "tolerance"?'),
         ({"csv_columns": []}, "csv_columns: must not be empty"),
     ],
 )
-def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
+def test_invalid_argument_is_reported_with_its_path(
+    expected: dict[str, Any], message: str
+) -> None:
     assert message in refused(expected)
 
 
@@ -317,7 +359,12 @@ def test_number_may_be_off_by_its_tolerance() -> None:
 
 
 @pytest.mark.parametrize(
-    "answer", ["Name, Age\nAnn,4", fenced('id,name,age\n1,"A, B",4\n', "csv"), fenced("age,name")]
+    "answer",
+    [
+        "Name, Age\nAnn,4",
+        fenced('id,name,age\n1,"A, B",4\n', "csv"),
+        fenced("age,name"),
+    ],
 )
 def test_columns_are_found(answer: str) -> None:
     assert passes(answer, csv_columns=["name", "age"])

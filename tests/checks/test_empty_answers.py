@@ -99,7 +99,9 @@ def test_no_check_passes_for_an_empty_answer(expected: dict[str, Any]) -> None:
 @pytest.mark.parametrize("expected", KIND_TO_SILENCE, ids=str)
 def test_no_check_passes_for_a_refusal(expected: dict[str, Any], stop: str) -> None:
     for text in ("", "I can't help."):
-        assert not any(one.passed for one in graded(expected, Answer(text, Usage(1, 1, 0), stop)))
+        assert not any(
+            one.passed for one in graded(expected, Answer(text, Usage(1, 1, 0), stop))
+        )
 
 
 def test_each_check_says_that_there_is_no_answer() -> None:
@@ -112,14 +114,20 @@ def test_each_check_says_that_there_is_no_answer() -> None:
 @pytest.mark.parametrize(
     ("answer", "told"),
     [
-        (Answer("", stop="refusal"), "the answer is empty: the model refused to answer"),
+        (
+            Answer("", stop="refusal"),
+            "the answer is empty: the model refused to answer",
+        ),
         (Answer("No.", stop="content_filter"), "the model refused to answer"),
         (Answer("<think>Hm</think>"), "the answer is nothing but reasoning"),
         (
             Answer("<think>Hm", stop="length"),
             "the answer is nothing but reasoning, cut off by the output limit",
         ),
-        (Answer(" ", stop="length"), "the answer is empty, cut off by the output limit"),
+        (
+            Answer(" ", stop="length"),
+            "the answer is empty, cut off by the output limit",
+        ),
     ],
 )
 def test_the_reason_says_why(answer: Answer, told: str) -> None:
@@ -147,7 +155,9 @@ def test_a_refusal_must_be_required_of_the_same_group() -> None:
     refusal = Answer("", stop="refusal")
     optional = [{"refused": True, "required": False}, {"not_contains": "x"}]
     assert not any(one.passed for one in graded(optional, refusal))
-    assert not passes(refusal, any_of=[{"not_contains": "x"}, {"refused": True, "contains": "y"}])
+    assert not passes(
+        refusal, any_of=[{"not_contains": "x"}, {"refused": True, "contains": "y"}]
+    )
 
 
 def test_an_agent_that_only_leaves_files_has_answered() -> None:
@@ -202,16 +212,21 @@ def test_else_an_agent_without_a_last_word_has_failed(
 
 def test_an_agent_that_leaves_empty_files_has_not() -> None:
     assert (
-        Answer("", files=(AnswerFile.of("a.txt", b""),)).why_not_gradable == "the answer is empty"
+        Answer("", files=(AnswerFile.of("a.txt", b""),)).why_not_gradable
+        == "the answer is empty"
     )
 
 
 def test_own_functions_never_see_an_empty_answer() -> None:
     check = Check(function_kind("own", lambda *_: True), 1)
     assert [one.passed for one in grade([check], Answer(" "))] == [False]
-    assert [one.passed for one in grade([check], Answer("No", stop="refusal"))] == [False]
+    assert [one.passed for one in grade([check], Answer("No", stop="refusal"))] == [
+        False
+    ]
     wanted = parse_checks({"refused": True}, KINDS, ())
-    assert all(one.passed for one in grade([check, *wanted], Answer("No", stop="refusal")))
+    assert all(
+        one.passed for one in grade([check, *wanted], Answer("No", stop="refusal"))
+    )
 
 
 @pytest.mark.parametrize("answer", [Answer(" "), Answer("No.", stop="refusal")])

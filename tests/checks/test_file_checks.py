@@ -50,12 +50,29 @@ def changed(path: str, data: bytes = b"new") -> AnswerFile:
         ({"report.md": {"exists": False}}, False),
         ({"report.md": {"absent": True}}, False),
         ({"x.md": {"absent": True}}, True),
-        ({"report.md": {"contains": "total", "not_contains": ["Sum"], "max_words": 4}}, True),
+        (
+            {
+                "report.md": {
+                    "contains": "total",
+                    "not_contains": ["Sum"],
+                    "max_words": 4,
+                }
+            },
+            True,
+        ),
         ({"report.md": {"regex": r"Total: \d+", "starts_with": "# report"}}, True),
         ({"report.md": {"contains": "4"}}, False),
         ({"out/data.json": {"json_schema": {"required": ["total"]}}}, True),
         ({"out/data.json": {"json_schema": {"required": ["sum"]}}}, False),
-        ({"out/data.json": {"json_path": {"path": "$.total", "equals": 3}, "number": 3}}, True),
+        (
+            {
+                "out/data.json": {
+                    "json_path": {"path": "$.total", "equals": 3},
+                    "number": 3,
+                }
+            },
+            True,
+        ),
         ({"report.md": {"max_bytes": 20}}, True),
         ({"report.md": {"max_bytes": 19}}, True),
         ({"report.md": {"max_bytes": 18}}, False),
@@ -71,17 +88,24 @@ def test_files_are_looked_at(files: Any, good: bool) -> None:
 
 
 def test_reasons_say_what_is_there_instead() -> None:
-    assert reason(ANSWER, files="report.txt") == (
-        "report.txt: not there (made: report.md, out/data.json, page.png)"
+    assert (
+        reason(ANSWER, files="report.txt")
+        == "report.txt: not there (made: report.md, out/data.json, page.png)"
     )
     many = agent_answer(*(AnswerFile.of(f"{n}.txt", b"x") for n in range(9)))
-    assert reason(many, files="a") == "a: not there (made: 0.txt, 1.txt, 2.txt and 6 more)"
+    assert (
+        reason(many, files="a") == "a: not there (made: 0.txt, 1.txt, 2.txt and 6 more)"
+    )
     assert reason(agent_answer(), files="a.md") == "a.md: not there (made: nothing)"
     assert reason(agent_answer(deleted("a.md")), files="a.md") == "a.md: deleted"
-    assert reason(ANSWER, files={"report.md": {"contains": "4"}}) == (
-        'report.md: "4" is not in the file'
+    assert (
+        reason(ANSWER, files={"report.md": {"contains": "4"}})
+        == 'report.md: "4" is not in the file'
     )
-    assert reason(ANSWER, files={"*.md": "absent"}) == "report.md: there, and should not be"
+    assert (
+        reason(ANSWER, files={"*.md": "absent"})
+        == "report.md: there, and should not be"
+    )
 
 
 def test_a_name_of_the_agent_does_no_harm() -> None:
@@ -91,7 +115,9 @@ def test_a_name_of_the_agent_does_no_harm() -> None:
     assert "\x1b" not in reason(hostile, files={"*": "absent"})
 
 
-@pytest.mark.parametrize("files", [{"page.png": {"contains": "PNG"}}, {"page.png": {"json": True}}])
+@pytest.mark.parametrize(
+    "files", [{"page.png": {"contains": "PNG"}}, {"page.png": {"json": True}}]
+)
 def test_a_binary_file_can_not_be_searched(files: Any) -> None:
     assert "not a text" in reason(ANSWER, files=files)
     assert not passes(ANSWER, **{"not": {"files": files}})
@@ -99,7 +125,11 @@ def test_a_binary_file_can_not_be_searched(files: Any) -> None:
 
 def test_each_thing_asked_counts_once_whether_the_file_is_there_or_not() -> None:
     asked = {
-        "report.md": {"contains": ["total", "3", "x"], "regex": ["a", "b"], "max_bytes": 9},
+        "report.md": {
+            "contains": ["total", "3", "x"],
+            "regex": ["a", "b"],
+            "max_bytes": 9,
+        },
         "gone.md": {"json_path": ["$.a", "$.b"], "equals": "a"},
         "x": "absent",
     }
@@ -109,13 +139,17 @@ def test_each_thing_asked_counts_once_whether_the_file_is_there_or_not() -> None
 
 
 def test_one_match_of_a_pattern_is_enough_but_what_is_forbidden_holds_for_all() -> None:
-    answer = agent_answer(AnswerFile.of("a.py", b"print()"), AnswerFile.of("b.py", b"eval()"))
+    answer = agent_answer(
+        AnswerFile.of("a.py", b"print()"), AnswerFile.of("b.py", b"eval()")
+    )
     assert passes(answer, files={"*.py": {"contains": "print"}})
     assert not passes(answer, files={"*.py": {"not_contains": "eval"}})
     assert reason(answer, files={"*.py": {"not_contains": "eval"}}).startswith("b.py: ")
     assert not passes(answer, files={"*.py": {"max_bytes": 6}})
     assert not passes(answer, files={"*.py": {"contains": "sum"}})
-    one_binary = agent_answer(AnswerFile.of("a.py", b"\0"), AnswerFile.of("b.py", b"print()"))
+    one_binary = agent_answer(
+        AnswerFile.of("a.py", b"\0"), AnswerFile.of("b.py", b"print()")
+    )
     assert passes(one_binary, files={"*.py": {"contains": "print"}})
     assert not passes(one_binary, files={"*.py": {"not_contains": "eval"}})
 
@@ -164,7 +198,9 @@ START = (
 
 
 def test_files_of_the_start_count_too() -> None:
-    (there,) = of_start({"files": {"data.csv": {"contains": "id"}}}, agent_answer(), *START)
+    (there,) = of_start(
+        {"files": {"data.csv": {"contains": "id"}}}, agent_answer(), *START
+    )
     assert there.passed
     (gone,) = of_start({"files": "data.csv"}, agent_answer(deleted("data.csv")), *START)
     assert (gone.passed, gone.reason) == (False, "data.csv: deleted")
@@ -184,7 +220,12 @@ def test_files_of_the_start_count_too() -> None:
         ("src/*.py", (changed("src/b.py"),), False, "src/b.py: changed"),
         ("src/*.py", (AnswerFile.of("src/c.py", b"c"),), True, "src/*.py: unchanged"),
         ("data.cvs", (), False, "data.cvs: no such file at the start"),
-        ("new.csv", (AnswerFile.of("new.csv", b"1"),), False, "new.csv: no such file at the start"),
+        (
+            "new.csv",
+            (AnswerFile.of("new.csv", b"1"),),
+            False,
+            "new.csv: no such file at the start",
+        ),
     ],
 )
 def test_unchanged(written: str, touched: Any, good: bool, why: str) -> None:
@@ -222,7 +263,10 @@ def test_a_plain_completion_passes_none_of_it() -> None:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        ({"a": {"contians": "x"}}, 'files.a.contians: unknown key (did you mean "contains"?)'),
+        (
+            {"a": {"contians": "x"}},
+            'files.a.contians: unknown key (did you mean "contains"?)',
+        ),
         ({"a": "text"}, 'must be "exists", "absent" or an object'),
         ({"/workspace/a": True}, "must be a path in the workspace"),
         ({"a/../../b": True}, "without .."),
@@ -259,7 +303,9 @@ def test_a_file_is_compared_with_one_of_the_skill(tmp_path: Path) -> None:
     assert equal(tmp_path, "want.txt", b"one\ntwo\n").passed
     assert equal(tmp_path, "want.txt", b"one\r\ntwo").passed
     wrong = equal(tmp_path, "want.txt", b"one\nthree\n")
-    assert wrong.reason == ('a.txt: not the same as want.txt (line 2 is "three", not "two")')
+    assert (
+        wrong.reason == 'a.txt: not the same as want.txt (line 2 is "three", not "two")'
+    )
     assert "1 lines, not 2" in equal(tmp_path, "want.txt", b"one\n").reason
     assert equal(tmp_path, "want.bin", b"\0\xff").passed
     assert "3 bytes, not 2" in equal(tmp_path, "want.bin", b"\0\xff\0").reason

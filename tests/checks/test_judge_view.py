@@ -25,22 +25,34 @@ DESCRIPTION: Final = "Adds up ledgers in the way of our accountants."
 HIDDEN: Final = Hidden(("ledger-sums",), (DESCRIPTION, BODY))
 RUBRIC: Final = Rubric("sonnet", ("The total is right.",), 1, 500, hidden=HIDDEN)
 TASK: Final = Task("loop", files=(WorkspaceFile("ledger.csv", b"1\n2\n"),))
-QUESTION: Final = Question("m", "", (("user", "Add up ledger.csv."),), 100, 1, task=TASK)
+QUESTION: Final = Question(
+    "m", "", (("user", "Add up ledger.csv."),), 100, 1, task=TASK
+)
 TELLING: Final = re.compile(
-    rf"ledger-sums|/skills|SKILL\.md|\bskill|{re.escape(DESCRIPTION)}|round amounts to whole", re.I
+    rf"ledger-sums|/skills|SKILL\.md|\bskill|{re.escape(DESCRIPTION)}|round amounts to"
+    r" whole",
+    re.I,
 )
 
 
-def asked(answer: Answer, rubric: Rubric = RUBRIC, question: Question = QUESTION) -> str:
+def asked(
+    answer: Answer, rubric: Rubric = RUBRIC, question: Question = QUESTION
+) -> str:
     (only,) = first_questions(rubric, question, answer)
     return only.messages[0][1]
 
 
 def steps(*done: tuple[str, Any, str]) -> tuple[Turn, ...]:
-    turns = [Turn("system", f"<name>ledger-sums</name> {DESCRIPTION}"), Turn("user", "Add up.")]
+    turns = [
+        Turn("system", f"<name>ledger-sums</name> {DESCRIPTION}"),
+        Turn("user", "Add up."),
+    ]
     for tool, arguments, result in done:
         turns.append(Turn("thinking", "The skill ledger-sums fits."))
-        turns += [Turn("call", json.dumps(arguments), tool), Turn("result", result, tool)]
+        turns += [
+            Turn("call", json.dumps(arguments), tool),
+            Turn("result", result, tool),
+        ]
     return (*turns, Turn("assistant", "The total is 3."))
 
 
@@ -52,7 +64,11 @@ LOOKING: Final = [
     ("Skill", {"skill": "x"}, "Launching"),
     ("activate_skill", {"name": "ledger-sums"}, "ok"),
     ("read", {"path": "/skills/ledger-sums/SKILL.md"}, BODY),
-    ("bash", {"command": "cat /skills/ledger-sums/references/a.md"}, "Secret rules of the house"),
+    (
+        "bash",
+        {"command": "cat /skills/ledger-sums/references/a.md"},
+        "Secret rules of the house",
+    ),
     ("bash", {"command": "ls -R /skills"}, "/skills:\nledger-sums"),
     ("shell", {"cmd": ["cat", ".agents/skills/ledger-sums/SKILL.md"]}, BODY),
     ("bash", {"command": "find / -name SKILL.md -exec cat {} +"}, BODY),
@@ -60,13 +76,18 @@ LOOKING: Final = [
     ("bash", {"command": "cat -n $X"}, NUMBERED),
     ("bash", {"command": "cat $X"}, json.dumps({"content": BODY})),
 ]
-FINAL = "Following the ledger-sums skill (see /skills/ledger-sums/SKILL.md), the total is 3."
+FINAL = (
+    "Following the ledger-sums skill (see /skills/ledger-sums/SKILL.md), the total"
+    " is 3."
+)
 
 
 @pytest.mark.parametrize("look", LOOKING, ids=lambda look: json.dumps(look[1]))
 def test_judge_can_not_tell_the_arm_by_the_skill(look: tuple[str, Any, str]) -> None:
     made = AnswerFile.of("total.txt", b"3\n")
-    without = replace(agent_answer(made, text="The total is 3."), transcript=steps(LIST, WORK))
+    without = replace(
+        agent_answer(made, text="The total is 3."), transcript=steps(LIST, WORK)
+    )
     with_skill = replace(without, text=FINAL, transcript=steps(LIST, look, WORK))
     assert TELLING.search(FINAL)
     for answer in (without, with_skill):
@@ -91,7 +112,9 @@ def test_lines_of_the_skill_are_left_out_of_results_but_not_of_the_answer() -> N
     assert "one two three four" in asked(answer)
 
 
-@pytest.mark.parametrize("said", ["Ledger Sums", "ledger_sums", "`ledger-sums`", "LEDGER-SUMS"])
+@pytest.mark.parametrize(
+    "said", ["Ledger Sums", "ledger_sums", "`ledger-sums`", "LEDGER-SUMS"]
+)
 def test_the_name_is_reworded_however_it_is_spelled(said: str) -> None:
     shown = asked(agent_answer(text=f"I used {said} for it."))
     assert re.search("I used `?guide`? for it", shown)
@@ -135,13 +158,20 @@ def test_files_that_are_named_are_shown_whole(rubric: Rubric, named: list[str]) 
     assert re.findall(r"^(?:sub/)?(\S+) \(\d+ bytes\):$", shown, re.M) == named
 
 
-def test_what_was_said_before_a_call_is_shown_unless_the_call_looks_at_the_skill() -> None:
+def test_what_was_said_before_a_call_is_shown_unless_the_call_looks_at_the_skill() -> (
+    None
+):
     def said(text: str, step: tuple[str, Any, str]) -> tuple[Turn, ...]:
-        (*_, call, result, _) = steps(step)
+        *_, call, result, _ = steps(step)
         return Turn("assistant", text), call, result
 
-    turns = [*said("I read ledger-sums first.", LOOKING[0]), *said("Now I\nadd up.", WORK)]
-    shown = asked(replace(agent_answer(), transcript=(*turns, Turn("assistant", "It is 3."))))
+    turns = [
+        *said("I read ledger-sums first.", LOOKING[0]),
+        *said("Now I\nadd up.", WORK),
+    ]
+    shown = asked(
+        replace(agent_answer(), transcript=(*turns, Turn("assistant", "It is 3.")))
+    )
     assert "- said: Now I add up.\n- bash" in shown
     assert "first" not in shown
 
@@ -160,8 +190,13 @@ def test_the_context_is_shown_and_is_no_criterion() -> None:
         assert "A total" not in criteria
         assert "I used a skill." in shown  # as the author uses the word
     other = replace(rubric, context="A total of 4.")
-    assert asked(Answer("x"), other).splitlines()[0] != asked(Answer("x"), rubric).splitlines()[0]
-    assert 'judge_context: there is no "judge"' in refused({"contains": "a", "judge_context": "b"})
+    assert (
+        asked(Answer("x"), other).splitlines()[0]
+        != asked(Answer("x"), rubric).splitlines()[0]
+    )
+    assert 'judge_context: there is no "judge"' in refused(
+        {"contains": "a", "judge_context": "b"}
+    )
 
 
 def test_judge_files_is_a_setting_of_a_group() -> None:
@@ -169,11 +204,15 @@ def test_judge_files_is_a_setting_of_a_group() -> None:
     rubric = rubric_for(parse_checks(expected, KINDS, ()), "sonnet")
     assert rubric
     assert rubric.files == ("out/*.md",)
-    one = rubric_for(parse_checks({**expected, "judge_files": "./a.md"}, KINDS, ()), "sonnet")
+    one = rubric_for(
+        parse_checks({**expected, "judge_files": "./a.md"}, KINDS, ()), "sonnet"
+    )
     assert one
     assert one.files == ("a.md",)
     assert "must be a path" in refused({**expected, "judge_files": "/etc/passwd"})
-    assert 'judge_files: there is no "judge"' in refused({"contains": "a", "judge_files": ["a"]})
+    assert 'judge_files: there is no "judge"' in refused(
+        {"contains": "a", "judge_files": ["a"]}
+    )
 
 
 @pytest.mark.nightly
@@ -212,16 +251,23 @@ def test_secrets_are_masked() -> None:
 def test_prompt_for_a_plain_completion_is_as_it_was() -> None:
     """Or all stored rulings would be void."""
     question = Question("m", "", (("user", "Open the gate."),), 100, 1)
-    rubric = Rubric("sonnet", ("It names the gate.",), 1, 500, hidden=Hidden(("gate",), ("up",)))
-    answer = Answer("The gate skill says: gate up", files=(AnswerFile.of("a.md", b"text"),))
+    rubric = Rubric(
+        "sonnet", ("It names the gate.",), 1, 500, hidden=Hidden(("gate",), ("up",))
+    )
+    answer = Answer(
+        "The gate skill says: gate up", files=(AnswerFile.of("a.md", b"text"),)
+    )
     (only,) = first_questions(rubric, question, answer)
-    assert only.content == "df72da1536f50755748f44977b9bf82ed146690172875e575fc9f83ab80ae085"
+    assert (
+        only.content
+        == "df72da1536f50755748f44977b9bf82ed146690172875e575fc9f83ab80ae085"
+    )
     mark = only.mark
     assert only.messages[0][1].startswith(
-        f"<question {mark}>\nOpen the gate.\n</question {mark}>\n\n"
-        f"<answer {mark}>\nThe gate skill says: gate up\n</answer {mark}>\n\n"
-        "The answer came with these files, which are part of it and data too:\n"
-        f"<files {mark}>\na.md (4 bytes):\ntext\n</files {mark}>\n\nThe criteria:\n1. It names"
+        f"<question {mark}>\nOpen the gate.\n</question {mark}>\n\n<answer {mark}>\nThe"
+        f" gate skill says: gate up\n</answer {mark}>\n\nThe answer came with these"
+        f" files, which are part of it and data too:\n<files {mark}>\na.md (4"
+        f" bytes):\ntext\n</files {mark}>\n\nThe criteria:\n1. It names"
     )
 
 
@@ -236,14 +282,18 @@ def test_skills_of_both_arms_are_neutral_too() -> None:
     other = SkillCopy("tables", "/x", "d")
     question = replace(QUESTION, task=replace(TASK, skills=(other,)))
     look = ("read", {"path": "/skills/tables/SKILL.md"}, "How to make tables")
-    answer = replace(agent_answer(), transcript=steps(look, WORK), activity=Activity(2, 2, None))
+    answer = replace(
+        agent_answer(), transcript=steps(look, WORK), activity=Activity(2, 2, None)
+    )
     assert "/skills" not in asked(answer, question=question)
 
 
 def test_the_judge_sees_what_the_user_answered() -> None:
     talk = (
         Turn("user", "Add up."),
-        Turn("assistant", "The skill ledger-sums says to ask. Which currency?", reply=1),
+        Turn(
+            "assistant", "The skill ledger-sums says to ask. Which currency?", reply=1
+        ),
         Turn("answer", "EUR, see ledger-sums.", reply=1),
         Turn("call", '{"command": "sum"}', "bash", reply=2),
         Turn("result", "3", "bash", reply=2),

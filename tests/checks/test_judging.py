@@ -20,8 +20,12 @@ from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Us
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Rubric
 
-RUBRIC: Final = Rubric("sonnet", ("It names the gate.", "It is polite."), votes=1, max_output=500)
-QUESTION: Final = Question("haiku", "SKILL TEXT", (("user", "How do I open it?"),), 100, 3)
+RUBRIC: Final = Rubric(
+    "sonnet", ("It names the gate.", "It is polite."), votes=1, max_output=500
+)
+QUESTION: Final = Question(
+    "haiku", "SKILL TEXT", (("user", "How do I open it?"),), 100, 3
+)
 ANSWER: Final = Answer("Type gate up, please.")
 
 
@@ -31,7 +35,12 @@ def verdicts(*words: str, mark: str = "MARK", **more: str) -> str:
         {
             "mark": mark,
             "verdicts": [
-                {"criterion": number, "quote": "gate up", "reason": "it does", "verdict": word}
+                {
+                    "criterion": number,
+                    "quote": "gate up",
+                    "reason": "it does",
+                    "verdict": word,
+                }
                 | more
                 for number, word in enumerate(words, start=1)
             ],
@@ -64,7 +73,9 @@ def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings:
 
 
 def test_a_list_in_a_criterion_is_no_list_of_criteria() -> None:
-    rubric = replace(RUBRIC, texts=("All of these:\n\n1. a gate\n2. a key", "It is polite."))
+    rubric = replace(
+        RUBRIC, texts=("All of these:\n\n1. a gate\n2. a key", "It is polite.")
+    )
     (asked,) = first_questions(rubric, QUESTION, ANSWER)
     shown = asked.messages[0][1].rpartition("The criteria:\n")[2]
     assert [line for line in shown.splitlines() if line[:1].isdigit()] == [
@@ -88,7 +99,12 @@ def problem_of(rulings: Rulings) -> str:
 def test_judge_sees_question_answer_and_rubric_only() -> None:
     (asked,) = first_questions(RUBRIC, QUESTION, ANSWER)
     sent = asked.system + asked.messages[0][1]
-    for wanted in ("How do I open it?", "Type gate up, please.", "1. It names", "2. It is polite."):
+    for wanted in (
+        "How do I open it?",
+        "Type gate up, please.",
+        "1. It names",
+        "2. It is polite.",
+    ):
         assert wanted in sent
     for secret in ("SKILL TEXT", "haiku", "skill", "baseline"):
         assert secret not in sent
@@ -98,7 +114,9 @@ def test_judge_sees_question_answer_and_rubric_only() -> None:
 
 def test_prompt_is_the_same_for_all_arms_and_runs() -> None:
     other = Question("opus", "", QUESTION.messages, 7, 1)
-    assert first_questions(RUBRIC, QUESTION, ANSWER) == first_questions(RUBRIC, other, ANSWER)
+    assert first_questions(RUBRIC, QUESTION, ANSWER) == first_questions(
+        RUBRIC, other, ANSWER
+    )
 
 
 def test_earlier_turns_are_labelled() -> None:
@@ -147,7 +165,10 @@ def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
             True,
             "'It names the gate.': it does (the judge quotes \"gate up\")",
         ),
-        "It is polite.": (False, "'It is polite.': it does (the judge quotes \"gate up\")"),
+        "It is polite.": (
+            False,
+            "'It is polite.': it does (the judge quotes \"gate up\")",
+        ),
     }
     assert (rulings.calls, rulings.usage) == (1, Usage(10, 5, 0))
 
@@ -158,7 +179,10 @@ def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
         "```json\n" + verdicts("pass", "fail") + "\n```",
         "Here you are:\n" + verdicts("pass", "fail") + "\nThat is all.",
         json.dumps(
-            {"mark": "MARK", "verdicts": json.loads(verdicts("pass", "fail"))["verdicts"][::-1]}
+            {
+                "mark": "MARK",
+                "verdicts": json.loads(verdicts("pass", "fail"))["verdicts"][::-1],
+            }
         ),
     ],
 )
@@ -198,7 +222,10 @@ def test_reply_without_a_json_object_is_described_as_such(said: str) -> None:
 
 
 def test_no_answer_is_no_ruling() -> None:
-    assert problem_of(ruled(NoAnswer("sonnet: 500"))) == "the judge gave no ruling: sonnet: 500"
+    assert (
+        problem_of(ruled(NoAnswer("sonnet: 500")))
+        == "the judge gave no ruling: sonnet: 500"
+    )
 
 
 def test_unsure_is_no_ruling() -> None:
@@ -244,7 +271,10 @@ def test_all_questions_lists_what_was_asked() -> None:
         lambda inner: (
             st.lists(inner)
             | st.dictionaries(
-                st.sampled_from(["verdicts", "criterion", "verdict", "reason", "quote"]), inner
+                st.sampled_from(
+                    ["verdicts", "criterion", "verdict", "reason", "quote"]
+                ),
+                inner,
             )
         ),
     )
@@ -273,14 +303,19 @@ FILES: Final = (
 def test_judge_sees_the_files_of_an_answer() -> None:
     (asked,) = first_questions(RUBRIC, QUESTION, replace(ANSWER, files=FILES))
     prompt = asked.messages[0][1]
-    assert "a b.txt (8 bytes):\none file\n\nlogo.png (5 bytes):\n[not a text]\n</files " in prompt
+    assert (
+        "a b.txt (8 bytes):\none file\n\nlogo.png (5 bytes):\n[not a text]\n</files "
+        in prompt
+    )
     transcript = (Turn("call", "cat SKILL.md", "bash"),)
     assert first_questions(
         RUBRIC, QUESTION, replace(ANSWER, files=FILES, transcript=transcript)
     ) == [asked]
 
 
-@pytest.mark.parametrize(("number", "size"), [(1, 900_000), (49, 9_000), (51, 9_000), (5000, 9)])
+@pytest.mark.parametrize(
+    ("number", "size"), [(1, 900_000), (49, 9_000), (51, 9_000), (5000, 9)]
+)
 def test_files_are_cut_to_a_limit(number: int, size: int) -> None:
     files = tuple(AnswerFile.of(f"{n}.txt", b"x" * size) for n in range(number))
     (asked,) = first_questions(RUBRIC, QUESTION, replace(ANSWER, files=files))

@@ -63,7 +63,9 @@ def ran(
     sandbox: str = "bwrap",
 ) -> CommandResult:
     command = WorkspaceCommand(run, 300, files(hidden), left_out=tuple(left_out))
-    return commands_in(sandbox, "", SandboxNeeds())(pack(Snapshot(files(left))), command)
+    return commands_in(sandbox, "", SandboxNeeds())(
+        pack(Snapshot(files(left))), command
+    )
 
 
 @pytest.mark.parametrize("run", in_gate(RUNS, "unittest", "quoted path"))
@@ -88,11 +90,23 @@ ENDS = {
     "Quitter": "import _sitebuiltins; _sitebuiltins.Quitter('a', 'b')()",
     "code": "import sys; exec(compile('raise SystemExit', sys.argv[0], 'exec'))",
     "getpid": "import os; os.getpid = lambda: 1; os._exit(0)",
-    "second posix": "import sys; del sys.modules['posix']; import posix; posix._exit(0)",
+    "second posix": (
+        "import sys; del sys.modules['posix']; import posix; posix._exit(0)"
+    ),
 }
 
 
-GATE = ("os._exit", "timer", "sys.exit", "SystemExit", "quit", "exec", "ctypes", "code", "getpid")
+GATE = (
+    "os._exit",
+    "timer",
+    "sys.exit",
+    "SystemExit",
+    "quit",
+    "exec",
+    "ctypes",
+    "code",
+    "getpid",
+)
 
 
 @pytest.mark.parametrize("code", in_gate(ENDS, *GATE, "second posix"))
@@ -102,9 +116,14 @@ def test_code_of_an_agent_that_ends_a_check_fails_it(code: str) -> None:
     assert b"of the agent's code ended the check before its own end" in result.output
 
 
-@pytest.mark.parametrize("code", ["os._exit(0)", "sys.exit(0)", "atexit.register(os._exit, 0)"])
+@pytest.mark.parametrize(
+    "code", ["os._exit(0)", "sys.exit(0)", "atexit.register(os._exit, 0)"]
+)
 def test_code_of_an_agent_that_ends_tests_fails_them(code: str) -> None:
-    result = ran(RUNS["unittest"], {"sums.py": f"import atexit, os, sys\n{code}\ndef add(a, b): 0"})
+    result = ran(
+        RUNS["unittest"],
+        {"sums.py": f"import atexit, os, sys\n{code}\ndef add(a, b): 0"},
+    )
     assert result.exit == 97, result.output
 
 
@@ -114,7 +133,9 @@ PYTEST = {
     "exit": ("import pytest\ndef add(a, b): pytest.exit('x', 0)", 97),
     "skip": ("import pytest\ndef add(a, b): pytest.skip()", 97),
 }
-FUNCTION = "import csv\nfrom sums import add\ndef test_add():\n    assert add(1, 2) == 3\n"
+FUNCTION = (
+    "import csv\nfrom sums import add\ndef test_add():\n    assert add(1, 2) == 3\n"
+)
 PLUGIN = {
     "evil.py": "def pytest_sessionfinish(session): session.exitstatus = 0",
     "evil-1.dist-info/METADATA": "Name: evil\nVersion: 1\n",
@@ -130,9 +151,14 @@ def test_pytest_must_have_run_the_tests(
     sums, status = sums_and_status
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}:{os.environ['PATH']}")
     # Plugins of the machine would be compiled again, for two seconds.
-    options = "-p no:cacheprovider -p no:hypothesispytest -p no:upskill -p no:xdist -p no:anyio"
+    options = (
+        "-p no:cacheprovider -p no:hypothesispytest -p no:upskill -p no:xdist -p"
+        " no:anyio"
+    )
     run = f"python -m pytest -q {options} test_sums.py"
-    result = ran(run, {"sums.py": sums, **PLUGIN}, {"test_sums.py": FUNCTION}, sandbox="none")
+    result = ran(
+        run, {"sums.py": sums, **PLUGIN}, {"test_sums.py": FUNCTION}, sandbox="none"
+    )
     assert result.exit == status, result.output
 
 
@@ -165,7 +191,9 @@ SHADOWS = {
 
 
 @pytest.mark.parametrize("run", RUNS.values(), ids=list(RUNS))
-def test_no_file_of_an_agent_takes_the_place_of_an_installed_or_hidden_one(run: str) -> None:
+def test_no_file_of_an_agent_takes_the_place_of_an_installed_or_hidden_one(
+    run: str,
+) -> None:
     wrong = ran(run, {"sums.py": "def add(a, b): return 0\n", **SHADOWS})
     assert wrong.exit == 1, wrong.output
     result = ran(run, {"sums.py": GOOD, **SHADOWS})
@@ -187,7 +215,10 @@ def test_programs_of_an_agent_run_as_elsewhere() -> None:
     for status in (0, 3):
         result = ran(f"python3 -u tools/tool.py {status}", left, {})
         assert (result.exit, result.output) == (status, b"its own\n")
-    package = {"app/__init__.py": "", "app/__main__.py": "from app.core import x\nraise SystemExit"}
+    package = {
+        "app/__init__.py": "",
+        "app/__main__.py": "from app.core import x\nraise SystemExit",
+    }
     assert ran("python3 -m app", {**package, "app/core.py": "x = 1\n"}, {}).exit == 0
 
 
@@ -210,7 +241,9 @@ if __name__ == "__main__":
     sys.exit({})
 """
     for status in (0, 4):
-        result = ran("python3 check.py", {"sums.py": sums}, {"check.py": check.format(status)})
+        result = ran(
+            "python3 check.py", {"sums.py": sums}, {"check.py": check.format(status)}
+        )
         assert result.exit == status, result.output
 
 
@@ -218,7 +251,9 @@ def test_a_last_word_of_any_language_must_be_said() -> None:
     hidden = {"check.sh": ". ./env.sh\necho done UPSKILL_LAST_WORD\n"}
     said = ran("sh check.sh", {"env.sh": "A=1\n"}, hidden)
     assert (said.exit, said.problem, said.output) == (0, "", b"done \n")
-    silent = ran("sh check.sh", {"env.sh": "echo done UPSKILL_LAST_WORD; exit 0\n"}, hidden)
+    silent = ran(
+        "sh check.sh", {"env.sh": "echo done UPSKILL_LAST_WORD; exit 0\n"}, hidden
+    )
     assert silent.problem == "it ended without its last word"
 
 
@@ -249,7 +284,12 @@ SHOW = "cat conftest.py sub/conftest.py GNUmakefile 2>/dev/null; true"
         ({"conftest.py": "mine"}, {"conftest.py": "mine"}, {}, "mine"),
         ({"conftest.py": "agent"}, {"conftest.py": "mine"}, {}, "mine"),
         ({"sub/conftest.py": "agent"}, {"conftest.py": "mine"}, {}, ""),
-        ({"conftest.py": "agent"}, {}, {"hidden_files": {"conftest.py": "hidden"}}, "hidden"),
+        (
+            {"conftest.py": "agent"},
+            {},
+            {"hidden_files": {"conftest.py": "hidden"}},
+            "hidden",
+        ),
         ({"GNUmakefile": "agent"}, {}, {}, "agent"),
         ({"GNUmakefile": "agent"}, {}, {"hidden_files": {"Makefile": "all:"}}, ""),
     ],
@@ -257,7 +297,12 @@ SHOW = "cat conftest.py sub/conftest.py GNUmakefile 2>/dev/null; true"
 def test_files_of_an_agent_that_steer_hidden_ones_are_left_out(
     left: dict[str, str], start: dict[str, str], more: dict[str, object], output: str
 ) -> None:
-    written = {"run": SHOW, "hidden_files": {"t.py": ""}, "regex": f"^{output}$", **more}
+    written = {
+        "run": SHOW,
+        "hidden_files": {"t.py": ""},
+        "regex": f"^{output}$",
+        **more,
+    }
     written = {key: value for key, value in written.items() if value is not None}
     for only in graded(written, left, start):
         assert only.passed, only.reason
@@ -267,7 +312,9 @@ def test_the_reason_names_what_was_left_out() -> None:
     written = {"run": "exit 1", "hidden_files": {"t.py": ""}}
     link = (Link("sub/conftest.py", "../evil.py"),)
     (only,) = graded(written, {"conftest.py": "x", "evil.py": ""}, {}, link)
-    assert only.reason == "exit 1: exit 1, not 0; left out: conftest.py, sub/conftest.py"
+    assert (
+        only.reason == "exit 1: exit 1, not 0; left out: conftest.py, sub/conftest.py"
+    )
 
 
 @pytest.mark.parametrize(("asked", "status"), [([], 97), (["--collect-only"], 0)])
@@ -275,10 +322,20 @@ def test_only_who_calls_pytest_may_leave_tests_out(
     tmp_path: Path, asked: list[str], status: int
 ) -> None:
     (tmp_path / "test_sums.py").write_text("def test_add(): assert 0\n")
-    (tmp_path / "pyproject.toml").write_text(PLUGIN["pyproject.toml"].replace(" -p evil", ""))
+    (tmp_path / "pyproject.toml").write_text(
+        PLUGIN["pyproject.toml"].replace(" -p evil", "")
+    )
     plugin = Path(command_check.__file__).parent / "guard" / "upskill_pytest.py"
     shutil.copy(plugin, tmp_path)
     env = {**os.environ, "PYTHONPATH": str(tmp_path), "UPSKILL_ENDED_EARLY": "97"}
-    command = [sys.executable, "-m", "pytest", "-p", "upskill_pytest", *asked, "test_sums.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "upskill_pytest",
+        *asked,
+        "test_sums.py",
+    ]
     done = subprocess.run(command, cwd=tmp_path, env=env, capture_output=True)
     assert done.returncode == status, done.stdout

@@ -20,7 +20,11 @@ def found(answer: str, expected: Any) -> list[str]:
     ("answer", "expected", "parts"),
     [
         ("Gate UP, gate up", {"contains": "gate up"}, ["Gate UP", "gate up"]),
-        ("Gate UP, gate up", {"contains": "gate up", "case_sensitive": True}, ["gate up"]),
+        (
+            "Gate UP, gate up",
+            {"contains": "gate up", "case_sensitive": True},
+            ["gate up"],
+        ),
         ("no", {"contains": "gate"}, []),
         ("push it", {"not_contains": ["push", "pull"]}, ["push"]),
         ("a or b", {"contains_any": ["b", "c"]}, ["b"]),
@@ -36,13 +40,16 @@ def found(answer: str, expected: Any) -> list[str]:
         ("abcd", {"contains": ["ab", "bc"]}, ["abc"]),
         ("ab", {"any_of": [{"contains": "a"}, {"not": {"contains": "b"}}]}, ["ab"]),
         ("Die STRASSE dort", {"contains": "straße"}, ["STRASSE"]),
-        ("Die Straße dort", {"contains": ["STRASSE", "DORT"]}, ["dort"]),  # ss takes two places
+        # Ss takes two places
+        ("Die Straße dort", {"contains": ["STRASSE", "DORT"]}, ["dort"]),
         ("één ei", {"words": "ei"}, ["ei"]),
         ("ﬁne, é", {"regex": "é"}, ["é"]),
         ("words", {"max_words": 3, "json": True}, []),
     ],
 )
-def test_spans_of_what_checks_look_for(answer: str, expected: Any, parts: list[str]) -> None:
+def test_spans_of_what_checks_look_for(
+    answer: str, expected: Any, parts: list[str]
+) -> None:
     assert found(answer, expected) == parts
 
 
@@ -52,7 +59,9 @@ def test_number_of_spans_is_limited() -> None:
 
 
 def test_only_the_start_of_a_very_long_answer_is_searched() -> None:
-    assert found("é" * 300_000 + "gate", {"contains": "gate", "ends_with": "gate"}) == []
+    assert (
+        found("é" * 300_000 + "gate", {"contains": "gate", "ends_with": "gate"}) == []
+    )
 
 
 @pytest.mark.usefixtures("short_timeouts")

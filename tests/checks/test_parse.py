@@ -43,7 +43,8 @@ def test_any_of_needs_one_group() -> None:
         Grade(
             "any_of",
             False,
-            'none of 2 choices passed: (1) "a" is not in the answer; (2) 2 words (limit 1)',
+            'none of 2 choices passed: (1) "a" is not in the answer; (2) 2 words'
+            " (limit 1)",
         ),
     )
 
@@ -58,7 +59,9 @@ def test_not_passes_if_its_group_fails() -> None:
 
 
 def test_groups_nest_and_a_list_means_all() -> None:
-    inner = {"any_of": [{"not": [{"contains": "x"}, {"contains": "y"}]}, {"equals": "xy"}]}
+    inner = {
+        "any_of": [{"not": [{"contains": "x"}, {"contains": "y"}]}, {"equals": "xy"}]
+    }
     for expected in ([inner, {"min_words": 1}], {"all_of": [inner], "min_words": 1}):
         assert [one.passed for one in graded(expected, "x")] == [True, True]
         assert [one.passed for one in graded(expected, "xy")] == [True, True]
@@ -71,7 +74,11 @@ def test_all_of_grades_each_check_with_its_weight() -> None:
         "weight": 2,
         "all_of": [
             {"words": "b", "weight": 0.5},
-            {"words": "c", "required": False, "all_of": [{"any_of": [{"contains": "d"}]}]},
+            {
+                "words": "c",
+                "required": False,
+                "all_of": [{"any_of": [{"contains": "d"}]}],
+            },
         ],
     }
     shown = [(g.check, g.weight, g.required) for g in graded(expected, "x")]
@@ -101,7 +108,10 @@ def test_case_sensitivity_is_inherited() -> None:
 
 def test_walk_reaches_every_check() -> None:
     expected = [
-        {"contains": "a", "any_of": [{"words": "b"}, {"not": {"regex": "c", "equals": "d"}}]},
+        {
+            "contains": "a",
+            "any_of": [{"words": "b"}, {"not": {"regex": "c", "equals": "d"}}],
+        },
         {"all_of": [{"json": True}]},
     ]
     found = [check.name for check in walk(parse_checks(expected, KINDS, ()))]
@@ -135,14 +145,20 @@ NO_CHECK = "no checks, so every answer would pass"
         ({"any_of": {"contains": "a"}}, "any_of: must be a list"),
         ({"any_of": [{}]}, f"any_of[0]: {NO_CHECK}"),
         ({"any_of": ["a"]}, "any_of[0]: must be an object"),
-        ({"any_of": [{"contains": "a"}, {"contians": "b"}]}, "any_of[1].contians: unknown check"),
+        (
+            {"any_of": [{"contains": "a"}, {"contians": "b"}]},
+            "any_of[1].contians: unknown check",
+        ),
         ({"not": {}}, f"not: {NO_CHECK}"),
         ({"not": "a"}, "not: must be an object or a list"),
         ({"al_of": []}, 'al_of: unknown check (did you mean "all_of"?)'),
         ([], f"the file: {NO_CHECK}"),
         ([[{"contains": "a"}]], "[0]: must be an object"),
         ({"weight": 2}, NO_CHECK),
-        ({"contains": "a", "required": False}, "no check is required, so every answer would pass"),
+        (
+            {"contains": "a", "required": False},
+            "no check is required, so every answer would pass",
+        ),
         ({"contains": "a", "weight": 0}, "weight: must be above 0"),
         ({"contains": "a", "weight": float("inf")}, "weight: must be a finite number"),
         ({"contains": "a", "weight": "2"}, "weight: must be a number"),
@@ -166,7 +182,9 @@ def test_invalid_group_is_reported_with_its_path(expected: Any, message: str) ->
 
 
 def test_all_problems_of_a_case_are_reported() -> None:
-    message = refused({"contians": "a", "any_of": [{"words": 1}, {"max_words": 0}], "regex": "("})
+    message = refused(
+        {"contians": "a", "any_of": [{"words": 1}, {"max_words": 0}], "regex": "("}
+    )
     assert message.count(": ") >= 4
     for path in ("contians", "any_of[0].words", "any_of[1].max_words", "regex"):
         assert f"{path}: " in message
@@ -187,13 +205,23 @@ EACH: dict[str, Any] = {
     "max_words": 10,
     "max_chars": 10,
     "json": True,
-    "json_schema": {"type": ["object", "array"], "items": {"pattern": "a"}, "uniqueItems": True},
+    "json_schema": {
+        "type": ["object", "array"],
+        "items": {"pattern": "a"},
+        "uniqueItems": True,
+    },
     "json_path": [{"path": "$.a[0][*]", "equals": [1]}, "$[-1]"],
     "yaml": True,
     "toml": True,
     "number": {"value": 1, "tolerance": 0.5},
     "csv_columns": ["a", "b"],
-    "code": {"language": "python", "parses": True, "calls": "a", "imports": "a", "defines": "a"},
+    "code": {
+        "language": "python",
+        "parses": True,
+        "calls": "a",
+        "imports": "a",
+        "defines": "a",
+    },
     "parses": "yaml",
     "defines": "a",
     "imports": "a",
@@ -204,7 +232,10 @@ EACH: dict[str, Any] = {
     "stop": "end",
     "files": {"a.md": {"contains": ["a"], "json": True}, "*.txt": "absent"},
     "unchanged": "b.md",
-    "command": ["make", {"run": "make test", "contains": "ok", "hidden_files": {"a": "b"}}],
+    "command": [
+        "make",
+        {"run": "make test", "contains": "ok", "hidden_files": {"a": "b"}},
+    ],
     "files_made": {"regex": "a"},
     "tools_used": ["bash", {"tool": "read", "input_match": "a", "max": 1}],
     "tools_not_used": "web",
@@ -230,7 +261,9 @@ def test_each_kind_is_tried_below() -> None:
 
 
 CHECKS = parse_checks([EACH, {"any_of": [EACH, {"not": EACH}]}], KINDS, ())
-FENCES = st.sampled_from(["```", "```json\n", "```python\n", "```yaml\n", "~~~csv\n", "\n```\n"])
+FENCES = st.sampled_from(
+    ["```", "```json\n", "```python\n", "```yaml\n", "~~~csv\n", "\n```\n"]
+)
 DATA = st.sampled_from(
     ['{"a": [[1]]}', "[1, 2]", "a = 1", "a: b", "- ", "&a *a", "<<: *a", "a,b\n"]
 )
@@ -240,8 +273,14 @@ MARKS = st.sampled_from(
 TEXTS = st.lists(FENCES | DATA | MARKS | st.text(st.characters())).map("".join)
 
 
-@given(text=TEXTS, tokens=st.none() | st.integers(0), stop=st.sampled_from(["end", "length", ""]))
-def test_no_answer_makes_a_check_raise(text: str, tokens: int | None, stop: str) -> None:
+@given(
+    text=TEXTS,
+    tokens=st.none() | st.integers(0),
+    stop=st.sampled_from(["end", "length", ""]),
+)
+def test_no_answer_makes_a_check_raise(
+    text: str, tokens: int | None, stop: str
+) -> None:
     grades = grade(CHECKS, Answer(text, Usage(output=tokens), stop), RULINGS)
     assert all(isinstance(one.passed, bool) and one.reason for one in grades)
     assert len(grades) > len(KINDS)
@@ -263,7 +302,9 @@ def test_no_answer_makes_a_check_raise(text: str, tokens: int | None, stop: str)
     ],
     ids=lambda text: text[:12],
 )
-def test_no_long_answer_makes_a_check_raise(text: str, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_long_answer_makes_a_check_raise(
+    text: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(time_budget, "SECONDS", 60.0)  # for slow machines
     assert all(one.reason for one in grade(CHECKS, Answer(text), RULINGS))
 
@@ -274,14 +315,22 @@ LEAVES = (
     | st.integers()
     | st.floats()
     | st.text(st.characters())
-    | st.sampled_from(["$.a", "python", "a(", "[", "#/x", 10**400, "checks.py:f", "bash"])
+    | st.sampled_from(
+        ["$.a", "python", "a(", "[", "#/x", 10**400, "checks.py:f", "bash"]
+    )
 )
-INNER = "path equals value tolerance language $ref $schema $id pattern properties items type allOf"
-NAMES = st.sampled_from([*KINDS, *RESERVED, "python", "patternProperties", *INNER.split()])
+INNER = (
+    "path equals value tolerance language $ref $schema $id pattern properties items"
+    " type allOf"
+)
+NAMES = st.sampled_from(
+    [*KINDS, *RESERVED, "python", "patternProperties", *INNER.split()]
+)
 VALUES = st.recursive(
     LEAVES,
     lambda inner: (
-        st.lists(inner, max_size=3) | st.dictionaries(NAMES | st.text(), inner, max_size=3)
+        st.lists(inner, max_size=3)
+        | st.dictionaries(NAMES | st.text(), inner, max_size=3)
     ),
     max_leaves=10,
 )
@@ -313,7 +362,9 @@ def test_any_expected_gives_checks_or_a_cases_error(
         ),
     ],
 )
-def test_checks_that_contradict_each_other_are_refused(expected: Any, problem: str) -> None:
+def test_checks_that_contradict_each_other_are_refused(
+    expected: Any, problem: str
+) -> None:
     assert refused(expected).startswith(problem)
     assert refused(expected).endswith("so no answer would pass")
 
@@ -325,12 +376,17 @@ def test_checks_that_seem_to_contradict_each_other_are_fine() -> None:
 
 
 def test_checks_of_answers_with_the_skill() -> None:
-    expected = {"contains": "a", "with_skill": [{"contains": "b"}, {"not": {"contains": "c"}}]}
+    expected = {
+        "contains": "a",
+        "with_skill": [{"contains": "b"}, {"not": {"contains": "c"}}],
+    }
     checks = parse_checks(expected, KINDS, ())
     assert [check.with_skill for check in checks] == [False, True, True]
     assert [g.with_skill for g in graded(expected, "a")] == [False, True, True]
     assert asked_checks(checks, "loop", has_skill=False) == checks[:1]
-    opens = parse_checks({"with_skill": {"skill_activated": True, "contains": "b"}}, KINDS, ())
+    opens = parse_checks(
+        {"with_skill": {"skill_activated": True, "contains": "b"}}, KINDS, ()
+    )
     assert [check.name for check in asked_checks(opens, "chat")] == ["contains"]
     assert asked_checks(opens, "loop") == opens
 
@@ -340,7 +396,11 @@ def test_checks_of_answers_with_the_skill() -> None:
     [
         {"any_of": [{"with_skill": {"contains": "a"}}]},
         {"with_skill": {"contains": "a", "weight": 2}},
-        {"contains": "a", "required": False, "all_of": [{"with_skill": {"contains": "b"}}]},
+        {
+            "contains": "a",
+            "required": False,
+            "all_of": [{"with_skill": {"contains": "b"}}],
+        },
         {"with_skill": {}},
     ],
 )

@@ -1,4 +1,6 @@
-"""Patterns are compiled and matched by another process, with limits of memory and time."""
+"""Patterns are compiled and matched by another process, with limits of memory and
+time.
+"""
 
 import sys
 from collections.abc import Iterator
@@ -32,7 +34,9 @@ def process_id() -> int:
     return process.pid
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't limit the memory")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="other systems don't limit the memory"
+)
 def test_a_pattern_that_takes_gigabytes_is_refused_and_the_next_one_works() -> None:
     with pytest.raises(ValueError, match="a pattern may use 512 MB of memory"):
         compile_pattern(NESTED_SETS)
@@ -41,10 +45,17 @@ def test_a_pattern_that_takes_gigabytes_is_refused_and_the_next_one_works() -> N
 
 @pytest.mark.parametrize(
     "pattern",
-    [f"[{MANY}]{{99999}}", "(?:a{999}){999}", "((a{99}){99}){99}", "(?:(?:ab|c){300}){300}"],
+    [
+        f"[{MANY}]{{99999}}",
+        "(?:a{999}){999}",
+        "((a{99}){99}){99}",
+        "(?:(?:ab|c){300}){300}",
+    ],
     ids=["set", "twice", "three times", "group"],
 )
-def test_counts_that_multiply_are_refused_with_file_and_line(tmp_path: Path, pattern: str) -> None:
+def test_counts_that_multiply_are_refused_with_file_and_line(
+    tmp_path: Path, pattern: str
+) -> None:
     file = tmp_path / "skill_meta.json"
     file.write_text(
         '[{"id": "good", "input": "q", "expected": {"regex": "a"}},\n'
@@ -60,7 +71,9 @@ def test_counts_that_multiply_are_refused_with_file_and_line(tmp_path: Path, pat
 def test_a_search_has_its_own_limit_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(matching, "_SECONDS", 0.05)
     checks = parse_checks({"not_regex": "(a|aa)+$"}, KINDS, ())
-    with pytest.raises(CheckError, match=r"a pattern has 0.05 s, and not_regex .* was not done"):
+    with pytest.raises(
+        CheckError, match=r"a pattern has 0.05 s, and not_regex .* was not done"
+    ):
         grade(checks, Answer("a" * 5_000 + "b"))
 
 

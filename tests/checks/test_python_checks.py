@@ -60,7 +60,8 @@ def test_registered_check_gets_the_context_or_the_answer_and_the_value(
 
 OWN = """
 def with_context(context):
-    return (context.answer.text, context.case.id, context.value) == ("gate up", "open", None)
+    found = (context.answer.text, context.case.id, context.value)
+    return found == ("gate up", "open", None)
 
 def annotated(it: "pytest_upskill.CheckContext"):
     return with_context(it)
@@ -71,7 +72,9 @@ def plain(answer, strict=True):
 
 
 @pytest.mark.parametrize("name", ["with_context", "annotated", "plain"])
-def test_function_of_the_skill_gets_the_context_or_the_answer(tmp_path: Path, name: str) -> None:
+def test_function_of_the_skill_gets_the_context_or_the_answer(
+    tmp_path: Path, name: str
+) -> None:
     (tmp_path / "checks.py").write_text(OWN)
     kind = python_kind(tmp_path, allowed=True)
     argument = kind.argument.validate_python(f"checks.py:{name}")

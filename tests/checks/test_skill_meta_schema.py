@@ -32,7 +32,9 @@ def problems(data: Any) -> list[str]:
 def test_shipped_schema_is_up_to_date(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["schema"]) == 0
     printed = capsys.readouterr().out
-    assert printed == SHIPPED.read_text(encoding="utf-8"), "CONTRIBUTING.md says how to renew it"
+    assert printed == SHIPPED.read_text(encoding="utf-8"), (
+        "CONTRIBUTING.md says how to renew it"
+    )
     Draft202012Validator.check_schema(json.loads(printed))
 
 
@@ -80,7 +82,11 @@ WHOLE = {
         {"defaults": {"expected": {"contains": "x"}}, "cases": [{"input": "q"}]},
         {"defaults": {"tags": ["a"], "expected": None}, "cases": [GOOD]},
         {"cases": [{"input": "q", "expected": {"check_of_a_project": 1}}]},
-        {"cases": [{"input": "q", "expected": {"contains": None, "not_contains": "x"}}]},
+        {
+            "cases": [
+                {"input": "q", "expected": {"contains": None, "not_contains": "x"}}
+            ]
+        },
         {"cases": [{**GOOD, "context": {"files": ["a.txt"]}}]},
         {"cases": [{"invoke": "/gate now", "expected": {"contains": "x"}}]},
     ],
@@ -147,19 +153,29 @@ def test_mistakes_are_invalid(tmp_path: Path, data: Any) -> None:
 
 def test_schema_has_every_check_and_key() -> None:
     schema = schema_of_cases()
-    assert {"contains", "not_contains"} <= set(schema["$defs"]["Expected"]["properties"])
+    assert {"contains", "not_contains"} <= set(
+        schema["$defs"]["Expected"]["properties"]
+    )
     keys = schema["$defs"]["CaseForm"]["properties"]
     assert {*WHOLE, "output_file", "validator_config"} == set(keys)
     assert "sandbox" in schema["properties"]
 
 
-def properties(schema: Any, path: str = "") -> Iterator[tuple[str, str, dict[str, Any]]]:
+def properties(
+    schema: Any, path: str = ""
+) -> Iterator[tuple[str, str, dict[str, Any]]]:
     """The place, the name and the schema of each property, at any depth."""
     inside = schema.items() if isinstance(schema, dict) else ()
-    for name, own in schema.get("properties", {}).items() if isinstance(schema, dict) else ():
+    for name, own in (
+        schema.get("properties", {}).items() if isinstance(schema, dict) else ()
+    ):
         yield f"{path}/{name}", name, own
     for key, value in inside if isinstance(schema, dict) else enumerate(schema):
-        if isinstance(value, dict | list) and key not in ("examples", "default", "required"):
+        if isinstance(value, dict | list) and key not in (
+            "examples",
+            "default",
+            "required",
+        ):
             yield from properties(value, f"{path}/{key}")
 
 
@@ -169,9 +185,13 @@ def test_an_editor_can_tell_what_every_property_means() -> None:
     assert len(found) > 150
     for place, name, own in found:
         text = own.get("description", "")
-        assert text.split("Example:")[0].strip().endswith((".", ".'", "…", "]", "}")), place
+        assert text.split("Example:")[0].strip().endswith((".", ".'", "…", "]", "}")), (
+            place
+        )
         # Not just the name again.
-        words = set(re.findall(r"[a-z]+", text.lower())) - set(name.strip("$").split("_"))
+        words = set(re.findall(r"[a-z]+", text.lower())) - set(
+            name.strip("$").split("_")
+        )
         assert len(words) >= 3, place
         assert len(text) < 330, place
     for place, own in schema["$defs"].items():
@@ -210,9 +230,15 @@ def test_examples_of_the_docs_match_the_schema() -> None:
     assert problems([{"input": "q", "expected": [short, several, inside]}]) == []
 
 
-ODD: st.SearchStrategy[Any] = st.sampled_from([None, True, 1, 0.5, "x", " ", [], ["x"], {}])
+ODD: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, 1, 0.5, "x", " ", [], ["x"], {}]
+)
 SOME = {  # mostly good, so that files are often read
-    key: st.sampled_from([value] * 9 + [None]).flatmap(lambda v: st.just(v) if v else ODD)
+    key: (
+        st.sampled_from([value] * 9 + [None]).flatmap(
+            lambda v: st.just(v) if v else ODD
+        )
+    )
     for key, value in WHOLE.items()
     if key != "input"
 }
@@ -220,7 +246,9 @@ SOME = {  # mostly good, so that files are often read
 
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
-    cases=st.lists(st.fixed_dictionaries({"input": st.just("q") | ODD}, optional=SOME), max_size=2),
+    cases=st.lists(
+        st.fixed_dictionaries({"input": st.just("q") | ODD}, optional=SOME), max_size=2
+    ),
     defaults=st.none() | st.fixed_dictionaries({}, optional=SOME),
     bare=st.booleans(),
 )

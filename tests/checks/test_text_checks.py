@@ -28,7 +28,11 @@ E_ACUTE, E_AND_ACUTE = "\u00e9", "e\u0301"
         ({"regex": ["a", "b"]}, "ab", "a"),
         ({"regex": "^b"}, "b", "a\nb"),
         ({"regex": "(?m)^b"}, "a\nb", "ab"),
-        ({"regex": r"([0-9a-f]{8}-){2}[)(}]{200}\({0}"}, f"{8 * 'a'}-{8 * 'b'}-{200 * ')'}", "a"),
+        (
+            {"regex": r"([0-9a-f]{8}-){2}[)(}]{200}\({0}"},
+            f"{8 * 'a'}-{8 * 'b'}-{200 * ')'}",
+            "a",
+        ),
         ({"not_regex": r"TODO|FIXME"}, "done", "todo: it"),
         ({"min_words": 2}, "a b", "a"),
         ({"max_words": 2}, "a\n b", "a b c"),
@@ -89,7 +93,16 @@ def test_failure_on_a_cut_off_answer_says_so() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["contains", "contains_any", "words", "equals", "starts_with", "ends_with", "regex"]
+    "name",
+    [
+        "contains",
+        "contains_any",
+        "words",
+        "equals",
+        "starts_with",
+        "ends_with",
+        "regex",
+    ],
 )
 @pytest.mark.parametrize(
     ("wanted", "answer"),
@@ -103,11 +116,15 @@ def test_failure_on_a_cut_off_answer_says_so() -> None:
         ("ΣΊΣΥΦΟΣ", "Σίσυφος"),
     ],
 )
-def test_composed_and_decomposed_letters_are_equal(name: str, wanted: str, answer: str) -> None:
+def test_composed_and_decomposed_letters_are_equal(
+    name: str, wanted: str, answer: str
+) -> None:
     assert passes(answer, **{name: wanted})
 
 
-@pytest.mark.parametrize(("wanted", "answer"), [("102", "10²"), ("fi", "ﬁ x"[1:]), ("e", "é")])
+@pytest.mark.parametrize(
+    ("wanted", "answer"), [("102", "10²"), ("fi", "ﬁ x"[1:]), ("e", "é")]
+)
 def test_lookalikes_differ(wanted: str, answer: str) -> None:
     assert not passes(answer, contains=wanted)
 
@@ -117,7 +134,11 @@ def test_lookalikes_differ(wanted: str, answer: str) -> None:
     [
         ("x", {"contains_any": ["a", "b"]}, 'none of "a", "b" is in the answer'),
         ("xb", {"contains_any": ["a", "b"]}, '"b" is in the answer'),
-        ("capital", {"words": "api"}, '"api" is in the answer only as part of other words'),
+        (
+            "capital",
+            {"words": "api"},
+            '"api" is in the answer only as part of other words',
+        ),
         ("api", {"words": "api"}, '"api" is in the answer as a word'),
         ("no", {"equals": "yes"}, 'the answer is not "yes"'),
         ("no", {"starts_with": "yes"}, 'the answer does not start with "yes"'),
@@ -127,7 +148,9 @@ def test_lookalikes_differ(wanted: str, answer: str) -> None:
         ("a", {"min_words": 2}, "1 word (minimum 2)"),
     ],
 )
-def test_reason_says_what_was_found(answer: str, expected: dict[str, Any], message: str) -> None:
+def test_reason_says_what_was_found(
+    answer: str, expected: dict[str, Any], message: str
+) -> None:
     assert reason(answer, **expected) == message
 
 
@@ -149,8 +172,14 @@ def test_slow_pattern_is_an_error(name: str) -> None:
     ("expected", "message"),
     [
         ({"regex": "a("}, "regex: invalid pattern: missing ) at position 2"),
-        ({"regex": ["a", "[z-a]"]}, "regex[1]: invalid pattern: bad character range at"),
-        ({"not_regex": "*"}, "not_regex: invalid pattern: nothing to repeat at position 0"),
+        (
+            {"regex": ["a", "[z-a]"]},
+            "regex[1]: invalid pattern: bad character range at",
+        ),
+        (
+            {"not_regex": "*"},
+            "not_regex: invalid pattern: nothing to repeat at position 0",
+        ),
         ({"regex": "(" * 2_000}, "regex: pattern can't be compiled: RecursionError"),
         ({"regex": "x" * 2_001}, "regex: pattern longer than 2,000 characters"),
         ({"regex": "((a{999}){999}){999}"}, "such as {999} are too large"),
@@ -166,10 +195,15 @@ def test_slow_pattern_is_an_error(name: str) -> None:
         ({"max_seconds": float("nan")}, "max_seconds: must be a finite number"),
         ({"refused": "no"}, "refused: must be true or false"),
         ({"stop": 1}, "stop: must be a string"),
-        ({"startswith": "a"}, 'startswith: unknown check (did you mean "starts_with"?)'),
+        (
+            {"startswith": "a"},
+            'startswith: unknown check (did you mean "starts_with"?)',
+        ),
     ],
 )
-def test_invalid_argument_is_reported_with_its_path(expected: dict[str, Any], message: str) -> None:
+def test_invalid_argument_is_reported_with_its_path(
+    expected: dict[str, Any], message: str
+) -> None:
     assert message in refused(expected)
 
 

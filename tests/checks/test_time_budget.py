@@ -102,14 +102,19 @@ def test_what_else_the_machine_does_takes_nothing_from_it(real_clock: Clock) -> 
         grade([waits] * 7, Answer("x"))
 
 
-def test_the_time_of_own_functions_does_not_count(clock: Clock, real_clock: Clock) -> None:
+def test_the_time_of_own_functions_does_not_count(
+    clock: Clock, real_clock: Clock
+) -> None:
     def own(*_: Any) -> bool:
         clock.now += 3600
         real_clock.now += 3600
         return True
 
     check = Check(function_kind("own", own), 1)
-    assert all(one.passed for one in grade([check, *checks_for({"contains": "x"})], Answer("x")))
+    assert all(
+        one.passed
+        for one in grade([check, *checks_for({"contains": "x"})], Answer("x"))
+    )
 
 
 def test_each_answer_has_its_own(clock: Clock) -> None:

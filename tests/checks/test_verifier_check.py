@@ -97,7 +97,9 @@ def graded(
         assert verifier.name == f"{folder.name}/tests/test.sh"
         return verified
 
-    checks = parse_checks(EXPECTED, kinds_of_skill(task(folder, {"test.sh": script})), ())
+    checks = parse_checks(
+        EXPECTED, kinds_of_skill(task(folder, {"test.sh": script})), ()
+    )
     (only,) = grade(checks, answer, workspace=Workspace(answer, verify=verify))
     return only
 
@@ -110,7 +112,11 @@ def test_only_the_whole_reward_passes(tmp_path: Path) -> None:
     whole = graded(tmp_path, rewarded("1", "2 passed"))
     part = graded(tmp_path, rewarded("0.25", "1 failed\nE assert 3 == 4"))
     assert (whole.passed, whole.share, whole.output) == (True, 1.0, "")
-    assert (part.passed, part.share, part.output) == (False, 0.25, "1 failed\nE assert 3 == 4")
+    assert (part.passed, part.share, part.output) == (
+        False,
+        0.25,
+        "1 failed\nE assert 3 == 4",
+    )
     trial = Trial("x", "c", "m", "skill", 1, Question("m", "", (), 1, 1))
     assert graded_record(trial, SILENT, (part,)).score == 0.25
     assert graded_record(trial, SILENT, (part, whole)).score == 0.625
@@ -126,8 +132,14 @@ def test_an_agent_that_was_stopped_is_graded_for_what_it_did(tmp_path: Path) -> 
 @pytest.mark.parametrize(
     ("verified", "words"),
     [
-        (rewarded("1", problem="no end within 5 s"), ["tests/test.sh: no end within 5 s"]),
-        (rewarded("many", output="boom\nlast"), ["tests/test.sh: reward.txt", "many", "boom last"]),
+        (
+            rewarded("1", problem="no end within 5 s"),
+            ["tests/test.sh: no end within 5 s"],
+        ),
+        (
+            rewarded("many", output="boom\nlast"),
+            ["tests/test.sh: reward.txt", "many", "boom last"],
+        ),
         (rewarded("0", unmet=("numpy==9",)), ["tests/test.sh", "numpy==9"]),
         (Verified("Killed"), ["tests/test.sh: it wrote neither", "Killed"]),
     ],

@@ -1,4 +1,6 @@
-"""A verifier runs on a copy of what an agent left; nothing of that decides how it ends."""
+"""A verifier runs on a copy of what an agent left; nothing of that decides how it
+ends.
+"""
 
 from collections.abc import Mapping, Sequence
 
@@ -7,7 +9,12 @@ import pytest
 from pytest_upskill.agents.sandboxes.sandbox import SandboxSpec
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
 from pytest_upskill.checks.verifier_check import reward_in
-from pytest_upskill.checks.verifier_run import Verified, Verifier, agents_files, verifiers_in
+from pytest_upskill.checks.verifier_run import (
+    Verified,
+    Verifier,
+    agents_files,
+    verifiers_in,
+)
 from pytest_upskill.errors import CheckError
 from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
 from support.sandboxes import needs_bwrap
@@ -31,7 +38,9 @@ unittest.main()
 
 
 def files(texts: Texts) -> tuple[WorkspaceFile, ...]:
-    return tuple(WorkspaceFile(path, text.encode(), 0o755) for path, text in texts.items())
+    return tuple(
+        WorkspaceFile(path, text.encode(), 0o755) for path, text in texts.items()
+    )
 
 
 def verify(
@@ -47,7 +56,9 @@ def verify(
 ) -> Verified:
     verifier = Verifier("test.sh", folder, files({"test.sh": script, **tests}), timeout)
     packed = pack(Snapshot(files(left), tuple(links)))
-    return verifiers_in(sandbox, "", needs, files(start))(packed, verifier, lambda _: False)
+    return verifiers_in(sandbox, "", needs, files(start))(
+        packed, verifier, lambda _: False
+    )
 
 
 @needs_bwrap
@@ -92,11 +103,15 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
     }
     links = [Link("sub/.local", "/output"), Link("sub/conftest.py", "../json.py")]
     script = """
-    find . /tests /logs /output ! -type d | sort; cat given/conftest.py given/pyproject.toml
+    find . /tests /logs /output ! -type d | sort
+    cat given/conftest.py given/pyproject.toml
     python3 -c 'import json; print(json.__file__)'; type -p python3
     """
     needs = NEEDS._replace(env=(("PATH", "/app/bin"),))
-    start = {"given/conftest.py": "as it was\n", "given/pyproject.toml": "tool.pytest = {}\n"}
+    start = {
+        "given/conftest.py": "as it was\n",
+        "given/pyproject.toml": "tool.pytest = {}\n",
+    }
     left["given/pyproject.toml"] = "tool.pytest = {addopts = '-p json'}"
     verified = verify(script, left, links=links, needs=needs, start=start)
     *paths, given, settings, module, program = verified.output.splitlines()
@@ -175,19 +190,30 @@ def test_a_reward_of_an_agent_that_works_among_the_logs_is_left_out() -> None:
     ids=["good", "wrong", "exits at once", "exits"],
 )
 def test_code_of_an_agent_does_not_end_the_tests(module: str, reward: int) -> None:
-    assert reward_in(verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST})) == reward
+    assert (
+        reward_in(verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST}))
+        == reward
+    )
 
 
 @needs_bwrap
 @pytest.mark.parametrize(
     ("module", "problem"),
     [
-        (f"import os; open('{REWARD}', 'w').write('1'); os.kill(os.getppid(), 9)", "signal 9"),
-        (f"open('/tests/test.sh', 'a').write('echo 1 > {REWARD}\\n' * 99)", "was changed"),
+        (
+            f"import os; open('{REWARD}', 'w').write('1'); os.kill(os.getppid(), 9)",
+            "signal 9",
+        ),
+        (
+            f"open('/tests/test.sh', 'a').write('echo 1 > {REWARD}\\n' * 99)",
+            "was changed",
+        ),
     ],
     ids=["kills the script", "rewrites the script"],
 )
-def test_code_of_an_agent_that_interferes_is_an_error(module: str, problem: str) -> None:
+def test_code_of_an_agent_that_interferes_is_an_error(
+    module: str, problem: str
+) -> None:
     verified = verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST})
     assert problem in verified.problem
 
@@ -205,7 +231,9 @@ SMALL = NEEDS._replace(storage_mb=32)
     ],
     ids=["hangs", "fills the disk", "is killed"],
 )
-def test_a_verifier_without_a_proper_end(script: str, needs: SandboxNeeds, problem: str) -> None:
+def test_a_verifier_without_a_proper_end(
+    script: str, needs: SandboxNeeds, problem: str
+) -> None:
     timeout = 2 if "sleep" in script else 300
     assert problem in verify(script, needs=needs, timeout=timeout).problem
 
@@ -242,7 +270,10 @@ def test_what_an_agent_wrote_is_no_failure_of_uv() -> None:
 
 @needs_bwrap
 def test_a_flood_of_output_and_a_process_in_the_background() -> None:
-    script = f"yes flood | head -c 20000000; (sleep 600 &); echo 'the end'; echo 1 > {REWARD}"
+    script = (
+        "yes flood | head -c 20000000; (sleep 600 &); echo 'the end'; echo 1 >"
+        f" {REWARD}"
+    )
     verified = verify(script)
     assert verified.output.endswith("flood\nflthe end")
     assert len(verified.output) <= 4000
@@ -268,7 +299,8 @@ def test_what_it_asks_for_in_vain_is_told() -> None:
 @needs_bwrap
 def test_uv_is_there_as_if_it_had_been_installed() -> None:
     script = f"""
-    curl -LsSf https://astral.sh/uv/0.9.5/install.sh | sh && source $HOME/.local/bin/env || exit 3
+    curl -LsSf https://astral.sh/uv/0.9.5/install.sh | sh || exit 3
+    source $HOME/.local/bin/env || exit 3
     wget -qO- https://astral.sh/uv/install.sh | sh || exit 4
     [ -x "$HOME/.local/bin/uvx" ] && command -v uv && echo 1 > {REWARD}
     """

@@ -20,7 +20,11 @@ from support.words import TOO_FEW
 ROOT = Path(__file__).parents[2]
 CASES = [case("Open?", "gate up", id="open"), case("Shut?", "gate up", id="shut")]
 INPUTS = {"skills": "my skills", "models": "scripted:a.json", "version": "installed"}
-PULL = {"number": 12, "title": "$(touch /x)", "head": {"repo": {"full_name": "wick/deploy"}}}
+PULL = {
+    "number": 12,
+    "title": "$(touch /x)",
+    "head": {"repo": {"full_name": "wick/deploy"}},
+}
 FORK = {**PULL, "head": {"repo": {"full_name": "eve/deploy"}}}
 
 pytestmark = [
@@ -89,7 +93,9 @@ def test_a_red_run_keeps_its_answers_and_replaces_its_own_comment_only(
     api.add(f"{MARKER}\n## ✅ Skills: not by us", "eve")
     api.add(f"{MARKER}\n## ✅ Skills")
     api.add("<!-- pytest-upskill: other -->\n## ✅ Skills")
-    (workspace / "pyproject.toml").write_text("[tool.pytest.ini_options]\nskill_runs = 1\n")
+    (workspace / "pyproject.toml").write_text(
+        "[tool.pytest.ini_options]\nskill_runs = 1\n"
+    )
     with LoopbackServer(lambda _: Reply("Push it.")) as server:
         args = f"--skill-base-url {server.url}/v1"
         inputs = {**INPUTS, "models": "m", "args": args}
@@ -107,21 +113,31 @@ def test_a_red_run_keeps_its_answers_and_replaces_its_own_comment_only(
     assert len(api.comments) == 133
     changed = [one["body"] for one in api.comments[130:]]
     assert changed[0].endswith("not by us")
-    assert changed[1].startswith(f"{MARKER}\n## ❌ gate: 2 failed of 2 tests\n\n**Failed:** 2 ")
+    assert changed[1].startswith(
+        f"{MARKER}\n## ❌ gate: 2 failed of 2 tests\n\n**Failed:** 2 "
+    )
     assert changed[2].endswith("## ✅ Skills")
     assert job.summary.read_text().count("\n## ❌ ") == 1
-    assert "::error file=my skills/gate/skill_meta.json,line=1,title=skill failed::" in job.log
+    assert (
+        "::error file=my skills/gate/skill_meta.json,line=1,title=skill failed::"
+        in job.log
+    )
     assert (job.artifact() / "report.html").is_file()
 
 
 def test_answers_are_kept_when_the_budget_is_spent(
     make_job: MakeJob, workspace: Path, api: Api
 ) -> None:
-    write_skill(workspace / "my skills/gate", [case(f"q{n}", "yes", id=f"c{n}") for n in range(6)])
+    write_skill(
+        workspace / "my skills/gate",
+        [case(f"q{n}", "yes", id=f"c{n}") for n in range(6)],
+    )
     (workspace / "pyproject.toml").write_text(
         '[tool.pytest.ini_options]\nskill_prices = ["m 1 1"]\nskill_concurrency = "1"\n'
     )
-    with LoopbackServer(lambda _: Reply("yes", input_tokens=40, output_tokens=60)) as server:
+    with LoopbackServer(
+        lambda _: Reply("yes", input_tokens=40, output_tokens=60)
+    ) as server:
         job = make_job()
         args = f"--skill-base-url {server.url}/v1 --skill-max-output 60"
         inputs = {**INPUTS, "models": "m", "max-cost": "0.0005", "args": args}
@@ -133,9 +149,14 @@ def test_answers_are_kept_when_the_budget_is_spent(
     assert len(job.cache()) == 1
 
 
-def test_a_fork_replays_and_writes_no_comment(make_job: MakeJob, workspace: Path, api: Api) -> None:
+def test_a_fork_replays_and_writes_no_comment(
+    make_job: MakeJob, workspace: Path, api: Api
+) -> None:
     recorded = make_job(None)
-    assert recorded.run({**INPUTS, "args": "--skill-record 'my answers.jsonl'"}) == "success"
+    assert (
+        recorded.run({**INPUTS, "args": "--skill-record 'my answers.jsonl'"})
+        == "success"
+    )
     assert recorded.steps["Comment"].outcome == "skipped"
     shutil.rmtree(workspace / ".upskill")
     (workspace / "a.json").write_text('[{"answer": "asked!"}]')
@@ -157,7 +178,11 @@ def test_a_fork_replays_and_writes_no_comment(make_job: MakeJob, workspace: Path
     ("pull", "actor", "why"),
     [
         (FORK, "eve", "This pull request comes from a fork"),
-        ({**PULL, "head": {"repo": None}}, "eve", "This pull request comes from a fork"),
+        (
+            {**PULL, "head": {"repo": None}},
+            "eve",
+            "This pull request comes from a fork",
+        ),
         (PULL, "dependabot[bot]", "This pull request is Dependabot's"),
     ],
 )
@@ -180,7 +205,10 @@ def test_a_comment_that_is_refused_fails_no_job_but_is_told(
     api.refuse = status
     job = make_job()
     assert job.run(INPUTS) == "success"
-    told = f"No comment on the pull request: {status} Resource not accessible by integration."
+    told = (
+        f"No comment on the pull request: {status} Resource not accessible by"
+        " integration."
+    )
     assert f"::warning title=pytest-upskill::{told}" in job.log
     assert told in job.summary.read_text()
     assert ("pull-requests: write" in job.log) is (status != 500)
@@ -234,18 +262,30 @@ def test_a_run_without_results_is_red(
     (comment,) = api.comments
     assert comment["body"].startswith(f"{MARKER}\n## ❌ No")
     assert "❌" in job.summary.read_text()
-    assert "::error title=pytest-upskill::pytest exited with 0, but no case was tested" in job.log
-    assert not [file for file in job.artifact().iterdir() if "✅ Skills" in file.read_text()]
+    assert (
+        "::error title=pytest-upskill::pytest exited with 0, but no case was tested"
+        in job.log
+    )
+    assert not [
+        file for file in job.artifact().iterdir() if "✅ Skills" in file.read_text()
+    ]
 
 
-def test_nothing_that_is_given_runs_as_a_script(make_job: MakeJob, workspace: Path) -> None:
-    evil = "$(touch evil) `touch evil` ; touch evil & \n --skill-no-baseline '|' \"a b\""
+def test_nothing_that_is_given_runs_as_a_script(
+    make_job: MakeJob, workspace: Path
+) -> None:
+    evil = (
+        "$(touch evil) `touch evil` ; touch evil & \n --skill-no-baseline '|' \"a b\""
+    )
     job = make_job({**PULL, "title": evil})
-    assert job.run({**INPUTS, "args": evil.replace("\n", ""), "max-cost": "1"}) == "failure"
+    assert (
+        job.run({**INPUTS, "args": evil.replace("\n", ""), "max-cost": "1"})
+        == "failure"
+    )
     assert not list(workspace.rglob("evil"))
     assert (
-        "[command]pytest --skill-runs=3 '$(touch' 'evil)' '`touch' 'evil`' ';' touch evil"
-        in job.log
+        "[command]pytest --skill-runs=3 '$(touch' 'evil)' '`touch' 'evil`' ';' touch"
+        " evil" in job.log
     )
     job = make_job()
     assert job.run({**INPUTS, "name": "a\n## b"}) == "failure"
@@ -261,7 +301,12 @@ def test_a_folder_below_the_workspace_keeps_the_answers_of_its_rootdir(
     shutil.copytree(workspace / "my skills", below / "my skills")
     shutil.copy(workspace / "a.json", below)
     job = make_job()
-    inputs = {**INPUTS, "working-directory": "sub folder", "name": "sub", "comment": "true"}
+    inputs = {
+        **INPUTS,
+        "working-directory": "sub folder",
+        "name": "sub",
+        "comment": "true",
+    }
     assert job.run(inputs) == "success", job.log
     assert (workspace / ".upskill").is_dir()
     (kept,) = job.cache()
@@ -271,7 +316,9 @@ def test_a_folder_below_the_workspace_keeps_the_answers_of_its_rootdir(
     assert make_job().run({**INPUTS, "working-directory": ".."}) == "failure"
 
 
-def test_a_cancelled_run_keeps_its_answers_and_posts_nothing(make_job: MakeJob, api: Api) -> None:
+def test_a_cancelled_run_keeps_its_answers_and_posts_nothing(
+    make_job: MakeJob, api: Api
+) -> None:
     job = make_job()
     job.cancel_after = "Test skills"
     job.run(INPUTS)
@@ -287,27 +334,41 @@ def test_a_comment_that_calls_a_failed_run_passed_is_mended(tmp_path: Path) -> N
     assert text.startswith(f"{MARKER}\n## ✅ ")
     script = tmp_path / "pytest.py"
     script.write_text(
-        f"import sys\nopen('comment.md', 'w', encoding='utf-8').write({text!r})\nsys.exit(3)\n"
+        "import sys\nopen('comment.md', 'w',"
+        f" encoding='utf-8').write({text!r})\nsys.exit(3)\n"
     )
-    load = f"import sys; sys.path.insert(0, {str(ROOT / 'ci')!r}); import run_skills; from pathlib"
-    call = f"run_skills.run([sys.executable, {str(script)!r}], Path('.'), Path('comment.md'))"
+    load = (
+        f"import sys; sys.path.insert(0, {str(ROOT / 'ci')!r}); import run_skills; from"
+        " pathlib"
+    )
+    call = (
+        f"run_skills.run([sys.executable, {str(script)!r}], Path('.'),"
+        " Path('comment.md'))"
+    )
     done = subprocess.run(
-        [sys.executable, "-c", f"{load} import Path; sys.exit({call})"], cwd=tmp_path, check=False
+        [sys.executable, "-c", f"{load} import Path; sys.exit({call})"],
+        cwd=tmp_path,
+        check=False,
     )
     assert done.returncode == 3
     mended = comment.read_text("utf-8")
     assert mended.startswith(
-        f"{MARKER}\n## ❌ pytest exited with 3, an internal error\n\n**Failed:** the log says why."
+        f"{MARKER}\n## ❌ pytest exited with 3, an internal error\n\n**Failed:** the"
+        " log says why."
     )
     assert "Passed" not in mended
     assert mended.endswith(text[-200:])
 
 
-def test_a_quote_that_is_not_closed_is_an_error_before_anything_is_asked(make_job: MakeJob) -> None:
+def test_a_quote_that_is_not_closed_is_an_error_before_anything_is_asked(
+    make_job: MakeJob,
+) -> None:
     job = make_job()
     assert job.run({**INPUTS, "args": "-k 'gate%0A"}) == "failure"
     assert job.steps["Plan"].outcome == "failure"
-    told = '::error title=pytest-upskill::args: No closing quotation in "-k \'gate%250A"'
+    told = (
+        '::error title=pytest-upskill::args: No closing quotation in "-k \'gate%250A"'
+    )
     assert told in job.log
     assert "Traceback" not in job.log
 
@@ -333,7 +394,13 @@ EVES = {**OWN, "head_repository": {"full_name": "eve/deploy"}, "event": "pull_re
         ("workflow_run", {"workflow_run": {**OWN, "event": "workflow_run"}}),
         (
             "workflow_run",
-            {"workflow_run": {**OWN, "event": "push", "actor": {"login": "dependabot[bot]"}}},
+            {
+                "workflow_run": {
+                    **OWN,
+                    "event": "push",
+                    "actor": {"login": "dependabot[bot]"},
+                }
+            },
         ),
         ("workflow_run", {}),
     ],
@@ -382,7 +449,11 @@ def test_the_folder_of_the_pull_request_replaces_no_module_of_pip(
         ("", "", [str(ROOT)]),
         ("", "local", [f"{ROOT}[local]"]),
         ("1.2.3", "", ["pytest-upskill==1.2.3"]),
-        ("1.2.3; touch evil", "local,vertex", ["pytest-upskill[local,vertex]==1.2.3; touch evil"]),
+        (
+            "1.2.3; touch evil",
+            "local,vertex",
+            ["pytest-upskill[local,vertex]==1.2.3; touch evil"],
+        ),
     ],
 )
 def test_installing(
@@ -405,16 +476,25 @@ def test_a_comment_that_is_too_long_is_cut_before_a_folded_case(
     api: Api, tmp_path: Path, folded: bool
 ) -> None:
     case_text = (
-        f"<details><summary>é</summary>\n\n{'x' * 999}\n\n</details>" if folded else "é" * 999
+        f"<details><summary>é</summary>\n\n{'x' * 999}\n\n</details>"
+        if folded
+        else "é" * 999
     )
     text = "\n\n".join([f"{MARKER}\n## ❌ Skills", "**Failed:**", *[case_text] * 80])
     (tmp_path / "comment.md").write_text(text, encoding="utf-8")
     env = {
-        **{"GITHUB_API_URL": api.url, "GITHUB_GRAPHQL_URL": f"{api.url}/graphql"},
-        **{"GITHUB_REPOSITORY": "wick/deploy", "GITHUB_SERVER_URL": "https://github.com"},
-        **{"GITHUB_RUN_ID": "7", "GITHUB_TOKEN": "token", "ARTIFACT_URL": ""},
-        **{"INPUT_NAME": "skills", "PLAN_NUMBER": "12", "PLAN_NO_SECRETS": ""},
-        **{"PLAN_FOLDER": str(tmp_path), "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md")},
+        "GITHUB_API_URL": api.url,
+        "GITHUB_GRAPHQL_URL": f"{api.url}/graphql",
+        "GITHUB_REPOSITORY": "wick/deploy",
+        "GITHUB_SERVER_URL": "https://github.com",
+        "GITHUB_RUN_ID": "7",
+        "GITHUB_TOKEN": "token",
+        "ARTIFACT_URL": "",
+        "INPUT_NAME": "skills",
+        "PLAN_NUMBER": "12",
+        "PLAN_NO_SECRETS": "",
+        "PLAN_FOLDER": str(tmp_path),
+        "GITHUB_STEP_SUMMARY": str(tmp_path / "summary.md"),
     }
     script = [sys.executable, str(ROOT / "ci/post_comment.py")]
     ran = subprocess.run(script, env=env, capture_output=True, text=True, check=True)

@@ -1,4 +1,6 @@
-"""skills/measure-a-skill: CI replays it without a key, and what it teaches is true of this code."""
+"""skills/measure-a-skill: CI replays it without a key,
+and what it teaches is true of this code.
+"""
 
 import json
 import re
@@ -38,7 +40,9 @@ def step_of_ci() -> list[str]:
 def run(pytester: pytest.Pytester, *args: str) -> SkillRun:
     if not (pytester.path / PLACE).exists():
         shutil.copytree(ROOT / PLACE, pytester.path / PLACE)
-    return run_skills(pytester, f"scripted:{RULES}", "-m", "not trigger", *args, skill=PLACE)
+    return run_skills(
+        pytester, f"scripted:{RULES}", "-m", "not trigger", *args, skill=PLACE
+    )
 
 
 def test_ci_replays_the_recording(pytester: pytest.Pytester) -> None:
@@ -47,12 +51,16 @@ def test_ci_replays_the_recording(pytester: pytest.Pytester) -> None:
     args = step_of_ci()
     assert "--skill-replay" in args
     result = pytester.runpytest_inprocess(*args)
-    assert (int(result.ret), result.parseoutcomes()) == (0, {"passed": 12, "deselected": 20})
+    assert (int(result.ret), result.parseoutcomes()) == (
+        0,
+        {"passed": 12, "deselected": 20},
+    )
 
 
 def answers_in(recording: Path) -> dict[str, str]:
     lines = [json.loads(line) for line in recording.read_text().splitlines()]
-    assert all(line["model"] == f"scripted:{RULES}" for line in lines)  # it claims no real model
+    # It claims no real model
+    assert all(line["model"] == f"scripted:{RULES}" for line in lines)
     return {line["key"]: line["text"] for line in lines}
 
 
@@ -62,7 +70,9 @@ def test_the_recording_is_what_the_rules_say(pytester: pytest.Pytester) -> None:
     assert answers_in(pytester.path / "again.jsonl") == recorded
 
 
-def test_every_case_asks_for_what_only_the_skill_says(pytester: pytest.Pytester) -> None:
+def test_every_case_asks_for_what_only_the_skill_says(
+    pytester: pytest.Pytester,
+) -> None:
     summary = run(pytester).summary
     assert (summary["baseline_rate"], summary["skill_rate"]) == (0, 1)
     (pytester.path / PLACE / "SKILL.md").write_text(
@@ -75,7 +85,9 @@ def test_lint_has_nothing_to_say() -> None:
     assert lint_skill(ROOT / PLACE / "SKILL.md", judge=False, lift=0.5) == []
 
 
-def test_it_is_installed_without_its_cases(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_is_installed_without_its_cases(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     assert main(["install", str(ROOT / PLACE), "--agent", "claude"]) == 0
     copy = tmp_path / ".claude/skills/measure-a-skill"
@@ -105,6 +117,8 @@ def test_its_tables_are_those_of_the_code() -> None:
     assert [int(lift) for lift, *_ in rows] == [20, 30, 50]
     for lift, *cases in rows:
         kinds = assumed_kinds(int(lift) / 100)
-        assert [cases_to_find(kinds, runs) for runs in (1, 3, 5)] == [int(n) for n in cases]
+        assert [cases_to_find(kinds, runs) for runs in (1, 3, 5)] == [
+            int(n) for n in cases
+        ]
     verdicts = BODY.partition("| verdict |")[2]
     assert set(re.findall(r"^\| ([a-z ]+) \|", verdicts, re.M)) == set(get_args(Word))

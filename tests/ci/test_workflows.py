@@ -16,7 +16,9 @@ import pytest_upskill
 ROOT = Path(__file__).parents[2]
 WORKFLOWS = sorted(ROOT.glob(".github/workflows/*.yml"))
 FORMS = [
-    file for file in sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml")) if file.stem != "config"
+    file
+    for file in sorted(ROOT.glob(".github/ISSUE_TEMPLATE/*.yml"))
+    if file.stem != "config"
 ]
 PINNED = re.compile(r"[\w-]+/[\w./-]+@(v\d+|release/v\d+|[0-9a-f]{40})|\./[\w./-]*|\./")
 # The current major versions; a new one is one line here and a search.
@@ -60,7 +62,9 @@ def test_workflows_have_least_permissions_and_pinned_actions(name: str) -> None:
     assert flow[True]  # "on", which YAML 1.1 takes for a truth value
     assert flow["permissions"] == {"contents": "read"}
     for job in flow["jobs"].values():
-        writes = {key for key, value in job.get("permissions", {}).items() if value == "write"}
+        writes = {
+            key for key, value in job.get("permissions", {}).items() if value == "write"
+        }
         assert writes <= {"pull-requests", "id-token", "contents", "pages"}
         assert job.get("permissions") != "write-all"
         assert "uses" in job or job["runs-on"]
@@ -74,7 +78,9 @@ def test_the_action_uses_current_actions_and_takes_texts_by_the_environment() ->
     for step in action["runs"]["steps"]:
         check_step(step)
         assert "uses" in step or step["shell"] == "bash"
-    save = [step for step in action["runs"]["steps"] if "cache/save" in step.get("uses", "")]
+    save = [
+        step for step in action["runs"]["steps"] if "cache/save" in step.get("uses", "")
+    ]
     assert [step["if"].startswith("always() &&") for step in save] == [True]
     for one in (*action["inputs"].values(), *action["outputs"].values()):
         assert one["description"]
@@ -95,7 +101,11 @@ def check_step(step: dict[str, Any]) -> None:
 
 def test_only_the_job_that_publishes_may_ask_for_an_identity() -> None:
     flow = ALL["release.yml"]
-    jobs = [name for name, job in flow["jobs"].items() if "id-token" in job.get("permissions", {})]
+    jobs = [
+        name
+        for name, job in flow["jobs"].items()
+        if "id-token" in job.get("permissions", {})
+    ]
     assert jobs == ["publish"]
     publish = flow["jobs"]["publish"]
     assert publish["environment"] == "release"
@@ -122,9 +132,13 @@ def test_one_click_releases_and_a_tag_follows() -> None:
 def test_a_version_is_released_once_and_with_a_date(
     tmp_path: Path, changes: str, tags: str, good: bool
 ) -> None:
-    [step] = [step for step in ALL["release.yml"]["jobs"]["build"]["steps"] if "id" in step]
+    [step] = [
+        step for step in ALL["release.yml"]["jobs"]["build"]["steps"] if "id" in step
+    ]
     (tmp_path / "src/pytest_upskill").mkdir(parents=True)
-    (tmp_path / "src/pytest_upskill/__init__.py").write_text('__version__: Final = "0.1.0"\n')
+    (tmp_path / "src/pytest_upskill/__init__.py").write_text(
+        '__version__: Final = "0.1.0"\n'
+    )
     (tmp_path / "CHANGELOG.md").write_text(f"{changes}\n")
     programs = {
         "git": f"#!/bin/sh\necho '{tags}'\n",
@@ -133,14 +147,23 @@ def test_a_version_is_released_once_and_with_a_date(
     for name, script in programs.items():
         (tmp_path / name).write_text(script)
         (tmp_path / name).chmod(0o755)
-    env = {"PATH": f"{tmp_path}:{os.environ['PATH']}", "GITHUB_OUTPUT": str(tmp_path / "output")}
-    done = subprocess.run(["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=env, check=False)
+    env = {
+        "PATH": f"{tmp_path}:{os.environ['PATH']}",
+        "GITHUB_OUTPUT": str(tmp_path / "output"),
+    }
+    done = subprocess.run(
+        ["bash", "-e", "-c", step["run"]], cwd=tmp_path, env=env, check=False
+    )
     assert (done.returncode == 0) is good
     assert (tmp_path / "output").is_file() is good
 
 
-def test_the_matrix_has_every_python_that_the_project_claims_and_every_session() -> None:
-    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]["classifiers"]
+def test_the_matrix_has_every_python_that_the_project_claims_and_every_session() -> (
+    None
+):
+    classifiers = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"][
+        "classifiers"
+    ]
     claimed = [one for text in classifiers for one in re.findall(r":: (3\.\d+)$", text)]
     rows = ALL["test.yml"]["jobs"]["nox"]["strategy"]["matrix"]["include"]
     sessions = {row["session"]: row["python"] for row in rows}
@@ -150,7 +173,10 @@ def test_the_matrix_has_every_python_that_the_project_claims_and_every_session()
         "newest": claimed[-1],
     }
     noxfile = (ROOT / "noxfile.py").read_text()
-    assert f"PYTHONS = ({', '.join(f'{chr(34)}{one}{chr(34)}' for one in claimed)})" in noxfile
+    assert (
+        f"PYTHONS = ({', '.join(f'{chr(34)}{one}{chr(34)}' for one in claimed)})"
+        in noxfile
+    )
     for name in ("tests", "oldest", "newest"):
         assert f"\ndef {name}(session: nox.Session)" in noxfile
 
@@ -158,13 +184,26 @@ def test_the_matrix_has_every_python_that_the_project_claims_and_every_session()
 @pytest.mark.parametrize("file", FORMS, ids=lambda file: file.name)
 def test_forms_of_issues_are_what_github_takes(file: Path) -> None:
     form = yaml.safe_load(file.read_text())
-    assert form.keys() <= {"name", "description", "labels", "title", "body", "assignees"}
+    assert form.keys() <= {
+        "name",
+        "description",
+        "labels",
+        "title",
+        "body",
+        "assignees",
+    }
     assert form["name"]
     assert form["description"]
     ids = [part["id"] for part in form["body"]]
     assert len(set(ids)) == len(ids)
     for part in form["body"]:
-        assert part["type"] in ("input", "textarea", "dropdown", "checkboxes", "markdown")
+        assert part["type"] in (
+            "input",
+            "textarea",
+            "dropdown",
+            "checkboxes",
+            "markdown",
+        )
         assert part.keys() <= {"type", "id", "attributes", "validations"}
         assert part["attributes"]["label"]
         allowed = {"label", "description", "placeholder", "value", "render", "options"}
@@ -177,7 +216,9 @@ def test_versions_agree() -> None:
     assert citation["version"] == pytest_upskill.__version__
     assert citation["cff-version"] == "1.2.0"
     assert {"message", "title", "authors"} <= citation.keys()
-    newest = re.findall(r"^## (\S+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M)[0]
+    newest = re.findall(
+        r"^## (\S+) \((.*)\)$", (ROOT / "CHANGELOG.md").read_text(), re.M
+    )[0]
     assert newest[0] == pytest_upskill.__version__
     assert newest[1] == "unreleased" or re.fullmatch(r"20\d\d-\d\d-\d\d", newest[1])
     # As release.yml reads it.

@@ -41,7 +41,9 @@ def results() -> Study:
 def words() -> dict[str, str]:
     """Of each part, what leaving it out does."""
     contrasts = results().contrasts
-    return {c.name.removeprefix("without "): c.word for c in contrasts if c.name != WHOLE}
+    return {
+        c.name.removeprefix("without "): c.word for c in contrasts if c.name != WHOLE
+    }
 
 
 def shorter() -> tuple[Contrast, str]:
@@ -68,18 +70,28 @@ def test_of_a_plugin_each_skill_is_left_out(project: Path, capsys: Output) -> No
     assert "--apply" in capsys.readouterr().err
 
 
-def test_a_plugin_without_cases_is_studied_on_those_of_its_skills(project: Path) -> None:
+def test_a_plugin_without_cases_is_studied_on_those_of_its_skills(
+    project: Path,
+) -> None:
     rules = [{"system": GATE, "answer": "Type gate up."}, {"answer": "No idea."}]
     Path("answers.json").write_text(json.dumps(rules), encoding="utf-8")
     root = write_plugin(project / "garden", cases=())
     for name in ("gate", "boat"):
         body = {"gate": GATE, "boat": BOAT}[name]
-        write_skill(root / "skills" / name, [case("How?", "gate up", id="a")], body=body)
-    assert main(["ablate", "garden", "--model", "scripted:answers.json", *OPTIONS[2:]]) == 0
-    assert [each.cases for each in results().contrasts] == [1, 1, 1]  # both ask the same
+        write_skill(
+            root / "skills" / name, [case("How?", "gate up", id="a")], body=body
+        )
+    assert (
+        main(["ablate", "garden", "--model", "scripted:answers.json", *OPTIONS[2:]])
+        == 0
+    )
+    # Both ask the same
+    assert [each.cases for each in results().contrasts] == [1, 1, 1]
 
 
-def test_a_section_that_counts_and_others_that_do_not(project: Path, capsys: Output) -> None:
+def test_a_section_that_counts_and_others_that_do_not(
+    project: Path, capsys: Output
+) -> None:
     assert main([*ARGS, "--html", "out.html", "--markdown", "out.md"]) == 0
     assert max(map(len, capsys.readouterr().out.split("\n"))) <= 80
     assert words() == {
@@ -107,7 +119,9 @@ def test_the_page_shows_such_a_study(
     monkeypatch.chdir(tmp_path / "page")
     assert main(["ablate", "skills/pages", "--model", MODEL, "--runs", "1"]) == 0
     shown = capsys.readouterr().out
-    assert shows((ROOT / "docs/studies.md").read_text("utf-8"), shown[shown.index("Parts of") :])
+    assert shows(
+        (ROOT / "docs/studies.md").read_text("utf-8"), shown[shown.index("Parts of") :]
+    )
 
 
 def test_references_in_context_are_parts() -> None:
@@ -122,8 +136,14 @@ def test_paragraphs() -> None:
     assert "If the printer stops, switch it off and on again:" in found
 
 
-def test_few_cases_can_not_show_that_a_part_could_go(project: Path, capsys: Output) -> None:
-    write_skill(project / "skills/few", [case(f"Page {n}?", "left") for n in range(8)], body=BODY)
+def test_few_cases_can_not_show_that_a_part_could_go(
+    project: Path, capsys: Output
+) -> None:
+    write_skill(
+        project / "skills/few",
+        [case(f"Page {n}?", "left") for n in range(8)],
+        body=BODY,
+    )
     args = ["ablate", "skills/few", "--model", MODEL, "--runs", "1"]
     assert main([*args, "--json", "out.json"]) == 0
     assert words()["Alignment"] == "hurts"
@@ -132,23 +152,47 @@ def test_few_cases_can_not_show_that_a_part_could_go(project: Path, capsys: Outp
         capsys.readouterr().out
     )
     assert main([*args, "--apply"]) == 2
-    assert "too few cases to rule out a loss of 10 points" in flat(capsys.readouterr().err)
+    assert "too few cases to rule out a loss of 10 points" in flat(
+        capsys.readouterr().err
+    )
     assert not (project / "skills/few-short").exists()
 
 
-def test_fewer_cases_are_enough_if_other_parts_are_missed(project: Path, capsys: Output) -> None:
+def test_fewer_cases_are_enough_if_other_parts_are_missed(
+    project: Path, capsys: Output
+) -> None:
     """One of four parts is missed, so three share the error: 46 cases, not 49."""
-    write_skill(project / "skills/some", [case(f"Page {n}?", "left") for n in range(46)], body=BODY)
-    args = ["ablate", "skills/some", "--model", MODEL, "--runs", "1", "--json", "out.json"]
+    write_skill(
+        project / "skills/some",
+        [case(f"Page {n}?", "left") for n in range(46)],
+        body=BODY,
+    )
+    args = [
+        "ablate",
+        "skills/some",
+        "--model",
+        MODEL,
+        "--runs",
+        "1",
+        "--json",
+        "out.json",
+    ]
     assert main(args) == 0
     text = flat(capsys.readouterr().out)
-    assert "could go only if others are missed: else that takes 49, with a margin of 10" in text
+    assert (
+        "could go only if others are missed: else that takes 49, with a margin of 10"
+        in text
+    )
     assert "Could go (each by itself): " in text
     assert (words()["Alignment"], words()["Links"]) == ("hurts", "no loss shown")
 
 
 def test_apply_writes_a_shorter_skill_that_loses_nothing(project: Path) -> None:
-    before = {path: path.read_bytes() for path in (project / "skills").rglob("*") if path.is_file()}
+    before = {
+        path: path.read_bytes()
+        for path in (project / "skills").rglob("*")
+        if path.is_file()
+    }
     assert main([*ARGS, "--apply"]) == 0
     short = load_skill(project / "skills/pages-short/SKILL.md")
     assert short.body == "## Alignment\n\nTurn it LEFT."
@@ -157,15 +201,21 @@ def test_apply_writes_a_shorter_skill_that_loses_nothing(project: Path) -> None:
     assert {path: path.read_bytes() for path in before} == before
     contrast, said = shorter()
     assert (contrast.cases, contrast.word) == (18, "no loss shown")
-    assert said.startswith("Without Troubleshooting, Pages, Links, on 18 held-out cases: no loss")
-    assert said.endswith("Written to skills/pages-short: a loss of 20 points or more is ruled out")
+    assert said.startswith(
+        "Without Troubleshooting, Pages, Links, on 18 held-out cases: no loss"
+    )
+    assert said.endswith(
+        "Written to skills/pages-short: a loss of 20 points or more is ruled out"
+    )
     # The next one goes beside it.
     assert main([*ARGS, "--apply"]) == 0
     assert (project / "skills/pages-short-2/SKILL.md").is_file()
 
 
 def test_held_out_cases_are_not_seen_by_the_choice(project: Path) -> None:
-    """A section that only held-out cases need seems to be free to go, and is found to be missed."""
+    """A section that only held-out cases need seems to be free to go,
+    and is found to be missed.
+    """
     learn = [case(f"Page {n}?", "left", id=f"l{n}", tags=["learn"]) for n in range(30)]
     held = [case(f"Deck {n}?", "blue", id=f"h{n}", tags=["holdout"]) for n in range(30)]
     body = f"{BODY}\n## Decks\n\nDecks are BLUE.\n"
@@ -183,15 +233,21 @@ def test_held_out_cases_are_not_seen_by_the_choice(project: Path) -> None:
     assert not (project / "skills/decks-short").exists()
 
 
-def test_too_few_held_out_cases_do_not_prove_anything(project: Path, capsys: Output) -> None:
+def test_too_few_held_out_cases_do_not_prove_anything(
+    project: Path, capsys: Output
+) -> None:
     learn = [case(f"Page {n}?", "left", id=f"l{n}", tags=["learn"]) for n in range(30)]
     held = [case(f"Sheet {n}?", "left", id=f"h{n}", tags=["holdout"]) for n in range(5)]
     write_skill(project / "skills/few", [*learn, *held], body=BODY)
     assert main(["ablate", "skills/few", *OPTIONS, "--apply"]) == 1
-    assert "5 held-out cases can't show that nothing is lost" in flat(capsys.readouterr().out)
+    assert "5 held-out cases can't show that nothing is lost" in flat(
+        capsys.readouterr().out
+    )
     contrast, said = shorter()
     assert (contrast.cases, contrast.word) == (5, "not known")
-    assert said.endswith("Written to skills/few-short, but it is not shown that nothing is lost")
+    assert said.endswith(
+        "Written to skills/few-short, but it is not shown that nothing is lost"
+    )
 
 
 def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
@@ -210,7 +266,9 @@ def test_an_outage_is_incomplete_and_nothing_is_written(project: Path) -> None:
     assert not (project / "skills/pages-short").exists()
 
 
-def test_an_agent_gets_each_file_left_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_agent_gets_each_file_left_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     write_pages(tmp_path / "agent", 8)
     monkeypatch.chdir(tmp_path / "agent")
     assert main([*ARGS, "--agent", "loop", "--sandbox", "none"]) == 0

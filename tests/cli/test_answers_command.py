@@ -79,7 +79,10 @@ def test_answers_shows_prunes_and_clears(
         (["--prune", "-1"], "argument --prune: '-1' is not a number of days"),
         (["--prune", "nan"], "argument --prune: 'nan' is not a number of days"),
         (["--prune", "old"], "argument --prune: 'old' is not a number of days"),
-        (["--clear", "--prune", "3"], "argument --prune: not allowed with argument --clear"),
+        (
+            ["--clear", "--prune", "3"],
+            "argument --prune: not allowed with argument --clear",
+        ),
     ],
 )
 def test_answers_rejects_bad_arguments(

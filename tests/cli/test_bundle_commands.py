@@ -21,18 +21,33 @@ def root(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def codes(capsys: Output, *paths: str) -> list[tuple[str, str]]:
     main(["lint", "--json", *paths])
-    return [(finding["file"], finding["code"]) for finding in json.loads(capsys.readouterr().out)]
+    return [
+        (finding["file"], finding["code"])
+        for finding in json.loads(capsys.readouterr().out)
+    ]
 
 
-def test_lint_looks_at_the_manifest_and_at_cases_of_the_plugin(root: Path, capsys: Output) -> None:
+def test_lint_looks_at_the_manifest_and_at_cases_of_the_plugin(
+    root: Path, capsys: Output
+) -> None:
     few = [("garden/skill_meta.json", "few-cases")]
-    for paths in (["garden"], ["garden/.claude-plugin/plugin.json"], ["garden/skill_meta.json"]):
+    for paths in (
+        ["garden"],
+        ["garden/.claude-plugin/plugin.json"],
+        ["garden/skill_meta.json"],
+    ):
         assert codes(capsys, *paths) == few
     assert codes(capsys) == few
     write_plugin(root, skills=["./gone"])
-    assert codes(capsys, "garden")[0] == ("garden/.claude-plugin/plugin.json", "plugin-skills")
+    assert codes(capsys, "garden")[0] == (
+        "garden/.claude-plugin/plugin.json",
+        "plugin-skills",
+    )
     (root / ".claude-plugin/plugin.json").write_text('{\n "name": 3}')
-    assert codes(capsys, "garden")[0] == ("garden/.claude-plugin/plugin.json", "plugin-invalid")
+    assert codes(capsys, "garden")[0] == (
+        "garden/.claude-plugin/plugin.json",
+        "plugin-invalid",
+    )
     (root / "skill_meta.json").unlink()
     assert ("garden/skills/gate/SKILL.md", "no-cases") in codes(capsys, "garden")
 
@@ -40,7 +55,9 @@ def test_lint_looks_at_the_manifest_and_at_cases_of_the_plugin(root: Path, capsy
 def test_list_has_the_plugin_and_its_skills(capsys: Output) -> None:
     assert main(["list", "garden", "--json"]) == 0
     skills: list[dict[str, Any]] = json.loads(capsys.readouterr().out)["skills"]
-    assert [(skill["name"], skill["members"], len(skill["cases"])) for skill in skills] == [
+    assert [
+        (skill["name"], skill["members"], len(skill["cases"])) for skill in skills
+    ] == [
         ("garden", ["boat", "gate"], 2),
         ("boat", [], 0),
         ("gate", [], 0),
@@ -58,7 +75,11 @@ def test_init_keeps_cases_of_the_plugin(root: Path) -> None:
 
 
 @pytest.mark.parametrize("command", ["describe", "refine", "cases", "try", "plan"])
-def test_others_ask_for_one_of_its_skills(command: str, root: Path, capsys: Output) -> None:
+def test_others_ask_for_one_of_its_skills(
+    command: str, root: Path, capsys: Output
+) -> None:
     (root / "skill_meta.json").unlink()
-    assert main([command, "garden", *(["--model", "m"] if command != "try" else [])]) == 2
+    assert (
+        main([command, "garden", *(["--model", "m"] if command != "try" else [])]) == 2
+    )
     assert "Name one" in capsys.readouterr().err

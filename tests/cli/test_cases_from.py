@@ -64,7 +64,9 @@ def test_what_is_written_says_the_same(
     assert "soon/case.yaml:1: invalid YAML" in printed
 
 
-def test_it_overwrites_only_if_told(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_it_overwrites_only_if_told(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     file = skill / "skill_meta.json"
     file.write_text("mine")
     assert main(["cases", "--from", "port/evals"]) == 2
@@ -73,7 +75,8 @@ def test_it_overwrites_only_if_told(skill: Path, capsys: pytest.CaptureFixture[s
     assert main(["cases", "port", "--from", "port/evals", "--overwrite", "--json"]) == 0
     assert json.loads(capsys.readouterr().out)["cases"] == 1
     assert [case["id"] for case in cases_in(file)] == ["late"]
-    assert main(["cases", "--from", str(file), "--overwrite"]) == 2  # it is in our form already
+    # It is in our form already
+    assert main(["cases", "--from", str(file), "--overwrite"]) == 2
 
 
 def test_a_file_elsewhere_can_not_name_files_of_the_skill(
@@ -86,7 +89,9 @@ def test_a_file_elsewhere_can_not_name_files_of_the_skill(
     assert [case["id"] for case in cases_in(Path("all.json"))] == ["late"]
 
 
-def test_evals_json_and_triggers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_evals_json_and_triggers(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     skill = write_skill(tmp_path / "port")
     (skill / "skill_meta.json").unlink()
     (skill / "evals").mkdir()
@@ -96,7 +101,8 @@ def test_evals_json_and_triggers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     assert main(["cases", "--from", "port"]) == 0
     data = json.loads((skill / "skill_meta.json").read_text())
     assert [case["input"] for case in data["cases"]] == ["Where?"]
-    assert {"id", "input", "expected"} == data["cases"][0].keys()  # and none without a value
+    # And none without a value
+    assert {"id", "input", "expected"} == data["cases"][0].keys()
     assert data["triggers"] == queries
 
 

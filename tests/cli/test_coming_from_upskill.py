@@ -18,11 +18,20 @@ FLAGS = [
     "generate task -e in->out --example in->out --tool file#name",
     "generate task -f SKILLS --from SKILLS -m opus --model opus",
     "generate task -o out --output out --no-eval --eval-model haiku",
-    "eval SKILLS -t tests.json --tests tests.json -m haiku -m sonnet --model opus --runs 5",
-    "eval SKILLS --no-baseline -v --verbose --runs-dir runs --no-log-runs --max-parallel 4",
+    (
+        "eval SKILLS -t tests.json --tests tests.json -m haiku -m sonnet --model opus"
+        " --runs 5"
+    ),
+    (
+        "eval SKILLS --no-baseline -v --verbose --runs-dir runs --no-log-runs"
+        " --max-parallel 4"
+    ),
     "benchmark SKILLS -m haiku --model sonnet --runs 3 -t tests.json --max-parallel 4",
     "benchmark SKILLS -m haiku -o out --output out -v --verbose",
-    "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku --csv out.csv",
+    (
+        "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku --csv"
+        " out.csv"
+    ),
     "runs --metric success",
     "runs --metric tokens",
     "list SKILLS",
@@ -32,7 +41,9 @@ FLAGS = [
 def test_its_flags_are_known(tmp_path: Path) -> None:
     parser = make_parser()
     for written in FLAGS:
-        words = [str(tmp_path) if word == "SKILLS" else word for word in written.split()]
+        words = [
+            str(tmp_path) if word == "SKILLS" else word for word in written.split()
+        ]
         assert isinstance(parser.parse_args(words), argparse.Namespace)
 
 
@@ -62,9 +73,14 @@ def test_the_number_of_runs_and_of_calls_at_once_may_be_in_its_settings(
         given.for_pytest = []
         return pytest_arguments(given, {})[1:-2]  # less the skill, and -m "not trigger"
 
-    assert translated("eval", "gate", "--max-parallel", "4") == ["--skill-concurrency", "4"]
+    assert translated("eval", "gate", "--max-parallel", "4") == [
+        "--skill-concurrency",
+        "4",
+    ]
     assert translated("benchmark", "gate", "-m", "x")[2:] == ["--skill-runs", "3"]
-    Path("upskill.config.yaml").write_text("num_runs: 2\nmax_parallel: 5\nexecutor: jobs\n")
+    Path("upskill.config.yaml").write_text(
+        "num_runs: 2\nmax_parallel: 5\nexecutor: jobs\n"
+    )
     at_once = ["--skill-concurrency", "5"]
     assert translated("eval", "gate") == [*at_once, "--skill-runs", "2"]
     benchmark = translated("benchmark", "gate", "-m", "x")
@@ -83,7 +99,9 @@ def test_the_page_has_every_command_and_flag() -> None:
 
 def as_saved_today(question: str, **more: object) -> dict[str, object]:
     """upskill writes every key, also those that are not set."""
-    unset = dict.fromkeys(("context", "expected", "output_file", "validator", "validator_config"))
+    unset = dict.fromkeys(
+        ("context", "expected", "output_file", "validator", "validator_config")
+    )
     return {"input": question, **unset, "verifiers": [], **more}
 
 
@@ -91,20 +109,32 @@ def test_its_skills_run_as_it_saved_them(tmp_path: Path, shell: Shell) -> None:
     today, old = tmp_path / "skills/gate-keeping", tmp_path / "skills/Old Gate"
     for folder in (today, old):
         folder.mkdir(parents=True)
-    head = "name: gate-keeping\ndescription: Gates: up and down\nallowed-tools: Bash, Read\n"
+    head = (
+        "name: gate-keeping\ndescription: Gates: up and down\nallowed-tools: Bash,"
+        " Read\n"
+    )
     (today / "SKILL.md").write_text(f"---\n{head}user-invocable: false\n---\n\n{BODY}")
     verifier = {"type": "contains", "name": None, "values": ["gate up"], "path": None}
     unset = {"text": None, "cmd": None, "config": None}
     tests = [
-        as_saved_today("How?", context={"files": None}, expected={"contains": ["gate", "up"]}),
+        as_saved_today(
+            "How?", context={"files": None}, expected={"contains": ["gate", "up"]}
+        ),
         as_saved_today("How, please?", verifiers=[verifier | unset]),
     ]
-    metadata = {"version": "1.0", "generated_by": "sonnet", "license": None, "compatibility": None}
+    metadata = {
+        "version": "1.0",
+        "generated_by": "sonnet",
+        "license": None,
+        "compatibility": None,
+    }
     text = json.dumps({"metadata": metadata, "tests": tests}, indent=2)
     (today / "skill_meta.json").write_text(text)
     # 0.1 wrote no frontmatter and no cases.
     (old / "SKILL.md").write_text(f"# gate\n\nOpen gates.\n\n## Instructions\n\n{BODY}")
-    (tmp_path / "tests.json").write_text('[{"input": "How?", "expected": {"contains": "gate up"}}]')
+    (tmp_path / "tests.json").write_text(
+        '[{"input": "How?", "expected": {"contains": "gate up"}}]'
+    )
     given = ["-m", write_script(tmp_path / "a.json"), "--", "-W", "default"]
     shown = shell.output(["pytest-upskill", "eval", "gate-keeping", *given], tmp_path)
     assert " 2 passed" in shown

@@ -67,7 +67,9 @@ def test_the_help_ends_with_an_example_and_the_exit_status(
 def test_the_example_in_the_help_is_valid() -> None:
     parser = make_parser()
     for command in COMMANDS:
-        example = re.sub(r" > .*|^source <\(|\)$", "", command.example).partition(" -- ")[0]
+        example = re.sub(r" > .*|^source <\(|\)$", "", command.example).partition(
+            " -- "
+        )[0]
         words = shlex.split(example)
         assert words[:2] == ["pytest-upskill", command.name]
         assert parser.parse_args(words[1:]).command == command.name
@@ -80,7 +82,9 @@ def test_help_loads_no_slow_module() -> None:
         "finally: print(sorted({'pydantic', 'pytest', 'yaml', 'asyncio'}"
         " & set(sys.modules)), file=sys.stderr)"
     )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (0, "[]\n")
 
 
@@ -123,7 +127,11 @@ def test_a_closed_pipe_is_no_traceback(tmp_path: Path, arguments: list[str]) -> 
     ours, theirs = os.pipe()
     os.close(ours)
     done = subprocess.run(
-        [COMMAND, *arguments], cwd=tmp_path, stdout=theirs, stderr=subprocess.PIPE, check=False
+        [COMMAND, *arguments],
+        cwd=tmp_path,
+        stdout=theirs,
+        stderr=subprocess.PIPE,
+        check=False,
     )
     os.close(theirs)
     assert (done.returncode, done.stderr) == (0, b"")
@@ -153,10 +161,14 @@ def test_sigterm_is_ctrl_c(
     assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL
 
 
-def test_an_ascii_output_gets_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_ascii_output_gets_ascii(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     folder = write_skill(tmp_path / "skills/gate")
     text = (folder / "SKILL.md").read_text()
-    (folder / "SKILL.md").write_text(text.replace("About a gate", "Über ein Tor → 門"), "utf-8")
+    (folder / "SKILL.md").write_text(
+        text.replace("About a gate", "Über ein Tor → 門"), "utf-8"
+    )
     monkeypatch.chdir(tmp_path)
     written = BytesIO()
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
@@ -166,7 +178,9 @@ def test_an_ascii_output_gets_ascii(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert second == "  ?ber ein Tor ? ?."
 
 
-def test_without_a_command_the_help_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_command_the_help_is_shown(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main([]) == 2
     assert "list models, and which" in capsys.readouterr().out
 
@@ -181,7 +195,11 @@ def test_the_version_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 @pytest.mark.parametrize(
     ("words", "usage", "message"),
     [
-        ("models --no-such-option", "models ", "unrecognized argument: --no-such-option\n"),
+        (
+            "models --no-such-option",
+            "models ",
+            "unrecognized argument: --no-such-option\n",
+        ),
         ("try gate --modle x", "try ", "--modle (did you mean --model?)"),
         ("eval gate --skill-runs=3", "eval ", "--skill-runs=3 (did you mean --runs?)"),
         ("eval gate --lf", "eval ", "--lf (options of pytest come after --)"),
@@ -209,7 +227,10 @@ def test_the_package_can_be_run() -> None:
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("run", "run: no such command\n  Run tests: pytest --skill PATH --model NAME, or "),
+        (
+            "run",
+            "run: no such command\n  Run tests: pytest --skill PATH --model NAME, or ",
+        ),
         ("tri", 'tri: no such command (did you mean "try"?)'),
         ("ablat", 'ablat: no such command (did you mean "ablate"?)'),
         ("\033[31mx", "x: no such command\n  List them: pytest-upskill --help"),

@@ -1,4 +1,6 @@
-"""The command pytest-upskill runs compare, on files and on runs that were really made."""
+"""The command pytest-upskill runs compare, on files and on runs that were really
+made.
+"""
 
 import json
 from pathlib import Path
@@ -18,7 +20,9 @@ def test_files_of_one_name_are_told_apart(
     monkeypatch.chdir(tmp_path)
     for folder in ("before", "after"):
         (tmp_path / folder).mkdir()
-        (tmp_path / folder / "results.json").write_bytes(results_bytes(made_run(cases=12)))
+        (tmp_path / folder / "results.json").write_bytes(
+            results_bytes(made_run(cases=12))
+        )
     assert main(["runs", "compare", "before/results.json", "after/results.json"]) == 0
     names = [line.split("  ")[0] for line in capsys.readouterr().out.splitlines()[:2]]
     assert names[0].startswith("before")

@@ -28,7 +28,9 @@ def _no_agents(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def rows_of(shown: str) -> dict[str, list[str]]:
-    return {line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()}
+    return {
+        line.split()[0]: line.split()[1:] for line in shown.splitlines() if line.split()
+    }
 
 
 @needs_bwrap
@@ -92,14 +94,21 @@ def test_an_installed_agent_that_does_not_work_is_a_failure(
 
 
 @needs_bwrap
-def test_an_agent_that_was_asked_for_must_be_there(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_that_was_asked_for_must_be_there(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["doctor", "--agent", "claude"]) == 1
     assert "npm install -g @anthropic-ai/claude-code" in capsys.readouterr().out
 
 
-def test_an_agent_that_nobody_knows_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_agent_that_nobody_knows_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert main(["doctor", "--agent", "claud"]) == 2
-    assert '--agent claud: no such agent (did you mean "claude"?)' in capsys.readouterr().err
+    assert (
+        '--agent claud: no such agent (did you mean "claude"?)'
+        in capsys.readouterr().err
+    )
 
 
 def test_a_version_that_was_asked_for_must_be_there(
@@ -107,7 +116,10 @@ def test_a_version_that_was_asked_for_must_be_there(
 ) -> None:
     monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:{os.defpath}")
     assert main(["doctor", "--agent", "claude@0.0.1"]) == 2
-    assert f"--agent claude@0.0.1: claude {VERSION} is installed" in capsys.readouterr().err
+    assert (
+        f"--agent claude@0.0.1: claude {VERSION} is installed"
+        in capsys.readouterr().err
+    )
 
 
 @needs_bwrap
@@ -155,7 +167,9 @@ def test_doctor_says_why_no_agent_works(
 ) -> None:
     def none(name: str, *, may_fetch: bool) -> None:
         assert not may_fetch
-        raise SettingsError("sandbox", f"{name} was not found.", "Install it. " * 20, value=name)
+        raise SettingsError(
+            "sandbox", f"{name} was not found.", "Install it. " * 20, value=name
+        )
 
     monkeypatch.setattr("pytest_upskill.cli.commands.doctor.kind_of", none)
     assert main(["doctor"]) == 1

@@ -17,7 +17,9 @@ from support.pages import page_words
 from support.sandboxes import needs_bwrap
 from support.stored_answers import age_store
 
-OLD, NEW, GONE, BROKEN = (f"scripted:model.py:{name}" for name in ("old", "new", "gone", "broken"))
+OLD, NEW, GONE, BROKEN = (
+    f"scripted:model.py:{name}" for name in ("old", "new", "gone", "broken")
+)
 Output = pytest.CaptureFixture[str]
 
 _MODEL = """
@@ -26,7 +28,8 @@ def old(question):
 
 
 def new(question):
-    skill, number, helped = *question.messages[-1][1].split()[:2], "Say yes" in question.system
+    skill, number = question.messages[-1][1].split()[:2]
+    helped = "Say yes" in question.system
     if skill == "spare":
         return "yes"
     if skill == "harmful":
@@ -56,16 +59,22 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 def write(name: str, cases: int = 20) -> None:
-    questions = [case(f"{name} {number} ?", "yes", id=f"c{number}") for number in range(cases)]
+    questions = [
+        case(f"{name} {number} ?", "yes", id=f"c{number}") for number in range(cases)
+    ]
     write_skill(Path("skills") / name, questions, body="Say yes.")
 
 
 def drift(*words: str, old: str = OLD, new: str = NEW, skills: str = "skills") -> int:
-    return main(["drift", skills, "--from", old, "--to", new, "--json", "out.json", *words])
+    return main(
+        ["drift", skills, "--from", old, "--to", new, "--json", "out.json", *words]
+    )
 
 
 def change() -> dict[str, Any]:
-    (change,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["model_changes"]
+    (change,) = json.loads(Path("out.json").read_text(encoding="utf-8"))[
+        "model_changes"
+    ]
     return dict(change)
 
 
@@ -87,9 +96,9 @@ def test_each_skill_is_a_row_and_the_last_line_says_what_to_do(capsys: Output) -
     broken = {skill["skill"]: len(skill["broken"]) for skill in change()["skills"]}
     assert broken == {"broken": 1, "harmful": 20, "needed": 0, "spare": 0}
     *_, last, _ = capsys.readouterr().out.splitlines()
-    assert last == (
-        f"On {NEW}: can go: spare; broke: broken (1 case), harmful (20 cases); hurts: harmful; "
-        "helps: broken, needed."
+    assert (
+        last == f"On {NEW}: can go: spare; broke: broken (1 case), harmful (20 cases);"
+        " hurts: harmful; helps: broken, needed."
     )
     page = page_words(Path("out.html").read_text(encoding="utf-8"))
     comment = Path("out.md").read_text(encoding="utf-8")
@@ -101,7 +110,9 @@ def test_each_skill_is_a_row_and_the_last_line_says_what_to_do(capsys: Output) -
     assert capsys.readouterr().out.splitlines()[-1] == last
 
 
-def test_a_gate_sets_the_status_and_its_reasons_are_the_last_lines(capsys: Output) -> None:
+def test_a_gate_sets_the_status_and_its_reasons_are_the_last_lines(
+    capsys: Output,
+) -> None:
     assert drift("--no-worse", skills="skills/needed") == 0
     capsys.readouterr()
     assert drift("--no-worse", skills="skills/harmful") == 1
@@ -120,7 +131,8 @@ def old(question):
     if question.steps:
         return "yes"
     if "<name>needed</name>" in question.system:
-        return Answer("", Usage(1, 1, 0), calls=(ToolCall("1", "skill", '{"name": "needed"}'),))
+        call = ToolCall("1", "skill", '{"name": "needed"}')
+        return Answer("", Usage(1, 1, 0), calls=(call,))
     return "no"
 
 
@@ -135,7 +147,11 @@ def new(question):
 
 def test_missing_answers_are_status_1_and_no_verdict(capsys: Output) -> None:
     assert drift("--runs", "1", new=BROKEN) == 1
-    assert verdicts() == {**verdicts(), "needed": "incomplete", "spare": "no longer needed"}
+    assert verdicts() == {
+        **verdicts(),
+        "needed": "incomplete",
+        "spare": "no longer needed",
+    }
     assert change()["new"]["errored"] == 2
     out = capsys.readouterr().out
     assert "incomplete: needed;" in out
@@ -160,7 +176,9 @@ def test_an_old_model_that_is_gone_is_one_message_before_the_new_one_is_asked(
     assert "--recorded FILE" in error
 
 
-def test_after_ctrl_c_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, capsys: Output) -> None:
+def test_after_ctrl_c_it_says_how_to_go_on(
+    monkeypatch: pytest.MonkeyPatch, capsys: Output
+) -> None:
     records, calls = Evaluator.records, list[int]()
 
     def interrupted(*args: Any) -> Any:
@@ -171,7 +189,10 @@ def test_after_ctrl_c_it_says_how_to_go_on(monkeypatch: pytest.MonkeyPatch, caps
 
     monkeypatch.setattr(Evaluator, "records", interrupted)
     assert drift() == 130
-    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"] == "Ctrl-C"
+    assert (
+        json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"]
+        == "Ctrl-C"
+    )
     assert "nothing is asked twice" in capsys.readouterr().err
 
 
@@ -206,7 +227,8 @@ def _does(question, command):
 
 
 def old(question):
-    knows = "skill" in {tool.name for tool in question.tools} or "plain" in question.messages[-1][1]
+    knows = "skill" in {tool.name for tool in question.tools}
+    knows = knows or "plain" in question.messages[-1][1]
     return _does(question, "echo yes > answer.txt" if knows else "true")
 
 
@@ -217,11 +239,18 @@ def new(question):
 
 
 @needs_bwrap
-def test_a_task_that_is_never_graded_is_left_out_and_named(project: Path, capsys: Output) -> None:
+def test_a_task_that_is_never_graded_is_left_out_and_named(
+    project: Path, capsys: Output
+) -> None:
     (project / "model.py").write_text(_AGENT, encoding="utf-8")
     for number in range(2):
-        write_task(project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True)
-    for name, verifier in (("wrong", "echo 5 > /logs/verifier/reward.txt\n"), ("none", "true\n")):
+        write_task(
+            project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True
+        )
+    for name, verifier in (
+        ("wrong", "echo 5 > /logs/verifier/reward.txt\n"),
+        ("none", "true\n"),
+    ):
         write_task(project / f"tasks/{name}", f"Write the {name} one.", skill=True)
         (project / f"tasks/{name}/tests/test.sh").write_text(verifier, encoding="utf-8")
     words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
@@ -244,9 +273,13 @@ def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
 ) -> None:
     (project / "model.py").write_text(_AGENT, encoding="utf-8")
     for number in range(6):
-        write_task(project / f"tasks/plain-{number}", f"Write it plain, {number}.", skill=False)
+        write_task(
+            project / f"tasks/plain-{number}", f"Write it plain, {number}.", skill=False
+        )
         if number < 2:
-            write_task(project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True)
+            write_task(
+                project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True
+            )
     write_task(project / "tasks/steps", "Write it.", more="[[steps]]\nname = 'a'\n")
     words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
     assert drift(*words, skills="tasks") == 0
@@ -254,14 +287,23 @@ def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
     assert (helped["skill"], helped["cases"]) == ("tasks", 2)
     assert [helped[side]["lift"]["lift"] for side in ("old", "new")] == [1, 0]
     assert (plain["skill"], plain["cases"]) == ("tasks (no skills)", 6)
-    assert (plain["old"]["lift"], plain["change"]["lift"], plain["word"]) == (None, -1, "worse")
+    assert (plain["old"]["lift"], plain["change"]["lift"], plain["word"]) == (
+        None,
+        -1,
+        "worse",
+    )
     assert len(plain["broken"]) == 6
-    assert "Skipped: 1 of 7 tasks, such as steps: it has several steps" in change()["conclusions"]
+    assert (
+        "Skipped: 1 of 7 tasks, such as steps: it has several steps"
+        in change()["conclusions"]
+    )
     capsys.readouterr()
     assert "--agent chat: tasks need an agent" in error_of(capsys, skills="tasks")
 
 
-def write_task(folder: Path, instruction: str, *, skill: bool = False, more: str = "") -> None:
+def write_task(
+    folder: Path, instruction: str, *, skill: bool = False, more: str = ""
+) -> None:
     script = "grep -q yes answer.txt && echo 1 > /logs/verifier/reward.txt"
     files = {
         "task.toml": f'version = "1.0"\n{more}',
@@ -282,7 +324,9 @@ def write_task(folder: Path, instruction: str, *, skill: bool = False, more: str
 @pytest.fixture
 def server(project: Path) -> Iterator[LoopbackServer]:
     """With an old model that needs the skill, and a new one that does not."""
-    (project / "pytest.ini").write_text("[pytest]\nskill_prices =\n  old 1 5\n  new 1 5\n")
+    (project / "pytest.ini").write_text(
+        "[pytest]\nskill_prices =\n  old 1 5\n  new 1 5\n"
+    )
     with LoopbackServer(answer_of(gone=False)) as server:
         yield server
 
@@ -291,7 +335,9 @@ def answer_of(*, gone: bool) -> Callable[[Asked], Reply | Fault]:
     def answer(asked: Asked) -> Reply | Fault:
         if asked.model == "old" and gone:
             return Fault("status", 404)
-        return Reply("yes" if asked.model == "new" or "Say yes" in asked.system else "no")
+        return Reply(
+            "yes" if asked.model == "new" or "Say yes" in asked.system else "no"
+        )
 
     return answer
 
@@ -301,7 +347,9 @@ def drift_at(server: LoopbackServer, *words: str, skills: str = "skills/needed")
     return drift(*where, *words, old="old", new="new", skills=skills)
 
 
-def test_what_is_stored_is_reported_however_often_the_rest_fails(server: LoopbackServer) -> None:
+def test_what_is_stored_is_reported_however_often_the_rest_fails(
+    server: LoopbackServer,
+) -> None:
     def answer(asked: Asked) -> Reply | Fault:
         fails = asked.model == "new" and asked.question.startswith("spare")
         return Fault("status", 400) if fails else Reply("yes")
@@ -329,7 +377,9 @@ def test_a_key_is_only_needed_for_what_is_not_stored(
         assert drift("--yes", **models) == 0
     assert drift("--yes", **models) == 0
     assert change()["old"]["stored"] == change()["new"]["stored"] == 24
-    assert "OPENAI_API_KEY is not set" in error_of(capsys, "--yes", "--runs", "4", **models)
+    assert "OPENAI_API_KEY is not set" in error_of(
+        capsys, "--yes", "--runs", "4", **models
+    )
 
 
 def test_stored_answers_of_a_model_that_is_gone_are_used_however_old_they_are(
@@ -341,7 +391,15 @@ def test_stored_answers_of_a_model_that_is_gone_are_used_however_old_they_are(
 ) -> None:
     monkeypatch.chdir(project)
     url = ["--skill-base-url", f"{server.url}/v1"]
-    words = ["--skill", "skills/needed", "--model", "old", "--skill-record", "old.jsonl", *url]
+    words = [
+        "--skill",
+        "skills/needed",
+        "--model",
+        "old",
+        "--skill-record",
+        "old.jsonl",
+        *url,
+    ]
     assert pytester.runpytest_inprocess(*words).ret == 0
     age_store(project, 40)
     server._script = answer_of(gone=True)
@@ -357,7 +415,8 @@ def test_stored_answers_of_a_model_that_is_gone_are_used_however_old_they_are(
     assert found["new"]["cost"] > 0
     assert found["new"]["stored_first"] is None
     assert verdicts() == {"needed": "no longer needed"}
-    # Days lie between the models, and that is the point; between the arms of one, they may not.
+    # Days lie between the models, and that is the point; between the arms of one,
+    # they may not.
     assert drift_at(server, "--runs", "1") == 0
     again = change()
     assert again["old"]["stored"] == again["new"]["stored"] == 40

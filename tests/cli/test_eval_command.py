@@ -24,7 +24,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     write_script(tmp_path / "a.json")
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_other.py").write_text("def test_other(): assert False")
-    (tmp_path / "pytest.ini").write_text("[pytest]\ntestpaths = tests\nfilterwarnings = error\n")
+    (tmp_path / "pytest.ini").write_text(
+        "[pytest]\ntestpaths = tests\nfilterwarnings = error\n"
+    )
     return tmp_path
 
 
@@ -64,12 +66,18 @@ def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
         ("eval gate --base-url http://here/v1", "--skill-base-url http://here/v1"),
         ("eval gate --runs-dir logs", "-o skill_runs_dir={here}/logs"),
         ("eval gate --no-log-runs", "-o skill_history=false"),
-        ("benchmark gate -m haiku -m opus", "--model haiku --model opus --skill-runs 3"),
+        (
+            "benchmark gate -m haiku -m opus",
+            "--model haiku --model opus --skill-runs 3",
+        ),
         (
             "benchmark gate -m a --runs 7 -o out",
             "--model a --skill-runs 7 -o skill_runs_dir={here}/out",
         ),
-        ("benchmark gate -m a --no-baseline", "--skill-no-baseline --model a --skill-runs 3"),
+        (
+            "benchmark gate -m a --no-baseline",
+            "--skill-no-baseline --model a --skill-runs 3",
+        ),
     ],
 )
 def test_the_flags_of_upskill_become_those_of_pytest(words: str, wanted: str) -> None:
@@ -115,7 +123,9 @@ def test_only_the_skill_is_tested_and_the_command_is_printed_first(
     in_its_own_process = [COMMAND, "eval", "gate", "-m", "scripted:a.json"]
     done = shell.run(in_its_own_process, project)
     first, *rest = done.out.splitlines()
-    assert first == "pytest --skill=skills/gate --model scripted:a.json -m 'not trigger'"
+    assert (
+        first == "pytest --skill=skills/gate --model scripted:a.json -m 'not trigger'"
+    )
     assert (done.status, done.err) == (0, "")
     counts = [line.strip("=") for line in rest if line.endswith("=")][-1]
     assert counts.startswith(" 1 passed in ")  # no warning either
@@ -124,24 +134,40 @@ def test_only_the_skill_is_tested_and_the_command_is_printed_first(
 
 def test_arguments_after_two_dashes_are_for_pytest(project: Path, shell: Shell) -> None:
     words = ["-m", "scripted:a.json", "--", "-n", "0", "--skill-json", "out file.json"]
-    shown = shell.output(["pytest-upskill", "benchmark", "skills/gate", *words], project)
+    shown = shell.output(
+        ["pytest-upskill", "benchmark", "skills/gate", *words], project
+    )
     command = "--skill-runs 3 -m 'not trigger' -n 0 --skill-json 'out file.json'"
     assert shown.splitlines()[0].endswith(command)
     records = json.loads((project / "out file.json").read_text())["records"]
     assert len(records) == 6  # three runs, with and without the skill
 
 
-def test_triggers_are_asked_only_if_marks_are_selected(project: Path, shell: Shell) -> None:
+def test_triggers_are_asked_only_if_marks_are_selected(
+    project: Path, shell: Shell
+) -> None:
     queries = [{"query": "Open it", "should_trigger": False}]
     (project / "skills/gate/evals").mkdir()
     (project / "skills/gate/evals/triggers.json").write_text(json.dumps(queries))
-    words = ["pytest-upskill", "eval", "gate", "-m", "scripted:a.json", "--", "--skill-json=a"]
+    words = [
+        "pytest-upskill",
+        "eval",
+        "gate",
+        "-m",
+        "scripted:a.json",
+        "--",
+        "--skill-json=a",
+    ]
     asked = dict[str, set[bool]]()
     for marks in ("", "trigger", "trigger or not trigger"):
         shell.run([*words, *(["-m", marks] if marks else [])], project)
         tests = json.loads((project / "a").read_text())["tests"]
         asked[marks] = {test["is_trigger"] for test in tests}
-    assert asked == {"": {False}, "trigger": {True}, "trigger or not trigger": {False, True}}
+    assert asked == {
+        "": {False},
+        "trigger": {True},
+        "trigger or not trigger": {False, True},
+    }
 
 
 @pytest.mark.parametrize(
@@ -156,12 +182,18 @@ def test_the_exit_status_is_that_of_pytest(
     project: Path, shell: Shell, words: list[str], status: int
 ) -> None:
     write_script(project / "b.json", knows="No.")
-    assert shell.run(["pytest-upskill", "eval", "gate", *words], project).status == status
+    assert (
+        shell.run(["pytest-upskill", "eval", "gate", *words], project).status == status
+    )
 
 
-def test_the_configured_model_is_asked_if_none_is_named(project: Path, shell: Shell) -> None:
+def test_the_configured_model_is_asked_if_none_is_named(
+    project: Path, shell: Shell
+) -> None:
     (project / "upskill.config.yaml").write_text("eval_model: scripted:a.json")
-    assert "from upskill.config.yaml" in shell.output(["pytest-upskill", "eval", "gate"], project)
+    assert "from upskill.config.yaml" in shell.output(
+        ["pytest-upskill", "eval", "gate"], project
+    )
 
 
 def test_an_output_encoding_without_some_characters_works(
@@ -172,7 +204,10 @@ def test_an_output_encoding_without_some_characters_works(
     monkeypatch.setattr(sys, "stdout", TextIOWrapper(written, encoding="ascii"))
     monkeypatch.setattr(pytest, "main", lambda _: 0)
     assert main(["eval", "tür", "-m", "haiku"]) == 0
-    assert written.getvalue() == b"pytest '--skill=skills/t?r' --model haiku -m 'not trigger'\n"
+    assert (
+        written.getvalue()
+        == b"pytest '--skill=skills/t?r' --model haiku -m 'not trigger'\n"
+    )
 
 
 def test_a_skill_without_cases_is_offered_the_command_that_writes_some(
@@ -181,5 +216,7 @@ def test_a_skill_without_cases_is_offered_the_command_that_writes_some(
     (project / "skills/gate/skill_meta.json").unlink()
     words = ["-m", "big", "--base-url", "http://127.0.0.1:9/v1"]
     done = shell.run(["pytest-upskill", "eval", "gate", *words], project)
-    command = "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    command = (
+        "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    )
     assert (done.status, f": {command}\n" in done.err) == (4, True), done.err

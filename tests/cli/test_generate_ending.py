@@ -18,7 +18,9 @@ from support.made import made_run
 
 
 def taught(folder: str | None = "skills/gate", **more: Any) -> Taught:
-    draft = Draft("gate", "Opens gates.", "\n".join(f"line {number}" for number in range(30)))
+    draft = Draft(
+        "gate", "Opens gates.", "\n".join(f"line {number}" for number in range(30))
+    )
     path = Path.cwd() / folder if folder else None
     return Taught(draft.name, (Attempt(1, draft),), 1, folder=path, seconds=8.4, **more)
 
@@ -65,8 +67,15 @@ def test_the_commands_name_the_models_and_servers_of_the_run() -> None:
         *("--skill-agent", "loop", "--skill-base-url", "http://h:2/v1?x=1&y"),
     ]
     parsed = make_parser().parse_args(told["improve it"][1:])
-    assert (parsed.teacher, parsed.students, parsed.agents) == ("big", ["a b", "c"], ["loop"])
-    assert (parsed.teacher_url, parsed.student_url) == ("http://h:1/v1", "http://h:2/v1?x=1&y")
+    assert (parsed.teacher, parsed.students, parsed.agents) == (
+        "big",
+        ["a b", "c"],
+        ["loop"],
+    )
+    assert (parsed.teacher_url, parsed.student_url) == (
+        "http://h:1/v1",
+        "http://h:2/v1?x=1&y",
+    )
 
 
 def test_a_skill_that_was_not_shown_to_help_is_improved_first(
@@ -75,7 +84,10 @@ def test_a_skill_that_was_not_shown_to_help_is_improved_first(
     poor = taught()
     attempt = replace(poor.attempts[0], learning=made_run())
     monkeypatch.setattr(Taught, "helps", False)
-    assert list(commands(end(replace(poor, attempts=(attempt,))))) == ["improve it", "test it"]
+    assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
+        "improve it",
+        "test it",
+    ]
     monkeypatch.setattr(Taught, "helps", True)
     assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
         *("test it", "improve it", "install it"),
@@ -88,7 +100,12 @@ def test_what_was_not_saved_has_no_end() -> None:
 
 @pytest.mark.parametrize("width", [20, 80, 120])
 def test_a_preview_is_harmless_and_fits(width: int) -> None:
-    text = "\x1b[2J\x07hi\n::error::x\n" + "界" * 500 + "\n\tdeep\n\u202eevil\r\nx\n" + "y\n" * 5000
+    text = (
+        "\x1b[2J\x07hi\n::error::x\n"
+        + "界" * 500
+        + "\n\tdeep\n\u202eevil\r\nx\n"
+        + "y\n" * 5000
+    )
     lines = list(preview_lines(text, width))
     assert len(lines) == 13
     assert all(text_width(line) <= width for line in lines)
@@ -103,6 +120,10 @@ def test_a_short_skill_is_shown_whole() -> None:
 
 
 def test_a_password_in_the_address_of_a_server_is_not_printed() -> None:
-    lines = end(taught(), teacher_url="http://me:hunter22@h:1/v1", student_url="http://u:pw99@h/v1")
+    lines = end(
+        taught(),
+        teacher_url="http://me:hunter22@h:1/v1",
+        student_url="http://u:pw99@h/v1",
+    )
     assert "h:1/v1" in "\n".join(lines)
     assert not {"hunter22", "pw99"} & set(re.findall(r"\w+", "\n".join(lines)))

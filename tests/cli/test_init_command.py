@@ -12,7 +12,10 @@ from pytest_upskill.models import local
 from pytest_upskill.models.providers import HOSTED
 
 SKILL = "---\nname: {name}\ndescription: How to open a gate.\n---\n\n{body}\n"
-BODY = "The command to open a gate is `gate up`.\n\nThe log of all days is in `/var/log/gate`."
+BODY = (
+    "The command to open a gate is `gate up`.\n\nThe log of all days is in"
+    " `/var/log/gate`."
+)
 
 
 @pytest.fixture(autouse=True)
@@ -28,7 +31,9 @@ def _here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 def write_skill(folder: str, body: str = BODY) -> Path:
     path = Path(folder)
     path.mkdir(parents=True)
-    (path / "SKILL.md").write_text(SKILL.format(name=path.name, body=body), encoding="utf-8")
+    (path / "SKILL.md").write_text(
+        SKILL.format(name=path.name, body=body), encoding="utf-8"
+    )
     return path
 
 
@@ -40,11 +45,15 @@ def init(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> st
 
 def files() -> dict[str, bytes]:
     return {
-        path.as_posix(): path.read_bytes() for path in sorted(Path().rglob("*")) if path.is_file()
+        path.as_posix(): path.read_bytes()
+        for path in sorted(Path().rglob("*"))
+        if path.is_file()
     }
 
 
-def test_a_skill_gets_cases_their_schema_and_settings(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_skill_gets_cases_their_schema_and_settings(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill("skills/gate")
     said = init(capsys)
     made = files()
@@ -54,11 +63,16 @@ def test_a_skill_gets_cases_their_schema_and_settings(capsys: pytest.CaptureFixt
         "skills/gate/SKILL.md",
         "skills/gate/skill_meta.json",
     ]
-    assert made["pytest.ini"] == b"[pytest]\nskill_paths = skills\nskill_models = local\n"
+    assert (
+        made["pytest.ini"] == b"[pytest]\nskill_paths = skills\nskill_models = local\n"
+    )
     assert made["skill_meta.schema.json"].decode() == schema_text()
     cases = json.loads(made["skills/gate/skill_meta.json"])
     assert cases["$schema"] == "../../skill_meta.schema.json"
-    assert [case["expected"]["contains"] for case in cases["cases"]] == ["gate up", "/var/log/gate"]
+    assert [case["expected"]["contains"] for case in cases["cases"]] == [
+        "gate up",
+        "/var/log/gate",
+    ]
     assert "pytest skills/gate --collect-only" in said
     assert max(map(len, said.splitlines())) <= 80
 
@@ -88,7 +102,9 @@ def test_the_second_time_nothing_changes(capsys: pytest.CaptureFixture[str]) -> 
     assert "edit the cases" not in init(capsys)
 
 
-def test_a_dry_run_shows_all_and_writes_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_dry_run_shows_all_and_writes_nothing(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill("skills/gate")
     before = files()
     said = init(capsys, "--dry-run")
@@ -116,7 +132,10 @@ def test_a_new_skill(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     folder = Path(name if "/" in name else f"skills/{name}")
     assert f"write {folder}/SKILL.md" in said
     assert main(["lint", "--json", str(folder)]) == 0
-    assert {one["code"] for one in json.loads(capsys.readouterr().out)} <= {"few-cases", "example"}
+    assert {one["code"] for one in json.loads(capsys.readouterr().out)} <= {
+        "few-cases",
+        "example",
+    }
     assert f"skill_paths = {folder.parent}\n" in Path("pytest.ini").read_text()
     before = files()
     init(capsys, name)
@@ -134,13 +153,17 @@ def test_a_new_skill_beside_others(
     assert Path("gate-keepr/SKILL.md").exists()
 
 
-@pytest.mark.parametrize("name", ["My Skill", "skills/gate/SKILL.md", "a_b", "", "x" * 300, "é"])
+@pytest.mark.parametrize(
+    "name", ["My Skill", "skills/gate/SKILL.md", "a_b", "", "x" * 300, "é"]
+)
 def test_no_skill_of_such_a_name(name: str, capsys: pytest.CaptureFixture[str]) -> None:
     assert "\n  " in init(capsys, name, status=2)
     assert not files()
 
 
-def test_without_a_skill_it_says_how_to_start_one(capsys: pytest.CaptureFixture[str]) -> None:
+def test_without_a_skill_it_says_how_to_start_one(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("docs").mkdir()
     for words in ([], ["docs"]):
         said = init(capsys, *words, status=2)
@@ -169,9 +192,14 @@ def test_a_skill_that_is_the_whole_project(capsys: pytest.CaptureFixture[str]) -
     Path("SKILL.md").write_text(SKILL.format(name="project", body=BODY))
     init(capsys)
     assert "skill_paths = .\n" in Path("pytest.ini").read_text()
-    assert json.loads(Path("skill_meta.json").read_text())["$schema"] == "skill_meta.schema.json"
+    assert (
+        json.loads(Path("skill_meta.json").read_text())["$schema"]
+        == "skill_meta.schema.json"
+    )
     assert main(["install", ".", "--agent", "claude"]) == 0
-    assert [file.name for file in Path(".claude/skills/project").glob("[!.]*")] == ["SKILL.md"]
+    assert [file.name for file in Path(".claude/skills/project").glob("[!.]*")] == [
+        "SKILL.md"
+    ]
 
 
 def test_settings_that_exist_are_kept(capsys: pytest.CaptureFixture[str]) -> None:
@@ -188,7 +216,11 @@ def test_settings_that_exist_are_kept(capsys: pytest.CaptureFixture[str]) -> Non
 @pytest.mark.parametrize(
     ("there", "text", "table"),
     [
-        ("pyproject.toml", '[project]\nname = "x"\n', ("tool", "pytest", "ini_options")),
+        (
+            "pyproject.toml",
+            '[project]\nname = "x"\n',
+            ("tool", "pytest", "ini_options"),
+        ),
         ("pyproject.toml", "[tool.pytest]\n", ("tool", "pytest")),
         ("pytest.toml", "", ("pytest",)),
     ],
@@ -228,7 +260,10 @@ def test_settings_above_the_repository_are_not_ours(
     ],
 )
 def test_the_model_is_one_with_a_key(
-    key: str, model: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    key: str,
+    model: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv(key, "sk-very-secret-value")
     write_skill("skills/gate")
@@ -238,7 +273,9 @@ def test_the_model_is_one_with_a_key(
     assert "very-secret" not in said
 
 
-def test_the_model_of_upskills_settings_is_used(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_model_of_upskills_settings_is_used(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     Path("upskill.config.yaml").write_text("eval_model: sonnet\nskills_dir: made\n")
     said = init(capsys, "my-skill")
     assert Path("pytest.ini").read_text() == "[pytest]\nskill_paths = made\n"
@@ -253,7 +290,9 @@ def test_it_says_what_the_embedded_model_needs(
     assert 'pip install "pytest-upskill[local]"' in init(capsys)
 
 
-def test_a_broken_skill_is_told_and_the_others_are_done(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_skill_is_told_and_the_others_are_done(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill("skills/gate")
     (write_skill("skills/empty") / "SKILL.md").write_text("---\nname: empty\n---\n")
     (write_skill("skills/huge") / "SKILL.md").write_bytes(b"x" * 2_000_000)
@@ -291,9 +330,13 @@ def test_one_path_is_the_common_folder(
     assert all(Path(folder, "skill_meta.json").is_file() for folder in folders)
 
 
-def test_many_skills_get_cases_where_none_exist(capsys: pytest.CaptureFixture[str]) -> None:
+def test_many_skills_get_cases_where_none_exist(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     for number in range(41):
-        folder = write_skill(f"plugins/p{number % 3}/skills/gate-{number}", f"Say `up {number}`.")
+        folder = write_skill(
+            f"plugins/p{number % 3}/skills/gate-{number}", f"Say `up {number}`."
+        )
         if number < 10:
             (folder / "skill_meta.json").write_text('{"cases": []}')
     said = init(capsys)
@@ -321,13 +364,17 @@ def test_a_plugin_that_is_added_later_is_found(pytester: pytest.Pytester) -> Non
     assert "plugins/x/skills/gate/skill_meta.json" in output
 
 
-def test_a_new_skill_goes_where_the_others_are(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_new_skill_goes_where_the_others_are(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill("plugins/x/skills/gate")
     init(capsys, "door")
     assert Path("plugins/x/skills/door/SKILL.md").is_file()
     write_skill("plugins/y/skills/wall", "The wall is opened by `wall up`.")
     before = files()
-    assert "pytest-upskill init plugins/x/skills/bridge" in init(capsys, "bridge", status=2)
+    assert "pytest-upskill init plugins/x/skills/bridge" in init(
+        capsys, "bridge", status=2
+    )
     # No skill, but a folder that somebody expects.
     assert "no such file or folder" in init(capsys, "skills", status=2)
     assert files() == before
@@ -355,7 +402,9 @@ def test_nothing_is_written_out_of_the_project(
     assert (tmp_path / "mine.ini").read_text() == "[pytest]\n"
 
 
-def test_a_broken_link_is_no_place_for_cases(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_broken_link_is_no_place_for_cases(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     folder = write_skill("skills/gate")
     (folder / "skill_meta.json").symlink_to("/nowhere/at/all.json")
     assert "skills/gate/skill_meta.json" in init(capsys)
@@ -388,8 +437,12 @@ def test_a_broken_file_of_settings_is_told_before_anything_is_written(
     assert files() == before
 
 
-@pytest.mark.parametrize("name", ['a"b', "a'b # x", "a\nskill_runs = 9", "a\x1b[2Jb", "ä ö"])
-def test_odd_names_of_folders_do_no_harm(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+@pytest.mark.parametrize(
+    "name", ['a"b', "a'b # x", "a\nskill_runs = 9", "a\x1b[2Jb", "ä ö"]
+)
+def test_odd_names_of_folders_do_no_harm(
+    name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
     folder = Path(name) / "gate"
     folder.mkdir(parents=True)
     (folder / "SKILL.md").write_text(SKILL.format(name='"x\\"\\e[2J"', body=BODY))
@@ -397,7 +450,9 @@ def test_odd_names_of_folders_do_no_harm(name: str, capsys: pytest.CaptureFixtur
     said = init(capsys)
     assert "\x1b" not in said
     assert json.loads((folder / "skill_meta.json").read_text())["cases"]
-    settings = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["pytest"]["ini_options"]
+    settings = tomllib.loads(Path("pyproject.toml").read_text())["tool"]["pytest"][
+        "ini_options"
+    ]
     assert settings == {"skill_paths": [name], "skill_models": ["local"]}
     Path("pyproject.toml").unlink()
     if name != "ä ö":
@@ -409,8 +464,8 @@ def test_pytest_runs_what_was_written(pytester: pytest.Pytester) -> None:
     pytester.chdir()
     write_skill("skills/gate")
     Path("model.py").write_text(
-        "def reply(question):\n    return 'gate up, /var/log/gate' if 'gate up' in question.system"
-        " else 'no idea'\n"
+        "def reply(question):\n    return 'gate up, /var/log/gate' if 'gate up' in"
+        " question.system else 'no idea'\n"
     )
     assert main(["init"]) == 0
     ini = Path("pytest.ini")

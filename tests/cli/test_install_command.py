@@ -26,7 +26,13 @@ def skill() -> Path:
     folder = write_skill(Path("skills/gate"))
     for name in (
         *("references/keys.md", "scripts/run.sh", "assets/logo.png", "LICENSE.txt"),
-        *("evals/evals.json", "skill_results.json", ".upskill/answers.db", ".env", "id_rsa"),
+        *(
+            "evals/evals.json",
+            "skill_results.json",
+            ".upskill/answers.db",
+            ".env",
+            "id_rsa",
+        ),
         *("scripts/__pycache__/run.pyc", "scripts/old.pyc", "references/.DS_Store"),
     ):
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
@@ -35,21 +41,33 @@ def skill() -> Path:
     return folder
 
 
-GOES = ["LICENSE.txt", "SKILL.md", "assets/logo.png", "references/keys.md", "scripts/run.sh"]
+GOES = [
+    "LICENSE.txt",
+    "SKILL.md",
+    "assets/logo.png",
+    "references/keys.md",
+    "scripts/run.sh",
+]
 
 
 def files(folder: Path) -> list[str]:
     return sorted(
-        path.relative_to(folder).as_posix() for path in folder.rglob("*") if path.is_file()
+        path.relative_to(folder).as_posix()
+        for path in folder.rglob("*")
+        if path.is_file()
     )
 
 
-def install(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> list[str]:
+def install(
+    capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
+) -> list[str]:
     assert main(["install", *words]) == status
     return capsys.readouterr().out.splitlines()
 
 
-def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_which_files_are_copied(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     before = files(skill)
     shown = install(capsys, "skills/gate", "--agent", "claude", "--agent", "codex")
     assert shown == [
@@ -59,13 +77,17 @@ def test_which_files_are_copied(skill: Path, capsys: pytest.CaptureFixture[str])
     for folder in (Path(".claude/skills"), Path(".agents/skills")):
         copy = folder / "gate"
         assert files(copy) == sorted([*GOES, COPY_DIGEST_NAME])
-        assert all((copy / name).read_bytes() == (skill / name).read_bytes() for name in GOES)
+        assert all(
+            (copy / name).read_bytes() == (skill / name).read_bytes() for name in GOES
+        )
         assert [path.name for path in folder.iterdir()] == ["gate"]
     assert files(skill) == before
 
 
 @pytest.mark.skipif(os.name != "posix", reason="there are no such bits")
-def test_executable_files_stay_executable(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_executable_files_stay_executable(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     install(capsys, str(skill), "--agent", "cursor")
     copy = Path(".cursor/skills/gate")
     assert os.access(copy / "scripts/run.sh", os.X_OK)
@@ -93,7 +115,9 @@ def test_every_agent_has_its_folders(
     )
 
 
-def test_an_unchanged_copy_is_updated(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unchanged_copy_is_updated(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     place = "claude  .claude/skills/gate:"
     words = ("skills/gate", "--agent", "claude")
     install(capsys, *words)
@@ -128,11 +152,15 @@ def test_a_changed_copy_is_left_alone(
     (line,) = install(capsys, *words, status=1)
     assert "not replaced, since it was edited" in line
     assert {name: (copy / name).read_bytes() for name in files(copy)} == before
-    assert install(capsys, *words, "--force") == ["claude  .claude/skills/gate: replaced"]
+    assert install(capsys, *words, "--force") == [
+        "claude  .claude/skills/gate: replaced"
+    ]
     assert files(copy) == sorted([*GOES, COPY_DIGEST_NAME])
 
 
-@pytest.mark.parametrize("name", ["evals/evals.json", "skill_meta.json", ".env", "sub/SKILL.md"])
+@pytest.mark.parametrize(
+    "name", ["evals/evals.json", "skill_meta.json", ".env", "sub/SKILL.md"]
+)
 def test_files_that_are_never_installed_are_not_deleted_from_a_copy(
     name: str, skill: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -163,7 +191,9 @@ def test_files_of_editors_and_python_are_no_change(
     assert line.endswith("updated")
 
 
-def test_dry_run_writes_nothing(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_dry_run_writes_nothing(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (line,) = install(capsys, str(skill), "--agent", "claude", "--dry-run")
     assert line.endswith("would be installed")
     assert not Path(".claude").exists()
@@ -215,12 +245,16 @@ def test_skills_inside_a_skill_are_installed_on_their_own(
     assert not Path(".claude/skills/gate/skills").exists()
 
 
-def test_broken_cases_do_not_matter(skill: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_broken_cases_do_not_matter(
+    skill: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (skill / "skill_meta.json").write_text("{")
     install(capsys, str(skill), "--agent", "claude")
 
 
-def test_a_folder_of_skills_installs_all_of_them(capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_folder_of_skills_installs_all_of_them(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill(Path("skills/a"))
     write_skill(Path("skills/b"))
     assert install(capsys, "skills", "--agent", "claude") == [
@@ -258,7 +292,9 @@ def test_without_any_folder_an_agent_that_is_installed_is_named(
     assert "Name one: --agent opencode" in capsys.readouterr().err
 
 
-def test_copies_among_the_skills_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
+def test_copies_among_the_skills_are_left_out(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     write_skill(Path("skills/a"))
     Path("skills/a/.gitignore").write_text("hidden files are not copied")
     install(capsys, "skills", "--agent", "claude")

@@ -22,7 +22,9 @@ EXAMPLES = Path(__file__).parents[2] / "examples/judge-labels.jsonl"
 
 
 def rule(asked: Asked) -> Reply:
-    """A judge that passes whatever has the word "good", and is not sure about "maybe"."""
+    """A judge that passes whatever has the word "good", and is not sure about
+    "maybe".
+    """
     answer = asked.question.split("<answer ")[1].split("</answer ")[0]
     criteria = asked.question.split("The criteria:\n")[1].split("\n\n")[0].split("\n")
     verdict = "unsure" if "maybe" in answer else "pass" if "good" in answer else "fail"
@@ -42,7 +44,14 @@ def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Loopback
 
 def labelled(file: Path, *examples: tuple[str, bool]) -> Path:
     lines = [
-        json.dumps({"question": "q", "answer": answer, "judge": "It is good.", "passed": passed})
+        json.dumps(
+            {
+                "question": "q",
+                "answer": answer,
+                "judge": "It is good.",
+                "passed": passed,
+            }
+        )
         for answer, passed in examples
     ]
     file.write_text("\n".join(lines))
@@ -54,10 +63,19 @@ def test_agreement_is_measured_and_every_difference_shown(
 ) -> None:
     labelled(
         tmp_path / "l.jsonl",
-        *[("good", True), ("good one", True), ("bad", False), ("good?", False), ("fine", True)],
+        *[
+            ("good", True),
+            ("good one", True),
+            ("bad", False),
+            ("good?", False),
+            ("fine", True),
+        ],
         ("maybe", True),
     )
-    assert main(["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]) == 0
+    assert (
+        main(["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"])
+        == 0
+    )
     assert capsys.readouterr().out.splitlines() == [
         "judge m",
         "-" * 40,
@@ -69,8 +87,10 @@ def test_agreement_is_measured_and_every_difference_shown(
         "no ruling      1",
         "l.jsonl:4: false pass: 'It is good.': so I think",
         "l.jsonl:5: false fail: 'It is good.': so I think",
-        "l.jsonl:6: the judge m is unsure about 'It is good.': so I think. "
-        "Reword it, or set judge_votes to 3",
+        (
+            "l.jsonl:6: the judge m is unsure about 'It is good.': so I think. "
+            "Reword it, or set judge_votes to 3"
+        ),
     ]
 
 
@@ -90,12 +110,24 @@ def test_rulings_that_can_not_be_kept_are_no_success(
 def test_agreement_as_json(
     server: LoopbackServer, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1", "--json"]
+    command = [
+        "judge",
+        "l.jsonl",
+        "--model",
+        "m",
+        "--base-url",
+        f"{server.url}/v1",
+        "--json",
+    ]
     labelled(tmp_path / "l.jsonl", ("good", True), ("good?", False), ("maybe", True))
     assert main(command) == 0
     data = json.loads(capsys.readouterr().out)
     assert (data["model"], data["labels"], data["agreement"]) == ("m", 2, 0.5)
-    assert (data["false_passes"], data["failed_by_people"], data["false_fails"]) == (1, 1, 0)
+    assert (data["false_passes"], data["failed_by_people"], data["false_fails"]) == (
+        1,
+        1,
+        0,
+    )
     assert (len(data["differ"]), len(data["no_ruling"])) == (1, 1)
     labelled(tmp_path / "l.jsonl", ("maybe", True))
     assert main(command) == 1
@@ -114,7 +146,9 @@ def test_votes_that_differ_are_counted(
         verdicts = [{"criterion": 1, "quote": "", "reason": "so", "verdict": verdict}]
         return Reply(judge_says(asked.question, verdicts))
 
-    labelled(tmp_path / "l.jsonl", *[(f"{n} {'odd' * (n == 3)}", True) for n in range(4)])
+    labelled(
+        tmp_path / "l.jsonl", *[(f"{n} {'odd' * (n == 3)}", True) for n in range(4)]
+    )
     with LoopbackServer(sometimes) as server:
         command = ["judge", "l.jsonl", "--model", "m", "--base-url", f"{server.url}/v1"]
         assert main([*command, "--votes", "3"]) == 0
@@ -163,7 +197,12 @@ def test_a_broken_file_is_told(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "l.jsonl").write_text(text)
-    assert main(["judge", "l.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]) == 2
+    assert (
+        main(
+            ["judge", "l.jsonl", "--model", "m", "--base-url", "http://127.0.0.1:9/v1"]
+        )
+        == 2
+    )
     assert capsys.readouterr().err.startswith(f"pytest-upskill: {problem}")
 
 
@@ -195,7 +234,9 @@ def test_kappa(ours: list[bool], theirs: list[bool], kappa: float | None) -> Non
 def test_labels_correct_what_a_judge_of_known_errors_passed_in_a_run(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """It passes 90 % of good answers and 30 % of bad ones, so half good looks like 60 %."""
+    """It passes 90 % of good answers and 30 % of bad ones,
+    so half good looks like 60 %.
+    """
     monkeypatch.chdir(tmp_path)
     answers = [(f"good {n}" if n != 0 else "bad 0", True) for n in range(10)]
     answers += [(f"good bad {n}" if n < 3 else f"bad {n}", False) for n in range(10)]
@@ -214,12 +255,24 @@ def test_labels_correct_what_a_judge_of_known_errors_passed_in_a_run(
         assert main([*command, "--run", "run.json", "--json"]) == 0
         baseline, skill = json.loads(capsys.readouterr().out)["run"]
         assert main([*command, "--run", "run.json"]) == 0
-        assert "gate on haiku  skill     40     90%           100% (" in capsys.readouterr().out
+        assert (
+            "gate on haiku  skill     40     90%           100% ("
+            in capsys.readouterr().out
+        )
         labelled(tmp_path / "l.jsonl", *answers[:14])  # four bad ones: too few
         assert main([*command, "--run", "run.json", "--json"]) == 0
         unknown, _ = json.loads(capsys.readouterr().out)["run"]
-    assert (baseline["arm"], baseline["cases"], baseline["passed"]) == ("baseline", 40, 0.6)
+    assert (baseline["arm"], baseline["cases"], baseline["passed"]) == (
+        "baseline",
+        40,
+        0.6,
+    )
     assert baseline["corrected"] == pytest.approx(0.5)
-    assert baseline["corrected_low"] < 0.3 < 0.7 < baseline["corrected_high"]  # few labels
+    # Few labels
+    assert baseline["corrected_low"] < 0.3 < 0.7 < baseline["corrected_high"]
     assert (skill["passed"], skill["corrected"]) == (0.9, pytest.approx(1.0))
-    assert (unknown["passed"], unknown["corrected"], unknown["corrected_low"]) == (0.6, None, None)
+    assert (unknown["passed"], unknown["corrected"], unknown["corrected_low"]) == (
+        0.6,
+        None,
+        None,
+    )

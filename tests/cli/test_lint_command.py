@@ -1,4 +1,6 @@
-"""The command pytest-upskill lint: paths, output, exit status; the hook of pre-commit."""
+"""The command pytest-upskill lint: paths, output, exit status; the hook of
+pre-commit.
+"""
 
 import json
 import re
@@ -30,7 +32,9 @@ def lint(
     monkeypatch.setattr(
         question_rules,
         "cases_to_find",
-        lambda kinds, runs: 1 if kinds == assumed_kinds(1) else cases_to_find(kinds, runs),
+        lambda kinds, runs: (
+            1 if kinds == assumed_kinds(1) else cases_to_find(kinds, runs)
+        ),
     )
 
     def run(*arguments: str, lift: str = "100") -> tuple[int, str]:
@@ -53,7 +57,9 @@ def test_a_skill_can_be_named(tmp_path: Path, lint: Lint) -> None:
     assert shown == lint("skills/gate")[1]
 
 
-def test_an_error_has_a_line_number_and_exits_with_1(tmp_path: Path, lint: Lint) -> None:
+def test_an_error_has_a_line_number_and_exits_with_1(
+    tmp_path: Path, lint: Lint
+) -> None:
     write_skill(tmp_path / "gate", body="See [x](no.md).")
     status, shown = lint("gate")
     assert status == 1
@@ -65,7 +71,8 @@ def test_an_error_has_a_line_number_and_exits_with_1(tmp_path: Path, lint: Lint)
 
 
 @pytest.mark.parametrize(
-    "paths", [["."], [".claude/skills"], [".claude/skills", "skills"], ["one", "skills/gate"]]
+    "paths",
+    [["."], [".claude/skills"], [".claude/skills", "skills"], ["one", "skills/gate"]],
 )
 def test_a_linked_folder_is_reported_once_under_its_real_path(
     tmp_path: Path, lint: Lint, paths: list[str]
@@ -111,7 +118,12 @@ def test_a_skill_is_linted_once_however_it_is_named(tmp_path: Path, lint: Lint) 
     evals.mkdir()
     text = {"evals": [{"id": 1, "prompt": "Which?", "expected_output": "up"}]}
     (evals / "evals.json").write_text(json.dumps(text))
-    paths = ["a/gate/skill_meta.json", "a/gate/SKILL.md", "a/door/evals/evals.json", "a"]
+    paths = [
+        "a/gate/skill_meta.json",
+        "a/gate/SKILL.md",
+        "a/door/evals/evals.json",
+        "a",
+    ]
     status, shown = lint(*paths, "--judge", "haiku")
     assert (status, shown) == (0, "2 skills: 0 errors, 0 warnings\n")
 
@@ -136,7 +148,9 @@ def test_a_file_of_cases_is_found_from_inside_its_folder(
         assert lint(path)[1].startswith("SKILL.md:6: error")
 
 
-@pytest.mark.parametrize("path", ["nowhere", "README.md", "empty", "empty/skill_meta.json"])
+@pytest.mark.parametrize(
+    "path", ["nowhere", "README.md", "empty", "empty/skill_meta.json"]
+)
 def test_a_path_without_a_skill_is_a_usage_error(
     tmp_path: Path, lint: Lint, path: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -156,7 +170,9 @@ def test_a_bad_lift_is_a_usage_error(lint: Lint, lift: str) -> None:
     assert caught.value.code == 2
 
 
-def test_the_lift_option_decides_how_many_cases_are_too_few(tmp_path: Path, lint: Lint) -> None:
+def test_the_lift_option_decides_how_many_cases_are_too_few(
+    tmp_path: Path, lint: Lint
+) -> None:
     write_skill(tmp_path / "gate")
     assert "(few-cases)" in lint(lift="0.9")[1]
     assert "(few-cases)" not in lint(lift="100")[1]
@@ -168,7 +184,11 @@ def test_the_lift_option_decides_how_many_cases_are_too_few(tmp_path: Path, lint
         ("pyproject.toml", '[tool.pytest.ini_options]\nskill_judge = "haiku"\n', True),
         ("pytest.ini", "[pytest]\nskill_judge = haiku\n", True),
         ("tox.ini", "[pytest]\naddopts = -q --skill-judge haiku\n", True),
-        ("pyproject.toml", '[tool.pytest.ini_options]\n# skill_judge = "haiku"\n', False),
+        (
+            "pyproject.toml",
+            '[tool.pytest.ini_options]\n# skill_judge = "haiku"\n',
+            False,
+        ),
         ("pytest.ini", "[pytest]\nskill_judge =\n", False),
         ("other.toml", 'skill_judge = "haiku"\n', False),
     ],
@@ -176,16 +196,22 @@ def test_the_lift_option_decides_how_many_cases_are_too_few(tmp_path: Path, lint
 def test_a_judge_of_the_ini_file_counts(
     tmp_path: Path, lint: Lint, name: str, text: str, is_set: bool
 ) -> None:
-    write_skill(tmp_path / "gate", [{"input": "Who?", "expected": {"judge": "It is polite."}}])
+    write_skill(
+        tmp_path / "gate", [{"input": "Who?", "expected": {"judge": "It is polite."}}]
+    )
     (tmp_path / name).write_text(text)
-    hint = "Name a judge: skill_judge in pytest's ini file, or --judge MODEL. (no-judge)"
+    hint = (
+        "Name a judge: skill_judge in pytest's ini file, or --judge MODEL. (no-judge)"
+    )
     assert (hint in lint()[1]) is not is_set
     assert "(no-judge)" not in lint("--judge", "haiku")[1]
 
 
 def test_text_of_a_file_can_not_harm_the_terminal(tmp_path: Path, lint: Lint) -> None:
     evil = "gate\x1b[2J\nup\u202e"
-    write_skill(tmp_path / "gate", [case(f"Is it {evil}?", evil)], body="[x](a\x1b[2Jb.md)")
+    write_skill(
+        tmp_path / "gate", [case(f"Is it {evil}?", evil)], body="[x](a\x1b[2Jb.md)"
+    )
     shown = lint("gate")[1]
     assert len(shown.splitlines()) == 3
     assert "\x1b" not in shown
@@ -206,14 +232,19 @@ def test_the_pre_commit_hook_works_with_the_files_it_gets(
 ) -> None:
     (hook,) = yaml.safe_load((ROOT / ".pre-commit-hooks.yaml").read_text("utf-8"))
     assert (hook["id"], hook["language"]) == ("pytest-upskill-lint", "python")
-    assert hook["require_serial"]  # or each of its processes would tell the same of a skill
+    # Or each of its processes would tell the same of a skill
+    assert hook["require_serial"]
     write_skill(tmp_path / "skills/gate")
     write_skill(tmp_path / "door", body="[x](no.md)")
     (tmp_path / "door/old_skill_meta.json").touch()
-    names = [path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*.*"))]
+    names = [
+        path.relative_to(tmp_path).as_posix() for path in sorted(tmp_path.rglob("*.*"))
+    ]
     given = [name for name in names if re.search(hook["files"], name)]
     files = ("SKILL.md", "skill_meta.json")
-    assert given == [f"{skill}/{name}" for skill in ("door", "skills/gate") for name in files]
+    assert given == [
+        f"{skill}/{name}" for skill in ("door", "skills/gate") for name in files
+    ]
     assert re.search(hook["files"], "skills/gate/evals/evals.json")
     assert not re.search(hook["files"], "evals.json")
     program, *arguments = shlex.split(hook["entry"])

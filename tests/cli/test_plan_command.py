@@ -21,17 +21,22 @@ def planned(capsys: pytest.CaptureFixture[str], *arguments: str) -> dict[str, An
 
 @pytest.fixture
 def gate(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A skill with twelve cases in eight groups, one of which is skipped; nothing has run."""
+    """A skill with twelve cases in eight groups, one of which is skipped;
+    nothing has run.
+    """
     monkeypatch.chdir(tmp_path)
     cases = [
-        case(f"{n}?", "yes", id=f"c{n}", group=f"g{n // 2}" if n < 8 else None) for n in range(12)
+        case(f"{n}?", "yes", id=f"c{n}", group=f"g{n // 2}" if n < 8 else None)
+        for n in range(12)
     ]
     cases[11]["skip"] = "later"
     write_skill(tmp_path / "gate", cases)
     return "gate"
 
 
-@pytest.mark.parametrize(("folder", "problem"), [("docs", "no SKILL.md"), ("all", "2 skills are")])
+@pytest.mark.parametrize(
+    ("folder", "problem"), [("docs", "no SKILL.md"), ("all", "2 skills are")]
+)
 def test_a_folder_that_is_not_one_skill_has_no_plan(
     folder: str,
     problem: str,
@@ -62,7 +67,9 @@ def test_without_a_run_it_says_what_is_assumed(
     needed = [row["cases"] for row in plan["rows"]]
     assert needed == sorted(needed, reverse=True)
     assert needed[0] > 7
-    several = planned(capsys, gate, "--lift", "50", "--model", "a", "--model", "b", "--runs", "1")
+    several = planned(
+        capsys, gate, "--lift", "50", "--model", "a", "--model", "b", "--runs", "1"
+    )
     ((row,),) = (of_models["rows"] for of_models in several["plans"])
     assert row["cases"] > needed[0]  # two models share the error
     assert row["chance"] < plan["rows"][0]["chance"]
@@ -86,9 +93,12 @@ def test_a_run_of_the_planned_size_finds_the_lift(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """The pilot tells the baseline; then as many cases as planned are asked."""
-    with KnownModel(pytester, 8, baseline=[0.1, 0.6] * 4, skill=[0.1, 0.6] * 4) as known:
+    with KnownModel(
+        pytester, 8, baseline=[0.1, 0.6] * 4, skill=[0.1, 0.6] * 4
+    ) as known:
         known.run("--skill-runs", "3")
-        known.run("--skill-runs", "1", "-k", "c1")  # says less of the cases than all of them did
+        # Says less of the cases than all of them did
+        known.run("--skill-runs", "1", "-k", "c1")
         (plan,) = planned(capsys, "skills/gate", "--lift", "50", "--runs", "3")["plans"]
         assert plan["model"] == "m"
         assert 0.2 < plan["baseline_rate"] < 0.5

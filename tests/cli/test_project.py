@@ -1,4 +1,6 @@
-"""Where answers are kept; keys are added to pytest's ini file, and nothing else changes there."""
+"""Where answers are kept; keys are added to pytest's ini file,
+and nothing else changes there.
+"""
 
 import tomllib
 from pathlib import Path
@@ -22,10 +24,14 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
         ("pytest.ini", "[pytest]\naddopts = -q", f"[pytest]\n{INI}addopts = -q"),
         (
             "tox.ini",
-            "# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\naddopts =\n    -q\n    -ra\n\n"
-            "# the environments\n[testenv]\nx = 1\n",
-            f"# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\n{INI}addopts =\n    -q\n    -ra\n\n"
-            "# the environments\n[testenv]\nx = 1\n",
+            (
+                "# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\naddopts =\n    -q\n "
+                "   -ra\n\n# the environments\n[testenv]\nx = 1\n"
+            ),
+            (
+                f"# of tox\n[tox]\nenvlist = py\n\n[pytest] ; here\n{INI}addopts =\n   "
+                " -q\n    -ra\n\n# the environments\n[testenv]\nx = 1\n"
+            ),
         ),
         (
             "setup.cfg",
@@ -40,9 +46,14 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
         ),
         (
             "pyproject.toml",
-            "[tool.pytest.ini_options] # run\naddopts = '-q'  # quiet\n\n# style\n[tool.ruff]\n",
-            f"[tool.pytest.ini_options] # run\naddopts = '-q'  # quiet\n{TOML}\n# style\n"
-            "[tool.ruff]\n",
+            (
+                "[tool.pytest.ini_options] # run\naddopts = '-q'  # quiet\n\n#"
+                " style\n[tool.ruff]\n"
+            ),
+            (
+                f"[tool.pytest.ini_options] # run\naddopts = '-q'  # quiet\n{TOML}\n#"
+                " style\n[tool.ruff]\n"
+            ),
         ),
         (
             "pyproject.toml",
@@ -52,11 +63,17 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
         (
             "pyproject.toml",
             "[tool]\npytest.ini_options.addopts = '-q'\n",
-            "[tool]\npytest.ini_options.addopts = '-q'\n"
-            'pytest.ini_options.skill_paths = ["skills"]\n'
-            'pytest.ini_options.skill_models = ["haiku"]\n',
+            (
+                "[tool]\npytest.ini_options.addopts = '-q'\n"
+                'pytest.ini_options.skill_paths = ["skills"]\n'
+                'pytest.ini_options.skill_models = ["haiku"]\n'
+            ),
         ),
-        ("pytest.toml", "[pytest]\nstrict = true\n", f"[pytest]\nstrict = true\n{TOML}"),
+        (
+            "pytest.toml",
+            "[pytest]\nstrict = true\n",
+            f"[pytest]\nstrict = true\n{TOML}",
+        ),
         (
             "pyproject.toml",  # a line of a list that looks like a table
             "[tool.pytest.ini_options]\naddopts = [\n['x'],\n]\n",
@@ -65,12 +82,16 @@ INI = "skill_paths = skills\nskill_models = haiku\n"
         (
             "pyproject.toml",
             '[tool."pytest".ini_options]\r\nx = """\r\n[a]\r\n"""\r\n',
-            '[tool."pytest".ini_options]\r\nx = """\r\n[a]\r\n"""\r\n'
-            f"{TOML.replace(chr(10), chr(13) + chr(10))}",
+            (
+                '[tool."pytest".ini_options]\r\nx = """\r\n[a]\r\n"""\r\n'
+                f"{TOML.replace(chr(10), chr(13) + chr(10))}"
+            ),
         ),
     ],
 )
-def test_keys_are_added_where_pytest_reads_them(name: str, before: str, after: str) -> None:
+def test_keys_are_added_where_pytest_reads_them(
+    name: str, before: str, after: str
+) -> None:
     assert with_keys(name, before, KEYS) == after
 
 
@@ -110,7 +131,9 @@ def test_toml_keeps_any_name(name: str) -> None:
     except CannotEdit:
         assert any("\ud800" <= char <= "\udfff" for char in name)
         return
-    assert tomllib.loads(text)["tool"]["pytest"]["ini_options"] == {"skill_paths": [name]}
+    assert tomllib.loads(text)["tool"]["pytest"]["ini_options"] == {
+        "skill_paths": [name]
+    }
 
 
 @given(st.text(alphabet="[]=#'\"\n\r\\ ab.tolpyesini_", max_size=80))

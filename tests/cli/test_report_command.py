@@ -48,7 +48,9 @@ def shards(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     whole = made_run(cases=8, passes=good)
     write(Path("whole.json"), whole)
     parts = {"one.json": (1, 3, 5, 7), "two.json": (0, 2, 4, 6)}
-    return [write(Path(name), part_of(whole, *numbers)) for name, numbers in parts.items()]
+    return [
+        write(Path(name), part_of(whole, *numbers)) for name, numbers in parts.items()
+    ]
 
 
 def test_shards_become_the_verdict_of_the_whole_run(
@@ -72,7 +74,10 @@ def test_a_missing_shard_is_reported_and_fails(
     assert "4 of 8 cases" in Path("one.md").read_text()
     less = write(Path("less.json"), part_of(read_run(Path(shards[1])), 0, 2, 4))
     assert main(["report", shards[0], less]) == 1
-    assert "upskill: gate on haiku: 1 case missing from all files" in capsys.readouterr().out
+    assert (
+        "upskill: gate on haiku: 1 case missing from all files"
+        in capsys.readouterr().out
+    )
     assert main(["report", shards[0], less, "--subset"]) == 0
 
 
@@ -82,7 +87,10 @@ def test_two_answers_to_one_trial_are_refused(
     text = Path(shards[0]).read_text()
     Path("other.json").write_text(text.replace("Type gate up.", "Say gate up."))
     assert main(["report", shards[0], "other.json"]) == 2
-    assert "other.json: case-1 of gate on haiku (arm skill, run 1)" in capsys.readouterr().err
+    assert (
+        "other.json: case-1 of gate on haiku (arm skill, run 1)"
+        in capsys.readouterr().err
+    )
 
 
 def test_a_kept_run_has_what_its_json_has_not(
@@ -100,7 +108,11 @@ def test_a_kept_run_has_what_its_json_has_not(
 
 
 def test_pytest_has_an_option_for_the_reports_that_people_read() -> None:
-    assert set(REPORTS) - FLAGS.keys() == {"csv_file", "benchmark_folder", "transcripts_folder"}
+    assert set(REPORTS) - FLAGS.keys() == {
+        "csv_file",
+        "benchmark_folder",
+        "transcripts_folder",
+    }
     assert not any(report_paths(Settings()).values())
 
 
@@ -143,7 +155,13 @@ def test_the_exit_status_says_whether_it_passed(
 
 
 @pytest.mark.parametrize(
-    "args", [["--min-lift", "200"], ["--min-pass-rate", "x"], ["--max-token-growth", "inf"], []]
+    "args",
+    [
+        ["--min-lift", "200"],
+        ["--min-pass-rate", "x"],
+        ["--max-token-growth", "inf"],
+        [],
+    ],
 )
 def test_a_bad_gate_and_a_missing_file_are_usage_errors(args: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
@@ -155,10 +173,16 @@ def test_every_report_can_be_written(tmp_path: Path) -> None:
     results = made_run()
     run = write(tmp_path / "run.json", results)
     files = {"csv": "r.csv", "markdown": "r.md", "benchmark": "bench", "json": "r.json"}
-    wanted = [word for kind, name in files.items() for word in (f"--{kind}", str(tmp_path / name))]
+    wanted = [
+        word
+        for kind, name in files.items()
+        for word in (f"--{kind}", str(tmp_path / name))
+    ]
     main(["report", run, *wanted])
     assert (tmp_path / "r.csv").read_bytes().decode() == csv_text(results)
-    assert (tmp_path / "r.md").read_text() == markdown_summary(results, [], len(results.failed))
+    assert (tmp_path / "r.md").read_text() == markdown_summary(
+        results, [], len(results.failed)
+    )
     assert (tmp_path / "bench/iteration-1/benchmark.json").is_file()
     assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
 
@@ -169,23 +193,33 @@ def test_a_run_without_answers_to_write_says_so(
     monkeypatch.chdir(tmp_path)
     write(Path("study.json"), made_run(cases=0, studies=(made_study([HURTS]),)))
     assert main(["report", "study.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
-    assert capsys.readouterr().err == (
-        "pytest-upskill: --csv r.csv: nothing to write: there are no answers\n"
+    assert (
+        capsys.readouterr().err
+        == "pytest-upskill: --csv r.csv: nothing to write: there are no answers\n"
         "pytest-upskill: --benchmark bench: nothing to write: no case has an answer\n"
     )
     run = made_run(arms=("skill",), passes=good)
     triggers = tuple(replace(test, is_trigger=True) for test in run.tests)
     write(Path("triggers.json"), replace(run, tests=triggers))
-    assert main(["report", "triggers.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
-    assert capsys.readouterr().err.startswith("pytest-upskill: --benchmark bench: nothing to")
+    assert (
+        main(["report", "triggers.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
+    )
+    assert capsys.readouterr().err.startswith(
+        "pytest-upskill: --benchmark bench: nothing to"
+    )
     assert Path("r.csv").is_file()
     assert not Path("bench").exists()
 
 
-def test_an_unwritable_file_is_reported(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unwritable_file_is_reported(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
     assert main(["report", run, "--json", str(tmp_path)]) == 2
-    assert f"--json {tmp_path}: can't be written: is a directory" in capsys.readouterr().err
+    assert (
+        f"--json {tmp_path}: can't be written: is a directory"
+        in capsys.readouterr().err
+    )
 
 
 def test_an_unwritable_file_leaves_the_rest_of_the_report(
@@ -224,7 +258,9 @@ def test_two_reports_can_not_share_a_file(
     assert main(["runs", "--csv", one, "--html", same]) == 2
     assert Path(run).read_bytes() == before
     capsys.readouterr()
-    assert main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
+    assert (
+        main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
+    )
     shown = " ".join(capsys.readouterr().out.split())
     assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")
 
@@ -237,7 +273,11 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     command = [sys.executable, "-c", program]
     with Path("/dev/full").open("w") as full:
         done = subprocess.run(
-            [*command, "report", run], stdout=full, stderr=subprocess.PIPE, text=True, check=False
+            [*command, "report", run],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
         )
     assert done.returncode == 2
     assert "the output: can't be written" in done.stderr
@@ -249,13 +289,21 @@ def test_a_full_disk_is_reported(tmp_path: Path) -> None:
     [
         ({"records": ()}, "gate on haiku: can't pass: 6 cases not run"),
         ({"records": (), "tests": ()}, "can't pass: nothing was tested"),
-        ({"interrupted": "-x", "lost": ("x",)}, "interrupted: -x; 1 of 7 tests did not run"),
+        (
+            {"interrupted": "-x", "lost": ("x",)},
+            "interrupted: -x; 1 of 7 tests did not run",
+        ),
         ({"untested": {"door": "no cases"}}, "door: can't pass: no cases"),
     ],
 )
 def test_a_report_of_nothing_does_not_pass(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str], lacks: dict[str, Any], reason: str
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    lacks: dict[str, Any],
+    reason: str,
 ) -> None:
-    file = write(tmp_path / "r.json", replace(made_run(passes=lambda *_: True), **lacks))
+    file = write(
+        tmp_path / "r.json", replace(made_run(passes=lambda *_: True), **lacks)
+    )
     assert main(["report", file, "--min-pass-rate", "0.1"]) == 1
     assert capsys.readouterr().out.endswith(f"upskill: {reason}\n")

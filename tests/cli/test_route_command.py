@@ -51,7 +51,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-def write_routes(queries: dict[str, Any], file: str = "skills/evals/routes.json") -> None:
+def write_routes(
+    queries: dict[str, Any], file: str = "skills/evals/routes.json"
+) -> None:
     routes = [{"query": text, "expected_skill": name} for text, name in queries.items()]
     Path(file).parent.mkdir(exist_ok=True)
     Path(file).write_text(json.dumps({"routes": routes}), encoding="utf-8")
@@ -74,7 +76,9 @@ ROUTED = {
 }
 
 
-@pytest.mark.parametrize("agent", [["--agent", "chat"], ["--agent", "loop", "--sandbox", "none"]])
+@pytest.mark.parametrize(
+    "agent", [["--agent", "chat"], ["--agent", "loop", "--sandbox", "none"]]
+)
 def test_one_trial_per_query_serves_every_skill(agent: list[str]) -> None:
     assert route(*agent) == 0
     assert outcomes() == ROUTED
@@ -109,12 +113,18 @@ def test_a_gate_sets_the_status_and_its_reason_is_the_last_line(capsys: Output) 
     assert "Which skill each query opens" in capsys.readouterr().out
 
 
-def test_a_query_without_an_answer_is_an_error_and_passes_no_gate(capsys: Output) -> None:
+def test_a_query_without_an_answer_is_an_error_and_passes_no_gate(
+    capsys: Output,
+) -> None:
     assert route(model="scripted:model.py:broken") == 1
     assert outcomes() == {**ROUTED, "Merge these PDFs": "error"}
     assert capsys.readouterr().out.rstrip().endswith("1 trial without a result")
     assert route("--max-false-alarms", "1", model="scripted:model.py:broken") == 1
-    assert capsys.readouterr().out.rstrip().endswith("can't pass: 1 trial without a result")
+    assert (
+        capsys.readouterr()
+        .out.rstrip()
+        .endswith("can't pass: 1 trial without a result")
+    )
 
 
 def test_repeats_are_runs_of_the_same_query() -> None:
@@ -124,14 +134,18 @@ def test_repeats_are_runs_of_the_same_query() -> None:
     assert routing["recall"]["queries"] == 3
 
 
-def test_queries_may_be_in_another_file_or_be_the_triggers_of_skills(capsys: Output) -> None:
+def test_queries_may_be_in_another_file_or_be_the_triggers_of_skills(
+    capsys: Output,
+) -> None:
     write_routes({"Write a letter": "docx"}, "mine.json")
     assert route("--tests", "mine.json") == 0
     assert outcomes() == {"Write a letter": "right"}
     Path("skills/evals/routes.json").unlink()
     triggers = [{"query": "Fill in the form", "should_trigger": False}]
     Path("skills/docx/evals").mkdir()
-    Path("skills/docx/evals/triggers.json").write_text(json.dumps(triggers), encoding="utf-8")
+    Path("skills/docx/evals/triggers.json").write_text(
+        json.dumps(triggers), encoding="utf-8"
+    )
     assert route() == 0
     assert outcomes() == {"Fill in the form": "false alarm"}
     assert "triggers and cases of 1 skill" in capsys.readouterr().out
@@ -147,9 +161,13 @@ def test_without_a_query_it_says_how_to_write_some(capsys: Output) -> None:
 
 
 def test_skills_that_no_model_can_open_are_named(project: Path, capsys: Output) -> None:
-    write_skill(project / "skills/deploy", [], frontmatter="disable-model-invocation: true\n")
+    write_skill(
+        project / "skills/deploy", [], frontmatter="disable-model-invocation: true\n"
+    )
     assert route() == 0
-    assert "(disable-model-invocation): deploy" in " ".join(capsys.readouterr().out.split())
+    assert "(disable-model-invocation): deploy" in " ".join(
+        capsys.readouterr().out.split()
+    )
     assert outcomes() == ROUTED
 
 
@@ -159,13 +177,17 @@ def test_a_broken_skill_is_left_out_and_two_of_one_name_are_an_error(
     (project / "skills/odd").mkdir()
     (project / "skills/odd/SKILL.md").write_bytes(b"\xff\xfe\x00")
     assert route() == 0
-    assert "Left out, as broken: skills/odd/SKILL.md" in " ".join(capsys.readouterr().out.split())
+    assert "Left out, as broken: skills/odd/SKILL.md" in " ".join(
+        capsys.readouterr().out.split()
+    )
     write_skill(project / "skills/more/pdf", [], body="Another one.")
     assert route() == 2
     assert "same name (pdf)" in capsys.readouterr().err
 
 
-def test_after_ctrl_c_there_is_what_was_answered(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_after_ctrl_c_there_is_what_was_answered(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     records, calls = Evaluator.records, list[int]()
 
     def interrupted(*args: Any) -> Any:

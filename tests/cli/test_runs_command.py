@@ -48,7 +48,9 @@ def shown(capsys: pytest.CaptureFixture[str], *args: str, status: int = 0) -> st
     return capsys.readouterr().out
 
 
-def test_an_unknown_subcommand_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+def test_an_unknown_subcommand_is_a_usage_error(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     with pytest.raises(SystemExit):
         main(["runs", "compar", "a", "b"])
     assert "argument COMMAND: invalid choice: 'compar'" in capsys.readouterr().err
@@ -61,7 +63,9 @@ def test_a_run_alone_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "foo: no such run" in capsys.readouterr().err
 
 
-def test_runs_are_listed_newest_first(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_runs_are_listed_newest_first(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     lines = shown(capsys).splitlines()
     kept = [run.id for run in runs(project / ".upskill/runs")]
     ids = [line.split()[0] for line in lines[2:] if not line.startswith(" ")]
@@ -98,7 +102,10 @@ def test_an_empty_history_says_how_to_make_one(
     [
         (["--skill", "door"], [("door", "haiku")]),
         (["--skill", "d*", "--skill", "gate", "--model", "opus"], [("gate", "opus")]),
-        (["--model", "h*"], [(skill, "haiku") for skill in ("gate", "gate", "door", "gate")]),
+        (
+            ["--model", "h*"],
+            [(skill, "haiku") for skill in ("gate", "gate", "door", "gate")],
+        ),
         (["-n", "1"], [("gate", "haiku")]),
         (["--skill", "window"], []),
     ],
@@ -113,7 +120,9 @@ def test_filters(
 
 
 @pytest.mark.usefixtures("project")
-def test_no_match_and_older_runs_are_reported(capsys: pytest.CaptureFixture[str]) -> None:
+def test_no_match_and_older_runs_are_reported(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
     assert "No run matches" in shown(capsys, "--skill", "window")
     assert "older runs: show them with -n 2" in shown(capsys, "-n", "1")
     assert "older runs: show them with -n 4" in shown(capsys, "-n", "2")
@@ -125,7 +134,9 @@ def test_no_match_and_older_runs_are_reported(capsys: pytest.CaptureFixture[str]
 def test_runs_are_counted_and_none_is_cut(capsys: pytest.CaptureFixture[str]) -> None:
     rows = json.loads(shown(capsys, "-n", "2", "--json"))["rows"]
     assert [row["skill"] for row in rows] == ["gate", "gate", "door"]
-    assert "trend  83% → 0%" in shown(capsys, "-n", "2", "--plot", "--metric", "pass-rate")
+    assert "trend  83% → 0%" in shown(
+        capsys, "-n", "2", "--plot", "--metric", "pass-rate"
+    )
 
 
 def test_of_a_run_with_many_rows_the_lowest_lifts_are_listed(
@@ -135,9 +146,15 @@ def test_of_a_run_with_many_rows_the_lowest_lifts_are_listed(
         return arm == "skill" and model != "m0"
 
     models = [f"m{number}" for number in range(14)]
-    keep(later(5, models=models, cases=1, passes=all_but_first), project / ".upskill/runs", BIG)
+    keep(
+        later(5, models=models, cases=1, passes=all_but_first),
+        project / ".upskill/runs",
+        BIG,
+    )
     text = shown(capsys, "-n", "1")
-    assert [f"m{number}" for number in range(14) if f" m{number} " in text] == models[:12]
+    assert [f"m{number}" for number in range(14) if f" m{number} " in text] == models[
+        :12
+    ]
     assert f"lowest lifts of {runs(project / '.upskill/runs')[0].short}" in text
 
 
@@ -148,7 +165,9 @@ def test_a_damaged_run_is_skipped_and_reported(
     damaged.path.write_bytes(b"\x1f\x8bdamaged\x1b[31m")
     lines = shown(capsys).splitlines()
     assert len(lines) == 2 + 3 + 1
-    assert lines[-1].startswith(f"skipped, damaged: .upskill/runs/{damaged.path.name}: ")
+    assert lines[-1].startswith(
+        f"skipped, damaged: .upskill/runs/{damaged.path.name}: "
+    )
     assert "\x1b" not in lines[-1]
     data = json.loads(shown(capsys, "--json"))
     assert (len(data["rows"]), len(data["damaged"])) == (3, 1)
@@ -159,7 +178,9 @@ def test_a_damaged_run_is_skipped_and_reported(
     assert damaged.path.name in capsys.readouterr().err
 
 
-def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_files_are_written_with_all_rows(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     for minutes in range(3, 30):
         keep(later(minutes, cases=1), project / ".upskill/runs", BIG)
     args = ["--csv", "out/runs.csv", "--html", "runs.html", "--metric", "tokens"]
@@ -183,7 +204,9 @@ def test_files_are_written_with_all_rows(project: Path, capsys: pytest.CaptureFi
 @pytest.mark.usefixtures("project")
 def test_answers_can_not_harm_the_terminal(capsys: pytest.CaptureFixture[str]) -> None:
     bad = "\x1b[31m\x9b31m\u202e\ud800"
-    record = made_record("gate", "case-0", "haiku", "skill", 1, passed=False, output=bad)
+    record = made_record(
+        "gate", "case-0", "haiku", "skill", 1, passed=False, output=bad
+    )
     keep(later(9, cases=1, records=(record,)), Path(".upskill/runs"), BIG)
     data = shown(capsys, "show", "last", "--json")
     assert data.isascii()
@@ -197,8 +220,12 @@ def test_a_plot_is_of_the_metric(capsys: pytest.CaptureFixture[str]) -> None:
     assert re.search(r"trend  83% → 0% \(-83 points\)", text), text
 
 
-def test_show_shows_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="busy")
+def test_show_shows_all_of_a_run(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    lost = made_record(
+        "gate", "case-0", "haiku", "skill", 1, outcome="errored", error="busy"
+    )
     whole = made_run(
         runs=3,
         passes=lambda number, *_: number != 1,
@@ -206,7 +233,11 @@ def test_show_shows_all_of_a_run(project: Path, capsys: pytest.CaptureFixture[st
         commit=Commit("abc" * 13 + "a", True),
         started=STARTED + timedelta(minutes=5),
     )
-    keep(replace(whole, records=(lost, *whole.records[1:])), project / ".upskill/runs", BIG)
+    keep(
+        replace(whole, records=(lost, *whole.records[1:])),
+        project / ".upskill/runs",
+        BIG,
+    )
     text = shown(capsys, "show", "last")
     assert "commit abcabc" in text
     assert "with uncommitted changes" in text
@@ -242,7 +273,9 @@ def test_an_interrupted_run_is_shown_as_such(
     assert text.endswith("\nInterrupted: Ctrl-C; 1 of 6 tests did not run.\n")
     [row] = [line for line in shown(capsys, "-n", "1").splitlines() if "gate" in line]
     assert row.endswith(" interrupted")
-    assert json.loads(shown(capsys, "-n", "1", "--json"))["rows"][0]["interrupted"] is True
+    assert (
+        json.loads(shown(capsys, "-n", "1", "--json"))["rows"][0]["interrupted"] is True
+    )
 
 
 @pytest.mark.parametrize("option", ["--html", "--csv"])
@@ -293,7 +326,9 @@ def test_compare_shows_what_changed(
     after, before, _ = (run.short for run in runs(project / ".upskill/runs"))
     text = shown(capsys, "compare", "last~1", "last")
     assert re.search(rf"^{before} .*2 skills, 1 model, 24 tests\n{after} ", text), text
-    assert re.search(rf"^model +cases +{before} +{after} +change", text, re.MULTILINE), text
+    assert re.search(
+        rf"^model +cases +{before} +{after} +change", text, re.MULTILINE
+    ), text
     assert "gate: the same skill in both" in text
     assert re.search(r"haiku +12 +83% +0% +-83 \(.+\) +0% +worse", text), text
     assert "10 fell: case-0 (100% → 0%), case-1 " in text
@@ -302,12 +337,16 @@ def test_compare_shows_what_changed(
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize(("pair", "status"), [(("last~1", "last"), 1), (("last", "last~1"), 0)])
+@pytest.mark.parametrize(
+    ("pair", "status"), [(("last~1", "last"), 1), (("last", "last~1"), 0)]
+)
 def test_compare_fails_only_if_asked_and_worse(
     capsys: pytest.CaptureFixture[str], pair: tuple[str, str], status: int
 ) -> None:
     shown(capsys, "compare", *pair)
-    data = json.loads(shown(capsys, "compare", *pair, "--fail-if-worse", "--json", status=status))
+    data = json.loads(
+        shown(capsys, "compare", *pair, "--fail-if-worse", "--json", status=status)
+    )
     assert data["pairs"][0]["change"]["verdict"] == ("worse" if status else "better")
     assert data["pairs"][0]["left_out"]["edited"] == 0
     text = shown(capsys, "compare", *pair, "--fail-if-worse", status=status)
@@ -326,10 +365,15 @@ def test_compare_writes_a_page_with_both_runs(
     assert {case["kind"] for case in data["changes"]["cases"]} == {"broke"}
     (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
     shown(capsys, "--html", "again.html", "compare", "a.json", after.id[-6:], "--json")
-    assert data_of((project / "again.html").read_text("utf-8"))["changes"]["id"] == "a.json"
+    assert (
+        data_of((project / "again.html").read_text("utf-8"))["changes"]["id"]
+        == "a.json"
+    )
 
 
-def test_compare_overwrites_no_input(project: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_compare_overwrites_no_input(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     (before,) = runs(project / ".upskill/runs")[1:2]
     (project / "a.json").write_bytes(results_bytes(read_run(before.path)))
     assert main(["runs", "compare", "a.json", "last", "--html", "a.json"]) == 2
@@ -364,7 +408,9 @@ def test_runs_with_nothing_in_common_are_reported(
     text = shown(capsys, "compare", "last~1", "last")
     assert "the runs share no tests of a skill on the same model" in text
     text = shown(capsys, "compare", "last~1", "last", "--fail-if-worse", status=1)
-    assert text.endswith("\nFailed: the runs share no tests of a skill on the same model.\n")
+    assert text.endswith(
+        "\nFailed: the runs share no tests of a skill on the same model.\n"
+    )
 
 
 def test_a_comparison_that_lacks_cases_does_not_pass(
@@ -373,7 +419,11 @@ def test_a_comparison_that_lacks_cases_does_not_pass(
     folder = project / ".upskill/runs"
     whole = later(8, cases=12, passes=helps)
     keep(whole, folder, BIG)
-    keep(replace(later(9, cases=12, passes=helps), records=whole.records[:-4]), folder, BIG)
+    keep(
+        replace(later(9, cases=12, passes=helps), records=whole.records[:-4]),
+        folder,
+        BIG,
+    )
     shown(capsys, "compare", "last~1", "last")
     text = shown(capsys, "compare", "last~1", "last", "--fail-if-worse", status=1)
     assert text.endswith("\nFailed: gate on haiku: 2 cases not answered in both.\n")
@@ -384,8 +434,12 @@ def test_a_comparison_that_lacks_cases_does_not_pass(
 
 
 @pytest.mark.usefixtures("project")
-@pytest.mark.parametrize("args", [["show", "nope"], ["compare", "last", "last~9"], ["show", ""]])
-def test_an_unknown_run_is_one_error(capsys: pytest.CaptureFixture[str], args: list[str]) -> None:
+@pytest.mark.parametrize(
+    "args", [["show", "nope"], ["compare", "last", "last~9"], ["show", ""]]
+)
+def test_an_unknown_run_is_one_error(
+    capsys: pytest.CaptureFixture[str], args: list[str]
+) -> None:
     assert main(["runs", *args]) == 2
     assert "pytest-upskill runs" in capsys.readouterr().err
 
@@ -395,7 +449,9 @@ def test_names_of_models_can_not_harm_the_terminal(
 ) -> None:
     bad = "m\x1b[31m\u202e"
     for minutes in (6, 7):
-        keep(later(minutes, models=(bad,), skills=(bad,)), project / ".upskill/runs", BIG)
+        keep(
+            later(minutes, models=(bad,), skills=(bad,)), project / ".upskill/runs", BIG
+        )
     commands = [[], ["--plot"], ["show", "last"], ["compare", "last~1", "last"]]
     for args in commands:
         text = shown(capsys, *args)
@@ -425,7 +481,9 @@ def test_a_terminal_has_colours_and_no_line_is_too_long(
 
 
 @pytest.mark.parametrize("args", [["-n", "0"], ["-n", "x"], ["--metric", "speed"]])
-def test_a_bad_option_is_a_usage_error(args: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_bad_option_is_a_usage_error(
+    args: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
     with pytest.raises(SystemExit) as caught:
         main(["runs", *args])
     assert caught.value.code == 2

@@ -25,7 +25,9 @@ LOGGED_IN = first.logged_in
 
 
 @pytest.fixture(autouse=True)
-def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory) -> None:
+def _alone(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> None:
     """No server, and nothing in the user's cache."""
     monkeypatch.setattr(first, "SERVERS", {})
     monkeypatch.setattr(first, "logged_in", lambda _env: {})
@@ -33,7 +35,9 @@ def _alone(monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFac
 
 
 def listen(monkeypatch: pytest.MonkeyPatch, server: LoopbackServer) -> None:
-    monkeypatch.setattr(first, "SERVERS", {"LM Studio": int(server.url.rpartition(":")[2])})
+    monkeypatch.setattr(
+        first, "SERVERS", {"LM Studio": int(server.url.rpartition(":")[2])}
+    )
 
 
 @pytest.fixture
@@ -47,14 +51,19 @@ def gate_server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
 
 def files_below(folder: Path) -> dict[str, bytes]:
-    return {str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()}
+    return {
+        str(file): file.read_bytes() for file in folder.rglob("*") if file.is_file()
+    }
 
 
 def test_a_key_comes_before_a_server_and_that_before_the_embedded_model(
     gate_server: LoopbackServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     keyed = first_model({"OPENAI_API_KEY": "k", "ANTHROPIC_API_KEY": " "})
-    assert (keyed.name.partition(":")[0], keyed.reason) == ("openai", "since OPENAI_API_KEY is set")
+    assert (keyed.name.partition(":")[0], keyed.reason) == (
+        "openai",
+        "since OPENAI_API_KEY is set",
+    )
     served = first_model({})
     assert (served.name, served.base_url) == ("loopback", f"{gate_server.url}/v1")
     monkeypatch.setattr(first, "SERVERS", {})
@@ -69,7 +78,10 @@ def test_a_cli_that_is_logged_in_comes_first(
 ) -> None:
     monkeypatch.setattr(first, "logged_in", LOGGED_IN)
     monkeypatch.setenv("PATH", f"{fake_cli(tmp_path)}:/usr/bin:/bin")
-    env = {"CLAUDE_CODE_OAUTH_TOKEN": SETUP_TOKEN, "ANTHROPIC_API_KEY": "sk-key-made-up-1"}
+    env = {
+        "CLAUDE_CODE_OAUTH_TOKEN": SETUP_TOKEN,
+        "ANTHROPIC_API_KEY": "sk-key-made-up-1",
+    }
     model = first_model(env)
     assert (model.name, model.agent, model.free) == ("haiku", "claude", False)
     assert model.reason == "by claude, on your login (CLAUDE_CODE_OAUTH_TOKEN)"
@@ -104,7 +116,10 @@ def test_a_server_may_list_anything(listing: Any, names: list[str]) -> None:
 def test_what_was_not_tested_is_nothing_to_keep(
     shell: Shell, tmp_path: Path, gate_server: LoopbackServer
 ) -> None:
-    write_skill(tmp_path / "gate", [{"input": "?", "expected": {"contains": "a"}, "skip": "later"}])
+    write_skill(
+        tmp_path / "gate",
+        [{"input": "?", "expected": {"contains": "a"}, "skip": "later"}],
+    )
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
     assert (done.status, gate_server.asked) == (0, []), done
     assert "1 skipped" in done.out
@@ -170,7 +185,8 @@ def test_without_cases_a_model_writes_three_beside_the_project(
     assert "No cases yet: loopback writes 3 for this run." in done.out
     assert "3 tests × 2 arms × 1 run" in done.out
     assert (
-        f"\n  pytest-upskill cases wick --model loopback --base-url {server.url}/v1\n" in done.out
+        f"\n  pytest-upskill cases wick --model loopback --base-url {server.url}/v1\n"
+        in done.out
     )
     assert files_below(tmp_path) == before
 
@@ -211,13 +227,18 @@ def test_without_cases_and_key_the_skills_own_sentences_are_asked_for(
     before = files_below(tmp_path)
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
     assert done.status == 0, done
-    assert "Complete this sentence about gate: The command to open the gate is ____." in done.out
+    assert (
+        "Complete this sentence about gate: The command to open the gate is ____."
+        in done.out
+    )
     assert "with the skill, right:" in done.out
     assert done.out.endswith("\n  pytest-upskill init gate\n  pytest\n")
     assert files_below(tmp_path) == before
 
 
-def test_without_cases_key_and_sentences_it_says_what_to_do(shell: Shell, tmp_path: Path) -> None:
+def test_without_cases_key_and_sentences_it_says_what_to_do(
+    shell: Shell, tmp_path: Path
+) -> None:
     write_skill(tmp_path / "gate", [], body="Open the gate with care.")
     (tmp_path / "gate/skill_meta.json").unlink()
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
@@ -228,7 +249,9 @@ def test_without_cases_key_and_sentences_it_says_what_to_do(shell: Shell, tmp_pa
 
 
 def test_the_embedded_model_is_no_judge(shell: Shell, tmp_path: Path) -> None:
-    write_skill(tmp_path / "gate", [{"input": "Open it.", "expected": {"judge": "It is open."}}])
+    write_skill(
+        tmp_path / "gate", [{"input": "Open it.", "expected": {"judge": "It is open."}}]
+    )
     done = shell.run(["pytest-upskill", "try", "gate"], tmp_path)
     assert done.status == 2
     assert "its cases need a judge" in done.err
@@ -277,4 +300,6 @@ def test_an_arm_without_an_answer_shows_nothing() -> None:
 
 def test_the_embedded_model_gets_what_it_can_answer_in_two_minutes() -> None:
     assert [cases_in_time(tokens)[0] for tokens in (100, 600, 8000)] == [10, 4, 1]
-    assert all(number * each < 120 for number, each in map(cases_in_time, range(0, 3000, 100)))
+    assert all(
+        number * each < 120 for number, each in map(cases_in_time, range(0, 3000, 100))
+    )

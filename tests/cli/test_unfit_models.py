@@ -25,7 +25,16 @@ def _project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     [
         ["ablate", "long", "--model", SMALL],
         ["refine", "long", "--model", "scripted:a.json", "--eval-model", SMALL],
-        ["cases", "long", "--add", "4", "--model", "scripted:a.json", "--eval-model", SMALL],
+        [
+            "cases",
+            "long",
+            "--add",
+            "4",
+            "--model",
+            "scripted:a.json",
+            "--eval-model",
+            SMALL,
+        ],
     ],
 )
 def test_a_skill_that_no_model_can_read_is_an_error(
@@ -39,4 +48,7 @@ def test_a_model_that_nobody_named_is_called_the_default(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     assert main(["ablate", "long", "--agent", "loop", "--yes"]) == 2
-    assert "--model local (the default): this model takes no tools" in capsys.readouterr().err
+    assert (
+        "--model local (the default): this model takes no tools"
+        in capsys.readouterr().err
+    )

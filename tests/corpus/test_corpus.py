@@ -1,8 +1,9 @@
-"""One small skill for every quirk that real skills have, and what each of them must give.
+"""One small skill for every quirk that real skills have,
+and what each of them must give.
 
-The skills are about the words of a harbour. A scripted model answers with the words in capitals
-that it sees, so it knows a skill's word only from its text; the scripted judge looks for words in
-capitals too.
+The skills are about the words of a harbour. A scripted model answers with the words in
+capitals that it sees, so it knows a skill's word only from its text; the scripted judge
+looks for words in capitals too.
 """
 
 import re
@@ -121,7 +122,9 @@ ROWS = [
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A copy, with a file that is too large to be kept."""
     folder = tmp_path_factory.mktemp("real") / "corpus"
-    shutil.copytree(CORPUS, folder, symlinks=True, ignore=shutil.ignore_patterns("*.py", "__*"))
+    shutil.copytree(
+        CORPUS, folder, symlinks=True, ignore=shutil.ignore_patterns("*.py", "__*")
+    )
     large = folder / "large-picture"
     shutil.copytree(folder / "plain", large)
     text = (large / "SKILL.md").read_text().replace("plain", "large-picture")
@@ -135,7 +138,9 @@ def test_every_skill_is_found_and_what_is_left_out_is_named(corpus: Path) -> Non
     assert {file.parent.relative_to(corpus).as_posix() for file in found.files} == {
         row.folder for row in ROWS
     }
-    assert {path.relative_to(corpus).as_posix(): reason for path, reason in found.left_out} == {
+    assert {
+        path.relative_to(corpus).as_posix(): reason for path, reason in found.left_out
+    } == {
         "environment": "a virtual environment",
         "nest/.claude/skills/inner": "a copy of another skill here",
         "node_modules": "installed packages",
@@ -167,7 +172,12 @@ def test_lint(corpus: Path, row: Row) -> None:
 def test_running(corpus: Path, pytester: pytest.Pytester, workers: str) -> None:
     (pytester.path / "fake.py").write_text(MODEL)
     shutil.copytree(corpus, pytester.path / "skills", symlinks=True)
-    options = ("--model", "scripted:fake.py:answer", "--skill-judge", "scripted:fake.py:judge")
+    options = (
+        "--model",
+        "scripted:fake.py:answer",
+        "--skill-judge",
+        "scripted:fake.py:judge",
+    )
     result = pytester.runpytest_inprocess(
         "--skill", "skills", *options, "-n", workers, "-rA", "-Wdefault"
     )

@@ -1,4 +1,6 @@
-"""The tables of `make bench`: each has a place in RESULTS.md, and is written there at once."""
+"""The tables of `make bench`: each has a place in RESULTS.md,
+and is written there at once.
+"""
 
 from pathlib import Path
 
@@ -28,7 +30,9 @@ def test_a_table_is_in_its_page_as_soon_as_it_is_there_even_if_the_next_one_fail
 
     page = tmp_path / "results.md"
     place = "<!-- bench: {} -->\n{}\n<!-- end -->\n"
-    page.write_text("".join(place.format(name, "old") for name in ("lit", "out", "dim")))
+    page.write_text(
+        "".join(place.format(name, "old") for name in ("lit", "out", "dim"))
+    )
     seen = list[str]()
 
     def lit(_: Path) -> None:

@@ -34,7 +34,9 @@ def test_the_converted_config_asks_and_checks_the_same() -> None:
     config: dict[str, Any] = yaml.safe_load(block("promptfoo", "yaml"))
     converted = json.loads(block("promptfoo", "json"))
     assert json.loads((DOCS / "example-converted.json").read_text()) == converted
-    asked = [(test["description"], test["vars"]["question"]) for test in config["tests"]]
+    asked = [
+        (test["description"], test["vars"]["question"]) for test in config["tests"]
+    ]
     assert [(case["id"], case["input"]) for case in converted["cases"]] == asked
     for test, case in zip(config["tests"], converted["cases"], strict=True):
         assert len(test["assert"]) == len(case["expected"])

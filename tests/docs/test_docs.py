@@ -52,7 +52,9 @@ def test_json_examples_load(tmp_path: Path) -> None:
         elif '"expected_skill"' in text and page == "studies.md":
             assert text.strip() == ROUTES
             folders = [write_skill(tmp_path / name, []) for name in ("docx", "pdf")]
-            catalogue = Catalogue.of(load_skill(folder / "SKILL.md") for folder in folders)
+            catalogue = Catalogue.of(
+                load_skill(folder / "SKILL.md") for folder in folders
+            )
             assert len(load_routes(file, catalogue).routes) == 3
         else:
             assert load_cases(file).require_all()
@@ -78,21 +80,33 @@ def test_lint_page_lists_every_code() -> None:
 
 
 def test_example_prices_parse() -> None:
-    written = [tomllib.loads(text)["tool"]["pytest"]["ini_options"] for _, text in blocks("toml")]
-    assert [len(parse_prices(keys["skill_prices"])) for keys in written if "skill_prices" in keys]
+    written = [
+        tomllib.loads(text)["tool"]["pytest"]["ini_options"]
+        for _, text in blocks("toml")
+    ]
+    assert [
+        len(parse_prices(keys["skill_prices"]))
+        for keys in written
+        if "skill_prices" in keys
+    ]
 
 
 @cache
 def anchors(page: Path) -> set[str]:
     """The anchors that GitHub gives to the headings of a page."""
     headings = re.findall(r"^#+ (.+)$", without_blocks(page), re.M)
-    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return {
+        re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-")
+        for heading in headings
+    }
 
 
 def test_links_between_pages_lead_somewhere() -> None:
     wrong = []
     for file in PAGES:
-        for name, anchor in re.findall(r"\]\(([^)#:]*)(?:#([^)]+))?\)", file.read_text()):
+        for name, anchor in re.findall(
+            r"\]\(([^)#:]*)(?:#([^)]+))?\)", file.read_text()
+        ):
             target = file.parent / name if name else file
             if not target.is_file() or (anchor and anchor not in anchors(target)):
                 wrong.append(f"{file.relative_to(ROOT)}: {name}#{anchor}")
@@ -111,21 +125,30 @@ def test_a_page_has_one_title_and_begins_with_a_sentence() -> None:
 
 
 def test_links_out_of_docs_become_links_of_the_site() -> None:
-    text = "[a](../CHANGELOG.md#x) [b](../examples/harbour-manifest/SKILL.md) [c](cases.md) [d](no)"
-    assert site_hooks.with_site_links(text, "docs/agents.md") == (
-        f"[a](changes.md#x) [b]({site_hooks.SOURCE}examples/harbour-manifest/SKILL.md) "
+    text = (
+        "[a](../CHANGELOG.md#x) [b](../examples/harbour-manifest/SKILL.md)"
+        " [c](cases.md) [d](no)"
+    )
+    assert (
+        site_hooks.with_site_links(text, "docs/agents.md") == "[a](changes.md#x)"
+        f" [b]({site_hooks.SOURCE}examples/harbour-manifest/SKILL.md) "
         "[c](cases.md) [d](no)"
     )
-    assert site_hooks.with_site_links("[a](docs/ci.md#gitlab)", "CONTRIBUTING.md") == (
-        "[a](ci.md#gitlab)"
+    assert (
+        site_hooks.with_site_links("[a](docs/ci.md#gitlab)", "CONTRIBUTING.md")
+        == "[a](ci.md#gitlab)"
     )
 
 
-@pytest.mark.parametrize("name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"])
+@pytest.mark.parametrize(
+    "name", ["wick", "conventional-commits", "kernel-builder-cuda-kernels"]
+)
 def test_bundled_skills_ask_fair_questions(name: str) -> None:
     cases = load_cases(ROOT / "skills" / name / "skill_meta.json").require_all()
     assert len(cases) >= 8
     for case in cases:
         asked = json.dumps([case.input, case.files], ensure_ascii=False).casefold()
-        leaked = [text for text in case.expected["contains"] if text.casefold() in asked]
+        leaked = [
+            text for text in case.expected["contains"] if text.casefold() in asked
+        ]
         assert not leaked, f"{case.id}: the question contains {leaked}"

@@ -92,7 +92,10 @@ def test_examples_pass_and_fail_as_the_table_says(tmp_path: Path) -> None:
     for name, example, right, wrong in ROWS:
         expected: dict[str, Any] = json.loads(example)
         assert list(expected) == [name]
-        assert [passes(expected, cell, tmp_path) for cell in (right, wrong)] == [True, False], name
+        assert [passes(expected, cell, tmp_path) for cell in (right, wrong)] == [
+            True,
+            False,
+        ], name
 
 
 def test_every_check_is_in_the_table() -> None:
@@ -123,7 +126,9 @@ def test_custom_check_example_works(pytester: pytest.Pytester) -> None:
     code = block("Checks of your own", "python")
     assert len(code.splitlines()) < 10
     pytester.makeconftest(code)
-    write_skill(pytester.path / "skills/gate", json.loads(block("Checks of your own", "json")))
+    write_skill(
+        pytester.path / "skills/gate", json.loads(block("Checks of your own", "json"))
+    )
     for lines, outcome in ((3, "passed"), (2, "failed")):
         script = [{"answer": "\n".join(["a line"] * lines)}]
         (pytester.path / "a.json").write_text(json.dumps(script))

@@ -25,12 +25,15 @@ pytestmark = pytest.mark.skipif(not shutil.which("bash"), reason="needs bash")
 
 
 def fences(language: str) -> list[str]:
-    page = PAGE.replace("--skill-runs 5", "--skill-runs 1")  # as good for this, and faster
+    # As good for this, and faster
+    page = PAGE.replace("--skill-runs 5", "--skill-runs 1")
     return re.findall(rf"^```{language}\n(.*?)^```", page, re.S | re.M)
 
 
 def gitlab() -> dict[str, Any]:
-    (found,) = [flow for flow in map(yaml.safe_load, fences("yaml")) if "jobs" not in flow]
+    (found,) = [
+        flow for flow in map(yaml.safe_load, fences("yaml")) if "jobs" not in flow
+    ]
     return dict(found)
 
 
@@ -46,11 +49,13 @@ def project(tmp_path: Path) -> Path:
     programs = {
         "pip": '#!/bin/sh\necho "installed $*"\n',
         # A new environment is this one.
-        "python3": f"""#!/bin/sh
+        "python3": (
+            f"""#!/bin/sh
 test "$1 $2" = "-m venv" && mkdir -p "$3/bin"
 ln -s {shlex.quote(str(BIN / "pytest"))} "$3/bin/pytest"
 ln -s "$(dirname "$0")/pip" "$3/bin/pip"
-""",
+"""
+        ),
     }
     for name, text in programs.items():
         file = tmp_path / "bin" / name
@@ -60,10 +65,16 @@ ln -s "$(dirname "$0")/pip" "$3/bin/pip"
     return tmp_path / "pro ject"
 
 
-def run(project: Path, script: str, *shell: str, **env: str) -> subprocess.CompletedProcess[str]:
+def run(
+    project: Path, script: str, *shell: str, **env: str
+) -> subprocess.CompletedProcess[str]:
     for name in REPORTS:
         (project / name).unlink(missing_ok=True)
-    own = {name: value for name, value in os.environ.items() if not name.startswith("GITHUB")}
+    own = {
+        name: value
+        for name, value in os.environ.items()
+        if not name.startswith("GITHUB")
+    }
     paths = [project.parent / "bin", BIN, own["PATH"]]
     own["PATH"] = os.pathsep.join(map(str, paths))
     ran = subprocess.run(
@@ -91,7 +102,11 @@ def test_the_jobs_of_gitlab(project: Path) -> None:
         name: "\n".join([*jobs[".skills"]["before_script"], *jobs[name]["script"]])
         for name in ("replay", "ask")
     }
-    assert jobs["ask"]["cache"] == {"key": "upskill", "paths": [".upskill"], "when": "always"}
+    assert jobs["ask"]["cache"] == {
+        "key": "upskill",
+        "paths": [".upskill"],
+        "when": "always",
+    }
     assert jobs[".skills"]["artifacts"]["when"] == "always"
     bash = ("bash", "-eo", "pipefail")
     with LoopbackServer(reciter) as server:
@@ -99,7 +114,12 @@ def test_the_jobs_of_gitlab(project: Path) -> None:
         asked = run(project, scripts["ask"], *bash, **key)
         assert asked.returncode in (0, 1)
         assert (project / ".upskill").is_dir()
-        run(project, scripts["replay"].replace("--skill-replay", "--skill-record"), *bash, **key)
+        run(
+            project,
+            scripts["replay"].replace("--skill-replay", "--skill-record"),
+            *bash,
+            **key,
+        )
         assert len(server.asked) == 20  # the second job was answered from the cache
     shutil.rmtree(project / ".upskill")
     replayed = run(project, scripts["replay"], *bash)

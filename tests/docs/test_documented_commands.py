@@ -29,13 +29,19 @@ COMMANDS = [
 
 
 def test_every_command_is_one_that_the_test_below_can_run() -> None:
-    unknown = [f"{page}: {one}" for page, one in COMMANDS if not runner_of(shlex.split(one))]
+    unknown = [
+        f"{page}: {one}" for page, one in COMMANDS if not runner_of(shlex.split(one))
+    ]
     assert unknown == []
 
 
 def test_every_argument_of_a_command_is_one_that_there_is() -> None:
     parser = make_parser()
-    wrong = [f"{page}: {one}" for page, one in COMMANDS if not _is_valid(shlex.split(one), parser)]
+    wrong = [
+        f"{page}: {one}"
+        for page, one in COMMANDS
+        if not _is_valid(shlex.split(one), parser)
+    ]
     assert wrong == []
 
 
@@ -52,7 +58,9 @@ def _is_valid(words: list[str], parser: argparse.ArgumentParser) -> bool:
             return {arg.partition("=")[0] for arg in ours} <= flags
         case ["pytest-upskill", *args]:
             try:
-                parser.parse_args([*takewhile(lambda arg: arg not in (">", "--"), args)])
+                parser.parse_args(
+                    [*takewhile(lambda arg: arg not in (">", "--"), args)]
+                )
             except SystemExit:
                 return False
     return True
@@ -64,9 +72,12 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     copy = tmp_path_factory.mktemp("clone")
     for name in ("skills", "docs", "examples"):
         shutil.copytree(ROOT / name, copy / name)
-    shutil.copytree(copy / "skills/wick", copy / TAUGHT)  # as docs/generate.md makes one
+    # As docs/generate.md makes one
+    shutil.copytree(copy / "skills/wick", copy / TAUGHT)
     text = (copy / TAUGHT / "SKILL.md").read_text()
-    (copy / TAUGHT / "SKILL.md").write_text(text.replace("name: wick\n", "name: wick-deploys\n"))
+    (copy / TAUGHT / "SKILL.md").write_text(
+        text.replace("name: wick\n", "name: wick-deploys\n")
+    )
     (copy / "tests").mkdir()
     (example,) = [text for page, text in blocks("python") if "test_deploys" in text]
     (copy / "tests/test_wick.py").write_text(example)
@@ -82,7 +93,9 @@ def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     "command",
     [pytest.param(command, id=f"{page}: {command}") for page, command in COMMANDS],
 )
-def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell) -> None:
+def test_command_works(
+    command: str, project: Path, tmp_path: Path, shell: Shell
+) -> None:
     words = shlex.split(command)
     if "--skill-against" in words and not shutil.which("git"):
         pytest.skip("needs git")
@@ -94,8 +107,16 @@ def test_command_works(command: str, project: Path, tmp_path: Path, shell: Shell
 
 
 @pytest.mark.nightly
-def test_the_scripted_example_ends_as_its_page_says(project: Path, shell: Shell) -> None:
-    command = ["pytest", "--skill", "skills/wick", "--model", "scripted:docs/example-answers.json"]
+def test_the_scripted_example_ends_as_its_page_says(
+    project: Path, shell: Shell
+) -> None:
+    command = [
+        "pytest",
+        "--skill",
+        "skills/wick",
+        "--model",
+        "scripted:docs/example-answers.json",
+    ]
     page = (ROOT / "docs/models.md").read_text()
     assert f"$ {shlex.join(command)}\n" in page
     shown = shell.output([*command, "-p", "no:cacheprovider"], project)
@@ -115,7 +136,12 @@ def test_the_demo_of_an_agent_shows_the_way(project: Path, shell: Shell) -> None
     require_bwrap()
     makefile = (ROOT / "Makefile").read_text()
     (command,) = re.findall(r"pytest (--skill examples/.*?)\n\t@echo", makefile, re.S)
-    words = ["pytest", *shlex.split(command.replace("\\\n", "")), "-p", "no:cacheprovider"]
+    words = [
+        "pytest",
+        *shlex.split(command.replace("\\\n", "")),
+        "-p",
+        "no:cacheprovider",
+    ]
     shown = shell.output(words, project)
     assert " 3 passed in " in shown
     assert re.search(r" 3/3 ", shown), shown  # opened
@@ -125,10 +151,18 @@ def test_the_demo_of_an_agent_shows_the_way(project: Path, shell: Shell) -> None
 def test_the_example_tasks_need_their_skills(project: Path, shell: Shell) -> None:
     require_bwrap()
     model = "scripted:examples/harbour_tasks_model.py:answer"
-    words = ["pytest", "examples/harbour-tasks", "--skill-agent", "loop", "--model", model]
+    words = [
+        "pytest",
+        "examples/harbour-tasks",
+        "--skill-agent",
+        "loop",
+        "--model",
+        model,
+    ]
     shown = shell.output([*words, "-p", "no:cacheprovider"], project)
     assert " 2 passed in " in shown
-    assert re.search(r" 12% +100% .* 2/2 |\+88 .* 2/2 ", shown), shown  # rewards, opened
+    # rewards, opened
+    assert re.search(r" 12% +100% .* 2/2 |\+88 .* 2/2 ", shown), shown
 
 
 @pytest.mark.nightly

@@ -34,22 +34,31 @@ def test_terminal_output_becomes_coloured_text(terminal_svg: object) -> None:
 
 def test_pages_use_every_picture_and_no_other() -> None:
     pages = [page.read_text() for page in PICTURES.parent.glob("*.md")]
-    named = {name for page in pages for name in re.findall(r"\(pictures/([^)]+)\)", page)}
+    named = {
+        name for page in pages for name in re.findall(r"\(pictures/([^)]+)\)", page)
+    }
     assert "docs/pictures/run.svg)" in (PICTURES.parents[1] / "README.md").read_text()
-    there = {file.name for file in PICTURES.iterdir() if file.suffix in (".svg", ".png")}
+    there = {
+        file.name for file in PICTURES.iterdir() if file.suffix in (".svg", ".png")
+    }
     assert named == there
 
 
 def test_the_run_of_the_readme_is_small_still_and_needs_nothing_else() -> None:
     text = (PICTURES / "run.svg").read_text()
     assert len(text) < 50_000
-    assert not re.findall(r"<script|<image|<style|<animate|(?:href|src)=|url\(|@import", text)
+    assert not re.findall(
+        r"<script|<image|<style|<animate|(?:href|src)=|url\(|@import", text
+    )
 
 
 def test_the_picture_of_the_concepts_has_a_text_alternative_and_dark_colours() -> None:
     text = (PICTURES / "concepts.svg").read_text()
     drawn = ElementTree.fromstring(text)
     (told,) = drawn.findall("{*}desc")
-    assert f"![{told.text}](pictures/concepts.svg)" in (PICTURES.parent / "concepts.md").read_text()
+    assert (
+        f"![{told.text}](pictures/concepts.svg)"
+        in (PICTURES.parent / "concepts.md").read_text()
+    )
     assert "prefers-color-scheme: dark" in text
     assert not re.findall(r"<script|<image|(?:href|src)=|@import", text)

@@ -25,7 +25,11 @@ class Rendered(HTMLParser):
 
     def __init__(self, text: str) -> None:
         super().__init__()
-        self.addresses, self.pictures, self.shown = list[str](), list[dict[str, str | None]](), ""
+        self.addresses, self.pictures, self.shown = (
+            list[str](),
+            list[dict[str, str | None]](),
+            "",
+        )
         self.feed(cmarkgfm.github_flavored_markdown_to_html(text))
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -49,8 +53,16 @@ def missing(address: str) -> str:
             file = ROOT / path.removeprefix(start)
             if not file.is_file():
                 return f"no file {file}"
-            headings = re.findall(r"^#+ (.+)$", file.read_text("utf-8"), re.M) if anchor else []
-            return "" if not anchor or anchor in map(anchor_of, headings) else f"no #{anchor}"
+            headings = (
+                re.findall(r"^#+ (.+)$", file.read_text("utf-8"), re.M)
+                if anchor
+                else []
+            )
+            return (
+                ""
+                if not anchor or anchor in map(anchor_of, headings)
+                else f"no #{anchor}"
+            )
     if path.startswith(SITE) and path != SITE:
         page = path.removeprefix(SITE).replace(".html", ".md")
         return "" if (ROOT / "docs" / page).is_file() else f"no page {page}"
@@ -65,7 +77,9 @@ def test_the_first_link_and_the_picture_come_soon() -> None:
 
 def test_all_links_and_pictures_are_absolute() -> None:
     assert PAGE.addresses
-    assert not [address for address in PAGE.addresses if not address.startswith("https://")]
+    assert not [
+        address for address in PAGE.addresses if not address.startswith("https://")
+    ]
 
 
 def test_links_to_this_project_lead_somewhere() -> None:
@@ -87,7 +101,11 @@ def test_it_renders_with_nothing_left_of_the_markup() -> None:
 
 
 def test_it_says_how_to_install_to_start_and_to_test() -> None:
-    for command in (f"pip install git+{REPOSITORY}", "pytest-upskill init", "make test"):
+    for command in (
+        f"pip install git+{REPOSITORY}",
+        "pytest-upskill init",
+        "make test",
+    ):
         assert f"$ {command}\n" in README
     assert PROJECT["readme"] == "README.md"
     assert {"Documentation", "Source", "Issues", "Changelog"} <= set(PROJECT["urls"])

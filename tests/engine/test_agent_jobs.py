@@ -1,4 +1,6 @@
-"""Trials of agents in the engine: places, order, calls through the lanes, what is stored."""
+"""Trials of agents in the engine: places, order, calls through the lanes,
+what is stored.
+"""
 
 import asyncio
 from collections.abc import Iterator
@@ -57,7 +59,10 @@ class Upper(Model):
 
 @contextmanager
 def engine_of(
-    model: Model, trials: FakeTrials, answers: KnownAnswers | None = None, **more: object
+    model: Model,
+    trials: FakeTrials,
+    answers: KnownAnswers | None = None,
+    **more: object,
 ) -> Iterator[Engine]:
     async def open_model(_name: str) -> Model:
         return model
@@ -116,20 +121,26 @@ def test_agents_that_need_much_memory_are_fewer(
 ) -> None:
     monkeypatch.setattr(agent_jobs, "memory_for_agents", lambda: 1000)
     wanted = [trial_question(str(number)) for number in range(20)]
-    with engine_of(Upper(), trials := FakeTrials(memory=memory), agents_at_once=50) as engine:
+    with engine_of(
+        Upper(), trials := FakeTrials(memory=memory), agents_at_once=50
+    ) as engine:
         engine.ask(wanted)
         note = engine.agents_note
     assert trials.most == most
-    assert note == (
-        f"Fewer than 50 agents ran at once: one takes about {memory:,} MB, "
+    assert (
+        note == f"Fewer than 50 agents ran at once: one takes about {memory:,} MB, "
         "and 1,000 MB of memory could be used."
     )
 
 
-def test_eight_large_agents_do_not_start_on_a_laptop(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_eight_large_agents_do_not_start_on_a_laptop(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(agent_jobs, "available_memory", lambda: 5.5e9)  # of 8 GB
     wanted = [trial_question(str(number)) for number in range(8)]
-    with engine_of(Upper(), trials := FakeTrials(memory=1900), agents_at_once=8) as engine:
+    with engine_of(
+        Upper(), trials := FakeTrials(memory=1900), agents_at_once=8
+    ) as engine:
         engine.ask(wanted)
     assert trials.most == 2
 
@@ -147,7 +158,8 @@ def test_calls_of_older_trials_go_first() -> None:
         model := Upper(), FakeTrials(turns=3), concurrency=1, agents_at_once=3
     ) as engine:
         engine.ask(wanted)
-    # Between two calls of the first, there is room for one of the second, but not of the third.
+    # Between two calls of the first, there is room for one of the second,
+    # but not of the third.
     assert "".join(text[0] for text in model.asked) == "ababab" + "ccc"
 
 
@@ -155,7 +167,9 @@ def test_a_dead_model_ends_all_its_trials_after_one_call() -> None:
     wanted = [trial_question(f"fail{number}") for number in range(5)]
     with engine_of(model := Upper(), trials := FakeTrials()) as engine:
         replies = engine.ask(wanted)
-    assert {reply.reason for reply in replies if isinstance(reply, NoAnswer)} == {"m: wrong key"}
+    assert {reply.reason for reply in replies if isinstance(reply, NoAnswer)} == {
+        "m: wrong key"
+    }
     assert len(model.asked) == 1
     assert len(trials.begun) <= 2
 
@@ -167,9 +181,12 @@ def test_a_stop_ends_agents_at_work() -> None:
         futures = engine._submit(wanted)
         wait_until(lambda: model.asked)
         engine.stop()
-        assert [future.result(timeout=60) for future in futures] == [NoAnswer(STOPPED)] * 3
+        assert [future.result(timeout=60) for future in futures] == [
+            NoAnswer(STOPPED)
+        ] * 3
         assert engine.agents_at_work == (0, [])
-        wait_until(lambda: model.cancelled == len(model.asked))  # before the engine is closed
+        # Before the engine is closed
+        wait_until(lambda: model.cancelled == len(model.asked))
     assert kept.put_in == []
 
 

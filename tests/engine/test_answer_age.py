@@ -19,7 +19,10 @@ from pytest_upskill.trials.trial import Question, Trial
 
 DAY = 86_400
 BASELINE = Question("m", "", (("user", "Open?"),), 64, 1)
-BEFORE, AFTER = replace(BASELINE, system="Say up."), replace(BASELINE, system="Say gate up.")
+BEFORE, AFTER = (
+    replace(BASELINE, system="Say up."),
+    replace(BASELINE, system="Say gate up."),
+)
 OTHER_RUN = replace(BASELINE, run=2)
 
 
@@ -52,9 +55,13 @@ class Project:
 
         self.day = day
         self.model.asked.clear()
-        answers = StoredAnswers(lambda: Store(self.folder / "a.sqlite"), str, fresh=False)
+        answers = StoredAnswers(
+            lambda: Store(self.folder / "a.sqlite"), str, fresh=False
+        )
         options = {"max_age": float(DAY), **options}
-        engine = Engine(open_model, concurrency=1, timeout=9, answers=answers, **options)
+        engine = Engine(
+            open_model, concurrency=1, timeout=9, answers=answers, **options
+        )
         try:
             yield engine
         finally:
@@ -83,11 +90,14 @@ def test_an_old_arm_is_asked_again_beside_a_new_one(project: Project) -> None:
         assert days(engine.ask([BASELINE, AFTER, BEFORE])) == [103, 103, 103.5]
 
 
-def test_arms_that_were_asked_one_after_the_other_are_compared(project: Project) -> None:
+def test_arms_that_were_asked_one_after_the_other_are_compared(
+    project: Project,
+) -> None:
     with project.run(103) as engine:
         assert days(engine.ask([BASELINE, BEFORE])) == [100, 100]  # as nothing is new
         assert days(engine.ask([BASELINE, AFTER])) == [103, 103]
-        assert days(engine.ask([BASELINE, BEFORE])) == [103, 103]  # it is compared with that
+        # It is compared with that
+        assert days(engine.ask([BASELINE, BEFORE])) == [103, 103]
         engine.ask([BASELINE, BEFORE, AFTER])
     assert len(project.model.asked) == 3  # each once
 
@@ -123,7 +133,13 @@ def test_a_ruling_is_not_much_older_than_the_answer(project: Project) -> None:
     ruling = replace(BASELINE, system="Judge.", messages=(("user", "Is it right?"),))
     with project.run(100) as engine:
         engine.ask([ruling])
-    for judged_at, day in ((100, 100), (103, 103), (103, 103), (200, 104.5), (200, 104.5)):
+    for judged_at, day in (
+        (100, 100),
+        (103, 103),
+        (103, 103),
+        (200, 104.5),
+        (200, 104.5),
+    ):
         with project.run(day) as engine:
             (reply,) = engine.ask([replace(ruling, judged_at=judged_at * DAY)])
             assert isinstance(reply, Answer)

@@ -1,4 +1,6 @@
-"""Results of batches: failed, cut, odd, or in nobody's hands; none is paid for twice."""
+"""Results of batches: failed, cut, odd, or in nobody's hands; none is paid for
+twice.
+"""
 
 import json
 import re
@@ -23,7 +25,9 @@ def test_what_fails_in_a_batch_is_an_error_that_says_so(
     server.fate_of = lambda said: fate if said == "two" else "succeeded"
     one, two = texts(ask(tmp_path, questions(model, "one", "two")))
     assert one == "ONE"
-    words = {"errored": "told to fail", "expired": "expired", "canceled": "cancelled"}[fate]
+    words = {"errored": "told to fail", "expired": "expired", "canceled": "cancelled"}[
+        fate
+    ]
     assert words in two
     assert "=fallback" in two
     server.fate_of = lambda _: "succeeded"
@@ -39,12 +43,17 @@ def test_what_fails_in_a_batch_is_asked_alone_if_that_is_wanted(
     settings = replace(WAIT, batch="fallback")
     replies = ask(tmp_path, questions(model, "one", "two"), settings)
     assert texts(replies) == ["ONE", "TWO"]
-    assert [isinstance(one, Answer) and one.usage.batch for one in replies] == [True, False]
+    assert [isinstance(one, Answer) and one.usage.batch for one in replies] == [
+        True,
+        False,
+    ]
     assert [one.retries for one in replies] == [0, 1]
     assert len(server.batches) == 1
 
 
-def test_a_batch_that_is_refused_as_a_whole_says_why(tmp_path: Path, server: BatchServer) -> None:
+def test_a_batch_that_is_refused_as_a_whole_says_why(
+    tmp_path: Path, server: BatchServer
+) -> None:
     server.status, server.done = "failed", 0
     [said] = texts(ask(tmp_path, questions(MODELS["openai"], "one")))
     assert "the batch was refused: Enqueued token limit reached" in said
@@ -55,7 +64,9 @@ def test_a_batch_that_ends_early_tells_of_what_is_missing(
     tmp_path: Path, server: BatchServer, status: str
 ) -> None:
     server.status, server.done = status, 1
-    server.lines = lambda results: as_lines([one for one in results if "ONE" in str(one)])
+    server.lines = lambda results: as_lines(
+        [one for one in results if "ONE" in str(one)]
+    )
     one, two = texts(ask(tmp_path, questions(MODELS["openai"], "one", "two")))
     assert one == "ONE"
     assert status in two
@@ -78,7 +89,10 @@ def test_results_that_are_no_longer_kept_are_asked_for_again(
     tmp_path: Path, server: BatchServer
 ) -> None:
     shown = server._shown
-    server._shown = lambda *given: {**shown(*given), "archived_at": "2026-10-01T00:00:00Z"}  # type: ignore[method-assign]
+    archived = {"archived_at": "2026-10-01T00:00:00Z"}
+    server._shown = (  # type: ignore[method-assign]
+        lambda *given: {**shown(*given), **archived}
+    )
     gone = Fault("status", 404)
     server.trouble = lambda _, path: gone if path.endswith("results") else None
     [said] = texts(ask(tmp_path, questions(MODELS["anthropic"], "one")))
@@ -105,7 +119,9 @@ def hostile(results: list[dict[str, Any]]) -> list[bytes]:
     return [*strange, *lines, *doubled, *strange[:5], b"".join(lines)[:40]]
 
 
-def test_results_may_be_anything(tmp_path: Path, server: BatchServer, model: str) -> None:
+def test_results_may_be_anything(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
     server.lines = hostile
     assert texts(ask(tmp_path, questions(model, "one", "two"))) == ["ONE", "TWO"]
 
@@ -148,7 +164,10 @@ def test_results_that_are_not_there_are_asked_alone_if_that_is_wanted(
 ) -> None:
     server.lines = nothing
     asked = questions(model, "one", "two")
-    assert texts(ask(tmp_path, asked, replace(WAIT, batch="fallback"))) == ["ONE", "TWO"]
+    assert texts(ask(tmp_path, asked, replace(WAIT, batch="fallback"))) == [
+        "ONE",
+        "TWO",
+    ]
     assert not kept(tmp_path)
 
 
@@ -178,7 +197,9 @@ def test_what_can_not_be_stored_or_read_stays_to_be_collected(
     assert not kept(tmp_path)
 
 
-@pytest.mark.parametrize("reply", [None, 7, "words", [], {}, {"content": 3, "choices": "x"}])
+@pytest.mark.parametrize(
+    "reply", [None, 7, "words", [], {}, {"content": 3, "choices": "x"}]
+)
 def test_a_result_that_is_no_reply_is_an_error(
     tmp_path: Path, server: BatchServer, model: str, reply: object
 ) -> None:

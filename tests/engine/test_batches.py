@@ -1,4 +1,6 @@
-"""Questions by batch, through the real SDKs: nothing is paid for twice, whatever happens."""
+"""Questions by batch, through the real SDKs: nothing is paid for twice,
+whatever happens.
+"""
 
 import asyncio
 import json
@@ -12,7 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.engine import batches
-from pytest_upskill.models.batching import BatchLimits, BatchRequest, OpenAIBatches, batches_of
+from pytest_upskill.models.batching import (
+    BatchLimits,
+    BatchRequest,
+    OpenAIBatches,
+    batches_of,
+)
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer
 from support.batch_runs import (
@@ -106,7 +113,10 @@ def test_a_batch_whose_reply_got_lost_is_not_submitted_again(
     said = texts(ask(tmp_path, asked))
     assert said[0] == said[1]
     assert "it is not known whether this batch was submitted (saved as " in said[0]
-    assert "Look for a batch of 2 questions at the provider. Delete the file to submit" in said[0]
+    assert (
+        "Look for a batch of 2 questions at the provider. Delete the file to submit"
+        in said[0]
+    )
     assert len(server.batches) == 1
     [file] = (tmp_path / ".upskill/batches").glob("*.json")
     file.unlink()
@@ -143,7 +153,9 @@ def test_two_runs_that_wait_for_the_same_batch_submit_it_once(
     assert len(server.batches) == 1
 
 
-def test_a_wrong_key_is_one_error(tmp_path: Path, server: BatchServer, model: str) -> None:
+def test_a_wrong_key_is_one_error(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
     server.trouble = lambda _method, _path: Fault("status", 401, message="invalid key")
     said = set(texts(ask(tmp_path, questions(model, "one", "two"))))
     assert len(said) == 1
@@ -152,7 +164,9 @@ def test_a_wrong_key_is_one_error(tmp_path: Path, server: BatchServer, model: st
     assert not kept(tmp_path)
 
 
-def test_a_server_without_batches_says_so(tmp_path: Path, server: BatchServer, model: str) -> None:
+def test_a_server_without_batches_says_so(
+    tmp_path: Path, server: BatchServer, model: str
+) -> None:
     server.trouble = lambda _method, _path: Fault("status", 404, message="what?")
     [said] = texts(ask(tmp_path, questions(model, "one")))
     assert "If this server has no batches, drop" in said
@@ -176,7 +190,12 @@ def test_a_batch_that_the_server_does_not_know_is_one_error(
 def test_a_busy_or_broken_server_is_asked_again(
     tmp_path: Path, server: BatchServer, model: str
 ) -> None:
-    faults = [Fault("status", 429), Fault("status", 500), Fault("reset"), Fault("status", 529)]
+    faults = [
+        Fault("status", 429),
+        Fault("status", 500),
+        Fault("reset"),
+        Fault("status", 529),
+    ]
 
     def trouble(method: str, path: str) -> Fault | None:
         return faults.pop() if faults and method == "GET" and "batch_" in path else None
@@ -193,7 +212,9 @@ def test_a_reply_that_is_none_does_not_end_the_wait(
     tmp_path: Path, server: BatchServer, model: str, kind: Kind
 ) -> None:
     faults = [Fault(kind)] * 2
-    server.trouble = lambda _, path: faults.pop() if faults and path[-2:] == "_0" else None
+    server.trouble = lambda _, path: (
+        faults.pop() if faults and path[-2:] == "_0" else None
+    )
     assert texts(ask(tmp_path, questions(model, "one"))) == ["ONE"]
     assert not faults
 
@@ -203,7 +224,11 @@ def test_an_unknown_state_is_told_while_the_run_waits(
     tmp_path: Path, server: BatchServer, model: str, state: object
 ) -> None:
     shown = server._shown
-    odd = {"status": state, "processing_status": state, "request_counts": {"total": "x"}}
+    odd = {
+        "status": state,
+        "processing_status": state,
+        "request_counts": {"total": "x"},
+    }
     server._shown = lambda *given: {**shown(*given), **odd}  # type: ignore[method-assign]
     with engine(tmp_path, model, Settings(batch="submit")) as made:
         begin(made, questions(model, "one"))
@@ -220,7 +245,9 @@ def test_a_busy_server_is_submitted_to_later(
     tmp_path: Path, server: BatchServer, model: str
 ) -> None:
     faults = [Fault("status", 503), Fault("status", 429, retry_after="0")]
-    server.trouble = lambda method, _: faults.pop() if faults and method == "POST" else None
+    server.trouble = lambda method, _: (
+        faults.pop() if faults and method == "POST" else None
+    )
     assert texts(ask(tmp_path, questions(model, "one"))) == ["ONE"]
     assert len(server.batches) == 1
 
@@ -267,16 +294,22 @@ def test_questions_are_split_by_the_limits_of_the_server(
 
 @given(st.lists(st.tuples(st.integers(1, 50), st.sampled_from("xy")), max_size=40))
 def test_parts_keep_to_the_limits_and_lose_nothing(made: list[tuple[int, str]]) -> None:
-    requests = [BatchRequest(str(n), {}, path, size) for n, (size, path) in enumerate(made)]
+    requests = [
+        BatchRequest(str(n), {}, path, size) for n, (size, path) in enumerate(made)
+    ]
     parts = batches_of(requests, BatchLimits(5, 60))
-    assert sorted(int(one.id) for part in parts for one in part) == list(range(len(made)))
+    assert sorted(int(one.id) for part in parts for one in part) == list(
+        range(len(made))
+    )
     for part in parts:
         assert 1 <= len(part) <= 5
         assert sum(one.size for one in part) <= 60
         assert len({one.path for one in part}) == 1
 
 
-def test_models_of_responses_are_asked_there(tmp_path: Path, server: BatchServer) -> None:
+def test_models_of_responses_are_asked_there(
+    tmp_path: Path, server: BatchServer
+) -> None:
     for name in ("openai:gpt-5.4-pro", "openai:gpt-9-new"):
         server.batches.clear()
 
@@ -297,7 +330,9 @@ def test_a_schema_that_a_model_refuses_is_left_out(
     def script(asked: Asked) -> Said | Fault:
         if "output_config" in asked.body or "response_format" in asked.body:
             kind = "invalid_request_error"
-            return Fault("status", 400, message="no such output format", error_type=kind)
+            return Fault(
+                "status", 400, message="no such output format", error_type=kind
+            )
         return Said("fine")
 
     server._script = script

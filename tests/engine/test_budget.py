@@ -14,7 +14,8 @@ from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
 from pytest_upskill.trials.trial import Question
 
-# A turn of an agent, each of whose texts has 4,000 bytes: 1,000 tokens at the usual rate.
+# A turn of an agent, each of whose texts has 4,000 bytes:
+# 1,000 tokens at the usual rate.
 LONG = "word" * 1_000
 CALLS = (ToolCall("1", "", LONG),)
 RESULTS = (ToolResult("1", LONG),)
@@ -45,17 +46,22 @@ def test_question_that_can_never_fit_is_refused() -> None:
     budget = Budget(most_tokens=100)
     budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
-    assert spelled(budget.refusal(question()) or "") == (
-        "m: budget reached (61 of 100 tokens): raise it, or ask for less"
+    assert (
+        spelled(budget.refusal(question()) or "")
+        == "m: budget reached (61 of 100 tokens): raise it, or ask for less"
     )
 
 
-def test_a_call_that_is_too_large_for_what_is_mostly_left_is_not_a_budget_reached() -> None:
+def test_a_call_that_is_too_large_for_what_is_mostly_left_is_not_a_budget_reached() -> (
+    None
+):
     budget = Budget(most_tokens=100)
     budget.hold(question())
     budget.settle(question(), Usage(11, 9, 0))
-    assert spelled(budget.refusal(question("word " * 90)) or "") == (
-        "m: this call could exceed the budget (20 of 100 tokens spent): raise it, or ask for less"
+    assert (
+        spelled(budget.refusal(question("word " * 90)) or "")
+        == "m: this call could exceed the budget (20 of 100 tokens spent): raise it, or"
+        " ask for less"
     )
 
 
@@ -63,12 +69,19 @@ def test_a_call_that_is_too_large_for_what_is_mostly_left_is_not_a_budget_reache
     ("budget", "limit"),
     [
         (Budget(most_tokens=20), "0 of 20 tokens"),
-        (Budget(most_cost=0.00002, price_of=lambda _: Price(1.0, 1.0, 1.0)), "$0 of $0.00002"),
+        (
+            Budget(most_cost=0.00002, price_of=lambda _: Price(1.0, 1.0, 1.0)),
+            "$0 of $0.00002",
+        ),
     ],
 )
-def test_a_first_call_that_cannot_fit_is_not_a_budget_reached(budget: Budget, limit: str) -> None:
-    assert spelled(budget.refusal(question()) or "") == (
-        f"m: this call could exceed the budget ({limit} spent): raise it, or ask for less"
+def test_a_first_call_that_cannot_fit_is_not_a_budget_reached(
+    budget: Budget, limit: str
+) -> None:
+    assert (
+        spelled(budget.refusal(question()) or "")
+        == f"m: this call could exceed the budget ({limit} spent): raise it, or ask for"
+        " less"
     )
 
 
@@ -106,20 +119,28 @@ def test_what_the_server_does_not_say_is_estimated(
         (Usage(1, 6000), 1000 + 6000),
     ],
 )
-def test_texts_are_worth_their_length_whatever_a_server_counts(paid: Usage, tokens: int) -> None:
+def test_texts_are_worth_their_length_whatever_a_server_counts(
+    paid: Usage, tokens: int
+) -> None:
     budget = Budget(most_tokens=10)
     answer = Answer(LONG, calls=CALLS)
     budget.settle(question("word" * 999), paid, answer)  # and a system text
     assert budget.spent[0] == tokens
 
 
-@pytest.mark.parametrize("usage", [Usage(), Usage(0, 0), Usage(1, 1), Usage(250, None, 250)])
+@pytest.mark.parametrize(
+    "usage", [Usage(), Usage(0, 0), Usage(1, 1), Usage(250, None, 250)]
+)
 def test_a_server_that_counts_too_little_gets_no_more_calls(usage: Usage) -> None:
     def calls(usage: Usage) -> int:
-        budget, number = Budget(most_tokens=10_000, most_cost=1.0, price_of=PRICES.get), 0
+        budget, number = (
+            Budget(most_tokens=10_000, most_cost=1.0, price_of=PRICES.get),
+            0,
+        )
         while not budget.refusal(asked := question("word" * 250, max_output=10)):
             assert budget.hold(asked)
-            budget.settle(asked, usage, Answer("word" * 250))  # more than the output limit
+            # More than the output limit
+            budget.settle(asked, usage, Answer("word" * 250))
             number += 1
         return number
 
@@ -206,14 +227,16 @@ def test_beside_others_the_worst_is_reserved_and_one_call_may_go_further() -> No
     for _ in range(5):
         budget.settle(question(), Usage(10, 10, 0))
     texts = [question(f"{n} {'word ' * 8}") for n in range(5)]
-    # 350 each at worst (44 bytes, 256 of a template, 50 of output), and 61 for a last one
+    # 350 each at worst (44 bytes, 256 of a template, 50 of output),
+    # and 61 for a last one
     assert [budget.hold(text) for text in texts] == [True, True, True, False, False]
 
 
 @pytest.mark.parametrize(
     ("counted", "each"),
     [
-        (Usage(11, 50, 0), 350),  # as expected: 44 bytes, 256 of a template, 50 of output
+        # As expected: 44 bytes, 256 of a template, 50 of output
+        (Usage(11, 50, 0), 350),
         (Usage(11, 500, 0), 300 + 2 * 500),  # more output than allowed
         (Usage(900, 50, 0), 2 * 900 + 2 * 50),  # more input than possible
     ],
@@ -233,12 +256,15 @@ def test_cost_is_reserved_at_the_price_of_the_model() -> None:
     budget = Budget(most_cost=0.00007, price_of=lambda _: Price(1.0, 1.0, 1.0))
     assert budget.hold(question())
     budget.settle(question(), Usage(11, 50, 0))
-    assert spelled(budget.refusal(question()) or "") == (
-        "m: budget reached (<$0.001 of $0.00007): raise it, or ask for less"
+    assert (
+        spelled(budget.refusal(question()) or "")
+        == "m: budget reached (<$0.001 of $0.00007): raise it, or ask for less"
     )
 
 
-@pytest.mark.parametrize("price", [Price(1.0, 1.0, 3.0), Price(1.0, 1.0, 0.1, written=3.0)])
+@pytest.mark.parametrize(
+    "price", [Price(1.0, 1.0, 3.0), Price(1.0, 1.0, 0.1, written=3.0)]
+)
 def test_the_dearest_kind_of_input_is_reserved(price: Price) -> None:
     budget = Budget(most_cost=0.00008, price_of=lambda _: price)  # 11 × 3 + 50 = 83
     assert budget.refusal(question())
@@ -264,7 +290,9 @@ def test_spending_exceeds_the_limit_by_one_answer_at_most(
 
 
 @given(st.lists(st.floats(0.01, 100), min_size=1), st.floats(1e-6, 1e-2))
-def test_question_never_waits_with_nothing_in_flight(prices: list[float], most: float) -> None:
+def test_question_never_waits_with_nothing_in_flight(
+    prices: list[float], most: float
+) -> None:
     """Else it would wait for ever."""
     wanted = [Question(str(price), "", (("user", "How?"),), 50, 1) for price in prices]
     price_of = {str(price): Price(price, price, price) for price in prices}
@@ -291,6 +319,7 @@ def test_all_that_the_turn_of_an_agent_sends_is_reserved(
     turn: dict[str, Any], thousands: int
 ) -> None:
     asked = replace(question(), **turn)
-    budget = Budget(most_tokens=thousands * 1_000 + 50)  # the output, but not the question
+    # The output, but not the question
+    budget = Budget(most_tokens=thousands * 1_000 + 50)
     assert "could exceed the budget" in spelled(budget.refusal(asked) or "")
     assert Budget(most_tokens=thousands * 1_000 + 100).refusal(asked) is None

@@ -1,7 +1,9 @@
-"""The engine behind busy servers: nothing is lost, nothing is stormed, little time is wasted.
+"""The engine behind busy servers: nothing is lost, nothing is stormed,
+little time is wasted.
 
-On a simulated clock, but for the last tests. The bounds of refused calls are about twice of what is
-seen: the calls in flight at the start, and one for each time that the limit grows.
+On a simulated clock, but for the last tests. The bounds of refused calls are
+about twice of what is seen: the calls in flight at the start, and one for each
+time that the limit grows.
 """
 
 import asyncio
@@ -46,7 +48,11 @@ SITUATIONS: Mapping[str, tuple[Server, int, int]] = {  # calls, and those in fli
     "16 at once": (lambda **rules: Busy(cap=16, **rules), 1000, 50),
     "32 at once": (lambda **rules: Busy(cap=32, **rules), 1000, 50),
     "50 a second": (lambda **rules: Busy(requests=Bucket(50, 50), **rules), 500, 64),
-    "50 a second, few": (lambda **rules: Busy(requests=Bucket(50, 50), **rules), 250, 64),
+    "50 a second, few": (
+        lambda **rules: Busy(requests=Bucket(50, 50), **rules),
+        250,
+        64,
+    ),
     "4 a second": (lambda **rules: Busy(requests=Bucket(4, 8), **rules), 80, 64),
     "4 a second, fast": (
         lambda **rules: Busy(requests=Bucket(4, 8), latency=0.05, **rules),
@@ -86,7 +92,9 @@ def asked_of(
         ),
     ],
 )
-def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_after: str) -> None:
+def test_nothing_is_lost(
+    monkeypatch: pytest.MonkeyPatch, situation: str, retry_after: str
+) -> None:
     make, calls, in_flight = SITUATIONS[situation]
     server = make(retry_after=retry_after)
     ideal = server.ideal(calls, in_flight)
@@ -97,7 +105,9 @@ def test_nothing_is_lost(monkeypatch: pytest.MonkeyPatch, situation: str, retry_
     assert outcome.seconds <= 1.15 * ideal
 
 
-@pytest.mark.parametrize("told", ["openai", pytest.param("anthropic", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "told", ["openai", pytest.param("anthropic", marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize(
     ("situation", "refused"),
     [
@@ -146,11 +156,18 @@ class Lying(SimulatedModel):
     ],
 )
 def test_no_run_waits_for_headers_that_lie(
-    monkeypatch: pytest.MonkeyPatch, of: str, left: str, most: str, reset: str, cap: int | None
+    monkeypatch: pytest.MonkeyPatch,
+    of: str,
+    left: str,
+    most: str,
+    reset: str,
+    cap: int | None,
 ) -> None:
     model = Lying(Busy(cap=cap, latency=1.0))
     fields = {"remaining": left, "limit": most, "reset": reset}
-    model.headers = {f"x-ratelimit-{field}-{of}": value for field, value in fields.items()}
+    model.headers = {
+        f"x-ratelimit-{field}-{of}": value for field, value in fields.items()
+    }
     ideal = model.server.ideal(200, 64)
     outcome = simulated(monkeypatch, {"m": model}, questions_to("m", 200))
     assert outcome.reasons == []
@@ -158,7 +175,9 @@ def test_no_run_waits_for_headers_that_lie(
 
 
 class Refusing(SimulatedModel):
-    """Its server takes so many calls and then nothing more, or never takes some questions."""
+    """Its server takes so many calls and then nothing more,
+    or never takes some questions.
+    """
 
     takes = 0
     never: Callable[[str], bool] = staticmethod(lambda _: False)
@@ -180,7 +199,11 @@ class Refusing(SimulatedModel):
         ({"retry-after": "1"}, "no call was taken for 5 min", 310),
         ({"retry-after": "3600"}, "it asks to wait for 60 min", 10),
         ({"retry-after": "86400"}, "it asks to wait for 24 h", 10),
-        ({"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"}, "it asks to wait for days", 10),
+        (
+            {"retry-after": "Fri, 31 Dec 9999 23:59:59 GMT"},
+            "it asks to wait for days",
+            10,
+        ),
     ],
 )
 def test_server_that_takes_nothing_ends_the_run(
@@ -206,7 +229,9 @@ def test_slow_refusals_make_no_storm(monkeypatch: pytest.MonkeyPatch) -> None:
     assert model.server.refused < 64 + 60
 
 
-def test_model_that_is_used_up_does_not_stop_another(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_model_that_is_used_up_does_not_stop_another(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     used_up, other = Refusing(Busy()), SimulatedModel(Busy(cap=16))
     pairs = zip(questions_to("a", 200), questions_to("b", 200), strict=True)
     wanted = [question for pair in pairs for question in pair]
@@ -215,7 +240,9 @@ def test_model_that_is_used_up_does_not_stop_another(monkeypatch: pytest.MonkeyP
     assert all(reason.startswith("a:") for reason in outcome.reasons)
 
 
-def test_models_of_one_server_share_what_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_models_of_one_server_share_what_it_takes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     server = Busy(cap=8)
     models = {"a": SimulatedModel(server), "b": SimulatedModel(server)}
     wanted = questions_to("a", 200) + questions_to("b", 200)
@@ -226,7 +253,9 @@ def test_models_of_one_server_share_what_it_takes(monkeypatch: pytest.MonkeyPatc
     assert server.refused <= 2 * 50 + 400 / 4
 
 
-def test_server_that_refuses_by_chance_loses_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_server_that_refuses_by_chance_loses_nothing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """Other users keep it busy: it refuses 85 calls of 100, however few they are."""
     model, chance = SimulatedModel(server := Busy()), Random(1)
     take = Busy.visit
@@ -283,7 +312,9 @@ def test_refused_call_is_no_attempt(monkeypatch: pytest.MonkeyPatch) -> None:
     assert len(model.asked) == 14
 
 
-def test_first_question_goes_alone_for_a_moment(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_first_question_goes_alone_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     outcome = asked_of(monkeypatch, Busy(latency=2.0), 40)
     assert 2.1 <= outcome.seconds <= 1.06 * 2.0
 
@@ -295,9 +326,13 @@ class Stored(KnownAnswers):
         return Answer("yes", stored=True) if question.messages[-1][1] == "m 0" else None
 
 
-def test_no_question_goes_alone_where_answers_are_stored(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_question_goes_alone_where_answers_are_stored(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = SimulatedModel(Busy(latency=2.0), away=0.0)
-    outcome = simulated(monkeypatch, {"m": model}, questions_to("m", 40), answers=Stored())
+    outcome = simulated(
+        monkeypatch, {"m": model}, questions_to("m", 40), answers=Stored()
+    )
     assert outcome.seconds == 2.0
 
 
@@ -327,7 +362,9 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
     return str(request.param)
 
 
-def replies_from(provider: str, script: Callable[[Asked], object], calls: int) -> list[Reply]:
+def replies_from(
+    provider: str, script: Callable[[Asked], object], calls: int
+) -> list[Reply]:
     async def open_by_name(name: str) -> Model:
         spec = ModelSpec(name, PROVIDERS[provider], name, base_url)
         return await spec.provider.open(spec, 120)
@@ -376,7 +413,8 @@ def test_nothing_is_lost_over_http(provider: str) -> None:
 def test_what_no_waiting_changes_costs_one_call(
     monkeypatch: pytest.MonkeyPatch, provider: str, fault: Fault, said: str
 ) -> None:
-    monkeypatch.setattr(pace, "ALONE", 600.0)  # a busy machine may take longer than it does
+    # A busy machine may take longer than it does
+    monkeypatch.setattr(pace, "ALONE", 600.0)
     asked: list[Asked] = []
 
     def refuse(one: Asked) -> Fault:
@@ -389,12 +427,16 @@ def test_what_no_waiting_changes_costs_one_call(
     assert len(asked) == 1
 
 
-def test_request_that_is_too_large_for_a_rate_limit_is_not_asked_again(provider: str) -> None:
+def test_request_that_is_too_large_for_a_rate_limit_is_not_asked_again(
+    provider: str,
+) -> None:
     asked: list[Asked] = []
 
     def refuse(one: Asked) -> Fault:
         asked.append(one)
-        return Fault("status", 429, message="Request too large for m: limit 100, requested 200")
+        return Fault(
+            "status", 429, message="Request too large for m: limit 100, requested 200"
+        )
 
     replies_from(provider, refuse, 5)
     assert len(asked) == 5

@@ -32,8 +32,21 @@ from support.trials import trial_question
 @pytest.mark.parametrize(
     "address",
     [
-        *("", "local", "local:0", "local:-1", "local:99999", "host:8786", "http://host:8786"),
-        *("tcp://host", "tcp://a b:1", "tcp://user:password@host:8786", "tcp://h:8786/x\x1b[2J"),
+        *(
+            "",
+            "local",
+            "local:0",
+            "local:-1",
+            "local:99999",
+            "host:8786",
+            "http://host:8786",
+        ),
+        *(
+            "tcp://host",
+            "tcp://a b:1",
+            "tcp://user:password@host:8786",
+            "tcp://h:8786/x\x1b[2J",
+        ),
     ],
 )
 def test_what_is_no_address(address: str) -> None:
@@ -43,7 +56,9 @@ def test_what_is_no_address(address: str) -> None:
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(SettingsError, match=r"needs Dask(.|\n)*pip install 'pytest-upskill\[clus"):
+    with pytest.raises(
+        SettingsError, match=r"needs Dask(.|\n)*pip install 'pytest-upskill\[clus"
+    ):
         connected("local:1", None)
 
 
@@ -78,7 +93,9 @@ def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(cluster, "_PATIENCE", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as silent:
         port = silent.getsockname()[1]
-        with pytest.raises(SettingsError, match=r"no Dask scheduler answers there within 0\.3 s"):
+        with pytest.raises(
+            SettingsError, match=r"no Dask scheduler answers there within 0\.3 s"
+        ):
             connected(f"tcp://127.0.0.1:{port}", None)
     with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
         connected(f"tcp://127.0.0.1:{port}", None)
@@ -87,12 +104,18 @@ def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_tls_needs_certificates() -> None:
     dask = pytest.importorskip("dask")
     names = ("ca-file", "client.cert", "client.key")
-    with pytest.raises(SettingsError, match=r"there are no certificates for it") as caught:
+    with pytest.raises(
+        SettingsError, match=r"there are no certificates for it"
+    ) as caught:
         connected("tls://127.0.0.1:1", None)
-    assert "client.cert and client.key of distributed.comm.tls" in "".join(caught.value.hint)
+    assert "client.cert and client.key of distributed.comm.tls" in "".join(
+        caught.value.hint
+    )
     with (
         dask.config.set({f"distributed.comm.tls.{name}": "/no.pem" for name in names}),
-        pytest.raises(SettingsError, match=r"its certificates can't be used: .*No such file"),
+        pytest.raises(
+            SettingsError, match=r"its certificates can't be used: .*No such file"
+        ),
     ):
         connected("tls://127.0.0.1:1", None)
 
@@ -133,7 +156,10 @@ def test_a_worker_of_another_version() -> None:
     failed = RuntimeError("it failed, and its log says why")
     assert _other_version(failed, "1.0") == "pytest-upskill is not installed there"
     assert _other_version(TimeoutError("no answer"), "1.0") == "no answer"
-    assert _other_version("0.9", "1.0") == "it has pytest-upskill 0.9, and this machine has 1.0"
+    assert (
+        _other_version("0.9", "1.0")
+        == "it has pytest-upskill 0.9, and this machine has 1.0"
+    )
 
 
 def test_workers_that_lack_the_same_are_one_line() -> None:
@@ -163,7 +189,9 @@ def test_memory_says_how_many_trials_a_worker_takes() -> None:
         "1 worker, 4 trials at once, sandbox: bwrap",
         "no trials for worker berta: loop takes 50 MB, and 40 MB can be used there",
     ]
-    assert workers_of({"claude": 300}, replace(anna, versions={"claude": "2"})).places == 2
+    assert (
+        workers_of({"claude": 300}, replace(anna, versions={"claude": "2"})).places == 2
+    )
 
 
 def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
@@ -175,7 +203,11 @@ def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
     assert workers.memory_for("qwen") == 900
     assert workers.places == 1
     workers = workers_of({"qwen": 300}, anna)
-    assert [workers.memory_for("qwen", asked) for asked in (0, 500, 4000)] == [300, 500, 900]
+    assert [workers.memory_for("qwen", asked) for asked in (0, 500, 4000)] == [
+        300,
+        500,
+        900,
+    ]
 
 
 class OneClient:
@@ -190,12 +222,19 @@ class OneClient:
 
 @pytest.mark.parametrize(
     ("there", "memory", "told"),
-    [("anna", 300, False), ("emil", 300, True), ("emil", 900, True), ("emil", 200, True)],
+    [
+        ("anna", 300, False),
+        ("emil", 300, True),
+        ("emil", 900, True),
+        ("emil", 200, True),
+    ],
 )
 def test_trials_hear_of_a_worker_that_takes_the_place_of_a_lost_one(
     monkeypatch: pytest.MonkeyPatch, there: str, memory: float, told: bool
 ) -> None:
-    """Also if it came between two looks: nobody had the resources that they wait for."""
+    """Also if it came between two looks: nobody had the resources that they wait
+    for.
+    """
 
     async def look() -> bool:
         anna = WorkerReport("anna", "bwrap", {"claude": "2"}, places=2, memory=300)
@@ -223,7 +262,10 @@ class NoCalls:
 
 def test_trials_that_wait_for_a_place_are_not_at_work() -> None:
     dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
-    dispatch._trials = {"a": DispatchedTrial(NoCalls()), "b": DispatchedTrial(NoCalls())}
+    dispatch._trials = {
+        "a": DispatchedTrial(NoCalls()),
+        "b": DispatchedTrial(NoCalls()),
+    }
     assert dispatch.at_work == 0
     dispatch._on_event((0.0, packed(TrialEvent("a", "anna", "tcp://h:2"))))
     assert dispatch.at_work == 1
@@ -243,7 +285,9 @@ def test_a_setup_runs_once_though_its_trials_begin_at_once(
         dispatch = Dispatch(None, "tcp://h:1", "r", workers_of({}))
         monkeypatch.setattr(dispatch, "_carried_out", carry_out)
         question, trial = trial_question("a", setup="make"), DispatchedTrial(NoCalls())
-        await asyncio.gather(*(dispatch.hand_out(question, Allowance(), trial) for _ in range(4)))
+        await asyncio.gather(
+            *(dispatch.hand_out(question, Allowance(), trial) for _ in range(4))
+        )
 
     asyncio.run(hand_out())
     assert [trial.is_setup for trial in sent] == [True, False, False, False, False]
@@ -264,7 +308,9 @@ def test_keys_of_runs_that_overlap_are_all_taken_back() -> None:
 
 
 def test_keys_are_not_in_the_repr_of_what_workers_are_told() -> None:
-    brief = Brief("r", {}, {}, {}, {}, "auto", None, 1, 1, 1, {"OPENAI_API_KEY": "sk-secret-1"})
+    brief = Brief(
+        "r", {}, {}, {}, {}, "auto", None, 1, 1, 1, {"OPENAI_API_KEY": "sk-secret-1"}
+    )
     assert "sk-secret-1" not in repr(brief) + str(brief) + f"{(brief,)}"
 
 
@@ -273,7 +319,8 @@ PRICE = Price(1_000_000, 1_000_000, 1_000_000)  # a dollar a token
 
 def test_the_first_trial_goes_alone_and_others_by_the_dearest() -> None:
     budget = Budget(most_tokens=10_000)
-    first, second, third = (trial_question(text) for text in "abc")  # a call: 100 tokens and a bit
+    # A call: 100 tokens and a bit
+    first, second, third = (trial_question(text) for text in "abc")
     assert budget.allot(first) == Allowance(10_000, None, is_all=True)
     assert budget.allot(second) is None
     budget.spend(first, 300, 0)

@@ -1,4 +1,6 @@
-"""A hostile worker of a cluster: what it sends is data to the controller, or nothing."""
+"""A hostile worker of a cluster: what it sends is data to the controller, or
+nothing.
+"""
 
 import asyncio
 import os
@@ -121,7 +123,9 @@ class NoCalls:
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
     folder = tmp_path_factory.mktemp("dask")
     (folder / "ran").mkdir()
-    (folder / "sitecustomize.py").write_text(_HOSTILE.format(folder=str(folder / "ran")))
+    (folder / "sitecustomize.py").write_text(
+        _HOSTILE.format(folder=str(folder / "ran"))
+    )
     path = os.pathsep.join([str(folder), os.environ.get("PYTHONPATH", "")])
     with dask_processes(folder / "processes") as processes:
         for name in ("anna", "berta"):
@@ -152,7 +156,9 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("an object", "sent no outcome: it is no data"),
         ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
         ("large object", "sent no outcome: it is no data"),
-        pytest.param("large exception", "was lost or failed, 1 time", marks=pytest.mark.nightly),
+        pytest.param(
+            "large exception", "was lost or failed, 1 time", marks=pytest.mark.nightly
+        ),
         ("a type", "sent no outcome: it is no data"),
         ("too much", "bytes (limit 67,108,864)"),
         ("text", "sent no outcome: it is no data"),
@@ -164,7 +170,11 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ],
 )
 def test_a_hostile_worker_runs_no_code_here(
-    cluster: Cluster, ran: Path, attack: str, problem: str, capfd: pytest.CaptureFixture[str]
+    cluster: Cluster,
+    ran: Path,
+    attack: str,
+    problem: str,
+    capfd: pytest.CaptureFixture[str],
 ) -> None:
     trial = DispatchedTrial(NoCalls())
     work = cluster.hand_out(trial_question(attack), Allowance(), trial)
@@ -207,7 +217,9 @@ def test_dask_unpickles_all_on_other_loops() -> None:
 
 
 def test_what_comes_back_is_what_was_sent() -> None:
-    sent = Outcome(Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0"), 3, 0.5, trial="t")
+    sent = Outcome(
+        Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0"), 3, 0.5, trial="t"
+    )
     read = outcome_from_worker(packed(sent))
     assert isinstance(read.reply, Answer)
     assert (read.reply.text, read.reply.workspace) == ("half ?", b"\xff\0")
@@ -216,7 +228,8 @@ def test_what_comes_back_is_what_was_sent() -> None:
 
 def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
     call = '{"id":"","name":"","arguments":""}'
-    data = f'{{"reply":{{"text":"a","stored":true,"raw":"{{}}","calls":[{call}]}}}}'.encode()
+    reply = f'{{"text":"a","stored":true,"raw":"{{}}","calls":[{call}]}}'
+    data = f'{{"reply":{reply}}}'.encode()
     assert from_worker(Outcome, data).reply == Answer(
         "a", stored=True, raw="{}", calls=(ToolCall("", "", ""),)
     )
@@ -226,8 +239,18 @@ def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
 @pytest.mark.parametrize(
     "data",
     [
-        *('{"reply":null,"tokens":-1}', '{"reply":null,"usd":1e999}', '{"reply":null,"usd":-0.1}'),
-        *('{"reply":null,"exceeded":"yes"}', '{"reply":{"stop":"end"}}', "[" * 10_000, "", "null"),
+        *(
+            '{"reply":null,"tokens":-1}',
+            '{"reply":null,"usd":1e999}',
+            '{"reply":null,"usd":-0.1}',
+        ),
+        *(
+            '{"reply":null,"exceeded":"yes"}',
+            '{"reply":{"stop":"end"}}',
+            "[" * 10_000,
+            "",
+            "null",
+        ),
     ],
 )
 def test_what_is_no_outcome(data: str) -> None:
@@ -238,7 +261,12 @@ def test_what_is_no_outcome(data: str) -> None:
 def test_a_report_and_an_event_have_limits() -> None:
     report = WorkerReport("anna", "bwrap", {"fake": "1"}, places=4, memory=900.0)
     assert from_worker(WorkerReport, packed(report)) == report
-    for wrong in (b'{"name":"a","places":1000000}', b'{"name":"a","memory":NaN}', report, None):
+    for wrong in (
+        b'{"name":"a","places":1000000}',
+        b'{"name":"a","memory":NaN}',
+        report,
+        None,
+    ):
         with pytest.raises(ValueError, match="it is no "):
             from_worker(WorkerReport, wrong)
     event = TrialEvent("t", "anna", "tcp://h:1", Usage(5))
@@ -263,7 +291,9 @@ def test_a_list_of_nonsense_takes_little_memory(key: str) -> None:
 
 
 @pytest.mark.parametrize("item", [b"1,", b'"",', b"[],", b'"a\\"b"[]'])
-def test_too_many_parts_are_not_parsed(item: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_too_many_parts_are_not_parsed(
+    item: bytes, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(brief, "form_of", None)
     with pytest.raises(ValueError, match="it has too many parts"):
         outcome_from_worker(item * 2_200_000)

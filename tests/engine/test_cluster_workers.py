@@ -1,4 +1,6 @@
-"""Workers of a cluster, as the controller sees them, and what a worker does by itself."""
+"""Workers of a cluster, as the controller sees them, and what a worker does by
+itself.
+"""
 
 import asyncio
 import os
@@ -28,7 +30,9 @@ from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
 from support.simulated_clock import SimulatedLoop
 from support.trials import trial_question
 
-BRIEF = Brief("r", {}, {}, {}, {"claude": 300, "loop": 50, "fake": 9}, "auto", None, 1, 1, 1)
+BRIEF = Brief(
+    "r", {}, {}, {}, {"claude": 300, "loop": 50, "fake": 9}, "auto", None, 1, 1, 1
+)
 
 
 class Paid:
@@ -67,7 +71,11 @@ class FakeClient:
         pass
 
     async def run(
-        self, what: Callable[..., Any], *_args: Any, workers: Sequence[str], on_error: str
+        self,
+        what: Callable[..., Any],
+        *_args: Any,
+        workers: Sequence[str],
+        on_error: str,
     ) -> dict[str, Any]:
         assert on_error in ("return", "ignore")
         said = dict[str, Any]()
@@ -90,10 +98,14 @@ def found(name: str, **versions: str) -> WorkerReport:
 
 
 def test_a_worker_with_another_version_of_an_agent_is_not_admitted() -> None:
-    """Not by most of those that join later, either: trials are stored by the version."""
+    """Not by most of those that join later, either: trials are stored by the
+    version.
+    """
 
     async def look() -> None:
-        client = FakeClient(a=found("a", claude="1", loop="1"), b=found("b", claude="1"))
+        client = FakeClient(
+            a=found("a", claude="1", loop="1"), b=found("b", claude="1")
+        )
         client.there["c"] = found("c", claude="2")
         known = Workers(client, BRIEF, {})
         await known.first_look()
@@ -104,7 +116,9 @@ def test_a_worker_with_another_version_of_an_agent_is_not_admitted() -> None:
         await known._look_again()
         assert known.versions == {"claude": "1", "loop": "1"}
         assert known.fit["d"].versions == {"loop": "1"}
-        assert "only some trials for worker d, e, f, g: claude is 2 there" in str(known.lines)
+        assert "only some trials for worker d, e, f, g: claude is 2 there" in str(
+            known.lines
+        )
 
     asyncio.run(look())
 
@@ -158,7 +172,9 @@ class Lost:
 
 
 def test_a_trial_that_ends_each_of_its_workers_is_given_up() -> None:
-    """Also where Dask does not count, as the same machine comes back as another worker."""
+    """Also where Dask does not count, as the same machine comes back as another
+    worker.
+    """
 
     async def hand_out() -> object:
         known = Workers(None, BRIEF, {})

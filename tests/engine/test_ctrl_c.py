@@ -40,7 +40,11 @@ def test_a_lock_that_was_just_taken_does_not_stay_taken(number: int) -> None:
     taken = 0
 
     def trace(frame: FrameType, _event: str, _value: object) -> Any:
-        return interrupt if frame.f_code is threading.Condition.__enter__.__code__ else None
+        return (
+            interrupt
+            if frame.f_code is threading.Condition.__enter__.__code__
+            else None
+        )
 
     def interrupt(_frame: FrameType, event: str, _value: object) -> Any:
         nonlocal taken

@@ -87,7 +87,9 @@ def engine_of(
 
 
 def texts(replies: list[Reply]) -> list[str]:
-    return [reply.text if isinstance(reply, Answer) else reply.reason for reply in replies]
+    return [
+        reply.text if isinstance(reply, Answer) else reply.reason for reply in replies
+    ]
 
 
 def plan_of(*questions: Question) -> Plan:
@@ -130,7 +132,10 @@ def test_slow_model_does_not_block_another() -> None:
     slow, fast = Recorder(most_in_flight=1, held=True), Recorder()
     with engine_of(("slow", slow), ("fast", fast), concurrency=2) as engine:
         engine.start(plan_of(*(question(str(n), "slow") for n in range(5))))
-        assert texts(engine.ask([question("a", "fast"), question("b", "fast")])) == ["A", "B"]
+        assert texts(engine.ask([question("a", "fast"), question("b", "fast")])) == [
+            "A",
+            "B",
+        ]
         assert slow.asked == ["0"]
         slow.go.set()
         engine.ask([question("4", "slow")])
@@ -143,7 +148,8 @@ def test_fatal_error_costs_one_call(word: str) -> None:
     wanted = [question(f"raise {word} {number}") for number in range(10)]
     with engine_of(("m", model := Recorder())) as engine:
         replies = texts(engine.ask(wanted))
-    # Nobody may be there only for now, so that is tried again, but for one question only.
+    # Nobody may be there only for now, so that is tried again,
+    # but for one question only.
     assert model.asked == [f"raise {word} 0"] * (5 if word == "unreachable" else 1)
     assert len(set(replies)) == 1
     assert replies[0].startswith(f"m: raise {word} 0")
@@ -151,15 +157,26 @@ def test_fatal_error_costs_one_call(word: str) -> None:
 
 def test_one_forbidden_question_leaves_others_alone() -> None:
     wanted = [
-        question(text) for text in ("a", "raise fatal 1", "raise fatal 2", "b", "raise fatal")
+        question(text)
+        for text in ("a", "raise fatal 1", "raise fatal 2", "b", "raise fatal")
     ]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
         replies = texts(engine.ask([*wanted, question("c")]))
-    assert replies == ["A", "m: raise fatal 1", "m: raise fatal 2", "B", "m: raise fatal", "C"]
+    assert replies == [
+        "A",
+        "m: raise fatal 1",
+        "m: raise fatal 2",
+        "B",
+        "m: raise fatal",
+        "C",
+    ]
 
 
 def test_key_that_works_no_more_costs_few_calls() -> None:
-    wanted = [question("a"), *(question(f"raise fatal {number}") for number in range(9))]
+    wanted = [
+        question("a"),
+        *(question(f"raise fatal {number}") for number in range(9)),
+    ]
     with engine_of(("m", model := Recorder()), concurrency=1) as engine:
         replies = texts(engine.ask(wanted))
     assert len(model.asked) == 1 + 3
@@ -170,12 +187,18 @@ def test_key_that_works_no_more_costs_few_calls() -> None:
 def test_server_that_answered_before_gets_more_questions_after_an_outage() -> None:
     wanted = [question("a"), question("raise unreachable"), question("b")]
     with engine_of(("m", Recorder()), concurrency=1) as engine:
-        assert texts(engine.ask(wanted)) == ["A", "m: raise unreachable (5 attempts)", "B"]
+        assert texts(engine.ask(wanted)) == [
+            "A",
+            "m: raise unreachable (5 attempts)",
+            "B",
+        ]
 
 
 def test_error_of_one_question_leaves_others_alone() -> None:
     with engine_of(("m", Recorder()), concurrency=1) as engine:
-        replies = texts(engine.ask([question("raise once"), question("a"), question("bug")]))
+        replies = texts(
+            engine.ask([question("raise once"), question("a"), question("bug")])
+        )
     assert replies[:2] == ["m: raise once", "A"]
     assert "the adapter raised" in replies[2]
     assert "ZeroDivisionError" in replies[2]
@@ -190,7 +213,7 @@ def test_transient_error_gets_five_attempts() -> None:
     assert reply == "m: raise transient (5 attempts)"
 
 
-def test_refused_question_is_counted_and_asked_before_others_until_it_was_refused_often() -> None:
+def test_refused_question_is_asked_before_others_until_refused_often() -> None:
     lane = Lane("m")
     jobs = [Job(question(str(number)), number) for number in range(3)]
     lane.waiting.extend(jobs)
@@ -236,7 +259,9 @@ def test_model_that_cannot_be_opened_fails_all_its_questions() -> None:
 def test_slow_answer_times_out() -> None:
     with engine_of(("m", Recorder(held=True)), timeout=0.05) as engine:
         [reply] = texts(engine.ask([question("a")]))
-    assert reply.startswith("m: no answer within 0.05 s. Raise timeout, or lower concurrency ")
+    assert reply.startswith(
+        "m: no answer within 0.05 s. Raise timeout, or lower concurrency "
+    )
 
 
 def test_stop_drops_questions_not_asked_yet() -> None:
@@ -368,7 +393,9 @@ def test_unexpected_error_before_a_retry_ends_the_run() -> None:
                 raise OverflowError("too large")
             return super().hold(question)
 
-    assert replies_of(engine_with(budget=Once()), "raise transient") == [NoAnswer(TOO_LARGE)]
+    assert replies_of(engine_with(budget=Once()), "raise transient") == [
+        NoAnswer(TOO_LARGE)
+    ]
 
 
 class Unshowable(Exception):
@@ -376,9 +403,13 @@ class Unshowable(Exception):
         raise ValueError("no")
 
 
-@pytest.mark.parametrize("error", [SystemExit(3), asyncio.CancelledError(), Unshowable()])
+@pytest.mark.parametrize(
+    "error", [SystemExit(3), asyncio.CancelledError(), Unshowable()]
+)
 @pytest.mark.parametrize("where", ["open", "ask"])
-def test_whatever_an_adapter_raises_ends_its_questions(error: BaseException, where: str) -> None:
+def test_whatever_an_adapter_raises_ends_its_questions(
+    error: BaseException, where: str
+) -> None:
     class Leaving(Recorder):
         async def ask(self, _question: Question) -> Answer:
             raise error
@@ -390,7 +421,10 @@ def test_whatever_an_adapter_raises_ends_its_questions(error: BaseException, whe
 
     for reply in replies_of(engine_with(open_model), "a", "b"):
         assert isinstance(reply, NoAnswer)
-        assert isinstance(error, asyncio.CancelledError) or "adapter raised" in reply.reason
+        assert (
+            isinstance(error, asyncio.CancelledError)
+            or "adapter raised" in reply.reason
+        )
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a thread")
@@ -407,7 +441,8 @@ def test_a_signal_that_does_not_wake_who_waits_ends_the_wait() -> None:
     before = signal.signal(signal.SIGUSR1, interrupt)
     try:
         with engine_of(("m", model := Recorder(held=True))) as engine:
-            late = threading.Timer(60, model.go.set)  # so that it fails instead of hanging
+            # So that it fails instead of hanging
+            late = threading.Timer(60, model.go.set)
             late.start()
             threading.Thread(target=send).start()
             with pytest.raises(InterruptedError):

@@ -71,7 +71,9 @@ def test_missing_answer_ends_at_the_deadline(provider: str, kind: str) -> None:
     assert " within 0.3 s. Raise timeout, or lower concurrency " in reply.reason
 
 
-def test_deadline_reports_the_number_of_attempts(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_deadline_reports_the_number_of_attempts(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     class Late(SimulatedModel):
         async def ask(self, question: Question) -> Answer:
             self.asked.append(question.messages[-1][1])
@@ -79,7 +81,9 @@ def test_deadline_reports_the_number_of_attempts(monkeypatch: pytest.MonkeyPatch
                 await asyncio.sleep(3600)
             raise ModelError("500", transient=True)
 
-    outcome = simulated(monkeypatch, {"m": Late(Busy())}, questions_to("m", 1), timeout=4)
+    outcome = simulated(
+        monkeypatch, {"m": Late(Busy())}, questions_to("m", 1), timeout=4
+    )
     [reason] = outcome.reasons
     assert " within 4 s (2 attempts). Raise timeout" in reason
     assert outcome.seconds == 4
@@ -99,10 +103,14 @@ def test_broken_reply_is_retried(provider: str, kind: str) -> None:
     assert (len(server.asked), reply.retries) == (2, 1)
 
 
-def test_empty_reply_is_an_answer_and_stored_like_any_other(provider: str, tmp_path: Path) -> None:
+def test_empty_reply_is_an_answer_and_stored_like_any_other(
+    provider: str, tmp_path: Path
+) -> None:
     with LoopbackServer(lambda _: Reply("")) as server:
         for stored in (False, True):
-            answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
+            answers = StoredAnswers(
+                lambda: Store(tmp_path / "a.sqlite"), str, fresh=False
+            )
             engine = engine_for(provider, server.url, answers=answers)
             [reply] = engine.ask([question("a")])
             engine.close()
@@ -159,13 +167,19 @@ def test_an_odd_count_of_tokens_does_not_stop_the_run(
         answer = reply_to[0].result(timeout=30)
         engine.close()
     assert isinstance(answer, Answer)
-    assert (answer.text, answer.usage.input, answer.usage.output) == ("gate up", None, None)
+    assert (answer.text, answer.usage.input, answer.usage.output) == (
+        "gate up",
+        None,
+        None,
+    )
     kept = Store(tmp_path / "a.sqlite")
     assert sum(kept.size().answers.values()) == 1
     kept.close()
 
 
-def test_what_an_earlier_run_stored_is_known_before_asking(provider: str, tmp_path: Path) -> None:
+def test_what_an_earlier_run_stored_is_known_before_asking(
+    provider: str, tmp_path: Path
+) -> None:
     def answers() -> StoredAnswers:
         return StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
 
@@ -175,6 +189,8 @@ def test_what_an_earlier_run_stored_is_known_before_asking(provider: str, tmp_pa
         first.ask([question("a")])
         first.close()
         second = engine_for(provider, server.url, answers=answers())
-        assert second.known_before([question("a"), question("b")]).used == {question("a").key}
+        assert second.known_before([question("a"), question("b")]).used == {
+            question("a").key
+        }
         second.close()
     assert len(server.asked) == 1

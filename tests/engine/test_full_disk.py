@@ -40,7 +40,9 @@ def engine_of(model: Model, file: Path, *, fresh: bool = False) -> Iterator[Engi
         return model
 
     answers = StoredAnswers(lambda: Store(file), str, fresh=fresh, hint=". Do this")
-    engine = Engine(open_model, concurrency=1, timeout=60, answers=answers, open_trials=FakeTrials)
+    engine = Engine(
+        open_model, concurrency=1, timeout=60, answers=answers, open_trials=FakeTrials
+    )
     try:
         yield engine
     finally:
@@ -67,7 +69,8 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_nothing_more_is_asked_once_an_answer_can_not_be_kept(tmp_path: Path) -> None:
     with engine_of(model := Long(), tmp_path / "a.sqlite") as engine:
         answered, [reason] = counted(engine.ask(questions(9)))
-        assert engine.known_before(questions(9)).used  # the lost one is known to this run, too
+        # The lost one is known to this run, too
+        assert engine.known_before(questions(9)).used
     assert (answered, model.asked) == (3, 3)
     assert reason.startswith("not asked: answers can't be kept: ")
     assert reason.endswith("a.sqlite: database or disk is full. Do this")
@@ -86,13 +89,17 @@ def test_a_fresh_run_asks_all_the_same(tmp_path: Path) -> None:
 
 
 @pytest.mark.usefixtures("small")
-def test_the_last_answer_counts_even_if_it_was_the_first_not_kept(tmp_path: Path) -> None:
+def test_the_last_answer_counts_even_if_it_was_the_first_not_kept(
+    tmp_path: Path,
+) -> None:
     with engine_of(Long(), tmp_path / "a.sqlite") as engine:
         assert counted(engine.ask(questions(3))) == (3, set())
     assert engine.not_kept
 
 
-@pytest.mark.parametrize("how", ["a file in place of the folder", "read-only", "no room"])
+@pytest.mark.parametrize(
+    "how", ["a file in place of the folder", "read-only", "no room"]
+)
 def test_nothing_is_asked_where_nothing_can_be_kept(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:
@@ -107,7 +114,9 @@ def test_nothing_is_asked_where_nothing_can_be_kept(
         if how == "read-only":
             (tmp_path / "kept/a.sqlite-shm").mkdir()  # SQLite can't make its files
         else:
-            monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(10**9, 10**9, 50_000))
+            monkeypatch.setattr(
+                shutil, "disk_usage", lambda _: Disk(10**9, 10**9, 50_000)
+            )
     with engine_of(model := Long(), file) as engine:
         answered, reasons = counted(engine.ask([*questions(3), trial_question("t")]))
     assert answered == (how != "a file in place of the folder")  # the stored one
@@ -125,7 +134,8 @@ def test_on_an_almost_full_disk_answers_come_one_by_one(
     store.put("a", "m", ANSWER)
     store.release("a")
     assert store.lease("b")
-    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(0, 0, 0))  # it does not say
+    # It does not say
+    monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(0, 0, 0))
     assert store.lease("c")
     assert store.close()
 

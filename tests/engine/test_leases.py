@@ -49,12 +49,16 @@ class Gate(Model):
 
 
 @contextmanager
-def run(folder: Path, model: Model, *, fresh: bool = False, **more: Any) -> Iterator[Engine]:
+def run(
+    folder: Path, model: Model, *, fresh: bool = False, **more: Any
+) -> Iterator[Engine]:
     async def open_model(_name: str) -> Model:
         return model
 
     answers = StoredAnswers(lambda: Store(folder / "a.sqlite"), str, fresh=fresh)
-    engine = Engine(open_model, timeout=60, answers=answers, **{"concurrency": 2, **more})
+    engine = Engine(
+        open_model, timeout=60, answers=answers, **{"concurrency": 2, **more}
+    )
     try:
         yield engine
     finally:
@@ -66,11 +70,15 @@ def about(*topics: str) -> list[Question]:
 
 
 def asked_in(engine: Engine, questions: Sequence[Question]) -> list[str]:
-    return texts([engine.submit(question).result(timeout=300) for question in questions])
+    return texts(
+        [engine.submit(question).result(timeout=300) for question in questions]
+    )
 
 
 def rows(folder: Path, sql: str, *values: object) -> list[tuple[Any, ...]]:
-    with closing(sqlite3.connect(folder / "a.sqlite", isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(folder / "a.sqlite", isolation_level=None)
+    ) as connection:
         return connection.execute(sql, values).fetchall()
 
 
@@ -89,9 +97,12 @@ def test_runs_at_once_share_the_questions(tmp_path: Path) -> None:
     assert rows(tmp_path, "SELECT * FROM leases") == []
 
 
-def test_a_lease_that_was_taken_while_another_run_waited_is_respected(tmp_path: Path) -> None:
+def test_a_lease_that_was_taken_while_another_run_waited_is_respected(
+    tmp_path: Path,
+) -> None:
     model, [question] = Gate(is_open=True), about("a")
-    leased_by_another(tmp_path, [question], lasts=17.0)  # of a clock that is 2 seconds ahead
+    # Of a clock that is 2 seconds ahead
+    leased_by_another(tmp_path, [question], lasts=17.0)
     with run(tmp_path, model) as engine:
         engine.submit(question)
         wait_until(lambda: engine.elsewhere == 1)
@@ -111,16 +122,22 @@ def test_what_failed_in_one_run_is_asked_by_the_next(tmp_path: Path) -> None:
     assert texts([answered]) == ["FAIL"]
 
 
-def leased_by_another(folder: Path, questions: Sequence[Question], lasts: float = 9.0) -> None:
+def leased_by_another(
+    folder: Path, questions: Sequence[Question], lasts: float = 9.0
+) -> None:
     """As if a run that does nothing else were asking them."""
     Store(folder / "a.sqlite").close()
     key_of = StoredAnswers(lambda: Store(folder / "none"), str, fresh=False).key_of
     for question in questions:
         until = time.time() + lasts
-        rows(folder, "INSERT INTO leases VALUES (?, 'other', ?)", key_of(question), until)
+        rows(
+            folder, "INSERT INTO leases VALUES (?, 'other', ?)", key_of(question), until
+        )
 
 
-def test_a_question_waits_while_another_run_asks_it_and_no_longer(tmp_path: Path) -> None:
+def test_a_question_waits_while_another_run_asks_it_and_no_longer(
+    tmp_path: Path,
+) -> None:
     model, wanted = Gate(is_open=True), about("a", "b")
     leased_by_another(tmp_path, wanted[:1], lasts=14.0)
     with run(tmp_path, model) as engine:
@@ -139,7 +156,10 @@ def test_a_lease_ends_by_itself_unless_it_is_renewed(
     now = [1e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    owner, other = Store(tmp_path / "a.sqlite", pytest.fail), Store(tmp_path / "a.sqlite")
+    owner, other = (
+        Store(tmp_path / "a.sqlite", pytest.fail),
+        Store(tmp_path / "a.sqlite"),
+    )
     assert owner.lease("k")
     for _ in range(4):
         now[0] += 10.0
@@ -183,7 +203,9 @@ def test_a_run_that_is_stopped_waits_for_no_other(tmp_path: Path) -> None:
         engine.end(wanted[1].key)
         assert replies[1].result(timeout=300) == NoAnswer(STOPPED)
         engine.stop()
-        assert [reply.result(timeout=300) for reply in replies] == [NoAnswer(STOPPED)] * 3
+        assert [reply.result(timeout=300) for reply in replies] == [
+            NoAnswer(STOPPED)
+        ] * 3
 
 
 def test_a_trial_of_an_agent_is_carried_out_by_one_run(tmp_path: Path) -> None:
@@ -197,7 +219,11 @@ def test_a_trial_of_an_agent_is_carried_out_by_one_run(tmp_path: Path) -> None:
         reply = second.submit(question)
         wait_until(lambda: second.elsewhere == 1)
         model.open.set()
-        assert asked_in(first, [question]) == texts([reply.result(timeout=300)]) == ["A0 A1"]
+        assert (
+            asked_in(first, [question])
+            == texts([reply.result(timeout=300)])
+            == ["A0 A1"]
+        )
     assert (trials[0].begun, trials[1].begun) == (["a"], [])
 
 
@@ -243,13 +269,18 @@ def test_an_old_answer_is_asked_again_by_one_run(
         engine.ask([old])
     clock[0] += 3 * day
     model = Gate()
-    with run(tmp_path, model, max_age=day) as first, run(tmp_path, model, max_age=day) as second:
+    with (
+        run(tmp_path, model, max_age=day) as first,
+        run(tmp_path, model, max_age=day) as second,
+    ):
         replies = list[list[Reply]]()
 
         def ask(engine: Engine) -> None:
             replies.append(engine.ask([old, new]))
 
-        threads = [threading.Thread(target=ask, args=[engine]) for engine in (first, second)]
+        threads = [
+            threading.Thread(target=ask, args=[engine]) for engine in (first, second)
+        ]
         threads[0].start()
         wait_until(lambda: len(model.asked) == 2)
         threads[1].start()

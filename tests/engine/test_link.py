@@ -68,13 +68,18 @@ def plan_of(*texts: str) -> Plan:
     return Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),))
 
 
-def test_workers_send_the_plan_once_and_share_its_answers(controller: Controller) -> None:
+def test_workers_send_the_plan_once_and_share_its_answers(
+    controller: Controller,
+) -> None:
     workers = [LinkClient(controller.link.address) for _ in range(3)]
     for worker in workers:
         worker.start(plan_of("a", "b"))
     for worker in workers:
         replies = worker.ask([question("a"), question("b")])
-        assert [reply.text for reply in replies if isinstance(reply, Answer)] == ["A", "B"]
+        assert [reply.text for reply in replies if isinstance(reply, Answer)] == [
+            "A",
+            "B",
+        ]
         worker.close()
     assert controller.plans == [plan_of("a", "b")]
     assert sorted(controller.asked) == ["a", "b"]
@@ -167,7 +172,8 @@ def test_link_works_where_a_path_would_be_too_long(
 ) -> None:
     (deep := tmp_path / ("deep" * 40)).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    link = LinkServer(Engine(Controller._open, concurrency=1, timeout=1), lambda _: None)  # type: ignore[arg-type]
+    engine = Engine(Controller()._open, concurrency=1, timeout=1)
+    link = LinkServer(engine, lambda _: None)
     worker = LinkClient(link.address)
     worker.start(plan_of("a"))
     worker.close()

@@ -7,7 +7,9 @@ import pytest
 from pytest_upskill.engine.agent_jobs import available_memory
 
 GB = 10**9
-MEMINFO = "MemTotal: 8000000 kB\nMemFree: 100000 kB\nMemAvailable: 5000000 kB\nCached: x\n"
+MEMINFO = (
+    "MemTotal: 8000000 kB\nMemFree: 100000 kB\nMemAvailable: 5000000 kB\nCached: x\n"
+)
 
 
 def made(root: Path, files: dict[str, object]) -> Path:
@@ -18,7 +20,9 @@ def made(root: Path, files: dict[str, object]) -> Path:
 
 
 def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
-    assert available_memory(made(tmp_path, {"proc/meminfo": MEMINFO})) == 5_000_000 * 1024
+    assert (
+        available_memory(made(tmp_path, {"proc/meminfo": MEMINFO})) == 5_000_000 * 1024
+    )
 
 
 @pytest.mark.parametrize(
@@ -35,7 +39,8 @@ def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
             },
             2 * GB,
         ),
-        # In a container the path is that of the host; pages that nobody needs are no loss.
+        # In a container the path is that of the host; pages that
+        # nobody needs are no loss.
         (
             {
                 "proc/self/cgroup": "0::/../../docker/4f7a\n",
@@ -48,7 +53,9 @@ def test_what_is_available_counts_and_not_what_is_free(tmp_path: Path) -> None:
         ({"proc/self/cgroup": "nonsense\n:::\n0::\n"}, 5_000_000 * 1024),
     ],
 )
-def test_a_container_may_have_less(tmp_path: Path, files: dict[str, object], most: float) -> None:
+def test_a_container_may_have_less(
+    tmp_path: Path, files: dict[str, object], most: float
+) -> None:
     assert available_memory(made(tmp_path, {"proc/meminfo": MEMINFO, **files})) == most
 
 

@@ -1,4 +1,6 @@
-"""The most that a budget can be overrun is one call per model, whatever servers count."""
+"""The most that a budget can be overrun is one call per model, whatever servers
+count.
+"""
 
 import asyncio
 from collections import defaultdict
@@ -64,21 +66,31 @@ class Dear(Model):
 
     def _usage(self, question: Question) -> Usage:
         if self._share > 1:
-            return Usage(len(question.messages[0][1]), round(question.max_output * self._share), 0)
+            return Usage(
+                len(question.messages[0][1]),
+                round(question.max_output * self._share),
+                0,
+            )
         size = len(question.system) + len(question.messages[0][1])
-        asked = round(size * self._random.uniform(0.1, 1.0)) + self._random.randrange(200)
+        asked = round(size * self._random.uniform(0.1, 1.0)) + self._random.randrange(
+            200
+        )
         return Usage(asked, self._random.randint(0, question.max_output), 0)
 
 
 def questions(random: Random, model: str, number: int) -> list[Question]:
     texts = [f"{n} " + "e3f0 " * random.choice([2, 20, 700]) for n in range(number)]
-    return [Question(model, "system", (("user", text),), MAX_OUTPUT, 1) for text in texts]
+    return [
+        Question(model, "system", (("user", text),), MAX_OUTPUT, 1) for text in texts
+    ]
 
 
 def overrun(
     budget: Budget, most: float, price: Price | None, seed: int, share: float
 ) -> tuple[Bill, float, list[Reply]]:
-    """Ask three models, one of them a judge of what the others said, on a bounded run."""
+    """Ask three models, one of them a judge of what the others said, on a bounded
+    run.
+    """
     random = Random(seed)
     bill = Bill(price)
 
@@ -97,7 +109,9 @@ def overrun(
 
 
 @pytest.mark.usefixtures("short_pauses")
-@given(st.integers(0, 2**32), st.sampled_from([1000, 4000, 20_000, 60_000]), st.booleans())
+@given(
+    st.integers(0, 2**32), st.sampled_from([1000, 4000, 20_000, 60_000]), st.booleans()
+)
 def test_a_budget_is_overrun_by_one_call_per_model_at_most(
     seed: int, most: int, is_in_usd: bool
 ) -> None:
@@ -111,7 +125,11 @@ def test_a_budget_is_overrun_by_one_call_per_model_at_most(
 
 
 @pytest.mark.usefixtures("short_pauses")
-@given(st.integers(0, 2**32), st.sampled_from([1000, 20_000, 60_000]), st.sampled_from([3, 40]))
+@given(
+    st.integers(0, 2**32),
+    st.sampled_from([1000, 20_000, 60_000]),
+    st.sampled_from([3, 40]),
+)
 def test_a_server_that_counts_more_than_it_may_overruns_by_one_call(
     seed: int, most: int, share: int
 ) -> None:

@@ -1,4 +1,6 @@
-"""How many calls are in flight, when the next one starts, and how long a retry waits."""
+"""How many calls are in flight, when the next one starts, and how long a retry
+waits.
+"""
 
 from random import Random
 
@@ -48,7 +50,9 @@ def test_server_on_this_machine_or_in_its_network_is_near(url: str) -> None:
     assert is_near(url)
 
 
-@pytest.mark.parametrize("url", ["", "https://api.example.com/v1", "https://8.8.8.8/v1"])
+@pytest.mark.parametrize(
+    "url", ["", "https://api.example.com/v1", "https://8.8.8.8/v1"]
+)
 def test_other_servers_are_not_near(url: str) -> None:
     assert not is_near(url)
 
@@ -139,7 +143,8 @@ def test_limit_doubles_after_a_time_in_which_nothing_was_taken() -> None:
 
 
 @given(
-    st.lists(st.sampled_from(["answered", "failed", "refused", "start_over"])), st.integers(1, 200)
+    st.lists(st.sampled_from(["answered", "failed", "refused", "start_over"])),
+    st.integers(1, 200),
 )
 def test_limit_stays_between_one_and_the_maximum(events: list[str], most: int) -> None:
     limit = Limit(most)
@@ -192,5 +197,9 @@ def test_retry_after_is_respected(seconds: float, random: Random) -> None:
 
 
 @given(st.integers(2, 10_000), st.randoms())
-def test_retry_after_is_not_enough_if_it_was_wrong_before(attempt: int, random: Random) -> None:
-    assert pause(attempt, 0.0, random) >= min(20.0, 0.5 * 2.0 ** min(attempt - 1, 10)) / 4
+def test_retry_after_is_not_enough_if_it_was_wrong_before(
+    attempt: int, random: Random
+) -> None:
+    assert (
+        pause(attempt, 0.0, random) >= min(20.0, 0.5 * 2.0 ** min(attempt - 1, 10)) / 4
+    )

@@ -1,4 +1,6 @@
-"""A pipe, a socket, a device or a folder in place of our files: an error, and no hang."""
+"""A pipe, a socket, a device or a folder in place of our files: an error, and no
+hang.
+"""
 
 import asyncio
 import os
@@ -61,7 +63,9 @@ def test_nothing_is_asked_or_stored_in_place_of_a_store(
 
 @pytest.mark.parametrize("name", ["lock", "lock-journal"])
 @pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device"])
-def test_no_batch_is_submitted_in_place_of_its_lock(tmp_path: Path, kind: str, name: str) -> None:
+def test_no_batch_is_submitted_in_place_of_its_lock(
+    tmp_path: Path, kind: str, name: str
+) -> None:
     (tmp_path / FOLDER).mkdir()
     KINDS[kind](tmp_path / FOLDER / name)
 
@@ -85,7 +89,8 @@ def test_a_pipe_gets_all_of_a_report_even_if_its_reader_is_slow(tmp_path: Path) 
     report = "line\n" * 100_000  # more than a pipe holds
     reader = os.open(file, os.O_RDONLY | os.O_NONBLOCK)
     os.set_blocking(reader, True)
-    assert why_unwritable(file) == ""  # without opening it, or the reader would be at its end
+    # Without opening it, or the reader would be at its end
+    assert why_unwritable(file) == ""
     writer = threading.Thread(target=replace_file, args=[file, report])
     writer.start()
     select.select([reader], [], [])  # until something was written
@@ -99,14 +104,21 @@ def test_a_pipe_gets_all_of_a_report_even_if_its_reader_is_slow(tmp_path: Path) 
     [
         "CREATE TRIGGER t AFTER INSERT ON leases BEGIN DELETE FROM answers; END",
         "CREATE VIEW v AS SELECT 1",
-        "DROP TABLE leases; CREATE VIEW leases AS WITH RECURSIVE n(key) AS"
-        " (SELECT 1 UNION ALL SELECT key + 1 FROM n) SELECT key, '' AS owner, 1.0 AS until FROM n",
+        (
+            "DROP TABLE leases; CREATE VIEW leases AS WITH RECURSIVE n(key) AS (SELECT"
+            " 1 UNION ALL SELECT key + 1 FROM n) SELECT key, '' AS owner, 1.0 AS until"
+            " FROM n"
+        ),
         "ALTER TABLE leases ADD COLUMN more TEXT GENERATED ALWAYS AS (hex(owner))",
     ],
 )
-def test_a_store_with_anything_but_our_tables_is_set_aside(tmp_path: Path, hostile: str) -> None:
+def test_a_store_with_anything_but_our_tables_is_set_aside(
+    tmp_path: Path, hostile: str
+) -> None:
     Store(tmp_path / "a.sqlite").close()
-    with closing(sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)) as connection:
+    with closing(
+        sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)
+    ) as connection:
         connection.executescript(hostile)
     messages: list[str] = []
     store = Store(tmp_path / "a.sqlite", messages.append)

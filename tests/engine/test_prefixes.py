@@ -1,4 +1,6 @@
-"""Which questions wait until their start is in the provider's cache, and what it should keep."""
+"""Which questions wait until their start is in the provider's cache,
+and what it should keep.
+"""
 
 from pytest_upskill.engine.prefixes import Prefixes, PrefixUse
 from pytest_upskill.trials.transcript import Tool
@@ -46,7 +48,8 @@ def test_two_uses_are_neither_marked_nor_waited_for() -> None:
     assert second.waits_until(0) <= 0
     prefixes.answered(first, 0)
     prefixes.end(first)
-    assert prefixes.start(second, 1) == ()  # nothing was kept, so there is nothing to read
+    # Nothing was kept, so there is nothing to read
+    assert prefixes.start(second, 1) == ()
 
 
 def test_short_texts_and_servers_without_a_cache_share_nothing() -> None:
@@ -78,7 +81,9 @@ def test_nobody_waits_for_long() -> None:
 
 def test_after_a_failure_the_next_goes_ahead_and_after_two_nobody_waits() -> None:
     prefixes = Prefixes(1024)
-    first, second, third, fourth = uses_of(prefixes, *(question(str(n)) for n in range(4)))
+    first, second, third, fourth = uses_of(
+        prefixes, *(question(str(n)) for n in range(4))
+    )
     prefixes.start(first, 0)
     assert prefixes.end(first)
     assert second.waits_until(1) <= 1
@@ -116,7 +121,8 @@ def test_a_cache_is_cold_after_five_minutes_without_use() -> None:
 
 def test_a_long_question_that_is_asked_again_and_again_is_kept_too() -> None:
     prefixes = Prefixes(1024)
-    same = [question(LONG, "Be brief.") for _ in range(3)]  # as by a judge with three votes
+    # As by a judge with three votes
+    same = [question(LONG, "Be brief.") for _ in range(3)]
     first, second, _ = uses_of(prefixes, *same)
     assert prefixes.start(first, 0) == ("messages",)
     assert second.waits_until(0) > 0

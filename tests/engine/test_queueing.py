@@ -1,4 +1,6 @@
-"""The engine and a small server that queues what it can't work on: calls wait there in vain."""
+"""The engine and a small server that queues what it can't work on:
+calls wait there in vain.
+"""
 
 import asyncio
 
@@ -34,11 +36,17 @@ class Queueing(Model):
         return Answer(question.messages[-1][1])
 
 
-def ask(monkeypatch: pytest.MonkeyPatch, model: Model, calls: int, *, careful: bool) -> Outcome:
-    return simulated(monkeypatch, {"m": model}, questions_to("m", calls), careful=careful)
+def ask(
+    monkeypatch: pytest.MonkeyPatch, model: Model, calls: int, *, careful: bool
+) -> Outcome:
+    return simulated(
+        monkeypatch, {"m": model}, questions_to("m", calls), careful=careful
+    )
 
 
-def test_no_call_waits_in_vain_at_a_near_server(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_call_waits_in_vain_at_a_near_server(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = Queueing(1, 20, "http://127.0.0.1:8080/v1")
     outcome = ask(monkeypatch, model, 20, careful=True)
     assert outcome.reasons == []
@@ -57,7 +65,9 @@ def test_a_near_server_with_many_slots_gets_many_calls(
     assert outcome.seconds <= seconds * (5 + 6) + 1
 
 
-def test_a_near_server_is_slow_but_takes_many_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_near_server_is_slow_but_takes_many_calls(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = Queueing(64, 50, "http://192.168.0.2:8000/v1")
     outcome = ask(monkeypatch, model, 64, careful=True)
     assert outcome.reasons == []
@@ -88,7 +98,9 @@ def test_other_servers_and_a_limit_that_was_set_begin_at_the_limit(
     assert outcome.seconds < 25
 
 
-def test_fewer_calls_follow_those_that_ran_out_of_time(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_fewer_calls_follow_those_that_ran_out_of_time(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     model = Queueing(1, 20, "https://api.example.com/v1")
     outcome = ask(monkeypatch, model, 100, careful=True)
     advice = "Raise timeout, or lower concurrency if calls wait in the server's queue"

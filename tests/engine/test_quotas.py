@@ -6,7 +6,9 @@ from pytest_upskill.trials.answer import Quota, Usage
 USED = Usage(90, 10)
 
 
-def told(left: float, most: float = 10, per_second: float = 1, of: str = "requests") -> Quota:
+def told(
+    left: float, most: float = 10, per_second: float = 1, of: str = "requests"
+) -> Quota:
     return Quota(of, left, most, per_second)
 
 

@@ -23,9 +23,9 @@ from support.strategies import ANSWERS
 QUESTION = Question("haiku", "", (("user", "q"),), 9, 1)
 TRIAL = Trial("gate", "open", "haiku", "skill", 1, QUESTION)
 LINE = (
-    '{"skill": "gate", "case": "open", "model": "haiku", "arm": "skill", "run": 1, "step": 0, '
-    '"key": "k", "text": "gate up", "usage": {"input": 15, "output": 15, "cached": 0}, '
-    '"stop": "length", "seconds": 0.012}\n'
+    '{"skill": "gate", "case": "open", "model": "haiku", "arm": "skill", "run": 1,'
+    ' "step": 0, "key": "k", "text": "gate up", "usage": {"input": 15, "output": 15,'
+    ' "cached": 0}, "stop": "length", "seconds": 0.012}\n'
 )
 
 
@@ -40,7 +40,9 @@ def test_a_recorded_line_is_read_and_written_the_same(tmp_path: Path) -> None:
 def test_recording_keeps_files_and_transcript(
     tmp_path_factory: pytest.TempPathFactory, answers: list[Answer]
 ) -> None:
-    recorded = [Recorded(TRIAL, step, f"k{step}", one) for step, one in enumerate(answers)]
+    recorded = [
+        Recorded(TRIAL, step, f"k{step}", one) for step, one in enumerate(answers)
+    ]
     file = new_folder(tmp_path_factory) / "a.jsonl"
     file.write_text(recorded_lines(recorded))
     for loaded, answer in zip(load_recording(file).values(), answers, strict=True):
@@ -61,7 +63,9 @@ def test_recording_keeps_files_and_transcript(
         {"stop": None},
     ],
 )
-def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, object]) -> None:
+def test_invalid_line_is_reported_by_number(
+    tmp_path: Path, broken: dict[str, object]
+) -> None:
     line = json.dumps({**json.loads(LINE), **broken})
     (tmp_path / "a.jsonl").write_text(f"{LINE}{line}\n")
     with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer"):
@@ -72,11 +76,15 @@ def test_invalid_line_is_reported_by_number(tmp_path: Path, broken: dict[str, ob
 def test_a_missing_key_is_named(tmp_path: Path, key: str) -> None:
     line = {name: value for name, value in json.loads(LINE).items() if name != key}
     (tmp_path / "a.jsonl").write_text(json.dumps(line))
-    with pytest.raises(SettingsError, match=rf":1: not a recorded answer \({key}: missing\)"):
+    with pytest.raises(
+        SettingsError, match=rf":1: not a recorded answer \({key}: missing\)"
+    ):
         load_recording(tmp_path / "a.jsonl")
 
 
-@pytest.mark.parametrize("value", ["NaN", "Infinity", "-1", "1e300", "1" + "0" * 400, '"x"', "[1]"])
+@pytest.mark.parametrize(
+    "value", ["NaN", "Infinity", "-1", "1e300", "1" + "0" * 400, '"x"', "[1]"]
+)
 def test_an_odd_number_of_a_recording_is_unknown(tmp_path: Path, value: str) -> None:
     line = LINE.replace(": 15", f": {value}").replace("0.012", value)
     (tmp_path / "a.jsonl").write_text(line)
@@ -86,13 +94,22 @@ def test_an_odd_number_of_a_recording_is_unknown(tmp_path: Path, value: str) -> 
 
 @pytest.mark.parametrize(
     "line",
-    ["1" * 5000, "[" * 100_000, "[]", "\0", '{"key": 1}', LINE.replace("15", "1" * 5000)],
+    [
+        "1" * 5000,
+        "[" * 100_000,
+        "[]",
+        "\0",
+        '{"key": 1}',
+        LINE.replace("15", "1" * 5000),
+    ],
     ids=range(6),
 )
 def test_a_line_that_can_not_be_read_is_an_error(tmp_path: Path, line: str) -> None:
     (tmp_path / "a.jsonl").write_text(f"{LINE}{line}\n")
     for setting in ("replay_file", "record_file"):
-        with pytest.raises(SettingsError, match=r"a\.jsonl:2: not a recorded answer") as caught:
+        with pytest.raises(
+            SettingsError, match=r"a\.jsonl:2: not a recorded answer"
+        ) as caught:
             load_recording(tmp_path / "a.jsonl", setting)
         assert len(str(caught.value)) < 600
 
@@ -102,13 +119,17 @@ def test_a_recording_with_a_mark_and_other_line_ends_is_read(tmp_path: Path) -> 
     data = b"\xef\xbb\xbf" + f"{LINE}{other}".replace("\n", "\r\n").encode()
     (tmp_path / "a.jsonl").write_bytes(data)
     assert list(load_recording(tmp_path / "a.jsonl")) == ["k", "l"]
-    write_recording(tmp_path / "a.jsonl", [Recorded(TRIAL, 0, "new", Answer("gate up"))])
+    write_recording(
+        tmp_path / "a.jsonl", [Recorded(TRIAL, 0, "new", Answer("gate up"))]
+    )
     assert list(load_recording(tmp_path / "a.jsonl")) == ["l", "new"]
 
 
 @pytest.mark.parametrize("size", ["NaN", "Infinity", "-1", "1e300", '"x"', "[1]"])
 def test_an_odd_size_of_a_recorded_file_is_an_error(tmp_path: Path, size: str) -> None:
     file = f'{{"path": "a", "text": "", "size": {size}, "digest": ""}}'
-    (tmp_path / "a.jsonl").write_text(LINE.replace('"stop"', f'"files": [{file}], "stop"'))
+    (tmp_path / "a.jsonl").write_text(
+        LINE.replace('"stop"', f'"files": [{file}], "stop"')
+    )
     with pytest.raises(SettingsError, match=r"a\.jsonl:1: not a recorded answer"):
         load_recording(tmp_path / "a.jsonl")

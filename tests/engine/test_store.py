@@ -18,8 +18,12 @@ from support.strategies import ANSWERS
 
 TRIAL = replace(
     WITH_EXTRAS,
-    transcript=(Turn("result", "a line of output\n" * 10_000, "bash", reply=2, seconds=0.5),),
-    activity=Activity(3, 2, True, ("gate",), ("references/a.md",), ("run.sh",), ("cut",)),
+    transcript=(
+        Turn("result", "a line of output\n" * 10_000, "bash", reply=2, seconds=0.5),
+    ),
+    activity=Activity(
+        3, 2, True, ("gate",), ("references/a.md",), ("run.sh",), ("cut",)
+    ),
     workspace=bytes(range(256)) * 40,
 )
 
@@ -58,7 +62,9 @@ def test_any_answer_is_stored_whole(
     assert not messages
 
 
-def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(tmp_path: Path) -> None:
+def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(
+    tmp_path: Path,
+) -> None:
     store = Store(tmp_path / "a.sqlite")
     answer = replace(ANSWER, usage=Usage(10, 5, 2, 7, hour=3))
     store.put("k", "m", answer)
@@ -78,13 +84,18 @@ def test_a_short_answer_replaces_a_long_one(tmp_path: Path) -> None:
     "data",
     [
         *(b"", b"not zlib!", "text", 3, 1e300),
-        *(zlib.compress(text) for text in (b"{", b"[]", b"\xff", b'{"text": 3}', b"[" * 99_999)),
+        *(
+            zlib.compress(text)
+            for text in (b"{", b"[]", b"\xff", b'{"text": 3}', b"[" * 99_999)
+        ),
         zlib.compress(b'{"text": "", "transcript": [{"kind": "new", "text": ""}]}'),
         zlib.compress(b'{"text": "' + b"x" * 64_000_000 + b'"}'),
         zlib.compress(b'{"text": "", "x": [' + b"[]," * 2_600_000 + b"[]]}"),
     ],
 )
-def test_an_answer_that_can_not_be_read_is_asked_for_again(tmp_path: Path, data: object) -> None:
+def test_an_answer_that_can_not_be_read_is_asked_for_again(
+    tmp_path: Path, data: object
+) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     store.put("k", "m", WITH_EXTRAS)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other, other:
@@ -97,7 +108,9 @@ def test_an_answer_that_can_not_be_read_is_asked_for_again(tmp_path: Path, data:
 
 @pytest.mark.parametrize("column", ["model", "created"])
 @pytest.mark.parametrize("value", [b"\xff", "\x00soon", 3, -1e300, 1e300])
-def test_odd_values_of_a_row_harm_nothing(tmp_path: Path, column: str, value: object) -> None:
+def test_odd_values_of_a_row_harm_nothing(
+    tmp_path: Path, column: str, value: object
+) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     store.put("k", "m", ANSWER)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other, other:
@@ -117,7 +130,9 @@ def test_odd_values_of_a_row_harm_nothing(tmp_path: Path, column: str, value: ob
         replace(ANSWER, text=["no text"]),  # type: ignore[arg-type]
     ],
 )
-def test_an_answer_that_does_not_fit_costs_nothing_else(tmp_path: Path, odd: Answer) -> None:
+def test_an_answer_that_does_not_fit_costs_nothing_else(
+    tmp_path: Path, odd: Answer
+) -> None:
     messages: list[str] = []
     store = Store(tmp_path / "a.sqlite", messages.append)
     store.put("before", "m", ANSWER)
@@ -154,7 +169,11 @@ def test_prune_deletes_what_is_older(tmp_path: Path) -> None:
         other.execute("UPDATE answers SET created=1e9 WHERE key<>'k2'")
     assert store.size().oldest == 1e9
     assert store.prune(1e9 + 1) == 2
-    assert [store.get(f"k{number}") for number in range(3)] == [None, None, stored(WITH_EXTRAS)]
+    assert [store.get(f"k{number}") for number in range(3)] == [
+        None,
+        None,
+        stored(WITH_EXTRAS),
+    ]
     store.close()
 
 
@@ -162,7 +181,8 @@ def test_an_answer_that_is_written_late_replaces_no_newer_one(tmp_path: Path) ->
     file = tmp_path / "a.sqlite"
     late, other = Store(file, pytest.fail), Store(file, pytest.fail)
     assert late._connection
-    late._connection.execute("PRAGMA query_only=1")  # as if the disk were read-only for a while
+    # As if the disk were read-only for a while
+    late._connection.execute("PRAGMA query_only=1")
     assert not late.put("k", "m", Answer("old"))
     assert not late.put("l", "m", Answer("late"))
     assert other.put("k", "m", Answer("new"))

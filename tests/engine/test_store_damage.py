@@ -1,4 +1,6 @@
-"""A store that is damaged, truncated, locked, deleted, or on a disk that is full or read-only."""
+"""A store that is damaged, truncated, locked, deleted,
+or on a disk that is full or read-only.
+"""
 
 import sqlite3
 from contextlib import closing
@@ -93,7 +95,9 @@ def test_two_runs_on_a_damaged_store_set_it_aside_once(tmp_path: Path) -> None:
     two.close()
     assert len(asides(tmp_path)) == len(messages) == 1
     third = Store(file, pytest.fail)
-    assert all(third.get(f"{run}{n}") for run in ("one", "two") for n in range(100, 200))
+    assert all(
+        third.get(f"{run}{n}") for run in ("one", "two") for n in range(100, 200)
+    )
     third.close()
 
 
@@ -109,7 +113,11 @@ def test_stores_damaged_in_the_same_second_are_all_kept(tmp_path: Path) -> None:
 def full_or_read_only(store: Store, how: str) -> None:
     """Make the disk look full, read-only or locked to a store, also to root."""
     assert store._connection
-    pragmas = {"full": "max_page_count=1", "read-only": "query_only=1", "locked": "busy_timeout=0"}
+    pragmas = {
+        "full": "max_page_count=1",
+        "read-only": "query_only=1",
+        "locked": "busy_timeout=0",
+    }
     store._connection.execute(f"PRAGMA {pragmas[how]}")
 
 
@@ -142,7 +150,8 @@ def test_store_that_can_only_be_read_is_read(tmp_path: Path) -> None:
     store = Store(file)
     store.put("old", "m", WITH_EXTRAS)
     store.close()
-    (tmp_path / "a.sqlite-shm").mkdir()  # SQLite can't make its files, as on a read-only disk
+    # SQLite can't make its files, as on a read-only disk
+    (tmp_path / "a.sqlite-shm").mkdir()
     messages: list[str] = []
     store = Store(file, messages.append)
     assert store.get("old") == stored(WITH_EXTRAS)

@@ -1,4 +1,6 @@
-"""With a budget, money goes to whole cases: all arms, runs and rulings of a case, or none."""
+"""With a budget, money goes to whole cases: all arms, runs and rulings of a case,
+or none.
+"""
 
 import json
 from collections.abc import Callable, Iterator, Sequence
@@ -32,19 +34,32 @@ class Counting(Model):
 
     async def ask(self, question: Question) -> Answer:
         self.asked.append(question)
-        text = f"{question.messages[0][1].upper()} {question.system}"  # one for each arm
+        # One for each arm
+        text = f"{question.messages[0][1].upper()} {question.system}"
         if question.verdicts:
-            ruling = {"criterion": 1, "quote": "", "reason": "So it is.", "verdict": "pass"}
-            text = json.dumps({"mark": mark_in(question.messages[0][1]), "verdicts": [ruling]})
+            ruling = {
+                "criterion": 1,
+                "quote": "",
+                "reason": "So it is.",
+                "verdict": "pass",
+            }
+            text = json.dumps(
+                {"mark": mark_in(question.messages[0][1]), "verdicts": [ruling]}
+            )
         return Answer(text, Usage(20, 10, 0))
 
     @property
     def texts(self) -> list[str]:
-        return [f"{question.messages[0][1]} {question.system}".strip() for question in self.asked]
+        return [
+            f"{question.messages[0][1]} {question.system}".strip()
+            for question in self.asked
+        ]
 
 
 @contextmanager
-def engine_of(model: Model, budget: Budget, trials: FakeTrials | None = None) -> Iterator[Engine]:
+def engine_of(
+    model: Model, budget: Budget, trials: FakeTrials | None = None
+) -> Iterator[Engine]:
     async def open_model(_name: str) -> Model:
         return model
 
@@ -69,7 +84,12 @@ def over_budget(replies: Sequence[Reply]) -> list[bool]:
 def test_a_case_that_is_refused_in_one_arm_is_not_asked_in_another() -> None:
     """The first arm of b is long; alone, the second would fit."""
     model, budget = Counting(), Budget(most_tokens=300)
-    wanted = [asked_in("a"), asked_in("b", "skill " * 400), asked_in("b"), asked_in("c")]
+    wanted = [
+        asked_in("a"),
+        asked_in("b", "skill " * 400),
+        asked_in("b"),
+        asked_in("c"),
+    ]
     with engine_of(model, budget) as engine:
         replies = engine.ask(wanted)
         again = engine.ask([asked_in("b", run=2)])
@@ -92,7 +112,10 @@ def judged_plan(*cases: str, arms: Sequence[str] = ("baseline", "skill")) -> Pla
             "s",
             case,
             "m",
-            tuple(Trial("s", case, "m", arm, 1, asked_in(case, arm), RUBRIC) for arm in arms),
+            tuple(
+                Trial("s", case, "m", arm, 1, asked_in(case, arm), RUBRIC)
+                for arm in arms
+            ),
         )
         for case in cases
     ]
@@ -108,7 +131,9 @@ def test_an_answer_is_judged_before_the_next_is_bought() -> None:
     judged = [bool(question.verdicts) for question in model.asked]
     assert sum(judged) == 20
     # At no time are there many answers without a ruling.
-    waiting = [2 * number - 2 * sum(judged[:number]) - number for number in range(1, 41)]
+    waiting = [
+        2 * number - 2 * sum(judged[:number]) - number for number in range(1, 41)
+    ]
     assert max(waiting) <= 10
 
 
@@ -119,7 +144,9 @@ def test_an_answer_is_judged_before_the_next_is_bought() -> None:
         {"most_cost": 2500 / 1e6, "price_of": lambda _: Price(1, 1, 1)},
     ],
 )
-def test_no_answer_is_bought_that_no_judge_can_be_asked_about(limits: dict[str, object]) -> None:
+def test_no_answer_is_bought_that_no_judge_can_be_asked_about(
+    limits: dict[str, object],
+) -> None:
     model, budget = Counting(), Budget(**limits)  # type: ignore[arg-type]
     plan = judged_plan(*"abcdefghijklmnopqrst")
     with engine_of(model, budget) as engine:
@@ -135,7 +162,9 @@ def test_no_answer_is_bought_that_no_judge_can_be_asked_about(limits: dict[str, 
 
 def arms_of(case: str) -> list[Question]:
     base = trial_question(case)
-    return [replace(base, task=Task("fake", setup=arm)) for arm in ("baseline", "skill")]
+    return [
+        replace(base, task=Task("fake", setup=arm)) for arm in ("baseline", "skill")
+    ]
 
 
 def test_no_trial_is_begun_that_may_be_too_large() -> None:
@@ -166,13 +195,16 @@ def test_until_it_is_known_what_a_trial_takes_only_one_case_runs() -> None:
     assert not budget.fits_trial(other, [(first, ())])
     assert budget.fits_trial(trial_question("b", model="n"), [(first, ())])
     assert Budget().fits_trial(other, [(first, ())])
-    budget.end_trial(first, [PaidCall("m", Usage(100, 50))] * 2)  # 600 may be taken by another
+    # 600 may be taken by another
+    budget.end_trial(first, [PaidCall("m", Usage(100, 50))] * 2)
     assert budget.fits_trial(other, [])
     assert not budget.fits_trial(other, [(second, ())])
     assert budget.fits_trial(other, [(second, [PaidCall("m", Usage(150, 50))])])
 
 
-@pytest.mark.parametrize(("cached", "cost"), [(0, 10.0), (100, 9.1), (1000, 9.1), (None, 10.0)])
+@pytest.mark.parametrize(
+    ("cached", "cost"), [(0, 10.0), (100, 9.1), (1000, 9.1), (None, 10.0)]
+)
 def test_more_cached_tokens_than_a_question_has_make_it_no_cheaper(
     cached: int | None, cost: float
 ) -> None:

@@ -5,5 +5,7 @@ import pytest
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
-        "--renew", action="store_true", help="Write the outputs of golden runs instead of comparing"
+        "--renew",
+        action="store_true",
+        help="Write the outputs of golden runs instead of comparing",
     )

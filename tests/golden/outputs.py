@@ -1,4 +1,6 @@
-"""The outputs of a golden run: masked, laid out for a readable diff, compared and renewed."""
+"""The outputs of a golden run: masked, laid out for a readable diff,
+compared and renewed.
+"""
 
 import json
 import re
@@ -58,10 +60,14 @@ def masked_json(value: Any, folder: Path) -> Any:
     match value:
         case dict():
             return {
-                key: "MASKED"
-                # There is no change of seconds where an answer happened to take none.
-                if key in _MASKED_KEYS and (member is not None or key.startswith("seconds_change"))
-                else masked_json(member, folder)
+                key: (
+                    "MASKED"
+                    # There is no change of seconds where an
+                    # answer happened to take none.
+                    if key in _MASKED_KEYS
+                    and (member is not None or key.startswith("seconds_change"))
+                    else masked_json(member, folder)
+                )
                 for key, member in value.items()
             }
         case list():
@@ -81,7 +87,9 @@ def laid_out(value: Any, name: str = "", indent: str = "") -> str:
     inner = f"{indent} "
     if isinstance(value, dict):
         first, last = "{}"
-        members = [f'"{key}": {laid_out(member, key, inner)}' for key, member in value.items()]
+        members = [
+            f'"{key}": {laid_out(member, key, inner)}' for key, member in value.items()
+        ]
     elif name in _LINES:
         first, last = "[]"
         members = [json.dumps(member, ensure_ascii=False) for member in value]
@@ -92,14 +100,18 @@ def laid_out(value: Any, name: str = "", indent: str = "") -> str:
 
 
 def shortened(report: dict[str, Any]) -> dict[str, Any]:
-    """Of a run with many cases, the summary, the gate and a short form of the records."""
+    """Of a run with many cases, the summary, the gate and a short form of the
+    records.
+    """
     keys = ("case", "arm", "outcome", "input_tokens", "output_tokens")
     records = [[record[key] for key in keys] for record in report["records"]]
     return {"summary": report["summary"], "gate": report["gate"], "records": records}
 
 
 def difference(kept: Path, outputs: Mapping[str, str]) -> str:
-    """How outputs differ from the kept files, and how to renew those; empty if they don't."""
+    """How outputs differ from the kept files, and how to renew those;
+    empty if they don't.
+    """
     lines = list[str]()
     for name in sorted({*outputs, *(file.name for file in kept_files(kept))}):
         file = kept / name

@@ -1,7 +1,9 @@
-"""Golden runs: whole runs as a user types them, compared with what they showed and wrote before.
+"""Golden runs: whole runs as a user types them,
+compared with what they showed and wrote before.
 
-Each folder here is a run: ``commands``, one per line; ``input``, the files that they find, on top
-of those in ``shared``; and the outputs, the screen and the reports, which ``make golden`` renews.
+Each folder here is a run: ``commands``, one per line; ``input``, the files that they
+find, on top of those in ``shared``; and the outputs, the screen and the reports,
+which ``make golden`` renews.
 """
 
 import json
@@ -12,7 +14,14 @@ from pathlib import Path
 
 import pytest
 
-from golden.outputs import difference, laid_out, masked_json, masked_text, renew, shortened
+from golden.outputs import (
+    difference,
+    laid_out,
+    masked_json,
+    masked_text,
+    renew,
+    shortened,
+)
 from support.sandboxes import require_bwrap
 from support.shell import Shell
 
@@ -27,7 +36,8 @@ ENVIRONMENT = {
     **{f"GIT_{who}_EMAIL": "a@example.org" for who in ("AUTHOR", "COMMITTER")},
     **{f"GIT_{who}_DATE": "2026-01-02T03:04:05Z" for who in ("AUTHOR", "COMMITTER")},
 }
-COLOURS = ("FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE", "BUILD_NUMBER")  # pytest heeds them, too
+# Pytest heeds them, too
+COLOURS = ("FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE", "BUILD_NUMBER")
 
 
 @pytest.mark.usefixtures("short_pauses")
@@ -46,7 +56,10 @@ def test_run(
         if variable.startswith("GIT_") or variable in COLOURS:
             monkeypatch.delenv(variable)
     folder = pytester.path
-    for variable, value in {**ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(folder.parent)}.items():
+    for variable, value in {
+        **ENVIRONMENT,
+        "GIT_CEILING_DIRECTORIES": str(folder.parent),
+    }.items():
         monkeypatch.setenv(variable, value)
     for source in (HERE / "shared", HERE / name / "input"):
         if source.exists():
@@ -54,7 +67,10 @@ def test_run(
     screen = ""
     for command in commands:
         finished = shell.run(shlex.split(command), folder)
-        screen += f"$ {command}\n{finished.out}{finished.err}[exit status {finished.status}]\n\n"
+        screen += (
+            f"$ {command}\n{finished.out}{finished.err}[exit status"
+            f" {finished.status}]\n\n"
+        )
     outputs = {"screen.txt": masked_text(screen, folder)}
     if (file := folder / "comment.md").exists():
         outputs["comment.md"] = masked_text(file.read_text(encoding="utf-8"), folder)
@@ -88,18 +104,35 @@ def test_a_changed_output_fails_with_a_diff_until_it_is_renewed(tmp_path: Path) 
 
 
 def test_times_dates_and_paths_are_masked_and_nothing_else(tmp_path: Path) -> None:
-    text = f"rootdir: {tmp_path}/x\n===== 3 passed in 61.20s (0:01:01) =====\n2026-01-02 3 tokens\n"
+    text = (
+        f"rootdir: {tmp_path}/x\n===== 3 passed in 61.20s (0:01:01) =====\n2026-01-02 3"
+        " tokens\n"
+    )
     wanted = "rootdir: FOLDER/x\n===== 3 passed in TIME =====\nDATE 3 tokens\n"
     assert masked_text(text, tmp_path) == wanted
-    report = {"seconds": 1.5, "lift": 0.1 + 0.2, "tokens": 12, "date": None, "file": f"{tmp_path}"}
+    report = {
+        "seconds": 1.5,
+        "lift": 0.1 + 0.2,
+        "tokens": 12,
+        "date": None,
+        "file": f"{tmp_path}",
+    }
     assert masked_json(report, tmp_path) == {
-        **{"seconds": "MASKED", "lift": 0.3, "tokens": 12, "date": None, "file": "FOLDER"},
+        "seconds": "MASKED",
+        "lift": 0.3,
+        "tokens": 12,
+        "date": None,
+        "file": "FOLDER",
     }
 
 
 def test_a_report_is_laid_out_with_a_line_for_each_record() -> None:
     records = [{"case": str(number), "answer": "x" * 120} for number in range(3)]
-    report = {"gate": {"passed": True, "reasons": []}, "records": records, "other": ["y" * 99]}
+    report = {
+        "gate": {"passed": True, "reasons": []},
+        "records": records,
+        "other": ["y" * 99],
+    }
     text = laid_out(report)
     assert json.loads(text) == report
     assert [line[:12] for line in text.splitlines()] == [

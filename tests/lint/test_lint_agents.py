@@ -10,8 +10,15 @@ from support.kit import write_skill
 
 
 def lint(folder: Path, expected: Any, **more: Any) -> list[Finding]:
-    skill = write_skill(folder / "gate", [{"input": "Open it.", "expected": expected, **more}])
-    for path in ("references/codes.md", "scripts/open.sh", "evals/want.txt", "want.txt"):
+    skill = write_skill(
+        folder / "gate", [{"input": "Open it.", "expected": expected, **more}]
+    )
+    for path in (
+        "references/codes.md",
+        "scripts/open.sh",
+        "evals/want.txt",
+        "want.txt",
+    ):
         (skill / path).parent.mkdir(exist_ok=True)
         (skill / path).write_text("x")
     found = lint_skill(skill / "SKILL.md", judge=False, lift=0.2)
@@ -21,9 +28,17 @@ def lint(folder: Path, expected: Any, **more: Any) -> list[Finding]:
 GOOD: list[dict[str, Any]] = [
     {"files": {"a.txt": {"equals_file": "evals/want.txt"}}},
     {"command": {"run": "x", "hidden_files": {"t.py": {"file": "evals/want.txt"}}}},
-    {"unchanged": ["data.csv", "*.csv"], "skill_activated": True, "commands_run": "sort"},
+    {
+        "unchanged": ["data.csv", "*.csv"],
+        "skill_activated": True,
+        "commands_run": "sort",
+    },
     {"tools_used": ["bash", "Write"], "tools_not_used": "anything"},
-    {"references_read": "references/codes.md", "scripts_run": "./scripts/open.sh", "contains": "x"},
+    {
+        "references_read": "references/codes.md",
+        "scripts_run": "./scripts/open.sh",
+        "contains": "x",
+    },
     {"skill_activated": True, "files": "a.txt"},
     {"contains": "x", "not": {"scripts_run": "gone.sh"}},
 ]
@@ -56,7 +71,12 @@ def test_good_checks_have_no_findings(tmp_path: Path, expected: Any) -> None:
             '"want.txt" is part of the skill',
         ),
         (
-            {"command": ["y", {"run": "x", "hidden_files": {"t": {"file": "scripts/open.sh"}}}]},
+            {
+                "command": [
+                    "y",
+                    {"run": "x", "hidden_files": {"t": {"file": "scripts/open.sh"}}},
+                ]
+            },
             "warning",
             "expected-in-skill",
             '"scripts/open.sh"',
@@ -74,7 +94,12 @@ def test_good_checks_have_no_findings(tmp_path: Path, expected: Any) -> None:
             'not a file of the skill (did you mean "references/codes.md"?)',
         ),
         ({"tools_used": "bahs"}, "warning", "tool-unknown", '(did you mean "bash"?)'),
-        ({"tool_order": ["skill", "bash"]}, "warning", "tool-unknown", "baseline has no tool"),
+        (
+            {"tool_order": ["skill", "bash"]},
+            "warning",
+            "tool-unknown",
+            "baseline has no tool",
+        ),
         ({"skill_activated": True}, "warning", "baseline-passes", "always passes"),
     ],
 )

@@ -28,7 +28,9 @@ def lint(folder: Path, **settings: Any) -> list[Finding]:
 
 
 def lint_case(folder: Path, question: str, expected: Any, **more: Any) -> list[Finding]:
-    skill = write_skill(folder / "gate", [{"input": question, "expected": expected, **more}])
+    skill = write_skill(
+        folder / "gate", [{"input": question, "expected": expected, **more}]
+    )
     return lint(skill)
 
 
@@ -37,7 +39,10 @@ def brief(found: list[Finding]) -> list[tuple[str, str]]:
 
 
 def test_an_example_that_nobody_edited_is_told(tmp_path: Path) -> None:
-    cases = [{**case("one", "a"), "tags": ["edit-me"]}, {**case("two", "b"), "tags": ["own"]}]
+    cases = [
+        {**case("one", "a"), "tags": ["edit-me"]},
+        {**case("two", "b"), "tags": ["own"]},
+    ]
     (finding,) = lint(write_skill(tmp_path / "gate", cases))
     assert (finding.level, finding.code) == ("warning", "example")
     assert 'remove the tag "edit-me"' in finding.hint
@@ -101,7 +106,10 @@ def test_broken_cases_and_unknown_keys_are_all_found(tmp_path: Path) -> None:
 
 def test_problem_in_the_defaults_is_reported_once(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
-    text = {"defaults": {"expected": {"contains": 1}}, "cases": [{"input": "a"}, {"input": "b"}]}
+    text = {
+        "defaults": {"expected": {"contains": 1}},
+        "cases": [{"input": "a"}, {"input": "b"}],
+    }
     (skill / "skill_meta.json").write_text(json.dumps(text))
     (finding,) = lint(skill)
     assert finding.message.startswith("defaults.expected.contains")
@@ -138,7 +146,9 @@ def test_expected_text_in_the_question_is_a_leak(
         ),
     ],
 )
-def test_optional_or_unwanted_text_is_no_leak(tmp_path: Path, question: str, expected: Any) -> None:
+def test_optional_or_unwanted_text_is_no_leak(
+    tmp_path: Path, question: str, expected: Any
+) -> None:
     assert lint_case(tmp_path, question, expected) == []
 
 
@@ -166,7 +176,10 @@ def lint_skill_with(folder: Path, *cases: Any) -> list[Finding]:
 
 def test_leak_has_the_line_of_the_text(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
-    text = '[{"input": "Is it gate up?",\n"expected": {\n"contains": ["open",\n"gate up"]}}]'
+    text = (
+        '[{"input": "Is it gate up?",\n"expected": {\n"contains": ["open",\n"gate'
+        ' up"]}}]'
+    )
     (skill / "skill_meta.json").write_text(text)
     assert [finding.line for finding in lint(skill)] == [4]
 
@@ -176,7 +189,15 @@ def test_leak_has_the_line_of_the_text(tmp_path: Path) -> None:
     [
         ({"not_contains": "gate down"}, True),
         ({"max_words": 500, "not_regex": "^Sorry"}, True),
-        ({"max_output_tokens": 500, "refused": False, "stop": "end", "max_seconds": 9}, True),
+        (
+            {
+                "max_output_tokens": 500,
+                "refused": False,
+                "stop": "end",
+                "max_seconds": 9,
+            },
+            True,
+        ),
         ({"any_of": [{"contains": "gate up"}, {"max_chars": 9000}]}, True),
         ([{"contains": "up", "required": False}, {"max_words": 900}], True),
         ({"contains": "gate up"}, False),
@@ -203,7 +224,11 @@ def test_checks_that_any_answer_passes_are_found(
         ({"contains": "gate up", "judge": "It is polite."}, "No.", ["no-judge"]),
         ({"max_words": 5}, "Gate up.", ["empty-passes"]),
         ({"files": {"a.md": {"contains": "up"}}}, {"files": {"a.md": "gate up"}}, []),
-        ({"files": {"a.md": {"contains": "up"}}}, {"files": {"a.md": "?"}}, ["reference-fails"]),
+        (
+            {"files": {"a.md": {"contains": "up"}}},
+            {"files": {"a.md": "?"}},
+            ["reference-fails"],
+        ),
         ({"unchanged": "log.txt"}, None, ["empty-passes"]),
         ({"command": "test -e a"}, {"files": {"b": ""}}, []),
     ],
@@ -213,7 +238,9 @@ def test_references_that_fail_and_empty_answers_that_pass_are_found(
 ) -> None:
     files = {"context": {"files": {"log.txt": "shut"}}}
     case = {"input": "Which command opens it?", "expected": expected, **files}
-    found = lint_skill_with(tmp_path, {**case, "reference": reference} if reference else case)
+    found = lint_skill_with(
+        tmp_path, {**case, "reference": reference} if reference else case
+    )
     assert [finding.code for finding in found] == codes
 
 
@@ -248,7 +275,9 @@ def test_unknown_check_is_reported_once_per_file(tmp_path: Path) -> None:
 def test_python_check_is_parsed_but_not_run(
     tmp_path: Path, written: str, problem: str | None
 ) -> None:
-    skill = write_skill(tmp_path / "gate", [{"input": "Which?", "expected": {"python": written}}])
+    skill = write_skill(
+        tmp_path / "gate", [{"input": "Which?", "expected": {"python": written}}]
+    )
     (skill / "checks.py").write_text(
         "raise SystemExit\nfrom a import b as imported\nmade = print\n"
         "class C:\n    def method(self): ...\nif 1:\n    def good(answer): ...\n"
@@ -261,7 +290,10 @@ def test_python_check_is_parsed_but_not_run(
 
 
 def test_rubric_without_a_judge_is_a_warning(tmp_path: Path) -> None:
-    cases = [{"input": q, "expected": {"judge": "It is polite."}} for q in ("Who?", "What now")]
+    cases = [
+        {"input": q, "expected": {"judge": "It is polite."}}
+        for q in ("Who?", "What now")
+    ]
     skill = write_skill(tmp_path / "gate", cases)
     (finding,) = lint(skill)
     assert (finding.level, finding.code) == ("warning", "no-judge")
@@ -280,7 +312,10 @@ def test_evals_json_is_linted_without_skill_meta(tmp_path: Path) -> None:
     assert finding.code == "no-judge"
 
 
-LONG = "Write the file build.toml for a kernel that runs on the card called {} and nothing else."
+LONG = (
+    "Write the file build.toml for a kernel that runs on the card called {} and nothing"
+    " else."
+)
 
 
 @pytest.mark.parametrize(
@@ -298,14 +333,19 @@ LONG = "Write the file build.toml for a kernel that runs on the card called {} a
 def test_near_duplicate_questions_are_found(
     tmp_path: Path, one: str, other: str, alike: bool
 ) -> None:
-    found = lint_skill_with(tmp_path, case(one, "text a", id="a"), case(other, "text b", id="b"))
+    found = lint_skill_with(
+        tmp_path, case(one, "text a", id="a"), case(other, "text b", id="b")
+    )
     assert brief(found) == [("warning", "near-duplicate")] * alike
     assert all(
-        finding.message.startswith("b: ") and " a (line" in finding.message for finding in found
+        finding.message.startswith("b: ") and " a (line" in finding.message
+        for finding in found
     )
 
 
-def test_questions_that_differ_in_numbers_and_names_should_be_a_group(tmp_path: Path) -> None:
+def test_questions_that_differ_in_numbers_and_names_should_be_a_group(
+    tmp_path: Path,
+) -> None:
     texts = [
         *(LONG.format(card) for card in ("H100", "A100", "New Volta")),
         "Deploy the service `lamp` to port 8080 for Ada.",
@@ -314,19 +354,32 @@ def test_questions_that_differ_in_numbers_and_names_should_be_a_group(tmp_path: 
     cases = [case(text, "text", id=f"c{n}") for n, text in enumerate(texts)]
     found = lint_skill_with(tmp_path, *cases)
     assert brief(found) == [("warning", "near-copies")] * 2
-    assert [finding.message.partition(":")[0] for finding in found] == ["c0, c1, c2", "c3, c4"]
-    named = [{**each, "group": "cards" if n < 3 else "deploy"} for n, each in enumerate(cases)]
+    assert [finding.message.partition(":")[0] for finding in found] == [
+        "c0, c1, c2",
+        "c3, c4",
+    ]
+    named = [
+        {**each, "group": "cards" if n < 3 else "deploy"}
+        for n, each in enumerate(cases)
+    ]
     assert lint_skill_with(tmp_path, *named) == []
 
 
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("Write a poem about the cat in the rain", "Review a poem about the cat in the rain"),
+        (
+            "Write a poem about the cat in the rain",
+            "Review a poem about the cat in the rain",
+        ),
         ("Which command deploys a service?", "Which command stops a service?"),
         ("Name 3 rivers", "Name 7 rivers"),  # too short to be a template
-        ("Translate 'How far is it to the nearest gate?'", "Translate 'I would like to pay now'"),
-        ("Is it open on 24 December in Rome?", "Is it OPEN on 24 December in Rome?"),  # the same
+        (
+            "Translate 'How far is it to the nearest gate?'",
+            "Translate 'I would like to pay now'",
+        ),
+        # The same
+        ("Is it open on 24 December in Rome?", "Is it OPEN on 24 December in Rome?"),
     ],
 )
 def test_honest_questions_are_no_near_copies(one: str, other: str) -> None:
@@ -349,7 +402,9 @@ def test_the_docs_say_how_many_cases_a_lift_needs() -> None:
     page = (ROOT / "docs/lint.md").read_text(encoding="utf-8")
     sentence = page.partition("`few-cases` wants ")[2].partition(" in 5 runs")[0]
     needed = [cases_to_find(assumed_kinds(lift / 100), 5) for lift in (10, 20, 30, 50)]
-    assert re.findall(r"(\d+) (?:to|for)", sentence) == [str(number) for number in needed]
+    assert re.findall(r"(\d+) (?:to|for)", sentence) == [
+        str(number) for number in needed
+    ]
 
 
 def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
@@ -361,7 +416,9 @@ def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
     assert (finding.level, finding.code) == ("warning", "few-cases")
     assert finding.message.startswith("8 groups")
     needed = [cases_to_find(assumed_kinds(0.4), runs) for runs in (5, 1)]
-    assert re.findall(r"about (\d+) with", str(finding.hint)) == [str(cases) for cases in needed]
+    assert re.findall(r"about (\d+) with", str(finding.hint)) == [
+        str(cases) for cases in needed
+    ]
     assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
     (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.0001)
     assert "over 10,000 with 5 runs" in str(finding.hint)
@@ -373,7 +430,9 @@ CHECKS = st.dictionaries(
     max_size=4,
 )
 CHECKED = st.lists(
-    st.fixed_dictionaries({"input": st.text(min_size=1), "expected": CHECKS | st.lists(CHECKS)}),
+    st.fixed_dictionaries(
+        {"input": st.text(min_size=1), "expected": CHECKS | st.lists(CHECKS)}
+    ),
     min_size=1,
     max_size=3,
 )

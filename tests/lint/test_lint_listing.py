@@ -1,4 +1,6 @@
-"""Lint: whether the skills of a folder fit into the list that an agent gives its model."""
+"""Lint: whether the skills of a folder fit into the list that an agent gives its
+model.
+"""
 
 from pathlib import Path
 
@@ -13,12 +15,16 @@ def write(folder: Path, name: str, length: int, more: str = "") -> Path:
     description = "d" * (length - len(f"- {name}: \n"))
     file = folder / name / "SKILL.md"
     file.parent.mkdir(parents=True)
-    file.write_text(f"---\nname: {name}\n{more}description: {description}\n---\n\n# Body\n")
+    file.write_text(
+        f"---\nname: {name}\n{more}description: {description}\n---\n\n# Body\n"
+    )
     return file
 
 
 @pytest.mark.parametrize(("last", "by"), [(81, 0), (82, 1), (1_081, 1_000)])
-def test_the_lines_of_all_skills_are_added_up(tmp_path: Path, last: int, by: int) -> None:
+def test_the_lines_of_all_skills_are_added_up(
+    tmp_path: Path, last: int, by: int
+) -> None:
     files = [write(tmp_path, f"a-{number}", 990) for number in range(8)]
     findings = list(listing_findings([*files, write(tmp_path, "z", last)]))
     assert [finding.code for finding in findings] == ["listing-budget"] * bool(by)
@@ -28,11 +34,27 @@ def test_the_lines_of_all_skills_are_added_up(tmp_path: Path, last: int, by: int
 
 
 def test_the_longest_are_named_at_the_first_of_them(tmp_path: Path) -> None:
-    lengths = {"b": 1_200, "a": 1_200, "c": 1_100, "d": 1_020, "e": 1_010, "f": 1_000, "g": 1_600}
-    files = [write(tmp_path, name, length, "license: MIT\n") for name, length in lengths.items()]
+    lengths = {
+        "b": 1_200,
+        "a": 1_200,
+        "c": 1_100,
+        "d": 1_020,
+        "e": 1_010,
+        "f": 1_000,
+        "g": 1_600,
+    }
+    files = [
+        write(tmp_path, name, length, "license: MIT\n")
+        for name, length in lengths.items()
+    ]
     (finding,) = listing_findings(files)
-    assert (Path(finding.file).parent.name, finding.line, finding.level) == ("g", 4, "warning")
-    longest = "g (1,541), a (1,199), b (1,199), c (1,099), d (1,019)"  # of g, 1,536 are listed
+    assert (Path(finding.file).parent.name, finding.line, finding.level) == (
+        "g",
+        4,
+        "warning",
+    )
+    # Of g, 1,536 are listed
+    longest = "g (1,541), a (1,199), b (1,199), c (1,099), d (1,019)"
     assert finding.message.endswith(f"the longest: {longest}")
 
 

@@ -35,7 +35,8 @@ def test_good_skill_has_no_findings(tmp_path: Path) -> None:
 def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
     long = "x" * 1025
     found = lint_text(
-        tmp_path, f"---\nname: Gate\ndescription: {long}\nlicense: [1]\ncolour: red\n---\n{BODY}"
+        tmp_path,
+        f"---\nname: Gate\ndescription: {long}\nlicense: [1]\ncolour: red\n---\n{BODY}",
     )
     assert brief(found) == [
         (2, "warning", "skill-name"),
@@ -53,8 +54,18 @@ def test_every_violation_is_found_with_its_line(tmp_path: Path) -> None:
     ("text", "line", "code", "part"),
     [
         ("no frontmatter", 1, "skill-frontmatter", "no frontmatter"),
-        ("---\nname: gate\ndescription: d\n\nBody.", 1, "skill-frontmatter", "not closed"),
-        ("---\nname: gate\ndescription: a: b\n---\nBody.", 3, "skill-yaml", "invalid YAML"),
+        (
+            "---\nname: gate\ndescription: d\n\nBody.",
+            1,
+            "skill-frontmatter",
+            "not closed",
+        ),
+        (
+            "---\nname: gate\ndescription: a: b\n---\nBody.",
+            3,
+            "skill-yaml",
+            "invalid YAML",
+        ),
         ("---\nname: gate\n---\nBody.", 2, "skill-description", "'description'"),
         ("---\ndescription: d\n---\nBody.", 2, "skill-name", "'name'"),
         (HEAD, 1, "skill-invalid", "no text"),
@@ -90,13 +101,17 @@ def test_link_out_of_the_skill_is_reported_with_its_path(tmp_path: Path) -> None
 
 
 @pytest.mark.parametrize(("more", "lines"), [(494, []), (495, [501])])
-def test_more_than_500_lines_are_a_warning(tmp_path: Path, more: int, lines: list[int]) -> None:
+def test_more_than_500_lines_are_a_warning(
+    tmp_path: Path, more: int, lines: list[int]
+) -> None:
     found = lint_text(tmp_path, HEAD + "a\n" * (more + 1))
     assert brief(found) == [(line, "warning", "skill-long") for line in lines]
 
 
 @pytest.mark.parametrize(("tokens", "number"), [(5000, 0), (5001, 1)])
-def test_more_than_5000_tokens_are_a_warning(tmp_path: Path, tokens: int, number: int) -> None:
+def test_more_than_5000_tokens_are_a_warning(
+    tmp_path: Path, tokens: int, number: int
+) -> None:
     found = lint_text(tmp_path, HEAD + "abc\n" * 400 + "x" * (4 * tokens - 1600))
     assert brief(found) == [(5, "warning", "skill-long")] * number
 
@@ -104,15 +119,22 @@ def test_more_than_5000_tokens_are_a_warning(tmp_path: Path, tokens: int, number
 def test_skill_with_too_many_lines_and_tokens_is_one_warning(tmp_path: Path) -> None:
     (finding,) = lint_text(tmp_path, HEAD + f"{'x' * 50}\n" * 600)
     assert (finding.line, finding.code) == (501, "skill-long")
-    assert finding.message == (
-        "605 lines (recommended: up to 500) and about 7,650 tokens (recommended: up to 5,000)"
+    assert (
+        finding.message
+        == "605 lines (recommended: up to 500) and about 7,650 tokens (recommended: up"
+        " to 5,000)"
     )
 
 
 def lint_body(folder: Path, body: str) -> list[Finding]:
     """The findings of a skill with some files; its body starts on line 6."""
     file = write_skill_md(folder, HEAD + body)
-    for name in ("references/x.md", "references/deep/y.md", "scripts/run.py", "FORMS (1).md"):
+    for name in (
+        "references/x.md",
+        "references/deep/y.md",
+        "scripts/run.py",
+        "FORMS (1).md",
+    ):
         (file.parent / name).parent.mkdir(parents=True, exist_ok=True)
         (file.parent / name).touch()
     return lint(file)
@@ -126,12 +148,18 @@ def lint_body(folder: Path, body: str) -> list[Finding]:
         "[x](FORMS%20(1).md) and [x](<FORMS (1).md>)",
         "[x][1]\n\n[1]: references/x.md",
         "[x](references/) and [x](references/x.md?raw=1)",
-        "[x](https://example.org/no.md) [x](mailto:a@b.c) [x](//host/a) [x](#part) [x]()",
+        (
+            "[x](https://example.org/no.md) [x](mailto:a@b.c) [x](//host/a) [x](#part)"
+            " [x]()"
+        ),
         "[x]({baseDir}/no.md) and `scripts/<name>.py` and `references/*.md`",
         "```\n[x](no.md) `scripts/no.py`\n```",
         "- item\n\n  ~~~text\n  ```\n  [x](no.md)\n  ~~~",
         "`[x](no.md)` and ``a ` [x](no.md)``",
-        "`python scripts/run.py --flag` and `references/` and `src/main.py` and `no.md`",
+        (
+            "`python scripts/run.py --flag` and `references/` and `src/main.py` and"
+            " `no.md`"
+        ),
         "[x](LINK) [x](url) [x](path/to/file.md) [x](your-file.md) [x](docs/guide)",
         "For example `scripts/rotate.py`, such as `references/finance.md`.",
         "Examples:\n\n- `scripts/rotate.py`\n\n## Example\n\nRun `scripts/rotate.py`.",
@@ -159,13 +187,25 @@ def test_good_references_have_no_findings(tmp_path: Path, body: str) -> None:
         ("`./references/no.md`", 6, "warning"),
     ],
 )
-def test_broken_reference_is_found(tmp_path: Path, body: str, line: int, level: str) -> None:
+def test_broken_reference_is_found(
+    tmp_path: Path, body: str, line: int, level: str
+) -> None:
     (finding,) = lint_body(tmp_path, body)
-    assert (finding.line, finding.level, finding.code) == (line, level, "reference-broken")
+    assert (finding.line, finding.level, finding.code) == (
+        line,
+        level,
+        "reference-broken",
+    )
 
 
 @pytest.mark.parametrize(
-    "body", ["[x](../other/SKILL.md)", "[x](/etc/passwd)", "[x](references/../../y)", "[x](..)"]
+    "body",
+    [
+        "[x](../other/SKILL.md)",
+        "[x](/etc/passwd)",
+        "[x](references/../../y)",
+        "[x](..)",
+    ],
 )
 def test_reference_outside_the_skill_is_a_warning(tmp_path: Path, body: str) -> None:
     assert brief(lint_body(tmp_path, body)) == [(6, "warning", "reference-outside")]
@@ -175,16 +215,24 @@ def test_reference_to_a_skill_beside_it_is_fine(tmp_path: Path) -> None:
     door = write_skill(tmp_path / "door")
     (door / "scripts").mkdir()
     (door / "scripts/door.py").touch()
-    assert lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door) `scripts/door.py`") == []
+    assert (
+        lint_body(tmp_path, "[x](../door/SKILL.md) [y](../door) `scripts/door.py`")
+        == []
+    )
     (finding,) = lint_body(tmp_path, "[x](../door/no.md)")
-    assert finding.message == "'../door/no.md' is outside the skill's folder, and not there"
+    assert (
+        finding.message
+        == "'../door/no.md' is outside the skill's folder, and not there"
+    )
 
 
 def test_path_in_code_may_mean_a_file_of_the_repository(tmp_path: Path) -> None:
     (tmp_path / "scripts").mkdir()
     (tmp_path / "scripts/check.py").touch()
     (tmp_path / "skills").mkdir()
-    found = lint_body(tmp_path / "skills", "`scripts/check.py` and [x](scripts/check.py)")
+    found = lint_body(
+        tmp_path / "skills", "`scripts/check.py` and [x](scripts/check.py)"
+    )
     assert brief(found) == [(6, "error", "reference-broken")]
 
 
@@ -202,7 +250,9 @@ def test_skill_of_a_plugin_may_refer_to_the_plugin(tmp_path: Path) -> None:
 def test_skill_of_a_project_may_refer_to_the_project(tmp_path: Path) -> None:
     (tmp_path / ".claude/skills").mkdir(parents=True)
     (tmp_path / "README.md").touch()
-    found = lint_body(tmp_path / ".claude/skills", "[x](../../../README.md) [y](../../../no.md)")
+    found = lint_body(
+        tmp_path / ".claude/skills", "[x](../../../README.md) [y](../../../no.md)"
+    )
     assert [finding.message.split()[0] for finding in found] == ["'../../../no.md'"]
 
 
@@ -222,26 +272,38 @@ def test_reference_is_reported_once(tmp_path: Path) -> None:
         ("(forms (1).md) [x](<forms (1).md>)", "error"),
     ],
 )
-def test_other_spelling_of_a_file_is_found(tmp_path: Path, body: str, level: str) -> None:
+def test_other_spelling_of_a_file_is_found(
+    tmp_path: Path, body: str, level: str
+) -> None:
     (finding,) = lint_body(tmp_path, body)
     assert (finding.line, finding.level, finding.code) == (6, level, "reference-broken")
     assert "is spelled" in finding.message
 
 
 def test_file_named_only_by_another_file_is_a_warning(tmp_path: Path) -> None:
-    file = write_skill_md(tmp_path, HEAD + "See [a](references/a.md) and references/c.md.")
+    file = write_skill_md(
+        tmp_path, HEAD + "See [a](references/a.md) and references/c.md."
+    )
     for name, text in {
-        "a.md": "# A\n\nSee [b](b.md), `references/b.md`, [c](c.md), `d.md` and [no](no.md).",
+        "a.md": (
+            "# A\n\nSee [b](b.md), `references/b.md`, [c](c.md), `d.md` and"
+            " [no](no.md)."
+        ),
         "b.md": "[a](a.md) and [e](e.md)",
-        **{"c.md": "", "d.md": "", "e.md": "", "run.py": ""},
+        "c.md": "",
+        "d.md": "",
+        "e.md": "",
+        "run.py": "",
     }.items():
         (file.parent / "references").mkdir(exist_ok=True)
         (file.parent / "references" / name).write_text(text)
     (finding,) = lint(file)
     assert brief([finding]) == [(3, "warning", "reference-deep")]
     assert finding.file == str(file.parent / "references/a.md")
-    assert finding.message == (
-        "'references/b.md' is named here, but not in SKILL.md, and 1 file more like it"
+    assert (
+        finding.message
+        == "'references/b.md' is named here, but not in SKILL.md, and 1 file more"
+        " like it"
     )
 
 
@@ -288,12 +350,27 @@ def test_skill_without_cases_is_a_warning(tmp_path: Path) -> None:
     (finding,) = lint_skill(file, judge=False, lift=0.2)
     assert (finding.level, finding.code) == ("warning", "no-cases")
     write_skill(file.parent)
-    assert "no-cases" not in [found.code for found in lint_skill(file, judge=False, lift=0.2)]
+    assert "no-cases" not in [
+        found.code for found in lint_skill(file, judge=False, lift=0.2)
+    ]
 
 
 PIECES = st.sampled_from(
     [
-        *("---\n", "name: gate\n", "[", "](", ")", "]: ", "<", ">", "`", "```\n", "\n", " " * 4),
+        *(
+            "---\n",
+            "name: gate\n",
+            "[",
+            "](",
+            ")",
+            "]: ",
+            "<",
+            ">",
+            "`",
+            "```\n",
+            "\n",
+            " " * 4,
+        ),
         *("references/", "scripts/a.py", "..", "/", "#", "%00", "%ff", "\0", "\ud800"),
     ]
 )

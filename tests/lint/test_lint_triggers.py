@@ -10,12 +10,26 @@ from pytest_upskill.lint import Finding, lint_skill
 from pytest_upskill.skills.suites.triggers import names_skill
 from support.kit import write_skill
 
-TOPICS = ["gate", "cart", "boat", "bell", "lamp", "rope", "well", "mill", "dock", "barn"]
+TOPICS = [
+    "gate",
+    "cart",
+    "boat",
+    "bell",
+    "lamp",
+    "rope",
+    "well",
+    "mill",
+    "dock",
+    "barn",
+]
 
 
 def queries(number: int, *, should: bool) -> list[dict[str, Any]]:
     start = "Please open the" if should else "What is the price of a"
-    return [{"query": f"{start} {topic}", "should_trigger": should} for topic in TOPICS[:number]]
+    return [
+        {"query": f"{start} {topic}", "should_trigger": should}
+        for topic in TOPICS[:number]
+    ]
 
 
 def lint(folder: Path, written: Any) -> list[Finding]:
@@ -37,10 +51,16 @@ def test_a_good_set_has_no_findings(tmp_path: Path) -> None:
 def test_a_skill_for_users_only_needs_no_queries(tmp_path: Path) -> None:
     lint(tmp_path, [])
     file = tmp_path / "gate-keeper" / "SKILL.md"
-    file.write_text(file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1))
+    file.write_text(
+        file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1)
+    )
     triggers = tmp_path / "gate-keeper" / "evals" / "triggers.json"
-    triggers.write_text(json.dumps([*queries(1, should=True), *queries(1, should=False)], indent=1))
-    found = [one for one in lint_skill(file, judge=False, lift=0.2) if "triggers" in one.file]
+    triggers.write_text(
+        json.dumps([*queries(1, should=True), *queries(1, should=False)], indent=1)
+    )
+    found = [
+        one for one in lint_skill(file, judge=False, lift=0.2) if "triggers" in one.file
+    ]
     assert brief(found) == [("error", "cases-invalid", 2)]
 
 
@@ -51,9 +71,24 @@ def test_a_set_without_queries_is_an_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("should", "should_not", "code", "message"),
     [
-        (3, 0, "trigger-one-kind", "3 queries that should trigger, and none that should not"),
-        (0, 1, "trigger-one-kind", "1 query that should not trigger, and none that should trigger"),
-        (10, 7, "trigger-few", "7 queries that should not trigger: too few to show much"),
+        (
+            3,
+            0,
+            "trigger-one-kind",
+            "3 queries that should trigger, and none that should not",
+        ),
+        (
+            0,
+            1,
+            "trigger-one-kind",
+            "1 query that should not trigger, and none that should trigger",
+        ),
+        (
+            10,
+            7,
+            "trigger-few",
+            "7 queries that should not trigger: too few to show much",
+        ),
         (10, 0, "trigger-one-kind", "10 queries that should trigger"),
     ],
 )
@@ -83,7 +118,8 @@ def test_each_problem_has_its_line(tmp_path: Path) -> None:
     good = [*queries(10, should=True), *queries(10, should=False)]
     bad = [
         {"query": "Use gate_keeper on the farm", "should_trigger": True},
-        {"query": "Tell me of the gate keeper", "should_trigger": False},  # a near miss, perhaps
+        # A near miss, perhaps
+        {"query": "Tell me of the gate keeper", "should_trigger": False},
         good[0],
         {**good[0], "should_trigger": False},
         {"query": "x"},
@@ -105,7 +141,9 @@ def test_near_repeats_are_told_unless_they_end_differently(tmp_path: Path) -> No
         {"query": f"{start} soon", "should_trigger": True},
         {"query": f"{start} now", "should_trigger": False},
     ]
-    found = lint(tmp_path, [*alike, *queries(10, should=True), *queries(10, should=False)])
+    found = lint(
+        tmp_path, [*alike, *queries(10, should=True), *queries(10, should=False)]
+    )
     assert brief(found) == [("warning", "near-duplicate", 6)]
 
 
@@ -126,5 +164,7 @@ def test_near_repeats_are_told_unless_they_end_differently(tmp_path: Path) -> No
         ("帮我填表", "gate", False),
     ],
 )
-def test_a_name_of_one_word_may_stand_in_a_query(query: str, name: str, gives_away: bool) -> None:
+def test_a_name_of_one_word_may_stand_in_a_query(
+    query: str, name: str, gives_away: bool
+) -> None:
     assert names_skill(query, name) is gives_away

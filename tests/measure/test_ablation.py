@@ -60,12 +60,20 @@ class Model:
 
 
 def needs_left(question: Question, number: int) -> bool:
-    """Four cases of five need the section about alignment, the last is right with any skill."""
-    return "LEFT" in question.system or (number % 5 == 4 and "skill above" in question.system)
+    """Four cases of five need the section about alignment,
+    the last is right with any skill.
+    """
+    return "LEFT" in question.system or (
+        number % 5 == 4 and "skill above" in question.system
+    )
 
 
 def ablation(
-    folder: Path, cases: int = 80, subject: Subject = HAIKU, body: str = BODY, **more: object
+    folder: Path,
+    cases: int = 80,
+    subject: Subject = HAIKU,
+    body: str = BODY,
+    **more: object,
 ) -> Ablation:
     skill = folder / "pages"
     asked = [case(f"Question {number} please", "right") for number in range(cases)]
@@ -75,13 +83,16 @@ def ablation(
     (skill / "references/more.md").write_text("More.")
     settings = Settings(references=bool(more.pop("references", False)))
     source = load_skill_cases(skill / "SKILL.md", "pages", settings)
-    whole = Ablation(source, subject, source.cases, folder / "made", settings, ArmMaker(settings))
+    whole = Ablation(
+        source, subject, source.cases, folder / "made", settings, ArmMaker(settings)
+    )
     return replace(whole, **more)  # type: ignore[arg-type]
 
 
 def studied(one: Ablation, right: Answers, looks: tuple[int, ...] = (1,)) -> Study:
     runner = StudyRunner(
-        Evaluator(one.settings, Model(right), lambda _model: None, lambda _agent: "1"), looks
+        Evaluator(one.settings, Model(right), lambda _model: None, lambda _agent: "1"),
+        looks,
     )
     return runner.run(one.plan())
 
@@ -112,12 +123,15 @@ def test_what_is_missed_and_what_could_go(tmp_path: Path) -> None:
     assert idle.lift.lift == 0
     assert idle.lift.low > -one.margin
     assert idle.word == "no loss shown"
-    # As the model counts: "## Troubleshooting" and its text, in four characters per token.
+    # As the model counts: "## Troubleshooting" and its text,
+    # in four characters per token.
     assert (idle.tokens, idle.tokens_span) == (-14, (-14, -14))
     assert going(one, found) == ["Links", "Troubleshooting", "Pages"]
     assert re.fullmatch(
-        r"Could go \(each by itself\): Links \(\d+ tokens\), Troubleshooting \(\d+ tokens\), "
-        r"Pages \(\d+ tokens\)\. A loss of 10 points or more is ruled out, a smaller one is not",
+        r"Could go \(each by itself\): Links \(\d+ tokens\), Troubleshooting \(\d+"
+        r" tokens\), "
+        r"Pages \(\d+ tokens\)\. A loss of 10 points or more is ruled out, a smaller"
+        r" one is not",
         found.conclusions[-1],
     )
 
@@ -128,32 +142,47 @@ def test_few_cases_never_show_that_a_part_could_go(tmp_path: Path) -> None:
     assert not one.could_go(found)
     idle = found.contrast("without Troubleshooting")
     assert idle.word == "not known"
-    assert found.conclusions[-1] == (
-        "Nothing is shown to be free to go: no part rules out a loss of 10 points with 12 cases"
+    assert (
+        found.conclusions[-1]
+        == "Nothing is shown to be free to go: no part rules out a loss of 10 points"
+        " with 12 cases"
     )
 
 
-def test_nothing_could_go_if_the_cases_do_not_show_what_the_skill_is_for(tmp_path: Path) -> None:
+def test_nothing_could_go_if_the_cases_do_not_show_what_the_skill_is_for(
+    tmp_path: Path,
+) -> None:
     one = ablation(tmp_path)
     found = studied(one, lambda _question, _number: True)
     assert found.contrast("without Links").word == "no loss shown"
     assert not one.could_go(found)
-    assert found.conclusions[-1].startswith("The skill itself is not shown to help on these cases")
+    assert found.conclusions[-1].startswith(
+        "The skill itself is not shown to help on these cases"
+    )
     other = replace(one, folder=tmp_path / "other")
-    worse = studied(other, lambda question, _number: "skill above" not in question.system)
-    assert worse.conclusions[-1].startswith("The skill itself hurts on these cases (-100 points")
+    worse = studied(
+        other, lambda question, _number: "skill above" not in question.system
+    )
+    assert worse.conclusions[-1].startswith(
+        "The skill itself hurts on these cases (-100 points"
+    )
 
 
-def test_a_shorter_skill_is_compared_with_the_whole_one_on_other_cases(tmp_path: Path) -> None:
+def test_a_shorter_skill_is_compared_with_the_whole_one_on_other_cases(
+    tmp_path: Path,
+) -> None:
     one = ablation(tmp_path, cases=40)
     parts = [one.parts["without Alignment"], one.parts["without Links"]]
     plan = one.shorter_plan(parts, one.cases[:30])
-    runner = StudyRunner(Evaluator(one.settings, Model(needs_left), lambda _model: None, str), (1,))
+    runner = StudyRunner(
+        Evaluator(one.settings, Model(needs_left), lambda _model: None, str), (1,)
+    )
     contrast = runner.run(plan).contrast(SHORTER)
     assert (contrast.cases, contrast.word, contrast.margin) == (30, "hurts", one.margin)
     assert contrast.words.startswith("loses 80 points (")
     assert plan.title.startswith("pages, shorter (")
-    assert [arm.name for arm in plan.groups[0].arms] == [WHOLE, SHORTER]  # nothing else is paid for
+    # Nothing else is paid for
+    assert [arm.name for arm in plan.groups[0].arms] == [WHOLE, SHORTER]
 
 
 def test_an_outage_is_no_loss(tmp_path: Path) -> None:
@@ -195,7 +224,9 @@ def test_files_count_where_a_model_can_see_them(tmp_path: Path) -> None:
     assert [part.kind for part in of_agent.parts.values()].count("file") == 2
 
 
-def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(tmp_path: Path) -> None:
+def test_an_agent_gets_a_folder_of_the_same_name_without_the_part(
+    tmp_path: Path,
+) -> None:
     one = ablation(tmp_path, cases=2, subject=LOOP)
     (group,) = one.plan().groups
     tested = {arm.name: arm.skills[0] for arm in group.arms if arm.tested}
@@ -225,11 +256,14 @@ def test_there_must_be_cases(tmp_path: Path) -> None:
 
 
 def test_runs_are_added_only_while_they_may_tell(tmp_path: Path) -> None:
-    """A part that is missed for sure, and one that surely is not, are settled at once."""
+    """A part that is missed for sure, and one that surely is not, are settled at
+    once.
+    """
     one = ablation(tmp_path)
     model = Model(needs_left)
     runner = StudyRunner(
-        Evaluator(one.settings, model, lambda _model: None, lambda _agent: "1"), (2, 4, 8)
+        Evaluator(one.settings, model, lambda _model: None, lambda _agent: "1"),
+        (2, 4, 8),
     )
     runner.run(one.plan())
     assert max(question.run for question in model.asked) == 2
@@ -246,20 +280,32 @@ def test_more_runs_may_show_that_less_than_the_margin_is_lost(tmp_path: Path) ->
     one = ablation(tmp_path, cases=100)
     name = "without Troubleshooting"
     assert studied(one, by_chance, (2,)).contrast(name).word == "not known"
-    late = studied(replace(one, folder=tmp_path / "late"), by_chance, (2, 4, 8, 16)).contrast(name)
+    late = studied(
+        replace(one, folder=tmp_path / "late"), by_chance, (2, 4, 8, 16)
+    ).contrast(name)
     assert late.runs > 2
     assert late.word == "no loss shown"
 
 
 def test_the_dearest_points_come_first(tmp_path: Path) -> None:
-    changes = {"dear": (-10, -500), "cheap": (-50, -10), "idle": (0, -20), "long": (10, -200)}
+    changes = {
+        "dear": (-10, -500),
+        "cheap": (-50, -10),
+        "idle": (0, -20),
+        "long": (10, -200),
+    }
     rows = [
-        replace(made_contrast(name, (points, points - 9, points + 9)), tokens=float(tokens))
+        replace(
+            made_contrast(name, (points, points - 9, points + 9)), tokens=float(tokens)
+        )
         for name, (points, tokens) in changes.items()
     ]
     study = made_study([made_contrast(WHOLE, (60, 40, 80), "shown"), *rows])
     concluded = replace(ablation(tmp_path), cases=())._concluded(
-        replace(study, contrasts=(*study.contrasts, made_contrast("none", None, "incomplete")))
+        replace(
+            study,
+            contrasts=(*study.contrasts, made_contrast("none", None, "incomplete")),
+        )
     )
     names = [contrast.name for contrast in concluded.contrasts]
     assert names == [WHOLE, "long", "idle", "dear", "cheap", "none"]

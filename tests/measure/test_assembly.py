@@ -29,7 +29,9 @@ def without_llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A project where the extra ``local`` is not installed."""
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(local, "_NEEDED", ("no_such_package_of_llama",))
-    write_skill(tmp_path / "skills/gate", [case(f"Question {n}?", "gate up") for n in range(4)])
+    write_skill(
+        tmp_path / "skills/gate", [case(f"Question {n}?", "gate up") for n in range(4)]
+    )
     (tmp_path / "l.jsonl").write_text(
         '{"question": "q", "answer": "a", "judge": "It is good.", "passed": true}'
     )
@@ -40,9 +42,15 @@ def without_llama(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     ("command", "flag"),
     [
         (["judge", "l.jsonl", "--model", "local"], "--model"),
-        (["generate", "a task", "--model", "local", "--eval-model", "local"], "--eval-model"),
+        (
+            ["generate", "a task", "--model", "local", "--eval-model", "local"],
+            "--eval-model",
+        ),
         (["generate", "a task", "--model", "local", "--no-eval"], "--model"),
-        (["refine", "skills/gate", "--model", "local", "--eval-model", "local"], "--eval-model"),
+        (
+            ["refine", "skills/gate", "--model", "local", "--eval-model", "local"],
+            "--eval-model",
+        ),
         (["cases", "skills/gate", "--add", "2", "--model", "local"], "--model"),
     ],
     ids=lambda value: value[0] if isinstance(value, list) else None,
@@ -65,7 +73,9 @@ def test_pytest_without_the_extra_ends_with_the_same_error(
 ) -> None:
     result = pytester.runpytest_inprocess("--skill", without_llama / "skills", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([f"ERROR: --model local: {MISSING}", "*pytest-upskill[[]local[]]*"])
+    result.stderr.fnmatch_lines(
+        [f"ERROR: --model local: {MISSING}", "*pytest-upskill[[]local[]]*"]
+    )
 
 
 @pytest.mark.usefixtures("without_llama")
@@ -90,7 +100,10 @@ def test_python_without_the_extra_gets_the_same_error() -> None:
             ["refine", "skills/gate", "--eval-model", "m", "--base-url", "foo"],
             "--base-url: not the URL of a server",
         ),
-        (["refine", "skills/gate", "--eval-model", "haiku", "--judge", "x:y"], "--judge x:y: "),
+        (
+            ["refine", "skills/gate", "--eval-model", "haiku", "--judge", "x:y"],
+            "--judge x:y: ",
+        ),
     ],
 )
 @pytest.mark.usefixtures("without_llama")
@@ -108,7 +121,10 @@ def test_a_command_blames_its_own_option(
     [
         ("eval_model: hauku", "eval_model: hauku: unknown model"),
         ("eval_model: haiku\nmodel: opsu", "model: opsu: unknown model"),
-        ("model: opus\nskill_generation_model: opsu", "skill_generation_model: opsu: unknown"),
+        (
+            "model: opus\nskill_generation_model: opsu",
+            "skill_generation_model: opsu: unknown",
+        ),
         ("test_gen_model: x:y", "test_gen_model: x:y: unknown model"),
     ],
 )
@@ -125,7 +141,9 @@ def test_a_name_in_upskill_config_is_blamed_on_the_file(
     expected = f"pytest-upskill: upskill.config.yaml: {message}"
     assert capsys.readouterr().err.startswith(expected)
     assert main(["generate", "a task", "-m", "haiku", "--eval-model", "b:c"]) == 2
-    assert capsys.readouterr().err.startswith("pytest-upskill: --eval-model b:c: unknown")
+    assert capsys.readouterr().err.startswith(
+        "pytest-upskill: --eval-model b:c: unknown"
+    )
 
 
 def test_a_model_in_two_roles_is_one_unless_its_address_differs() -> None:
@@ -143,7 +161,9 @@ def test_a_model_in_two_roles_is_one_unless_its_address_differs() -> None:
 
 def test_the_default_is_the_embedded_model_but_not_for_a_server() -> None:
     assert list(Assembly().add_models(Settings())) == ["local"]
-    with pytest.raises(SettingsError, match=r"^base_url: no model of that server is named"):
+    with pytest.raises(
+        SettingsError, match=r"^base_url: no model of that server is named"
+    ):
         Assembly().add_models(Settings(base_url="http://one/v1"))
 
 
@@ -152,7 +172,9 @@ def test_a_model_of_another_file_is_blamed_on_that_file(tmp_path: Path) -> None:
     settings = Settings(models=("hauku",), models_file=file)
     with pytest.raises(SettingsError) as caught:
         Assembly().add_models(settings)
-    assert caught.value.message(str.upper).startswith(f"{file}: eval_model: hauku: unknown model")
+    assert caught.value.message(str.upper).startswith(
+        f"{file}: eval_model: hauku: unknown model"
+    )
 
 
 def test_a_budget_needs_every_price() -> None:
@@ -160,7 +182,9 @@ def test_a_budget_needs_every_price() -> None:
     for name in ("known", "other", "third"):
         models.add(ModelName(name, "http://one/v1"))
     models.require_prices(None)
-    with pytest.raises(SettingsError, match=r"^max_cost: the price of other, third is not known"):
+    with pytest.raises(
+        SettingsError, match=r"^max_cost: the price of other, third is not known"
+    ):
         models.require_prices(0.0)
     assert models.price_of("known") == Price(1, 1, 1)
 
@@ -170,14 +194,19 @@ def test_an_agent_needs_a_model_that_calls_tools(tmp_path: Path) -> None:
     own = f"local:{tmp_path / 'big.gguf'}"
     for name in ("haiku", own, "local"):
         models.add(ModelName(name))
-    models.require_tools([Subject("loop", "haiku"), Subject("loop", own), Subject("chat", "local")])
-    with pytest.raises(SettingsError, match=r"^models local: this model takes no tools") as caught:
+    models.require_tools(
+        [Subject("loop", "haiku"), Subject("loop", own), Subject("chat", "local")]
+    )
+    with pytest.raises(
+        SettingsError, match=r"^models local: this model takes no tools"
+    ) as caught:
         models.require_tools([Subject("loop", "haiku"), Subject("codex", "local")])
     assert "Fitting models: openai:ID" in caught.value.hint
 
 
 @pytest.mark.parametrize(
-    ("agent", "hint"), [("chat", "or try without a key: "), ("claude", "or name another model")]
+    ("agent", "hint"),
+    [("chat", "or try without a key: "), ("claude", "or name another model")],
 )
 def test_an_agent_is_not_sent_to_the_embedded_model_for_want_of_a_key(
     agent: str, hint: str, monkeypatch: pytest.MonkeyPatch
@@ -207,10 +236,14 @@ def test_the_engine_asks_stores_and_replays(
     assert isinstance(answer, Answer)
     (tmp_path / "empty.jsonl").write_text("")
     replayed = Settings(models=(name,), replay_file=tmp_path / "empty.jsonl")
-    engine = models.engine(replayed, tmp_path, no_trouble, how_to_record="pytest --record")
+    engine = models.engine(
+        replayed, tmp_path, no_trouble, how_to_record="pytest --record"
+    )
     [reply] = engine.ask([question])
     engine.close()
-    assert "not in empty.jsonl. Record it: pytest --record" in getattr(reply, "reason", "")
+    assert "not in empty.jsonl. Record it: pytest --record" in getattr(
+        reply, "reason", ""
+    )
 
 
 def no_trouble(text: str) -> None:

@@ -32,7 +32,11 @@ def used(case: Case, *subjects: Subject, settings: Settings = CHEAP) -> Assembly
 def test_the_model_of_users_is_added_if_a_case_needs_it() -> None:
     assert used(FACTS, LOOP).user_model == "scripted:user.py:f"
     assert list(used(FACTS, LOOP).specs) == ["scripted:user.py:f"]
-    for models in (used(FIXED, LOOP), used(FACTS, CHAT), used(replace(FACTS, skip="no"), LOOP)):
+    for models in (
+        used(FIXED, LOOP),
+        used(FACTS, CHAT),
+        used(replace(FACTS, skip="no"), LOOP),
+    ):
         assert (models.user_model, models.specs) == ("", {})
 
 
@@ -47,7 +51,12 @@ def test_a_case_is_only_for_some_agents() -> None:
     [
         (FACTS, GOOSE, CHEAP, "facts has a user, and goose can't be answered"),
         (FACTS, LOOP, Settings(), "facts has a user with facts, and no model plays it"),
-        (FACTS, LOOP, Settings(judge="claude/m", judge_agent="claude"), "the judge is an agent"),
+        (
+            FACTS,
+            LOOP,
+            Settings(judge="claude/m", judge_agent="claude"),
+            "the judge is an agent",
+        ),
     ],
 )
 def test_what_can_not_be_answered_is_refused_with_its_place(

@@ -19,13 +19,18 @@ PRICE = Price(1, 10, 0.1, written=1.25)
 JUDGED = Rubric("judge", ("It is so.",), votes=3, max_output=50)
 
 
-def trial(run: int = 1, task: Task | None = None, rubric: Rubric | None = None) -> Trial:
+def trial(
+    run: int = 1, task: Task | None = None, rubric: Rubric | None = None
+) -> Trial:
     question = Question("m", "x" * 400, (("user", "Why?"),), 100, run, task=task)
     return Trial("gate", "a", "m", "skill", run, question, rubric=rubric)
 
 
 def at_most(*trials: Trial, **stored: StoredTrial) -> CostBound:
-    by_key = {trials[int(number.strip("n"))].question.key: one for number, one in stored.items()}
+    by_key = {
+        trials[int(number.strip("n"))].question.key: one
+        for number, one in stored.items()
+    }
     return cost_bound(trials, by_key, lambda _: PRICE)
 
 
@@ -101,7 +106,9 @@ def test_an_expensive_run_names_the_option_that_limits_it(
 
 def test_tests_in_python_are_not_in_the_bound() -> None:
     assert (
-        CostBound(1.0).words(limit=None, python=True)[1].endswith(", without the tests in Python")
+        CostBound(1.0)
+        .words(limit=None, python=True)[1]
+        .endswith(", without the tests in Python")
     )
 
 
@@ -109,8 +116,12 @@ def test_an_estimate_in_words() -> None:
     guess = Estimate(12, 34_567, 0.5, free=False, trials=2, stored=3)
     assert (
         str(guess)
-        == "2 trials, up to about 12 calls (3 answers stored), 35,000 tokens, about $0.50"
+        == "2 trials, up to about 12 calls (3 answers stored), 35,000 tokens, about"
+        " $0.50"
     )
     assert guess.spending == "spend about $0.50"
-    assert replace(guess, cost=None).spending == "make up to about 12 calls (cost not known)"
+    assert (
+        replace(guess, cost=None).spending
+        == "make up to about 12 calls (cost not known)"
+    )
     assert replace(guess, free=True).price == "free"

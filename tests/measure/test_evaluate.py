@@ -29,7 +29,9 @@ CASES = [
 
 
 @pytest.mark.parametrize("arms", [("baseline", "skill"), ("baseline",)])
-def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequence[str]) -> None:
+def test_cases_are_asked_on_every_model_and_graded(
+    tmp_path: Path, arms: Sequence[str]
+) -> None:
     skill = load_skill(write_skill(tmp_path / "gate", CASES) / "SKILL.md")
     file = read_suites(skill.file.parent).path
     assert file
@@ -43,10 +45,15 @@ def test_cases_are_asked_on_every_model_and_graded(tmp_path: Path, arms: Sequenc
         text = "gate up" if skill.body in question.system else "no idea"
         return Answer(text, Usage(1_000_000, 0, 0))
 
-    models = {Subject(CHAT, "haiku"): "claude-haiku", Subject(CHAT, "opus"): "claude-opus"}
+    models = {
+        Subject(CHAT, "haiku"): "claude-haiku",
+        Subject(CHAT, "opus"): "claude-opus",
+    }
     evaluator = Evaluator(Settings(runs=2), ask, {"haiku": Price(1, 1, 1)}.get)
     chosen = [arm for arm in arms_of(skill, Settings()) if arm.name in arms]
-    results = evaluator.evaluate(skill, load_checked_cases(file).require_all(), models, chosen)
+    results = evaluator.evaluate(
+        skill, load_checked_cases(file).require_all(), models, chosen
+    )
     assert [(test.case, test.label) for test in results.tests] == [
         ("how", "haiku"),
         ("why", "haiku"),
@@ -82,12 +89,20 @@ def test_the_form_of_the_cases_decides_what_is_scored(
     file.write_text(json.dumps(written))
     cases = load_checked_cases(file).require_all()
     nobody = Settings(score=chosen)
-    results = Evaluator(nobody, lambda _: [], lambda _: None).evaluate(skill, cases, {}, ())
+    results = Evaluator(nobody, lambda _: [], lambda _: None).evaluate(
+        skill, cases, {}, ()
+    )
     assert [info.score for info in results.skills] == [score]
 
 
-def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Path) -> None:
-    left = {"id": "left", "input": "Write it.", "expected": {"files": {"a.md": {"exists": True}}}}
+def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(
+    tmp_path: Path,
+) -> None:
+    left = {
+        "id": "left",
+        "input": "Write it.",
+        "expected": {"files": {"a.md": {"exists": True}}},
+    }
     folder = write_skill(tmp_path / "gate", [case("How?", "gate up", id="how"), left])
     skill = load_skill(folder / "SKILL.md")
     asked = list[Question]()
@@ -96,9 +111,13 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
         asked.extend(questions)
         files = (AnswerFile.of("a.md", b"text"),)
         return [
-            Answer("gate up", Usage(1, 1, 0), files=files, activity=Activity(turns=1))
-            if question.task and question.task.tested
-            else Answer("no idea", Usage(1, 1, 0), activity=Activity(turns=1))
+            (
+                Answer(
+                    "gate up", Usage(1, 1, 0), files=files, activity=Activity(turns=1)
+                )
+                if question.task and question.task.tested
+                else Answer("no idea", Usage(1, 1, 0), activity=Activity(turns=1))
+            )
             for question in questions
         ]
 
@@ -112,7 +131,9 @@ def test_agents_get_tasks_and_a_plain_question_none_of_their_cases(tmp_path: Pat
     assert tests == [("how", "haiku"), ("how", "loop/haiku"), ("left", "loop/haiku")]
     assert {question.model for question in asked} == {"haiku"}
     assert sum(question.task is not None for question in asked) == 4
-    passed = {(one.case, one.label) for one in results.records if one.outcome == "passed"}
+    passed = {
+        (one.case, one.label) for one in results.records if one.outcome == "passed"
+    }
     assert passed == {("how", "loop/haiku"), ("left", "loop/haiku")}
     assert all(record.cost for record in results.records)
     assert results.model_ids == {"haiku": "id", "loop/haiku": "id"}

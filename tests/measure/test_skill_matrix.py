@@ -10,7 +10,11 @@ from pytest_upskill.errors import InputError, SettingsError
 from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.evaluate import Evaluator
 from pytest_upskill.measure.skill_matrix import distinct, listing_tokens, matrix_plans
-from pytest_upskill.measure.study_runner import SkillCases, StudyRunner, load_skill_cases
+from pytest_upskill.measure.study_runner import (
+    SkillCases,
+    StudyRunner,
+    load_skill_cases,
+)
 from pytest_upskill.results.contrasts import Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -24,7 +28,10 @@ MAKER = ArmMaker(Settings())
 
 
 def source(folder: Path, cases: int = 1) -> SkillCases:
-    asked = [case(f"Question {number} for {folder.name}?", "right") for number in range(cases)]
+    asked = [
+        case(f"Question {number} for {folder.name}?", "right")
+        for number in range(cases)
+    ]
     write_skill(folder, asked, body=f"All about {folder.name}.")
     return load_skill_cases(folder / "SKILL.md", folder.name, Settings())
 
@@ -34,7 +41,9 @@ def sources(folder: Path, **cases: int) -> list[SkillCases]:
 
 
 def spoiled_by(bad: str) -> "type[Answerer]":
-    """A model that answers right with the tested skill, unless it opens another one first."""
+    """A model that answers right with the tested skill,
+    unless it opens another one first.
+    """
 
     class Spoiled(Answerer):
         spoiler = bad
@@ -64,14 +73,21 @@ class Answerer:
         return Answer(
             "right" if right else "wrong",
             Usage(first, 5, 0),
-            transcript=(Turn("system", "-"), Turn("assistant", "-", reply=1, input_tokens=first)),
+            transcript=(
+                Turn("system", "-"),
+                Turn("assistant", "-", reply=1, input_tokens=first),
+            ),
             activity=Activity(1, 0, bool(opened) if tested else None, tuple(opened)),
         )
 
 
-def studied(skills: Sequence[SkillCases], ask: Answerer, looks: tuple[int, ...] = (2,)) -> Study:
+def studied(
+    skills: Sequence[SkillCases], ask: Answerer, looks: tuple[int, ...] = (2,)
+) -> Study:
     (plan,) = matrix_plans(skills, {LOOP: "id"}, MAKER)
-    runner = StudyRunner(Evaluator(Settings(), ask, lambda _model: None, lambda _agent: "1"), looks)
+    runner = StudyRunner(
+        Evaluator(Settings(), ask, lambda _model: None, lambda _agent: "1"), looks
+    )
     return runner.run(plan)
 
 
@@ -85,7 +101,8 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
     (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=1, docs=0), {LOOP: "id"}, MAKER)
     arms = {
         group.skill.name: {
-            arm.name: (arm.tested, tuple(skill.name for skill in arm.skills)) for arm in group.arms
+            arm.name: (arm.tested, tuple(skill.name for skill in arm.skills))
+            for arm in group.arms
         }
         for group in plan.groups
     }
@@ -116,7 +133,8 @@ def test_every_skill_with_cases_is_asked_alone_beside_each_other_and_beside_all(
 
 def test_of_two_skills_all_others_are_the_other_one(tmp_path: Path) -> None:
     (plan,) = matrix_plans(sources(tmp_path, pdf=2, csv=0), {LOOP: "id"}, MAKER)
-    assert [one.name for one in plan.contrasts] == ["pdf with csv"]  # nothing is beside csv
+    # Nothing is beside csv
+    assert [one.name for one in plan.contrasts] == ["pdf with csv"]
 
 
 def test_names_of_arms_never_collide(tmp_path: Path) -> None:
@@ -149,7 +167,9 @@ def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
     assert (arm.rate, arm.trials, arm.opened) == (0, 20, {"docs": 20, "pdf": 20})
     assert arm.opened_first == {"docs": 20}
     assert (alone.rate, alone.trials, alone.opened) == (1, 20, {"pdf": 20})
-    assert study.conclusions[0].endswith("when docs is installed: it is opened first in 20 of 20")
+    assert study.conclusions[0].endswith(
+        "when docs is installed: it is opened first in 20 of 20"
+    )
     assert study.conclusions[1].endswith(
         "when both others are installed: docs is opened first in 20 of 20"
     )
@@ -163,8 +183,10 @@ def test_a_neighbour_that_is_opened_first_hurts(tmp_path: Path) -> None:
 
 def test_what_is_not_known_is_never_called_no_effect(tmp_path: Path) -> None:
     study = studied(sources(tmp_path, pdf=6, csv=0), Answerer())
-    assert study.conclusions[-1] == (
-        "The only pair is not shown to hurt or to help, which does not mean that nothing happens"
+    assert (
+        study.conclusions[-1]
+        == "The only pair is not shown to hurt or to help, which does not mean that"
+        " nothing happens"
     )
 
 
@@ -204,7 +226,9 @@ def test_a_missing_answer_leaves_a_pair_incomplete(tmp_path: Path) -> None:
     assert study.conclusions[-1].endswith("but answers are missing for 2")
 
 
-def test_a_skill_that_is_given_twice_counts_once_and_a_name_belongs_to_one(tmp_path: Path) -> None:
+def test_a_skill_that_is_given_twice_counts_once_and_a_name_belongs_to_one(
+    tmp_path: Path,
+) -> None:
     pdf, csv = (source(tmp_path / one) for one in ("pdf", "csv"))
     again = load_skill_cases(tmp_path / "csv/../pdf/SKILL.md", "pdf", Settings())
     assert distinct([pdf, csv, again]) == [pdf, csv]
@@ -236,7 +260,9 @@ def test_files_of_a_neighbours_cases_are_not_installed(tmp_path: Path) -> None:
     (tmp_path / "csv/fixtures").mkdir()
     (tmp_path / "csv/fixtures/answers.txt").write_text("right")
     (study,) = matrix_plans(own, {LOOP: "id"}, MAKER)
-    copies = [copy for group in study.groups for arm in group.arms for copy in arm.skills]
+    copies = [
+        copy for group in study.groups for arm in group.arms for copy in arm.skills
+    ]
     assert {copy.name for copy in copies} == {"pdf", "csv"}
     assert all("fixtures" in copy.without for copy in copies)
 
@@ -251,4 +277,6 @@ def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> Non
     runner = StudyRunner(
         Evaluator(Settings(), Answerer(), lambda _model: None, lambda _agent: "1"), (1,)
     )
-    assert "csv is only a neighbour: no cases for loop/m" in runner.run(study).conclusions
+    assert (
+        "csv is only a neighbour: no cases for loop/m" in runner.run(study).conclusions
+    )

@@ -31,7 +31,9 @@ LOOKS = (2, 4, 8)
 
 
 class Asker:
-    """Answers by a function of the question; counts what is asked, each question once."""
+    """Answers by a function of the question; counts what is asked, each question
+    once.
+    """
 
     def __init__(self, answer: Callable[[Question], str | None]) -> None:
         self._answer = answer
@@ -71,7 +73,8 @@ def study(source: SkillCases, **texts: str) -> StudyPlan:
 
 
 def runner(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> StudyRunner:
-    return StudyRunner(Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), looks, **more)  # type: ignore[arg-type]
+    evaluator = Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1")
+    return StudyRunner(evaluator, looks, **more)  # type: ignore[arg-type]
 
 
 def knows(question: Question) -> str:
@@ -79,7 +82,9 @@ def knows(question: Question) -> str:
 
 
 def half(question: Question) -> str:
-    """Right in every other run without a skill, and with the part: nothing to be shown."""
+    """Right in every other run without a skill, and with the part: nothing to be
+    shown.
+    """
     number = sum(map(ord, question.messages[-1][1])) + question.run
     return "up" if "gate up" in question.system or number % 2 else "no idea"
 
@@ -91,7 +96,8 @@ def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> N
     assert (lost.state, lost.runs, lost.cases) == ("shown", 2, 10)
     assert lost.lift
     assert lost.lift.lift == -1
-    assert (same.state, same.runs) == ("dropped", 2)  # without any spread, runs add nothing
+    # Without any spread, runs add nothing
+    assert (same.state, same.runs) == ("dropped", 2)
     assert ask.batches[0] == 3 * 10 * 2  # all at once
     assert found.trials == len(ask.asked) == 60
 
@@ -103,7 +109,8 @@ def test_only_arms_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
         if "Perhaps" not in question.system:
             return "up"
         number = int(question.messages[-1][1].rpartition(" ")[2].rstrip("?"))
-        return "no idea" if number % 3 == 0 and question.run % 2 else "up"  # 4 cases are flaky
+        # 4 cases are flaky
+        return "no idea" if number % 3 == 0 and question.run % 2 else "up"
 
     ask = Asker(answer)
     found = runner(ask).run(study(gate, perhaps="Perhaps gate up."))
@@ -113,7 +120,9 @@ def test_only_arms_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
     runs = {"none": 0, "perhaps": 0, "whole": 0}
     for question in ask.asked.values():
         text = question.system
-        name = "perhaps" if "Perhaps" in text else "whole" if "gate up" in text else "none"
+        name = (
+            "perhaps" if "Perhaps" in text else "whole" if "gate up" in text else "none"
+        )
         runs[name] = max(runs[name], question.run)
     assert runs["none"] == 2
     assert runs["whole"] == runs["perhaps"] == found.contrast("perhaps").runs
@@ -131,9 +140,9 @@ def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) 
 
 
 def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
-    found = runner(Asker(lambda one: knows(one) if "gate up" in one.system else None)).run(
-        study(gate)
-    )
+    found = runner(
+        Asker(lambda one: knows(one) if "gate up" in one.system else None)
+    ).run(study(gate))
     effect = found.contrast("none")
     assert (effect.state, effect.lift, effect.cases) == ("incomplete", None, 0)
 
@@ -196,10 +205,14 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
 def test_progress_counts_what_is_shown_open_and_incomplete(gate: SkillCases) -> None:
     told = list[str]()
     other = "Something else."
-    runner(Asker(knows), done=told.append).run(study(gate, other=other, same=gate.skill.body))
+    runner(Asker(knows), done=told.append).run(
+        study(gate, other=other, same=gate.skill.body)
+    )
     assert told == ["2 of 3 differences shown"]
     told.clear()
-    asker = Asker(lambda question: None if other in question.system else knows(question))
+    asker = Asker(
+        lambda question: None if other in question.system else knows(question)
+    )
     runner(asker, done=told.append).run(study(gate, other=other))
     assert told == ["1 of 2 differences shown, 1 incomplete"]
     told.clear()
@@ -217,7 +230,9 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
 
 def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> None:
     price = Price(1.0, 5.0, 0.1)
-    own = StudyRunner(Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), LOOKS)
+    own = StudyRunner(
+        Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), LOOKS
+    )
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
     guess = own.estimate([planned], free=False)
     assert str(guess).startswith("up to about 160 calls, ")
@@ -245,10 +260,14 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
     asked.append(case("How do I close it?", "up", id="other"))
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
-    records = [Record("gate", case.id, "m", SKILL, 1, "passed") for case, _ in source.cases]
+    records = [
+        Record("gate", case.id, "m", SKILL, 1, "passed") for case, _ in source.cases
+    ]
     (group,) = study(source).groups
     assert len(scores_of(group, records)) == 2
-    broken = [replace(one, outcome="errored") if one.case == "g1" else one for one in records]
+    broken = [
+        replace(one, outcome="errored") if one.case == "g1" else one for one in records
+    ]
     assert len(scores_of(group, broken)) == 1
 
 
@@ -263,21 +282,25 @@ def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     own = replace(runner(ask), stored=stored)
     guess = own.estimate([study(gate)], free=False)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
-    same = replace(runner(ask, (2,)), stored=own.stored).estimate([study(gate)], free=False)
+    same = replace(runner(ask, (2,)), stored=own.stored).estimate(
+        [study(gate)], free=False
+    )
     assert same.free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"
 
 
-def test_arms_have_rates_and_tokens_and_contrasts_their_differences(gate: SkillCases) -> None:
+def test_arms_have_rates_and_tokens_and_contrasts_their_differences(
+    gate: SkillCases,
+) -> None:
     def tokens(question: Question) -> Reply:
         return Answer(knows(question), Usage(len(question.system), 10, 0))
 
     def ask(questions: Sequence[Question]) -> list[Reply]:
         return [tokens(question) for question in questions]
 
-    found = StudyRunner(Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), (1,)).run(
-        study(gate)
-    )
+    found = StudyRunner(
+        Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), (1,)
+    ).run(study(gate))
     whole, none = found.arm("whole"), found.arm("none")
     assert (whole.rate, none.rate) == (1, 0)
     assert whole.tokens
@@ -301,5 +324,10 @@ def test_arms_of_different_days_are_incomplete(gate: SkillCases) -> None:
 
     apart, near = run(86_400.0), run(2 * 86_400.0)
     assert [one.word for one in apart.contrasts] == ["incomplete"]
-    assert (apart.apart, apart.complete, near.apart, near.complete) == (True, False, False, True)
+    assert (apart.apart, apart.complete, near.apart, near.complete) == (
+        True,
+        False,
+        False,
+        True,
+    )
     assert [one.word for one in near.contrasts] == ["hurts"]

@@ -38,6 +38,8 @@ def set_env(monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
 
 
 @pytest.fixture
-def log_in(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str], None]:
+def log_in(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[str, str], None]:
     """Set what a cloud needs, with a server in place of all of its own."""
     return lambda name, url: clouds.log_in(monkeypatch, name, url, tmp_path)

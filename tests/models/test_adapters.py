@@ -1,4 +1,6 @@
-"""Both adapters through the real SDKs: answers, errors, and what may be odd about them."""
+"""Both adapters through the real SDKs: answers, errors, and what may be odd about
+them.
+"""
 
 import socket
 from dataclasses import replace
@@ -26,7 +28,10 @@ def test_an_answer_has_its_text_and_stop_reason(provider: str) -> None:
 
 
 def test_what_is_left_of_rate_limits_comes_with_the_answer(provider: str) -> None:
-    form = {"anthropic": "anthropic-ratelimit-requests-{}", "openai": "x-ratelimit-{}-requests"}
+    form = {
+        "anthropic": "anthropic-ratelimit-requests-{}",
+        "openai": "x-ratelimit-{}-requests",
+    }
     fields = {"remaining": "3", "limit": "10", "reset": "2s"}
     headers = {form[provider].format(field): value for field, value in fields.items()}
     with LoopbackServer(lambda _: Reply("gate up", headers=headers)) as server:
@@ -36,7 +41,9 @@ def test_what_is_left_of_rate_limits_comes_with_the_answer(provider: str) -> Non
 
 
 @pytest.mark.parametrize("reason", [None, "", 5, ["stop"], {"why": "stop"}])
-def test_a_reason_to_stop_that_is_no_text_is_the_end(provider: str, reason: object) -> None:
+def test_a_reason_to_stop_that_is_no_text_is_the_end(
+    provider: str, reason: object
+) -> None:
     with LoopbackServer(lambda _: stopped_by(provider, reason, "gate up")) as server:
         [answer] = ask(spec_of(provider, server.url))
     assert (answer.text, answer.stop) == ("gate up", "end")
@@ -46,7 +53,9 @@ def stopped_by(provider: str, reason: object, text: str) -> Reply:
     if provider == "anthropic":
         return Reply(text, raw={"stop_reason": reason})
     message = {"role": "assistant", "content": text}
-    return Reply(raw={"choices": [{"index": 0, "message": message, "finish_reason": reason}]})
+    return Reply(
+        raw={"choices": [{"index": 0, "message": message, "finish_reason": reason}]}
+    )
 
 
 @pytest.mark.parametrize("stop", ["length", "refusal"])
@@ -67,7 +76,9 @@ def test_a_five_megabyte_answer_arrives_whole(provider: str) -> None:
 def test_a_question_of_megabytes_is_sent_without_a_warning(provider: str) -> None:
     text = "x" * 3_000_000
     with LoopbackServer(lambda asked: Reply(str(len(asked.question)))) as server:
-        [answer] = ask(spec_of(provider, server.url), replace(QUESTION, messages=(("user", text),)))
+        [answer] = ask(
+            spec_of(provider, server.url), replace(QUESTION, messages=(("user", text),))
+        )
     assert answer.text == "3000000"
     assert int(server.asked[0].headers["content-length"]) > 3_000_000
 
@@ -75,13 +86,19 @@ def test_a_question_of_megabytes_is_sent_without_a_warning(provider: str) -> Non
 FOREIGN = "sk-" + "ant-api03-aB3dE5gH7jK9mN1pQ3sT"
 
 
-@pytest.mark.parametrize(("status", "fatal"), [(401, True), (403, True), (404, True), (400, False)])
-def test_a_refused_request_says_what_to_do(provider: str, status: int, fatal: bool) -> None:
+@pytest.mark.parametrize(
+    ("status", "fatal"), [(401, True), (403, True), (404, True), (400, False)]
+)
+def test_a_refused_request_says_what_to_do(
+    provider: str, status: int, fatal: bool
+) -> None:
     asked: list[Asked] = []
 
     def refuse(request: Asked) -> Fault:
         asked.append(request)
-        return Fault("status", status, message=f"no, {SECRET} is not good, nor {FOREIGN}")
+        return Fault(
+            "status", status, message=f"no, {SECRET} is not good, nor {FOREIGN}"
+        )
 
     error = trouble(provider, refuse)
     assert f"{status} from http://127.0.0.1" in error.problem
@@ -118,14 +135,17 @@ def test_something_else_than_a_reply_is_an_error(provider: str, kind: str) -> No
 
 @pytest.mark.parametrize("text", ["", "  \n"])
 @pytest.mark.parametrize("stop", ["end", "length"])
-def test_an_empty_reply_that_ended_is_an_answer(provider: str, text: str, stop: Stop) -> None:
+def test_an_empty_reply_that_ended_is_an_answer(
+    provider: str, text: str, stop: Stop
+) -> None:
     with LoopbackServer(lambda _: Reply(text, stop)) as server:
         [answer] = ask(spec_of(provider, server.url))
     assert (answer.text, answer.stop) == (text, stop)
 
 
 @pytest.mark.parametrize(
-    ("text", "reason"), [("", None), ("", "error"), ("half an ans", "error"), ("a", "abort")]
+    ("text", "reason"),
+    [("", None), ("", "error"), ("half an ans", "error"), ("a", "abort")],
 )
 def test_a_reply_that_never_ended_is_no_answer(
     provider: str, text: str, reason: str | None
@@ -160,9 +180,15 @@ def test_an_address_without_a_server_is_unreachable(provider: str) -> None:
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
-def test_no_question_is_redirected_to_another_server(provider: str, status: int) -> None:
+def test_no_question_is_redirected_to_another_server(
+    provider: str, status: int
+) -> None:
     with LoopbackServer(lambda _: Reply("from elsewhere")) as other:
-        moved = {"location": other.url.replace("//", "//user:word@") + "/v1/messages?token=abc"}
+        moved = {
+            "location": (
+                other.url.replace("//", "//user:word@") + "/v1/messages?token=abc"
+            )
+        }
         error = trouble(provider, lambda _: Fault("status", status, headers=moved))
     assert not other.asked
     assert error.fatal
@@ -172,4 +198,6 @@ def test_no_question_is_redirected_to_another_server(provider: str, status: int)
 
 
 def test_redirect_to_nowhere_is_an_error(provider: str) -> None:
-    assert "a redirect to another address" in str(trouble(provider, lambda _: Fault("status", 302)))
+    assert "a redirect to another address" in str(
+        trouble(provider, lambda _: Fault("status", 302))
+    )

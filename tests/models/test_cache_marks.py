@@ -22,11 +22,16 @@ def marks_in(body: object) -> int:
 
 def test_only_what_is_shared_is_marked_for_the_cache() -> None:
     with LoopbackServer(lambda _: Reply("Hello.")) as server:
-        answers_of(spec_of("anthropic", server.url), QUESTION, TURN, replace(TURN, system=""))
+        answers_of(
+            spec_of("anthropic", server.url), QUESTION, TURN, replace(TURN, system="")
+        )
     assert [marks_in(asked.body) for asked in server.asked] == [0, 2, 2]
     _, turn, without_system = (asked.body for asked in server.asked)
     assert turn["messages"] == [
-        {"role": "user", "content": [{"type": "text", "text": "What is here?", **CACHED}]}
+        {
+            "role": "user",
+            "content": [{"type": "text", "text": "What is here?", **CACHED}],
+        }
     ]
     assert without_system["system"] == ""
     assert marks_in(without_system["tools"]) == 1
@@ -56,11 +61,18 @@ def test_other_servers_get_no_marks() -> None:
 
 @pytest.mark.parametrize(
     ("status", "message"),
-    [(400, "system.0.cache_control: Extra inputs are not permitted"), (422, "Bad request")],
+    [
+        (400, "system.0.cache_control: Extra inputs are not permitted"),
+        (422, "Bad request"),
+    ],
 )
-def test_a_server_that_refuses_marks_gets_none_from_then_on(status: int, message: str) -> None:
+def test_a_server_that_refuses_marks_gets_none_from_then_on(
+    status: int, message: str
+) -> None:
     refusal = Fault("status", status, message=message)
-    with LoopbackServer(lambda one: refusal if marks_in(one.body) else Reply("Hello.")) as server:
+    with LoopbackServer(
+        lambda one: refusal if marks_in(one.body) else Reply("Hello.")
+    ) as server:
         answers = answers_of(spec_of("anthropic", server.url), TURN, TURN)
     assert [answer.text for answer in answers] == ["Hello.", "Hello."]
     assert [marks_in(asked.body) for asked in server.asked] == [2, 0, 0]
@@ -77,6 +89,8 @@ def test_marks_are_not_blamed_for_other_refusals() -> None:
         await model.ask(TURN)
         await model.close()
 
-    with LoopbackServer(lambda _: refusals.pop() if refusals else Reply("Hello.")) as server:
+    with LoopbackServer(
+        lambda _: refusals.pop() if refusals else Reply("Hello.")
+    ) as server:
         asyncio.run(ask_twice(replace(spec, base_url=server.url)))
     assert [marks_in(asked.body) for asked in server.asked] == [2, 0, 2]

@@ -1,4 +1,6 @@
-"""The choice of a skill by a model without an agent: through the engine and the real SDKs."""
+"""The choice of a skill by a model without an agent:
+through the engine and the real SDKs.
+"""
 
 import json
 from collections.abc import Callable, Sequence
@@ -33,9 +35,15 @@ SUBJECT = Subject(CHAT, "m")
 PDF = ("skill", {"name": "pdf"})
 Script = Callable[[Asked], Reply | Fault]
 REFUSALS = [
-    Fault("status", 400, message="model-1 does not support tools", error_type="api_error"),
+    Fault(
+        "status", 400, message="model-1 does not support tools", error_type="api_error"
+    ),
     Fault("status", 500, message="tools param requires --jinja flag"),
-    Fault("status", 400, message='"auto" tool choice requires --enable-auto-tool-choice to be set'),
+    Fault(
+        "status",
+        400,
+        message='"auto" tool choice requires --enable-auto-tool-choice to be set',
+    ),
 ]
 
 
@@ -63,14 +71,19 @@ def chosen(
         Case(query, query, {"skill_activated": True}, tags=(OPENS,), is_trigger=True)
         for query in queries
     ]
-    trials = [trials_of("pdf", case, SUBJECT, [ARM], Settings(), runs=[1])[0] for case in cases]
+    trials = [
+        trials_of("pdf", case, SUBJECT, [ARM], Settings(), runs=[1])[0]
+        for case in cases
+    ]
     with LoopbackServer(script) as server:
         spec = spec_of(provider, server.url)
 
         async def open_model(_: str) -> Model:
             return await spec.provider.open(spec, 20)
 
-        answers = store and StoredAnswers(lambda: Store(store), lambda _: "id", fresh=False)
+        answers = store and StoredAnswers(
+            lambda: Store(store), lambda _: "id", fresh=False
+        )
         engine = Engine(
             open_model,
             concurrency=4,
@@ -80,7 +93,9 @@ def chosen(
         )
         try:
             records = [
-                records_of([ToGrade(trial, case, checks_of(case, KINDS, {}))], engine.ask)[0]
+                records_of(
+                    [ToGrade(trial, case, checks_of(case, KINDS, {}))], engine.ask
+                )[0]
                 for trial, case in zip(trials, cases, strict=True)
             ]
         finally:
@@ -145,7 +160,9 @@ def test_all_else_is_none(provider: str, reply: Reply, told: str) -> None:
         '```json\n{"name": "pdf", "arguments": {}}\n```',
     ],
 )
-def test_a_server_that_does_not_parse_calls_is_an_error(provider: str, text: str) -> None:
+def test_a_server_that_does_not_parse_calls_is_an_error(
+    provider: str, text: str
+) -> None:
     [record], [_] = chosen(provider, lambda _: Reply(text))
     assert record.outcome == "errored"
     assert record.error
@@ -160,7 +177,8 @@ def test_an_empty_reply_chooses_none(provider: str, text: str, tools: bool) -> N
 
     [record], asked = chosen(provider, script)
     assert (record.outcome, reason(record)) == ("failed", "the skill was not opened")
-    assert len([one for one in asked if bool(one.tools) is tools]) == 1  # not asked again
+    # Not asked again
+    assert len([one for one in asked if bool(one.tools) is tools]) == 1
 
 
 def test_half_a_call_is_an_error() -> None:
@@ -174,7 +192,9 @@ def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> 
     def script(asked: Asked) -> Reply | Fault:
         if asked.tools:
             return refusal
-        return Reply(json.dumps({"skill": "pdf" if "form" in asked.question else "none"}))
+        return Reply(
+            json.dumps({"skill": "pdf" if "form" in asked.question else "none"})
+        )
 
     queries = ["Fill in this form.", "Tell me a joke.", "And this form."]
     records, asked = chosen(provider, script, queries)
@@ -185,7 +205,8 @@ def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> 
     ]
     assert all(one.activity and BY_JSON in one.activity.findings for one in records)
     with_tools = [bool(one.tools) for one in asked]
-    assert with_tools[-3:] == [False, False, False]  # what the first query learnt holds for all
+    # What the first query learnt holds for all
+    assert with_tools[-3:] == [False, False, False]
     # Anthropic's adapter tries the same without marks for the cache first.
     assert with_tools.count(True) <= 2
     plain = asked[-3]
@@ -194,8 +215,12 @@ def test_a_server_without_tools_gets_a_schema(provider: str, refusal: Fault) -> 
     assert '"enum": ["docs", "pdf", "none"]' in json.dumps(plain.body)
 
 
-def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(provider: str) -> None:
-    [record], [asked] = chosen(provider, lambda _: Reply('{"skill": "pdf"}'), takes_tools=False)
+def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(
+    provider: str,
+) -> None:
+    [record], [asked] = chosen(
+        provider, lambda _: Reply('{"skill": "pdf"}'), takes_tools=False
+    )
     assert record.outcome == "passed"
     assert asked.tools == ()
 
@@ -206,8 +231,14 @@ def test_a_model_that_is_known_to_take_no_tools_is_not_offered_any(provider: str
         ('Sure!\n```json\n{"skill": "pdf"}\n```', "the skill was opened"),
         ('{"skill": "docs"}', "the skill was not opened; opened instead: docs"),
         ('{"skill": "word"}', "the skill was not opened"),
-        ("I would take pdf.", "m: the reply does not choose a skill: 'I would take pdf.'. This "),
-        ('{"skill": "pdf"} or {"skill": "docs"}', "m: the reply does not choose a skill"),
+        (
+            "I would take pdf.",
+            "m: the reply does not choose a skill: 'I would take pdf.'. This ",
+        ),
+        (
+            '{"skill": "pdf"} or {"skill": "docs"}',
+            "m: the reply does not choose a skill",
+        ),
     ],
 )
 def test_what_a_schema_brings(text: str, told: str) -> None:

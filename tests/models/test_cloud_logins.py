@@ -1,4 +1,6 @@
-"""Settings and credentials of clouds: what is missing, odd or refused, told before it costs."""
+"""Settings and credentials of clouds: what is missing, odd or refused,
+told before it costs.
+"""
 
 import logging
 import os
@@ -10,7 +12,17 @@ import pytest
 from pytest_upskill.errors import InputError, ModelError, SettingsError
 from pytest_upskill.models import clouds as models_clouds
 from support import clouds
-from support.clouds import AWS_SECRET, AZURE, BEDROCK, KEY, SESSION, VERTEX, ask, require, resolve
+from support.clouds import (
+    AWS_SECRET,
+    AZURE,
+    BEDROCK,
+    KEY,
+    SESSION,
+    VERTEX,
+    ask,
+    require,
+    resolve,
+)
 from support.loopback import GOOGLE_TOKEN, LoopbackServer, Reply
 
 pytestmark = pytest.mark.usefixtures("no_cloud")
@@ -23,8 +35,8 @@ def refused(name: str) -> str:
 
 
 AWS_LOGIN = (
-    "Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or AWS_PROFILE, "
-    "or name another model."
+    "Set AWS_BEARER_TOKEN_BEDROCK, or AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or"
+    " AWS_PROFILE, or name another model."
 )
 GOOGLE_LOGIN = (
     "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run gcloud auth "
@@ -33,8 +45,8 @@ GOOGLE_LOGIN = (
 
 
 def test_all_that_bedrock_lacks_is_one_error() -> None:
-    assert refused(BEDROCK) == (
-        "AWS_REGION is not set, and there are no AWS credentials. "
+    assert (
+        refused(BEDROCK) == "AWS_REGION is not set, and there are no AWS credentials. "
         f"Set AWS_REGION, for example to us-east-1. {AWS_LOGIN}"
     )
 
@@ -42,31 +54,42 @@ def test_all_that_bedrock_lacks_is_one_error() -> None:
 def test_all_that_vertex_lacks_is_one_error() -> None:
     told = refused(VERTEX)
     settings = "CLOUD_ML_REGION and ANTHROPIC_VERTEX_PROJECT_ID"
-    assert told.startswith(f"{settings} are not set, and no Google credentials: Your default")
+    assert told.startswith(
+        f"{settings} are not set, and no Google credentials: Your default"
+    )
     assert told.endswith(f"Set {settings}. {GOOGLE_LOGIN}")
 
 
 def test_all_that_azure_lacks_is_one_error() -> None:
-    assert refused(AZURE) == (
-        "AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_API_KEY are not set. Set AZURE_OPENAI_ENDPOINT and "
-        "AZURE_OPENAI_API_KEY (the endpoint is https://NAME.openai.azure.com), "
-        "or name another model."
+    assert (
+        refused(AZURE)
+        == "AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_API_KEY are not set. Set"
+        " AZURE_OPENAI_ENDPOINT and AZURE_OPENAI_API_KEY (the endpoint is"
+        " https://NAME.openai.azure.com), or name another model."
     )
 
 
 def test_missing_credentials_are_told_with_where_they_belong(
     set_env: Callable[..., None],
 ) -> None:
-    set_env(AWS_REGION="us-east-1", CLOUD_ML_REGION="global", AZURE_OPENAI_ENDPOINT="https://x.y")
+    set_env(
+        AWS_REGION="us-east-1",
+        CLOUD_ML_REGION="global",
+        AZURE_OPENAI_ENDPOINT="https://x.y",
+    )
     set_env(ANTHROPIC_VERTEX_PROJECT_ID="my-project")
     assert refused(BEDROCK) == f"there are no AWS credentials. {AWS_LOGIN}"
     told = refused(VERTEX)
     assert told.startswith("no Google credentials: ")
     assert told.endswith(GOOGLE_LOGIN)
-    assert refused(AZURE).startswith("AZURE_OPENAI_API_KEY is not set. Set AZURE_OPENAI_API_KEY,")
+    assert refused(AZURE).startswith(
+        "AZURE_OPENAI_API_KEY is not set. Set AZURE_OPENAI_API_KEY,"
+    )
 
 
-def test_odd_credentials_of_aws_are_told(set_env: Callable[..., None], tmp_path: Path) -> None:
+def test_odd_credentials_of_aws_are_told(
+    set_env: Callable[..., None], tmp_path: Path
+) -> None:
     set_env(AWS_REGION="us-east-1", AWS_PROFILE="nobody")
     assert "profile (nobody) could not be found" in refused(BEDROCK)
     (tmp_path / "config").write_bytes(b"[profile nobody]\nregion = \xff\n")
@@ -81,7 +104,10 @@ def test_odd_credentials_of_aws_are_told(set_env: Callable[..., None], tmp_path:
         (b"{}", "does not have a valid type"),
         (b"[]", "no Google credentials: "),
         (b"{", "account.json is not a valid json file.: Expecting property name"),
-        (b'{"type": "service_account"}', "was not in the expected format, missing fields"),
+        (
+            b'{"type": "service_account"}',
+            "was not in the expected format, missing fields",
+        ),
     ],
 )
 def test_odd_credentials_of_google_are_told(
@@ -101,7 +127,9 @@ def test_odd_credentials_of_google_are_told(
     assert "Error(" not in told
 
 
-@pytest.mark.parametrize("region", ["us-east-1/../x", "US-EAST-1", "us-east-1.evil.com", "x@y"])
+@pytest.mark.parametrize(
+    "region", ["us-east-1/../x", "US-EAST-1", "us-east-1.evil.com", "x@y"]
+)
 @pytest.mark.parametrize(
     ("name", "variable"), [(BEDROCK, "AWS_REGION"), (VERTEX, "CLOUD_ML_REGION")]
 )
@@ -143,11 +171,16 @@ def test_no_log_has_a_secret(
 @pytest.mark.parametrize("name", ["AWS_ACCESS_KEY_ID", "AWS_SESSION_TOKEN"])
 @pytest.mark.parametrize("odd", ["\n", "ü"])
 def test_keys_of_aws_with_odd_characters_are_told(
-    name: str, odd: str, log_in: Callable[[str, str], None], set_env: Callable[..., None]
+    name: str,
+    odd: str,
+    log_in: Callable[[str, str], None],
+    set_env: Callable[..., None],
 ) -> None:
     log_in(BEDROCK, "http://127.0.0.1:9")
     set_env(**{name: f"0123456789{odd}0123456789"})
-    assert refused(BEDROCK).startswith(f"{name} holds a character that no key has. Copy the key")
+    assert refused(BEDROCK).startswith(
+        f"{name} holds a character that no key has. Copy the key"
+    )
 
 
 @pytest.mark.parametrize(
@@ -163,23 +196,33 @@ def test_a_missing_package_is_told_with_how_to_install_it(
 ) -> None:
     log_in(name, "http://127.0.0.1:9")
     monkeypatch.setattr(models_clouds, "find_spec", lambda _: None)
-    told = f'the package {package} is not installed. Run: pip install "pytest-upskill[{extra}]"'
+    told = (
+        f"the package {package} is not installed. Run: pip install"
+        f' "pytest-upskill[{extra}]"'
+    )
     assert refused(name).startswith(told)
 
 
-def test_a_login_that_fails_is_told(log_in: Callable[[str, str], None], tmp_path: Path) -> None:
+def test_a_login_that_fails_is_told(
+    log_in: Callable[[str, str], None], tmp_path: Path
+) -> None:
     log_in(VERTEX, "http://127.0.0.1:9")
     with LoopbackServer(lambda _: Reply("never")) as server:
         clouds.service_account(tmp_path / "account.json", f"{server.url}/nowhere")
         with pytest.raises(ModelError) as caught:
             ask(VERTEX)
-    assert caught.value.problem.startswith("no login to vertex: {'type': 'not_found_error', ")
+    assert caught.value.problem.startswith(
+        "no login to vertex: {'type': 'not_found_error', "
+    )
     assert caught.value.fatal
 
 
 @pytest.mark.parametrize("name", [BEDROCK, VERTEX])
 def test_a_login_that_is_not_reached_is_tried_again(
-    name: str, log_in: Callable[[str, str], None], set_env: Callable[..., None], tmp_path: Path
+    name: str,
+    log_in: Callable[[str, str], None],
+    set_env: Callable[..., None],
+    tmp_path: Path,
 ) -> None:
     nowhere = "http://127.0.0.1:9"
     if name == BEDROCK:
@@ -196,7 +239,9 @@ def test_a_login_that_is_not_reached_is_tried_again(
 def write_role(home: Path) -> None:
     """A profile that takes a role first."""
     (home / ".aws").mkdir()
-    keys = f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
+    keys = (
+        f"aws_access_key_id = AKIAPROFILE0000\naws_secret_access_key = {AWS_SECRET}\n"
+    )
     (home / ".aws/credentials").write_text(f"[base]\n{keys}")
     role = "role_arn = arn:aws:iam::123456789012:role/x\nsource_profile = base\n"
     (home / ".aws/config").write_text(f"[profile ops]\nregion = us-east-1\n{role}")

@@ -56,11 +56,19 @@ def test_what_it_thought_is_paid_for() -> None:
         (400, {"reason": "API_KEY_INVALID"}, "Check GEMINI_API_KEY or GOOGLE_API_KEY"),
         (403, {"reason": "SERVICE_DISABLED"}, "Check GEMINI_API_KEY or GOOGLE_API_KEY"),
         (404, {"a": 1}, "Check the model's name (gemini-2.5-flash)"),
-        (429, {"violations": [{"quotaId": "RequestsPerDayPerModel"}]}, "Check the plan"),
+        (
+            429,
+            {"violations": [{"quotaId": "RequestsPerDayPerModel"}]},
+            "Check the plan",
+        ),
     ],
 )
-def test_what_no_second_attempt_mends(status: int, details: dict[str, Any], hint: str) -> None:
-    error = trouble(Fault("status", status, message="Google says no.", details=(details,)))
+def test_what_no_second_attempt_mends(
+    status: int, details: dict[str, Any], hint: str
+) -> None:
+    error = trouble(
+        Fault("status", status, message="Google says no.", details=(details,))
+    )
     assert error.fatal
     assert "Google says no." in str(error)
     assert hint in str(error)
@@ -68,14 +76,27 @@ def test_what_no_second_attempt_mends(status: int, details: dict[str, Any], hint
 
 @pytest.mark.parametrize(
     ("delay", "seconds"),
-    [("34s", 34), ("0.5s", 0.5), ("34", None), ("-1s", None), ("9" * 400 + "s", None), (7, None)],
+    [
+        ("34s", 34),
+        ("0.5s", 0.5),
+        ("34", None),
+        ("-1s", None),
+        ("9" * 400 + "s", None),
+        (7, None),
+    ],
 )
-def test_how_long_to_wait_is_said_in_the_body(delay: object, seconds: float | None) -> None:
-    error = trouble(Fault("status", 429, details=({"violations": 1}, {"retryDelay": delay})))
+def test_how_long_to_wait_is_said_in_the_body(
+    delay: object, seconds: float | None
+) -> None:
+    error = trouble(
+        Fault("status", 429, details=({"violations": 1}, {"retryDelay": delay}))
+    )
     assert error.rate_limited
     assert error.retry_after == seconds
 
 
-@pytest.mark.parametrize("details", [1, [], "x", None, {"violations": [1, {"quotaId": []}]}])
+@pytest.mark.parametrize(
+    "details", [1, [], "x", None, {"violations": [1, {"quotaId": []}]}]
+)
 def test_details_of_any_form(details: Any) -> None:
     assert trouble(Fault("status", 429, details=(details,))).rate_limited

@@ -1,4 +1,6 @@
-"""``local:FILE.gguf?context=16384&threads=4``: options of the embedded model's server."""
+"""``local:FILE.gguf?context=16384&threads=4``: options of the embedded model's
+server.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -67,12 +69,16 @@ def test_only_turns_of_agents_use_the_prompt_cache() -> None:
     plain = Question("local", "", (("user", "q"),), 10, 3)
     turn = replace(plain, tools=(Tool("bash", "runs", "{}"),))
     choice = replace(turn, choice=Choice(("s",), ()))
-    cached = [LocalModel.extra(model, each)["cache_prompt"] for each in (plain, turn, choice)]
+    cached = [
+        LocalModel.extra(model, each)["cache_prompt"] for each in (plain, turn, choice)
+    ]
     assert cached == [False, True, False]
 
 
 def test_a_prompt_that_is_too_long_names_the_option() -> None:
-    error = status_error(400, {}, "exceeds the context size", {}, spec_of("local:m.gguf"), ())
+    error = status_error(
+        400, {}, "exceeds the context size", {}, spec_of("local:m.gguf"), ()
+    )
     assert error.hint.endswith("local:FILE.gguf?context=N takes longer ones")
 
 
@@ -83,7 +89,9 @@ def test_limits_come_with_the_model() -> None:
         for spec in [spec_of(name)]
     }
     assert limits["local"] == ModelLimits(output=120, context=8192, seconds=300.0)
-    assert limits["local:m.gguf?context=16384"] == ModelLimits(context=16384, seconds=300.0)
+    assert limits["local:m.gguf?context=16384"] == ModelLimits(
+        context=16384, seconds=300.0
+    )
     assert limits["haiku"] == ModelLimits()
 
 
@@ -93,5 +101,11 @@ def test_limits_of_a_model_hold_unless_the_user_says_otherwise() -> None:
     usual, chosen = models.with_limits(settings), Settings(max_output=7, timeout=9.0)
     chosen = models.with_limits(chosen)
     assert [usual.answer_output(name) for name in ("local", "haiku")] == [120, 2048]
-    assert [models.seconds_for(name, usual) for name in ("local", "haiku")] == [300.0, 120.0]
-    assert (chosen.answer_output("local"), models.seconds_for("local", chosen)) == (7, 9.0)
+    assert [models.seconds_for(name, usual) for name in ("local", "haiku")] == [
+        300.0,
+        120.0,
+    ]
+    assert (chosen.answer_output("local"), models.seconds_for("local", chosen)) == (
+        7,
+        9.0,
+    )

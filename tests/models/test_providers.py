@@ -57,9 +57,19 @@ def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
         ("google.gemini-2.5-flash", "gemini", "gemini-2.5-flash", GOOGLE),
         ("googleoai.gemini-2.5-flash", "gemini", "gemini-2.5-flash", GOOGLE),
         ("hf:Qwen/Qwen3-8B", "hf", "Qwen/Qwen3-8B", "https://router.huggingface.co/v1"),
-        ("hf:Qwen/Qwen3-8B:fast", "hf", "Qwen/Qwen3-8B:fast", "https://router.huggingface.co/v1"),
+        (
+            "hf:Qwen/Qwen3-8B:fast",
+            "hf",
+            "Qwen/Qwen3-8B:fast",
+            "https://router.huggingface.co/v1",
+        ),
         ("ollama:qwen3:8b", "ollama", "qwen3:8b", "http://localhost:11434/v1"),
-        ("openrouter:a/b:free", "openrouter", "a/b:free", "https://openrouter.ai/api/v1"),
+        (
+            "openrouter:a/b:free",
+            "openrouter",
+            "a/b:free",
+            "https://openrouter.ai/api/v1",
+        ),
         ("scripted:answers.json", "scripted", "answers.json", None),
         ("scripted:answers.py:reply", "scripted", "answers.py:reply", None),
     ],
@@ -67,7 +77,9 @@ def refused(name: str, env: Mapping[str, str] | None = None) -> SettingsError:
 def test_a_known_name_is_understood_with_and_without_a_server(
     name: str, provider: str, model_id: str, address: str | None, base_url: str | None
 ) -> None:
-    assert resolve(name, base_url, {}) == ModelSpec(name, PROVIDERS[provider], model_id, address)
+    assert resolve(name, base_url, {}) == ModelSpec(
+        name, PROVIDERS[provider], model_id, address
+    )
 
 
 @pytest.mark.parametrize(
@@ -86,7 +98,11 @@ def test_a_dotted_name_of_upskill_is_understood(
     name: str, provider: str, model_id: str, effort: str | None
 ) -> None:
     spec = resolve(name, None, {})
-    assert (spec.provider.name, spec.model_id, spec.effort) == (provider, model_id, effort)
+    assert (spec.provider.name, spec.model_id, spec.effort) == (
+        provider,
+        model_id,
+        effort,
+    )
     assert spec.base_url == resolve(f"{provider}:x", None, {}).base_url
 
 
@@ -103,7 +119,9 @@ def test_a_dotted_name_of_upskill_is_understood(
     ],
 )
 def test_any_other_name_goes_to_the_server_as_it_is(name: str) -> None:
-    assert resolve(name, SERVER, {}) == ModelSpec(name, PROVIDERS["generic"], name, SERVER)
+    assert resolve(name, SERVER, {}) == ModelSpec(
+        name, PROVIDERS["generic"], name, SERVER
+    )
 
 
 def test_a_generic_name_goes_to_the_server_given_first() -> None:
@@ -135,20 +153,31 @@ def test_a_generic_name_without_a_server_is_refused(env: dict[str, str]) -> None
 def test_an_address_in_the_environment_is_taken_unless_it_is_empty(
     variable: str, name: str
 ) -> None:
-    assert resolve(name, SERVER, {variable: "http://proxy:1/v1"}).base_url == "http://proxy:1/v1"
+    assert (
+        resolve(name, SERVER, {variable: "http://proxy:1/v1"}).base_url
+        == "http://proxy:1/v1"
+    )
     assert resolve(name, SERVER, {variable: ""}) == resolve(name, SERVER, {})
 
 
 def test_the_newer_of_two_addresses_is_used_and_told() -> None:
-    newer, older = {"OPENAI_BASE_URL": "http://new/v1"}, {"OPENAI_API_BASE": "http://old/v1"}
+    newer, older = (
+        {"OPENAI_BASE_URL": "http://new/v1"},
+        {"OPENAI_API_BASE": "http://old/v1"},
+    )
     spec = resolve("openai:x", None, older | newer)
     assert spec.base_url == "http://new/v1"
-    assert spec.provider.note(older | newer) == (
-        "OPENAI_BASE_URL and OPENAI_API_BASE name different servers; OPENAI_BASE_URL is used"
+    assert (
+        spec.provider.note(older | newer)
+        == "OPENAI_BASE_URL and OPENAI_API_BASE name different servers; OPENAI_BASE_URL"
+        " is used"
     )
     for quiet in (newer, older, newer | {"OPENAI_API_BASE": "http://new/v1/"}, {}):
         assert spec.provider.note(quiet) == ""
-    assert resolve("openai:x", None, older | {"OPENAI_BASE_URL": " "}).base_url == "http://old/v1"
+    assert (
+        resolve("openai:x", None, older | {"OPENAI_BASE_URL": " "}).base_url
+        == "http://old/v1"
+    )
 
 
 def test_each_address_has_its_own_stored_answers() -> None:
@@ -169,13 +198,16 @@ def test_each_address_has_its_own_stored_answers() -> None:
         ("https://gpu.example/v1", "https://gpu.example/v1"),
         ("https://gpu.example/ollama/", "https://gpu.example/ollama/v1"),
         ("", "http://localhost:11434/v1"),
-        # Ollama's own reading: without a scheme, the port is 11434 unless another is given.
+        # Ollama's own reading: without a scheme, the port is 11434
+        # unless another is given.
         ("gpu", "http://gpu:11434/v1"),
         ("192.168.0.7", "http://192.168.0.7:11434/v1"),
         ("https://gpu.example", "https://gpu.example/v1"),
     ],
 )
-def test_every_form_of_the_host_of_ollama_is_understood(host: str, address: str) -> None:
+def test_every_form_of_the_host_of_ollama_is_understood(
+    host: str, address: str
+) -> None:
     assert resolve("ollama:qwen3", None, {"OLLAMA_HOST": host}).base_url == address
 
 
@@ -237,12 +269,32 @@ def test_an_unknown_name_is_refused_with_a_guess(name: str, hint: str) -> None:
         ("deepseek", "unknown model", "such as hf:deepseek-ai/DeepSeek-V3.2."),
         ("gemini25", "unknown model", "such as gemini:gemini-3.5-flash."),
         ("gpt-oss", "unknown model", "such as hf:openai/gpt-oss-120b."),
-        ("sonnet4", "unknown model", 'Use "sonnet" for the newest one, or anthropic:ID.'),
-        ("responses.gpt-5.low", '"responses" is not supported', "Use openai.gpt-5.low."),
-        ("cli.claude-code.sonnet", '"cli" is not supported', "the model that the agent uses"),
+        (
+            "sonnet4",
+            "unknown model",
+            'Use "sonnet" for the newest one, or anthropic:ID.',
+        ),
+        (
+            "responses.gpt-5.low",
+            '"responses" is not supported',
+            "Use openai.gpt-5.low.",
+        ),
+        (
+            "cli.claude-code.sonnet",
+            '"cli" is not supported',
+            "the model that the agent uses",
+        ),
         ("bedrock.amazon.nova", "only Claude is asked on Bedrock", "anthropic.claude"),
-        ("hf.a/b:groq?top_p=1", 'parameters after "?" are not supported', "Use hf.a/b:groq, or"),
-        ("generic.m?top_p=1", 'parameters after "?" are not supported', "Use generic.m."),
+        (
+            "hf.a/b:groq?top_p=1",
+            'parameters after "?" are not supported',
+            "Use hf.a/b:groq, or",
+        ),
+        (
+            "generic.m?top_p=1",
+            'parameters after "?" are not supported',
+            "Use generic.m.",
+        ),
     ],
 )
 def test_a_name_of_fast_agent_is_refused_with_what_to_use_instead(
@@ -256,15 +308,21 @@ def test_a_name_of_fast_agent_is_refused_with_what_to_use_instead(
 @pytest.mark.parametrize(
     "prefix", ["xai", "groq", "deepseek", "aliyun", "zai", "tensorzero", "moonshot"]
 )
-def test_other_providers_of_fast_agent_are_reached_as_a_server_of_your_own(prefix: str) -> None:
+def test_other_providers_of_fast_agent_are_reached_as_a_server_of_your_own(
+    prefix: str,
+) -> None:
     error = refused(f"{prefix}.some-model")
     assert error.problem == f'"{prefix}" is not a known provider'
-    url = re.search(r"GENERIC_BASE_URL=(\S+) and GENERIC_API_KEY for generic", error.hint)
+    url = re.search(
+        r"GENERIC_BASE_URL=(\S+) and GENERIC_API_KEY for generic", error.hint
+    )
     assert url
     spec = resolve("generic.some-model", None, {"GENERIC_BASE_URL": url[1]})
     assert (spec.base_url, spec.model_id) == (url[1], "some-model")
     # A server at --skill-base-url may have a model of any name.
-    assert resolve(f"{prefix}.some-model", SERVER, {}).model_id == f"{prefix}.some-model"
+    assert (
+        resolve(f"{prefix}.some-model", SERVER, {}).model_id == f"{prefix}.some-model"
+    )
 
 
 @pytest.mark.parametrize("name", ["zzz", "", "nope", "mistral/large", "cohere:x"])
@@ -360,7 +418,9 @@ def test_a_model_of_your_own_needs_no_key(provider: str) -> None:
         (None, ""),
     ],
 )
-def test_an_address_is_shown_without_password_and_query(url: str | None, address: str) -> None:
+def test_an_address_is_shown_without_password_and_query(
+    url: str | None, address: str
+) -> None:
     assert ModelSpec("x", PROVIDERS["generic"], "x", url).address == address
 
 
@@ -382,15 +442,21 @@ def test_a_provider_of_your_own_is_one_class_and_one_entry() -> None:
     model = asyncio.run(parrots.open(spec, 1))
     question = Question("parrot:polly", "", (("user", "Hello!"),), 10, 1)
     assert asyncio.run(model.ask(question)).text == "Hello!"
-    with pytest.raises(SettingsError, match=r'did you mean "parrot"\?[\s\S]*parrot:polly'):
+    with pytest.raises(
+        SettingsError, match=r'did you mean "parrot"\?[\s\S]*parrot:polly'
+    ):
         providers.resolve(ModelName("parot"), {}, with_parrots)
 
 
-VERSION = re.compile(r"claude-(?P<family>haiku|sonnet|opus)-(?P<version>\d{1,2}(-\d{1,2})?)")
+VERSION = re.compile(
+    r"claude-(?P<family>haiku|sonnet|opus)-(?P<version>\d{1,2}(-\d{1,2})?)"
+)
 
 
 def behind(aliases: Mapping[str, str], known: Iterable[str]) -> list[str]:
-    """A sentence for each alias that is not the newest of its family; dated ids do not count."""
+    """A sentence for each alias that is not the newest of its family;
+    dated ids do not count.
+    """
     newest: dict[str, tuple[list[int], str]] = {}
     for model_id in known:
         if match := VERSION.fullmatch(model_id):

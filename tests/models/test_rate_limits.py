@@ -19,7 +19,9 @@ def openai(left: str, most: str, reset: str, of: str = "requests") -> dict[str, 
 
 def anthropic(left: str, most: str, reset: str, of: str = "requests") -> dict[str, str]:
     fields = {"remaining": left, "limit": most, "reset": reset}
-    return {f"anthropic-ratelimit-{of}-{field}": value for field, value in fields.items()}
+    return {
+        f"anthropic-ratelimit-{of}-{field}": value for field, value in fields.items()
+    }
 
 
 @pytest.mark.parametrize(
@@ -47,7 +49,9 @@ def test_each_limit_is_its_own() -> None:
         **anthropic("1000", "5000", "2026-11-15T12:00:40Z", "input-tokens"),
         **anthropic("100", "200", "2026-11-15T12:00:50Z", "output-tokens"),
     }
-    found = [(quota.of, quota.left, quota.per_second) for quota in quotas_of(headers, NOW)]
+    found = [
+        (quota.of, quota.left, quota.per_second) for quota in quotas_of(headers, NOW)
+    ]
     assert found == [("requests", 4, 1), ("input", 1000, 100), ("output", 100, 2)]
 
 

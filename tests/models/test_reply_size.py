@@ -1,4 +1,6 @@
-"""No reply fills the memory: not a bomb, not one without an end, not one of many values."""
+"""No reply fills the memory: not a bomb, not one without an end,
+not one of many values.
+"""
 
 import gzip
 import json
@@ -34,8 +36,12 @@ def provider(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @contextmanager
-def server(head: str, body: bytes, *, endless: bool = False) -> Iterator[tuple[str, list[int]]]:
-    """The address of a server that sends this to everybody, and how much each connection took."""
+def server(
+    head: str, body: bytes, *, endless: bool = False
+) -> Iterator[tuple[str, list[int]]]:
+    """The address of a server that sends this to everybody,
+    and how much each connection took.
+    """
     taken: list[int] = []
 
     def serve() -> None:
@@ -61,7 +67,9 @@ def server(head: str, body: bytes, *, endless: bool = False) -> Iterator[tuple[s
 
 
 def headers(*more: str, status: str = "200 OK") -> str:
-    return "\r\n".join([f"HTTP/1.1 {status}", "content-type: application/json", *more, "", ""])
+    return "\r\n".join(
+        [f"HTTP/1.1 {status}", "content-type: application/json", *more, "", ""]
+    )
 
 
 def ask(provider: str, url: str) -> Answer:
@@ -125,7 +133,9 @@ def test_a_reply_that_unpacks_to_too_much_is_an_error(
         refused(provider, url)
 
 
-@pytest.mark.parametrize("status", ["200 OK", "500 Oh", "429 Busy", "302 Found\r\nlocation: /x"])
+@pytest.mark.parametrize(
+    "status", ["200 OK", "500 Oh", "429 Busy", "302 Found\r\nlocation: /x"]
+)
 @pytest.mark.parametrize("form", ["transfer-encoding: chunked", "connection: close"])
 def test_a_body_without_an_end_is_left(provider: str, status: str, form: str) -> None:
     part = b" " * 10_000
@@ -141,7 +151,10 @@ def test_a_packed_body_that_unpacks_to_nothing_is_left_too(provider: str) -> Non
     packer = zlib.compressobj(wbits=31)
     start = packer.compress(b"{") + packer.flush(zlib.Z_SYNC_FLUSH)
     head = headers("content-encoding: gzip", "connection: close")
-    for begins, goes_on in ((start, b"\0\0\0\xff\xff" * 1000), (gzip.compress(b"{}"), b"x" * 5000)):
+    for begins, goes_on in (
+        (start, b"\0\0\0\xff\xff" * 1000),
+        (gzip.compress(b"{}"), b"x" * 5000),
+    ):
         both = head.encode("latin-1") + begins
         with server(both.decode("latin-1"), goes_on, endless=True) as (url, _):
             with pytest.raises(ModelError) as caught:
@@ -157,11 +170,16 @@ def test_a_reply_of_too_many_values_is_an_error(
     monkeypatch.setattr(reply_size, "MOST_VALUES", 200)
     many = ", ".join([values] * 300)
     body = f'{{"choices": [{many}], "content": [{many}], "error": [{many}]}}'.encode()
-    with server(headers(f"content-length: {len(body)}", status=status), body) as (url, _):
+    with server(headers(f"content-length: {len(body)}", status=status), body) as (
+        url,
+        _,
+    ):
         refused(provider, url)
 
 
-@pytest.mark.parametrize("text", ['{"a": [1, 2, 3]}, ', '\\"[', "\\", '"', "{[,", "ä, 🙂"])
+@pytest.mark.parametrize(
+    "text", ['{"a": [1, 2, 3]}, ', '\\"[', "\\", '"', "{[,", "ä, 🙂"]
+)
 def test_the_text_of_an_answer_is_one_value_whatever_it_says(
     provider: str, text: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -171,7 +189,9 @@ def test_the_text_of_an_answer_is_one_value_whatever_it_says(
 
 
 def test_values_are_counted_in_linear_time() -> None:
-    """Strings without an end, which a careless pattern would try again at every quote."""
+    """Strings without an end, which a careless pattern would try again at every
+    quote.
+    """
     marks = b"," * 2 * reply_size.MOST_VALUES
     for body in (b'\\"' * 2_000_000, b"\\" * 2_000_001, b'"' * 9_001):
         assert about_values(marks + b'"' + body, 10_000) >= reply_size.MOST_VALUES
@@ -210,7 +230,9 @@ def test_packed_replies_are_read_as_ever(provider: str) -> None:
         "role": "assistant",
         "object": "chat.completion",
         "created": 0,
-        "choices": [{"index": 0, "message": {"content": "gate up"}, "finish_reason": "stop"}],
+        "choices": [
+            {"index": 0, "message": {"content": "gate up"}, "finish_reason": "stop"}
+        ],
         "content": [{"type": "text", "text": "gate up"}],
         "stop_reason": "end_turn",
     }

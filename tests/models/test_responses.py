@@ -29,9 +29,11 @@ LS = ("bash", {"command": "ls"})
 ELSEWHERE = Fault(
     "status",
     400,
-    message="Function tools with reasoning_effort are not supported for gpt-6-sol in "
-    "/v1/chat/completions. To use function tools, use /v1/responses or set reasoning_effort to "
-    "'none'.",
+    message=(
+        "Function tools with reasoning_effort are not supported for gpt-6-sol in"
+        " /v1/chat/completions. To use function tools, use /v1/responses or set"
+        " reasoning_effort to 'none'."
+    ),
 )
 
 
@@ -40,30 +42,46 @@ def key(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "sk-secret-0123456789")
 
 
-def only_responses(script: Callable[[Asked], Reply | Fault]) -> Callable[[Asked], Reply | Fault]:
+def only_responses(
+    script: Callable[[Asked], Reply | Fault],
+) -> Callable[[Asked], Reply | Fault]:
     """A server that takes tools in Responses only."""
-    return lambda asked: ELSEWHERE if asked.protocol == "openai" and asked.tools else script(asked)
+    return lambda asked: (
+        ELSEWHERE if asked.protocol == "openai" and asked.tools else script(asked)
+    )
 
 
 def talk(
-    script: Callable[[Asked], Reply | Fault], first: Question = QUESTION, effort: str | None = None
+    script: Callable[[Asked], Reply | Fault],
+    first: Question = QUESTION,
+    effort: str | None = None,
 ) -> tuple[list[Answer], list[Asked]]:
     """Ask until there are no more calls, each of which gets the result "a.txt"."""
 
     async def run(spec: ModelSpec) -> list[Answer]:
-        model, question, answers = await spec.provider.open(spec, 20), first, list[Answer]()
+        model, question, answers = (
+            await spec.provider.open(spec, 20),
+            first,
+            list[Answer](),
+        )
         try:
             while not answers or answers[-1].calls:
                 answers.append(await model.ask(question))
-                results = tuple(ToolResult(call.id, "a.txt") for call in answers[-1].calls)
-                step = Step(answers[-1].text, answers[-1].calls, results, answers[-1].raw)
+                results = tuple(
+                    ToolResult(call.id, "a.txt") for call in answers[-1].calls
+                )
+                step = Step(
+                    answers[-1].text, answers[-1].calls, results, answers[-1].raw
+                )
                 question = replace(question, steps=(*question.steps, step))
         finally:
             await model.close()
         return answers
 
     with LoopbackServer(only_responses(script)) as server:
-        spec = ModelSpec("m", PROVIDERS["openai"], "gpt-6-sol", f"{server.url}/v1", effort)
+        spec = ModelSpec(
+            "m", PROVIDERS["openai"], "gpt-6-sol", f"{server.url}/v1", effort
+        )
         return asyncio.run(run(spec)), server.asked
 
 
@@ -76,7 +94,11 @@ def test_a_server_that_wants_tools_in_responses_gets_them_there_from_then_on() -
     assert [one.protocol for one in asked] == ["openai", "responses", "responses"]
     [call] = first.calls
     assert (call.name, json.loads(call.arguments)) == LS
-    assert (first.text, first.stop, first.usage) == ("I look.", "tools", Usage(10, 5, 0))
+    assert (first.text, first.stop, first.usage) == (
+        "I look.",
+        "tools",
+        Usage(10, 5, 0),
+    )
     assert (last.text, last.stop, last.calls) == ("There is a.txt.", "end", ())
 
 
@@ -98,7 +120,11 @@ CALLED = {
 
 def with_output(*items: Any, **fields: Any) -> Callable[[Asked], Reply]:
     def script(asked: Asked) -> Reply:
-        return Reply("Done.") if asked.results else Reply(raw={"output": [*items], **fields})
+        return (
+            Reply("Done.")
+            if asked.results
+            else Reply(raw={"output": [*items], **fields})
+        )
 
     return script
 
@@ -132,7 +158,9 @@ def test_what_goes_out_byte_for_byte() -> None:
 
 
 def test_a_thought_that_the_server_alone_knows_does_not_go_back() -> None:
-    thought = {key: value for key, value in THOUGHT.items() if key != "encrypted_content"}
+    thought = {
+        key: value for key, value in THOUGHT.items() if key != "encrypted_content"
+    }
     (first, _), (_, _, asked) = talk(with_output(thought, CALLED))
     assert first.thinking == "Which files?"
     assert asked.body["input"][1:2] == [CALLED]
@@ -200,7 +228,12 @@ def test_a_server_that_failed_says_why() -> None:
         {"type": "reasoning", "summary": "x"},
         {"type": "function_call"},
         {"type": "function_call", "call_id": 7, "name": None, "arguments": {"a": 1}},
-        {"type": "function_call", "call_id": "a", "name": "\ud800", "arguments": "\ud800"},
+        {
+            "type": "function_call",
+            "call_id": "a",
+            "name": "\ud800",
+            "arguments": "\ud800",
+        },
     ],
     ids=repr,
 )
@@ -223,10 +256,14 @@ def test_questions_without_tools_stay_where_they_are() -> None:
     assert [one.protocol for one in asked] == ["openai"]
 
 
-def test_turns_of_an_agent_have_a_key_for_the_cache_unless_the_server_refuses_it() -> None:
+def test_turns_of_an_agent_have_a_key_for_the_cache_unless_the_server_refuses_it() -> (
+    None
+):
     turn = replace(QUESTION, shared=("system", "steps"))
     _, asked = talk(list_then_tell, turn)
-    keys = {one.body["prompt_cache_key"] for one in asked if one.protocol == "responses"}
+    keys = {
+        one.body["prompt_cache_key"] for one in asked if one.protocol == "responses"
+    }
     assert len(keys) == 1
     assert not any("prompt_cache_key" in one.body for one in talk(list_then_tell)[1])
 

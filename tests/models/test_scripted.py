@@ -26,7 +26,10 @@ PLAIN = "You are a helpful assistant."
 
 
 def question(text: str, system: str = PLAIN) -> Question:
-    earlier: tuple[tuple[Role, str], ...] = (("user", "Tell me of doors."), ("assistant", "Doors!"))
+    earlier: tuple[tuple[Role, str], ...] = (
+        ("user", "Tell me of doors."),
+        ("assistant", "Doors!"),
+    )
     return Question("scripted", system, (*earlier, ("user", text)), 100, 1)
 
 
@@ -83,7 +86,9 @@ def test_a_question_that_no_rule_fits_has_no_answer() -> None:
 
 
 def test_a_function_in_a_file_answers() -> None:
-    Path("answers.py").write_text("def reply(question):\n    return question.messages[-1][1] * 2\n")
+    Path("answers.py").write_text(
+        "def reply(question):\n    return question.messages[-1][1] * 2\n"
+    )
     assert ask("answers.py:reply", "ab").text == "abab"
 
 
@@ -104,7 +109,9 @@ def test_a_script_may_hold_what_any_module_may() -> None:
 def test_a_function_in_a_module_answers(monkeypatch: pytest.MonkeyPatch) -> None:
     Path("pack").mkdir()
     Path("pack", "__init__.py").touch()
-    Path("pack", "scripted_answers.py").write_text("def reply(question):\n    return 'mine'\n")
+    Path("pack", "scripted_answers.py").write_text(
+        "def reply(question):\n    return 'mine'\n"
+    )
     monkeypatch.syspath_prepend(str(Path.cwd()))
     try:
         assert ask("pack.scripted_answers:reply").text == "mine"
@@ -115,7 +122,9 @@ def test_a_function_in_a_module_answers(monkeypatch: pytest.MonkeyPatch) -> None
 
 def test_a_text_gets_an_estimated_usage() -> None:
     asked = question("Hello?")
-    tokens = estimated_tokens(PLAIN) + sum(estimated_tokens(text) for _, text in asked.messages)
+    tokens = estimated_tokens(PLAIN) + sum(
+        estimated_tokens(text) for _, text in asked.messages
+    )
     assert answered("x" * 40) == Answer("x" * 40, Usage(tokens, 10, 0))
 
 
@@ -163,10 +172,15 @@ def test_a_model_error_of_a_script_is_passed_on_as_it_is() -> None:
         ('{"answer": "x"}', "answers.json:1: the file: must be a list"),
         ('[{"answer": "x"}, {"question": "x"}]', "answers.json:1: [1].answer: missing"),
         ('[{"answer": 1}]', "answers.json:1: [0].answer: must be a string"),
-        ('[{"answer": "x", "anwser": "y"}]', '[0].anwser: unknown key (did you mean "answer"?)'),
+        (
+            '[{"answer": "x", "anwser": "y"}]',
+            '[0].anwser: unknown key (did you mean "answer"?)',
+        ),
     ],
 )
-def test_a_file_of_another_form_is_refused_with_the_place(content: str, problem: str) -> None:
+def test_a_file_of_another_form_is_refused_with_the_place(
+    content: str, problem: str
+) -> None:
     Path("answers.json").write_text(content)
     error = refused("answers.json")
     assert problem in error.problem
@@ -192,21 +206,37 @@ def test_a_name_that_is_neither_file_nor_function_is_refused() -> None:
 @pytest.mark.parametrize(
     ("content", "name", "problem"),
     [
-        ("x = 1\ny = (\n", "answers.py:reply", "answers.py:2: SyntaxError: '(' was never closed"),
-        ("1 / 0\n", "answers.py:reply", "answers.py: ZeroDivisionError: division by zero"),
+        (
+            "x = 1\ny = (\n",
+            "answers.py:reply",
+            "answers.py:2: SyntaxError: '(' was never closed",
+        ),
+        (
+            "1 / 0\n",
+            "answers.py:reply",
+            "answers.py: ZeroDivisionError: division by zero",
+        ),
         ("reply = 1\n", "answers.py:reply", "has no function 'reply'"),
         ("", "answers.py:reply", "has no function 'reply'"),
-        ("", "no_such_module_of_ours:reply", "No module named 'no_such_module_of_ours'"),
+        (
+            "",
+            "no_such_module_of_ours:reply",
+            "No module named 'no_such_module_of_ours'",
+        ),
         ("", "answers.py:", "has no function ''"),
     ],
 )
-def test_a_script_that_can_not_be_loaded_is_refused(content: str, name: str, problem: str) -> None:
+def test_a_script_that_can_not_be_loaded_is_refused(
+    content: str, name: str, problem: str
+) -> None:
     Path("answers.py").write_text(content)
     assert problem in refused(name).problem
 
 
 def offering(*tools: str) -> Question:
-    return replace(question("Report."), tools=tuple(Tool(name, "", "{}") for name in tools))
+    return replace(
+        question("Report."), tools=tuple(Tool(name, "", "{}") for name in tools)
+    )
 
 
 def play(first: Question, script: Callable[[Question], str | Answer]) -> list[Answer]:
@@ -217,7 +247,9 @@ def play(first: Question, script: Callable[[Question], str | Answer]) -> list[An
         while (not answers or answers[-1].calls) and len(answers) < 9:
             answers.append(await model.ask(asked))
             calls = answers[-1].calls
-            told = (ToolResult(call.id, f"{call.name} {call.arguments}") for call in calls)
+            told = (
+                ToolResult(call.id, f"{call.name} {call.arguments}") for call in calls
+            )
             step = Step(answers[-1].text, calls, tuple(told), answers[-1].raw)
             asked = replace(asked, steps=(*asked.steps, step))
         return answers
@@ -274,7 +306,10 @@ def test_the_turns_of_an_agent_get_an_estimated_usage() -> None:
 
 
 def test_a_rule_may_break_its_arguments() -> None:
-    rules = [{"calls": [{"tool": "bash", "arguments": '{"command": '}]}, {"answer": "Oh."}]
+    rules = [
+        {"calls": [{"tool": "bash", "arguments": '{"command": '}]},
+        {"answer": "Oh."},
+    ]
     first, last = play(offering("bash"), script_of(rules))
     assert first.calls[0].arguments == '{"command": '
     assert last.text == "Oh."
@@ -284,7 +319,9 @@ def test_a_function_sees_the_steps_and_may_call_tools() -> None:
     def script(asked: Question) -> str | Answer:
         if asked.steps:
             return f"It said {asked.steps[-1].results[0].text}"
-        return Answer("", calls=(ToolCall("", "bash", "{}"), ToolCall("", "bash", "[]")))
+        return Answer(
+            "", calls=(ToolCall("", "bash", "{}"), ToolCall("", "bash", "[]"))
+        )
 
     first, last = play(offering("bash"), script)
     assert len({call.id for call in first.calls}) == 2
@@ -300,7 +337,10 @@ def test_a_function_calls_nothing_if_there_are_no_tools() -> None:
     [
         ({"calls": []}, "[0].answer: missing"),
         ({"calls": [{"arguments": {}}]}, "[0].calls[0].tool: missing"),
-        ({"calls": [{"tool": "bash", "argument": {}}]}, 'unknown key (did you mean "arguments"?)'),
+        (
+            {"calls": [{"tool": "bash", "argument": {}}]},
+            'unknown key (did you mean "arguments"?)',
+        ),
         ({"turn": 0, "answer": "x"}, "[0].turn: must be 1 or more"),
     ],
 )

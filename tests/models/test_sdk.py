@@ -1,4 +1,6 @@
-"""What the SDKs' aiohttp transport must do for us: proxies, passwords, many at once, its faults."""
+"""What the SDKs' aiohttp transport must do for us: proxies, passwords, many at once,
+its faults.
+"""
 
 import asyncio
 import base64
@@ -42,7 +44,9 @@ def ask(spec: ModelSpec) -> Answer:
 
 @contextmanager
 def listener(*, reads: bool) -> Iterator[int]:
-    """The port of a server that takes a connection, reads or not, and never says a word."""
+    """The port of a server that takes a connection, reads or not,
+    and never says a word.
+    """
 
     def visit() -> None:
         connection, _ = server.accept()
@@ -102,7 +106,9 @@ def test_as_many_calls_as_the_engine_wants_are_in_flight(
     assert server.most_in_flight == MANY
 
 
-def test_a_connection_closed_without_a_word_is_broken_and_not_late(provider: str) -> None:
+def test_a_connection_closed_without_a_word_is_broken_and_not_late(
+    provider: str,
+) -> None:
     with listener(reads=True) as port, pytest.raises(ModelError) as caught:
         ask(spec_of(provider, f"http://127.0.0.1:{port}"))
     assert "lost the connection" in caught.value.problem

@@ -1,4 +1,6 @@
-"""What goes to a server: keys, headers, limits, schemas, and nothing of other servers."""
+"""What goes to a server: keys, headers, limits, schemas, and nothing of other
+servers.
+"""
 
 import asyncio
 import base64
@@ -54,12 +56,19 @@ def test_a_server_that_refuses_the_limit_is_asked_the_other_way_from_then_on() -
     other = replace(QUESTION, run=2)
     with LoopbackServer(script) as server:
         ask(spec_of("openai", server.url), QUESTION, other)
-    assert ["max_tokens" in asked.body for asked in server.asked] == [True, False, False]
+    assert ["max_tokens" in asked.body for asked in server.asked] == [
+        True,
+        False,
+        False,
+    ]
 
 
 @pytest.mark.parametrize(
     ("provider", "key", "low"),
-    [("openai", "reasoning_effort", "low"), ("anthropic", "output_config", {"effort": "low"})],
+    [
+        ("openai", "reasoning_effort", "low"),
+        ("anthropic", "output_config", {"effort": "low"}),
+    ],
 )
 def test_effort_is_sent_and_only_if_given(provider: str, key: str, low: object) -> None:
     with LoopbackServer(lambda _: Reply("x")) as server:
@@ -69,21 +78,26 @@ def test_effort_is_sent_and_only_if_given(provider: str, key: str, low: object) 
     assert [asked.body.get(key) for asked in server.asked] == [None, low]
 
 
-def test_a_server_of_your_own_never_sees_the_key_of_openai(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_server_of_your_own_never_sees_the_key_of_openai(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.delenv("GENERIC_API_KEY")
     with LoopbackServer(lambda _: Reply("x")) as server:
         ask(ModelSpec("qwen", PROVIDERS["generic"], "qwen", f"{server.url}/v1"))
     assert SECRET not in str(server.asked[0].headers)
 
 
-# Everything that the SDKs put into requests, or might, from the environment of their provider.
+# Everything that the SDKs put into requests, or might,
+# from the environment of their provider.
 FOREIGN_ENVIRONMENT = {
     "OPENAI_API_KEY": "leak-1",
     "OPENAI_ADMIN_KEY": "leak-2",
     "OPENAI_ORG_ID": "leak-3",
     "OPENAI_PROJECT_ID": "leak-4",
     "OPENAI_WEBHOOK_SECRET": "leak-5",
-    "OPENAI_CUSTOM_HEADERS": "X-Team: leak-6\nauthorization: Bearer leak-7\nOpenAI-Beta: leak-8",
+    "OPENAI_CUSTOM_HEADERS": (
+        "X-Team: leak-6\nauthorization: Bearer leak-7\nOpenAI-Beta: leak-8"
+    ),
     "ANTHROPIC_API_KEY": "leak-9",
     "ANTHROPIC_AUTH_TOKEN": "leak-10",
     "ANTHROPIC_CUSTOM_HEADERS": "X-Team: leak-11\nauthorization: Bearer leak-12",
@@ -100,7 +114,9 @@ OTHER_SERVERS = [
 ]
 
 
-@pytest.mark.parametrize("other", OTHER_SERVERS, ids=lambda one: f"{one.name}-{one.protocol}")
+@pytest.mark.parametrize(
+    "other", OTHER_SERVERS, ids=lambda one: f"{one.name}-{one.protocol}"
+)
 @pytest.mark.parametrize("key", ["", "own-key-of-the-server"])
 @pytest.mark.parametrize("user", ["", "user:password@"])
 def test_another_server_sees_nothing_of_the_environment_of_openai_and_anthropic(
@@ -132,7 +148,12 @@ def test_openai_gets_its_own_headers_organisation_and_project(
         ask(spec_of("openai", server.url))
     headers = server.asked[0].headers
     names = ("openai-organization", "openai-project", "x-team", "x-other")
-    assert [headers.get(name) for name in names] == ["our-org", "our-project", "ours", None]
+    assert [headers.get(name) for name in names] == [
+        "our-org",
+        "our-project",
+        "ours",
+        None,
+    ]
 
 
 def test_anthropic_gets_its_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -154,7 +175,9 @@ def schema_of(asked: Asked) -> Any:
     return asked.body.get("response_format", {}).get("json_schema", {}).get("schema")
 
 
-@pytest.mark.parametrize(("question", "sent"), [(WITH_SCHEMA, SCHEMA), (QUESTION, None)])
+@pytest.mark.parametrize(
+    ("question", "sent"), [(WITH_SCHEMA, SCHEMA), (QUESTION, None)]
+)
 def test_only_a_question_with_a_schema_sends_one(
     provider: str, question: Question, sent: object
 ) -> None:
@@ -176,7 +199,9 @@ def test_a_server_without_schemas_is_asked_without_from_then_on(
     provider: str, status: int, message: str
 ) -> None:
     refusal = Fault("status", status, message=message)
-    with LoopbackServer(lambda asked: refusal if schema_of(asked) else Reply("{}")) as server:
+    with LoopbackServer(
+        lambda asked: refusal if schema_of(asked) else Reply("{}")
+    ) as server:
         answers = ask(spec_of(provider, server.url), WITH_SCHEMA, WITH_SCHEMA)
     assert [answer.text for answer in answers] == ["{}", "{}"]
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, None]
@@ -187,12 +212,16 @@ def is_marked(asked: Asked) -> bool:
 
 
 @pytest.mark.parametrize("refused", ["schema", "marks", "both"])
-def test_a_refused_schema_and_refused_marks_are_told_apart(provider: str, refused: str) -> None:
+def test_a_refused_schema_and_refused_marks_are_told_apart(
+    provider: str, refused: str
+) -> None:
     def script(asked: Asked) -> Reply | Fault:
         schema, marks = schema_of(asked) is not None, is_marked(asked)
         bad = {"schema": schema, "marks": marks, "both": schema or marks}[refused]
         return (
-            Fault("status", 400, message="Extra inputs are not permitted") if bad else Reply("{}")
+            Fault("status", 400, message="Extra inputs are not permitted")
+            if bad
+            else Reply("{}")
         )
 
     marked = replace(WITH_SCHEMA, shared=("system",))
@@ -212,6 +241,8 @@ def test_the_schema_is_not_blamed_for_other_refusals(provider: str) -> None:
         await model.close()
 
     refusals = [Fault("status", 400, message="no")] * 2
-    with LoopbackServer(lambda _: refusals.pop() if refusals else Reply("{}")) as server:
+    with LoopbackServer(
+        lambda _: refusals.pop() if refusals else Reply("{}")
+    ) as server:
         asyncio.run(ask_twice(spec_of(provider, server.url)))
     assert [schema_of(asked) for asked in server.asked] == [SCHEMA, None, SCHEMA]

@@ -19,21 +19,31 @@ def with_calls(provider: str, *calls: Any, text: str = "") -> Reply:
     """A reply with calls in any form: id, name and arguments, or anything else."""
     if provider == "anthropic":
         blocks = [
-            {"type": "tool_use", "id": one[0], "name": one[1], "input": one[2]}
-            if isinstance(one, tuple)
-            else one
+            (
+                {"type": "tool_use", "id": one[0], "name": one[1], "input": one[2]}
+                if isinstance(one, tuple)
+                else one
+            )
             for one in calls
         ]
         said = [{"type": "text", "text": text}] if text else []
         return Reply(raw={"content": [*said, *blocks], "stop_reason": "tool_use"})
     made = [
-        {"id": one[0], "type": "function", "function": {"name": one[1], "arguments": one[2]}}
-        if isinstance(one, tuple)
-        else one
+        (
+            {
+                "id": one[0],
+                "type": "function",
+                "function": {"name": one[1], "arguments": one[2]},
+            }
+            if isinstance(one, tuple)
+            else one
+        )
         for one in calls
     ]
     message = {"role": "assistant", "content": text or None, "tool_calls": made}
-    return Reply(raw={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    return Reply(
+        raw={"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}
+    )
 
 
 def test_missing_and_repeated_ids_are_made_up(provider: str) -> None:
@@ -81,7 +91,9 @@ ODD_CALLS: list[Any] = [
 
 @pytest.mark.parametrize("call", ODD_CALLS, ids=lambda call: repr(call)[:30])
 def test_an_odd_call_is_a_call_or_none_and_goes_back(provider: str, call: Any) -> None:
-    """A server may send anything: the next turn works all the same, or there is a ModelError."""
+    """A server may send anything: the next turn works all the same,
+    or there is a ModelError.
+    """
     try:
         answers, asked = talk_all(provider, with_calls(provider, call, text="Hm."))
     except ModelError:
@@ -95,7 +107,9 @@ def test_an_odd_call_is_a_call_or_none_and_goes_back(provider: str, call: Any) -
     assert answers[-1].text == ("Done." if answers[0].calls else "Hm.")
 
 
-@pytest.mark.parametrize("odd", [7, "bash", {"a": 1}, [[]], [None], {}, [], "", 0, None])
+@pytest.mark.parametrize(
+    "odd", [7, "bash", {"a": 1}, [[]], [None], {}, [], "", 0, None]
+)
 def test_odd_lists_of_calls_are_none(odd: object) -> None:
     message = {"role": "assistant", "content": "Hm.", "tool_calls": odd}
     choices = [{"index": 0, "message": message, "finish_reason": "tool_calls"}]
@@ -127,9 +141,20 @@ def test_all_blocks_go_back_as_they_came_and_in_order() -> None:
         {"type": "redacted_thinking", "data": "b3BhcXVl"},
         {"type": "text", "text": "I look. ", "citations": None},
         {"type": "text", "text": " \n"},
-        {"type": "tool_use", "id": "toolu_1", "name": "bash", "input": {"b": 1, "a": 1.0}},
+        {
+            "type": "tool_use",
+            "id": "toolu_1",
+            "name": "bash",
+            "input": {"b": 1, "a": 1.0},
+        },
         {"type": "thinking", "thinking": "Ünd then…", "signature": "c2lnMg=="},
-        {"type": "tool_use", "id": "toolu_2", "name": "bash", "input": {}, "caller": {"x": 1}},
+        {
+            "type": "tool_use",
+            "id": "toolu_2",
+            "name": "bash",
+            "input": {},
+            "caller": {"x": 1},
+        },
         {"type": "of_tomorrow", "field": [1, {"two": None}]},
     ]
     reply = Reply(raw={"content": content, "stop_reason": "tool_use"})
@@ -137,7 +162,8 @@ def test_all_blocks_go_back_as_they_came_and_in_order() -> None:
     assert answers[0].thinking == "First.\n\nÜnd then…"
     assert answers[0].text == "I look.  \n"
     turn = asked[1].body["messages"][1]["content"]
-    kept = [block for block in content if block.get("text") != " \n"]  # no server takes it back
+    # No server takes it back
+    kept = [block for block in content if block.get("text") != " \n"]
     assert turn == kept
     assert list(turn[3]["input"]) == ["b", "a"]
 
@@ -145,7 +171,11 @@ def test_all_blocks_go_back_as_they_came_and_in_order() -> None:
 @pytest.mark.parametrize("field", ["reasoning_content", "reasoning"])
 def test_what_compatible_servers_call_thinking_goes_back(field: str) -> None:
     details = [{"type": "reasoning.encrypted", "data": "abc", "index": 0}]
-    call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "bash", "arguments": "{}"},
+    }
     signed = {**call, "extra_content": {"google": {"thought_signature": "c2ln"}}}
     message = {
         "role": "assistant",
@@ -174,7 +204,11 @@ def test_a_content_in_parts_is_read_and_goes_back() -> None:
         {"type": "thinking", "thinking": [{"type": "text", "text": "Which files?"}]},
         {"type": "text", "text": "I look."},
     ]
-    call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    call = {
+        "id": "c",
+        "type": "function",
+        "function": {"name": "bash", "arguments": "{}"},
+    }
     message = {"role": "assistant", "content": parts, "tool_calls": [call]}
     raw = {"choices": [{"index": 0, "message": message, "finish_reason": "tool_calls"}]}
     answers, asked = talk_all("openai", Reply(raw=raw))
@@ -190,8 +224,10 @@ def thinking_in(asked: Asked) -> list[object]:
 @pytest.mark.parametrize(
     "message",
     [
-        "'messages.2' : for 'role:assistant' the following must be satisfied[('messages.2' : "
-        "property 'reasoning_content' is unsupported)]",
+        (
+            "'messages.2' : for 'role:assistant' the following must be"
+            " satisfied[('messages.2' : property 'reasoning_content' is unsupported)]"
+        ),
         "messages.2.assistant.reasoning_content: property is unsupported",
     ],
 )
@@ -199,7 +235,11 @@ def test_a_server_that_refuses_thinking_gets_none_from_then_on(message: str) -> 
     def script(asked: Asked) -> Reply | Fault:
         if any(thinking_in(asked)):
             return Fault("status", 400, message=message)
-        return Reply(calls=(LS,), thinking="Hm.") if len(asked.results) < 3 else Reply("Done.")
+        return (
+            Reply(calls=(LS,), thinking="Hm.")
+            if len(asked.results) < 3
+            else Reply("Done.")
+        )
 
     answers, asked = talk("openai", script, "a", "b", "c")
     assert answers[-1].text == "Done."
@@ -215,7 +255,10 @@ def test_a_server_that_refuses_thinking_gets_none_from_then_on(message: str) -> 
 def test_a_server_that_misses_thinking_gets_it_in_every_turn() -> None:
     def script(asked: Asked) -> Reply | Fault:
         if None in thinking_in(asked):
-            missing = "The `reasoning_content` in the thinking mode must be passed back to the API."
+            missing = (
+                "The `reasoning_content` in the thinking mode must be passed back to"
+                " the API."
+            )
             return Fault("status", 400, message=missing)
         return Reply(calls=(LS,)) if len(asked.results) < 2 else Reply("Done.")
 
@@ -228,7 +271,9 @@ def sent_back(provider: str, step: Step) -> list[dict[str, Any]]:
     """The turn of a step as it goes out: the calls, behind anything else."""
     with LoopbackServer(lambda _: Reply("Fine.")) as server:
         answers_of(spec_of(provider, server.url), replace(QUESTION, steps=(step,)))
-    turn = next(one for one in server.asked[0].body["messages"] if one["role"] == "assistant")
+    turn = next(
+        one for one in server.asked[0].body["messages"] if one["role"] == "assistant"
+    )
     if provider == "anthropic":
         return [*turn["content"]]
     return [{"text": turn["content"]}, *turn["tool_calls"]]
@@ -254,20 +299,35 @@ RESULTS = (ToolResult("call-1", "a.txt"),)
     ],
     ids=lambda raw: raw[:24],
 )
-def test_a_turn_of_another_protocol_is_made_of_text_and_calls(provider: str, raw: str) -> None:
+def test_a_turn_of_another_protocol_is_made_of_text_and_calls(
+    provider: str, raw: str
+) -> None:
     text, call = sent_back(provider, Step("I look.", (CALL,), RESULTS, raw))
     assert text["text"] == "I look."
     if provider == "anthropic":
-        assert call == {"type": "tool_use", "id": "call-1", "name": "bash", "input": LS[1]}
+        assert call == {
+            "type": "tool_use",
+            "id": "call-1",
+            "name": "bash",
+            "input": LS[1],
+        }
     else:
         function = {"name": "bash", "arguments": '{"command": "ls"}'}
         assert call == {"id": "call-1", "type": "function", "function": function}
 
 
-@pytest.mark.parametrize("arguments", ['{"command": ', "[1]", '"ls"', "7", "[" * 100_000, "null"])
+@pytest.mark.parametrize(
+    "arguments", ['{"command": ', "[1]", '"ls"', "7", "[" * 100_000, "null"]
+)
 def test_broken_arguments_go_back_as_an_object(provider: str, arguments: str) -> None:
-    call = sent_back(provider, Step("", (replace(CALL, arguments=arguments),), RESULTS))[-1]
-    given = call["input"] if provider == "anthropic" else json.loads(call["function"]["arguments"])
+    call = sent_back(
+        provider, Step("", (replace(CALL, arguments=arguments),), RESULTS)
+    )[-1]
+    given = (
+        call["input"]
+        if provider == "anthropic"
+        else json.loads(call["function"]["arguments"])
+    )
     assert given == {"unreadable_arguments": arguments}
 
 
@@ -299,7 +359,9 @@ def test_a_user_answers_in_a_message(provider: str, raw: str) -> None:
     looked = Step("I look.", (CALL,), RESULTS)
     asked = Step("Which?", (), (), raw, answer="The red one.")
     with LoopbackServer(lambda _: Reply("Fine.")) as server:
-        answers_of(spec_of(provider, server.url), replace(QUESTION, steps=(asked, looked)))
+        answers_of(
+            spec_of(provider, server.url), replace(QUESTION, steps=(asked, looked))
+        )
     turn, answer, *later = server.asked[0].body["messages"][-4:]
     assert answer == {"role": "user", "content": "The red one."}
     assert turn["content"] in ("Which?", [{"type": "text", "text": "Which?"}])

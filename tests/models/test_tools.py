@@ -45,9 +45,14 @@ def test_what_goes_to_anthropic_byte_for_byte() -> None:
         "model": "model-1",
         "max_tokens": 64,
         "system": [{"type": "text", "text": "Be brief.", **CACHED}],
-        "tools": [{"name": "bash", "description": "Run a command.", "input_schema": SCHEMA}],
+        "tools": [
+            {"name": "bash", "description": "Run a command.", "input_schema": SCHEMA}
+        ],
         "messages": [
-            {"role": "user", "content": [{"type": "text", "text": "What is here?", **CACHED}]},
+            {
+                "role": "user",
+                "content": [{"type": "text", "text": "What is here?", **CACHED}],
+            },
             {
                 "role": "assistant",
                 "content": [
@@ -59,7 +64,12 @@ def test_what_goes_to_anthropic_byte_for_byte() -> None:
             {
                 "role": "user",
                 "content": [
-                    {"type": "tool_result", "tool_use_id": call.id, "content": "a.txt", **CACHED}
+                    {
+                        "type": "tool_result",
+                        "tool_use_id": call.id,
+                        "content": "a.txt",
+                        **CACHED,
+                    }
                 ],
             },
         ],
@@ -90,7 +100,9 @@ def test_what_goes_to_openai_byte_for_byte() -> None:
                 "role": "assistant",
                 "content": "I look.",
                 "reasoning_content": "Which files are there?",
-                "tool_calls": [{"id": call.id, "type": "function", "function": function}],
+                "tool_calls": [
+                    {"id": call.id, "type": "function", "function": function}
+                ],
             },
             {"role": "tool", "tool_call_id": call.id, "content": "a.txt"},
         ],
@@ -111,21 +123,44 @@ def test_no_calls_are_read_if_no_tools_were_offered(provider: str) -> None:
 
 
 REFUSALS = [
-    (400, "registry.ollama.ai/library/smollm2:135m does not support tools", "another one"),
-    (404, 'No endpoints found that support tool use. Try disabling "bash".', "another one"),
+    (
+        400,
+        "registry.ollama.ai/library/smollm2:135m does not support tools",
+        "another one",
+    ),
+    (
+        404,
+        'No endpoints found that support tool use. Try disabling "bash".',
+        "another one",
+    ),
     (500, "tools param requires --jinja flag", "--jinja"),
     (
         400,
-        '"auto" tool choice requires --enable-auto-tool-choice and --tool-call-parser to be set',
+        (
+            '"auto" tool choice requires --enable-auto-tool-choice and'
+            " --tool-call-parser to be set"
+        ),
         "Start vLLM with --enable-auto-tool-choice",
     ),
-    (400, "tools is not supported in this model. For a list of supported models, see", "another"),
-    (400, "InternalError.Algo.InvalidParameter: The tool call is not supported.", "another"),
+    (
+        400,
+        "tools is not supported in this model. For a list of supported models, see",
+        "another",
+    ),
+    (
+        400,
+        "InternalError.Algo.InvalidParameter: The tool call is not supported.",
+        "another",
+    ),
     (400, "This model doesn't support tool use.", "another"),
     (422, "body.tools: Extra inputs are not permitted", "another"),
     (400, "`tool calling` is not supported with this model", "another"),
     (400, "Function calling is not enabled for models/gemma-3-27b-it", "another"),
-    (400, "Unsupported parameter: 'tools' is not supported with this model.", "another"),
+    (
+        400,
+        "Unsupported parameter: 'tools' is not supported with this model.",
+        "another",
+    ),
 ]
 OTHER_WORDS = [
     "deepseek-reasoner does not support Function Calling",
@@ -140,7 +175,10 @@ OTHER_WORDS = [
 ]
 NOT_ABOUT_TOOLS = [
     "messages.1.content.0: unexpected `tool_use_id` found in `tool_result` blocks",
-    "Invalid parameter: messages with role 'tool' must be a response to a preceeding message",
+    (
+        "Invalid parameter: messages with role 'tool' must be a response to a"
+        " preceeding message"
+    ),
     "An assistant message with 'tool_calls' must be followed by tool messages",
     "tools[0].function.parameters: unsupported keyword",
     "Invalid schema for function 'bash': additionalProperties is not supported",
@@ -156,7 +194,9 @@ def test_many_words_say_that_there_are_no_tools() -> None:
 
 
 @pytest.mark.parametrize(("status", "message", "hint"), REFUSALS)
-def test_a_model_without_tools_says_so(provider: str, status: int, message: str, hint: str) -> None:
+def test_a_model_without_tools_says_so(
+    provider: str, status: int, message: str, hint: str
+) -> None:
     with pytest.raises(ModelError, match="the model takes no tools") as caught:
         answer_to(provider, lambda _: Fault("status", status, message=message))
     assert caught.value.fatal
@@ -175,7 +215,9 @@ def test_a_model_without_tools_says_so(provider: str, status: int, message: str,
         (500, "internal error"),
     ],
 )
-def test_other_errors_are_not_blamed_on_tools(provider: str, status: int, message: str) -> None:
+def test_other_errors_are_not_blamed_on_tools(
+    provider: str, status: int, message: str
+) -> None:
     with pytest.raises(ModelError) as caught:
         answer_to(provider, lambda _: Fault("status", status, message=message))
     assert "takes no tools" not in caught.value.problem

@@ -57,7 +57,9 @@ def test_what_is_no_count_of_tokens_is_unknown(provider: str, value: object) -> 
 
 
 @pytest.mark.parametrize("value", [True, "12"])
-def test_what_an_sdk_reads_as_a_number_is_one_or_unknown(provider: str, value: object) -> None:
+def test_what_an_sdk_reads_as_a_number_is_one_or_unknown(
+    provider: str, value: object
+) -> None:
     reply = Reply("gate up", raw={"usage": usage_fields(provider, value)})
     with LoopbackServer(lambda _: reply) as server:
         [answer] = ask(spec_of(provider, server.url))
@@ -74,7 +76,9 @@ def test_a_whole_number_may_be_written_with_a_point(provider: str) -> None:
     assert all(isinstance(count, int) for count in asdict(answer.usage).values())
 
 
-@pytest.mark.parametrize("usage", [None, 3, "many", [], [1], {}, {"prompt_tokens_details": [1]}])
+@pytest.mark.parametrize(
+    "usage", [None, 3, "many", [], [1], {}, {"prompt_tokens_details": [1]}]
+)
 def test_an_odd_usage_is_unknown(provider: str, usage: object) -> None:
     with LoopbackServer(lambda _: Reply("gate up", raw={"usage": usage})) as server:
         [answer] = ask(spec_of(provider, server.url))
@@ -101,9 +105,12 @@ HOUR = {"ephemeral_5m_input_tokens": 100, "ephemeral_1h_input_tokens": 300}
 
 
 @pytest.mark.parametrize(
-    ("kinds", "hour"), [(HOUR, 300), (None, 0), ("x", 0), ({"ephemeral_1h_input_tokens": -1}, 0)]
+    ("kinds", "hour"),
+    [(HOUR, 300), (None, 0), ("x", 0), ({"ephemeral_1h_input_tokens": -1}, 0)],
 )
-def test_what_stays_in_the_cache_for_an_hour_is_counted(kinds: object, hour: int) -> None:
+def test_what_stays_in_the_cache_for_an_hour_is_counted(
+    kinds: object, hour: int
+) -> None:
     usage = {"input_tokens": 5, "output_tokens": 7, "cache_creation_input_tokens": 400}
     said = Reply("yes", raw={"usage": {**usage, "cache_creation": kinds}})
     with LoopbackServer(lambda _: said) as server:
@@ -119,8 +126,12 @@ def test_an_empty_reply_says_what_it_cost(provider: str, stop: Stop) -> None:
     assert answer.usage == Usage(40, 2000, 0, 0)
 
 
-@pytest.mark.parametrize("kind", ["garbage", "wrong_type", "html", "empty_body", "reset"])
-def test_a_reply_that_is_useless_or_lost_may_cost_something(provider: str, kind: str) -> None:
+@pytest.mark.parametrize(
+    "kind", ["garbage", "wrong_type", "html", "empty_body", "reset"]
+)
+def test_a_reply_that_is_useless_or_lost_may_cost_something(
+    provider: str, kind: str
+) -> None:
     paid = trouble(provider, lambda _: Fault(kind)).paid  # type: ignore[arg-type]
     assert paid is not None
     assert not any(paid)

@@ -16,12 +16,16 @@ from support.words import INCOMPLETE, TOO_FEW
 AA = ("--skill-aa", "--skill-runs", "3")
 
 
-def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_skill_does_not_differ_from_itself(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     with KnownModel(pytester, 12, skill=0.6) as known:
         known.run("--skill-no-baseline", "--skill-runs", "3")
         run = known.run(*AA, "--skill-min-lift", "0.1", "-o", "skill_min_lift=0.3")
         assert run.status == pytest.ExitCode.USAGE_ERROR
-        run = known.run(*AA, "-o", "skill_min_lift=0.3", "-n", workers, "--skill-html", "a.html")
+        run = known.run(
+            *AA, "-o", "skill_min_lift=0.3", "-n", workers, "--skill-html", "a.html"
+        )
     requests = Counter(asked.content for asked in known.server.asked)
     assert list(requests.values()) == [6] * 12  # those of the skill are from the store
     assert Counter(record["stored"] for record in run.records) == {True: 36, False: 36}
@@ -46,7 +50,9 @@ def test_a_skill_does_not_differ_from_itself(pytester: pytest.Pytester, workers:
 def test_a_server_that_minds_the_order_is_found_out(pytester: pytest.Pytester) -> None:
     """Every second answer to the same question is right."""
     KnownModel(pytester, 7)  # writes the skill
-    with LoopbackServer(lambda asked: Reply("no" if asked.attempt % 2 else "yes")) as server:
+    with LoopbackServer(
+        lambda asked: Reply("no" if asked.attempt % 2 else "yes")
+    ) as server:
         run = run_skills(pytester, server, *AA, "--skill-concurrency", "1")
     assert (run.summary["change_verdict"], run.summary["verdict"]) == ("better", None)
     assert "differs from itself" in run.summary["sentence"]
@@ -121,7 +127,10 @@ def test_an_agent_and_a_test_in_python(pytester: pytest.Pytester) -> None:
             assert "yes" in ask("c0?")
         """
     )
-    prompt = "def pytest_upskill_prompt(arm, skill, base):\n    return f'{arm}: {skill} {base}'\n"
+    prompt = (
+        "def pytest_upskill_prompt(arm, skill, base):\n    return f'{arm}: {skill}"
+        " {base}'\n"
+    )
     pytester.makeconftest(prompt)
     with KnownModel(pytester, 1, skill=1.0) as known:
         run = known.run("--skill-aa", "test_gate.py", "skills/gate/skill_meta.json")

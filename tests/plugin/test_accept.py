@@ -15,7 +15,9 @@ def project(pytester: pytest.Pytester) -> AcceptedProject:
     return AcceptedProject(pytester)
 
 
-def test_accept_writes_the_results_and_passes(project: AcceptedProject, workers: str) -> None:
+def test_accept_writes_the_results_and_passes(
+    project: AcceptedProject, workers: str
+) -> None:
     project.write("b", "a")
     run = project.run({"a": 5, "b": 1}, "--skill-accept", "-n", workers, runs=5)
     assert (run.outcomes, run.status) == ({"passed": 1, "xfailed": 1}, 0)
@@ -23,13 +25,21 @@ def test_accept_writes_the_results_and_passes(project: AcceptedProject, workers:
     assert model["model_id"]
     assert len(model["skill_digest"]) == len(model["cases"]["a"]["case_digest"]) == 12
     numbers = {
-        name: (result["passes"], result["runs"], result["baseline_passes"], result["tokens"] > 0)
+        name: (
+            result["passes"],
+            result["runs"],
+            result["baseline_passes"],
+            result["tokens"] > 0,
+        )
         for name, result in model["cases"].items()
     }
     assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
     again = project.run({"a": 5, "b": 1}, "-n", workers, runs=5)
     assert (again.outcomes, again.status) == ({"passed": 1, "xfailed": 1}, 0)
-    assert [test["expected"]["was"]["passes"] for test in again.report["tests"]] == [1, 5]
+    assert [test["expected"]["was"]["passes"] for test in again.report["tests"]] == [
+        1,
+        5,
+    ]
 
 
 def test_nothing_is_written_without_accept(project: AcceptedProject) -> None:
@@ -53,11 +63,18 @@ def test_better_results_show_how_to_accept_them(project: AcceptedProject) -> Non
 def test_a_subset_accepts_only_its_own_cases(project: AcceptedProject) -> None:
     project.write("apple", "pear", "plum")
     project.accept({"apple": 1, "pear": 1, "plum": 0})
-    project.run(dict.fromkeys(("apple", "pear", "plum"), 0), "--skill-accept=lower", "-k", "pear")
+    project.run(
+        dict.fromkeys(("apple", "pear", "plum"), 0),
+        "--skill-accept=lower",
+        "-k",
+        "pear",
+    )
     assert project.accepted() == {"apple": (1, 1), "pear": (0, 1), "plum": (0, 1)}
 
 
-def test_other_models_are_kept_and_deleted_cases_are_dropped(project: AcceptedProject) -> None:
+def test_other_models_are_kept_and_deleted_cases_are_dropped(
+    project: AcceptedProject,
+) -> None:
     project.write("a", "b")
     other = write_script(project.pytester.path / "other.json", knows="no")
     project.run({"a": 1, "b": 1}, "--skill-accept", "--model", other)
@@ -68,7 +85,9 @@ def test_other_models_are_kept_and_deleted_cases_are_dropped(project: AcceptedPr
 
 
 def test_unanswered_cases_are_not_accepted(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("good", "bad")])
+    write_skill(
+        pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("good", "bad")]
+    )
     (pytester.path / "a.json").write_text('[{"question": "good", "answer": "yes"}]')
     run = run_skills(pytester, "scripted:a.json", "--skill-accept")
     assert (run.outcomes, run.status) == ({"passed": 1, "errors": 1}, 1)
@@ -77,7 +96,9 @@ def test_unanswered_cases_are_not_accepted(pytester: pytest.Pytester) -> None:
     assert "not accepted: bad" in " ".join(run.screen.split())
 
 
-def test_a_broken_file_of_results_is_one_message(project: AcceptedProject, workers: str) -> None:
+def test_a_broken_file_of_results_is_one_message(
+    project: AcceptedProject, workers: str
+) -> None:
     project.write("a")
     project.results_file.write_text('{\n "schema": 1,\n "models": {"m": {"date": 3}}}')
     run = project.run({"a": 1}, "-n", workers)
@@ -98,7 +119,10 @@ def test_a_folder_that_cannot_be_written_is_reported(
     assert run.status == 1
     assert run.ending[0].startswith("✘ --skill-accept ")
     assert "can't be written: permission denied" in run.ending[0]
-    assert sorted(file.name for file in project.folder.iterdir()) == ["SKILL.md", "skill_meta.json"]
+    assert sorted(file.name for file in project.folder.iterdir()) == [
+        "SKILL.md",
+        "skill_meta.json",
+    ]
 
 
 # Tests in Python.
@@ -120,7 +144,9 @@ IN_PYTHON = """
 """
 
 
-def test_tests_in_python_are_accepted_too(project: AcceptedProject, workers: str) -> None:
+def test_tests_in_python_are_accepted_too(
+    project: AcceptedProject, workers: str
+) -> None:
     project.write("a")
     project.pytester.makepyfile(test_gate=TEST)
     alone = ("test_gate.py", "-n", workers)

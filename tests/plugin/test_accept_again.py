@@ -1,6 +1,8 @@
-"""--skill-accept where something was accepted before: pooled, refused, or lowered on demand.
+"""--skill-accept where something was accepted before: pooled, refused,
+or lowered on demand.
 
-The model has known chances, and nothing about it or the skill changes unless a test says so.
+The model has known chances, and nothing about it or the skill
+changes unless a test says so.
 """
 
 import json
@@ -40,13 +42,20 @@ def test_accepting_again_pools_the_runs_of_an_unchanged_skill(
         assert (refused.status, accepted(known)) == (1, file)
         now = dict.fromkeys(first, 0)
         for record in refused.records:
-            now[record["case"]] += record["arm"] == "skill" and record["outcome"] == "passed"
-        pooled = {name: (result.passes + now[name], 6) for name, result in first.items()}
+            now[record["case"]] += (
+                record["arm"] == "skill" and record["outcome"] == "passed"
+            )
+        pooled = {
+            name: (result.passes + now[name], 6) for name, result in first.items()
+        }
         lowered = [name for name, result in first.items() if now[name] < result.passes]
         assert 0 < len(lowered) < 4
-        for _ in range(2):  # stored answers are not new evidence when they are accepted again
+        # Stored answers are not new evidence when they are accepted again
+        for _ in range(2):
             run = known.run(LOWER)
-            assert {name: result.count for name, result in cases(known).items()} == pooled
+            assert {
+                name: result.count for name, result in cases(known).items()
+            } == pooled
             assert run.status == 0
     screen = " ".join(refused.screen.split())
     for name in first:
@@ -54,7 +63,9 @@ def test_accepting_again_pools_the_runs_of_an_unchanged_skill(
         assert (f"{name} ({before} to {after})" in screen) == (name in lowered)
 
 
-def test_runs_under_other_settings_are_not_more_of_the_same(pytester: pytest.Pytester) -> None:
+def test_runs_under_other_settings_are_not_more_of_the_same(
+    pytester: pytest.Pytester,
+) -> None:
     with KnownModel(pytester, 2, baseline=0.0, skill=1.0) as known:
         known.run("--skill-accept")
         known.run("--skill-accept", "--skill-max-output", "77")
@@ -66,7 +77,9 @@ def test_runs_under_other_settings_are_not_more_of_the_same(pytester: pytest.Pyt
 def test_what_is_better_is_offered_only_after_a_change(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A case that passes in half of its runs failed when it was accepted, by bad luck."""
+    """A case that passes in half of its runs failed when it was accepted, by bad
+    luck.
+    """
     with KnownModel(pytester, 3, baseline=0.0, skill=[0.0, 1.0, 1.0]) as known:
         known.run("--skill-accept")
         known.later(monkeypatch, days=2, skill=1.0)
@@ -77,7 +90,9 @@ def test_what_is_better_is_offered_only_after_a_change(
         assert "better than accepted: c0" in " ".join(run.screen.split())
         assert (run.status, offers_to_accept(run)) == (0, run is edited)
         # What is accepted is not the draw that was chosen for being good.
-        assert ("--skill-accept --skill-fresh" in " ".join(run.ending)) == (run is edited)
+        assert ("--skill-accept --skill-fresh" in " ".join(run.ending)) == (
+            run is edited
+        )
 
 
 def test_a_skill_that_changed_is_accepted_as_it_is_now(
@@ -96,7 +111,9 @@ def test_a_skill_that_changed_is_accepted_as_it_is_now(
         fallen = known.run("--skill-runs", "3", "--skill-fresh")
         assert (fallen.status, offers_to_accept(fallen)) == (1, False)
         known.run(LOWER)
-        assert [result.count for result in cases(known).values()] == [(0, 3)] * 3 + [(3, 3)]
+        assert [result.count for result in cases(known).values()] == [(0, 3)] * 3 + [
+            (3, 3)
+        ]
 
 
 def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
@@ -122,9 +139,9 @@ def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
         known.run("--skill-accept")
         assert accepted(known) == file
         known.run(LOWER)
-    assert {name: result.count for name, result in cases(known).items()} == dict.fromkeys(
-        ["c0", "c1"], (0, 3)
-    )
+    assert {
+        name: result.count for name, result in cases(known).items()
+    } == dict.fromkeys(["c0", "c1"], (0, 3))
 
 
 def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> None:
@@ -138,7 +155,10 @@ def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> 
         refused = known.run("--skill-accept")
         after = accepted(known).models["m"]
     assert (run.status, offers_to_accept(run)) == (0, False)
-    # The new case is accepted; the others are still of the skill that they were accepted with.
+    # The new case is accepted; the others are still of the skill that
+    # they were accepted with.
     assert (refused.status, list(after.cases)) == (1, ["c0", "c1", "c2"])
     assert replace(after, cases=before.cases) == before
-    assert after.cases["c2"].setup != after.cases["c1"].setup == before.cases["c1"].setup
+    assert (
+        after.cases["c2"].setup != after.cases["c1"].setup == before.cases["c1"].setup
+    )

@@ -23,7 +23,9 @@ def junit(project: AcceptedProject) -> dict[str, str]:
     return outcomes
 
 
-def test_failures_that_are_accepted_or_could_be_chance_xfail(project: AcceptedProject) -> None:
+def test_failures_that_are_accepted_or_could_be_chance_xfail(
+    project: AcceptedProject,
+) -> None:
     project.write("a", "b", "c")
     project.accept({"a": 5, "b": 1, "c": 5}, runs=5)
     run = project.run({"a": 5, "b": 0, "c": 2}, "-rx", runs=5)
@@ -36,14 +38,17 @@ def test_failures_that_are_accepted_or_could_be_chance_xfail(project: AcceptedPr
     assert shown.outcomes == {"passed": 2, "failed": 1}
 
 
-def test_single_runs_are_evidence_only_together(project: AcceptedProject, workers: str) -> None:
+def test_single_runs_are_evidence_only_together(
+    project: AcceptedProject, workers: str
+) -> None:
     names = NAMES[:6]
     project.write(*names)
     project.accept(dict.fromkeys(names, 1))
     one = project.run({**dict.fromkeys(names, 1), "c2": 0}, "-n", workers)
     assert (one.outcomes, one.status) == ({"passed": 5, "xfailed": 1}, 0)
     skill = project.folder / "SKILL.md"
-    skill.write_text(f"{skill.read_text()}\nSKILL, but worse.\n")  # the results still count
+    # The results still count
+    skill.write_text(f"{skill.read_text()}\nSKILL, but worse.\n")
     run = project.run(dict.fromkeys(names, 0), "-n", workers)
     assert (run.outcomes, run.status) == ({"failed": 6}, 1)
     assert "FAILED skills/gate/skill_meta.json::c0" in run.screen
@@ -53,7 +58,9 @@ def test_single_runs_are_evidence_only_together(project: AcceptedProject, worker
     assert len(run.gate["reasons"]) == 1
 
 
-def test_one_broken_case_of_twelve_fails_its_test(project: AcceptedProject, workers: str) -> None:
+def test_one_broken_case_of_twelve_fails_its_test(
+    project: AcceptedProject, workers: str
+) -> None:
     project.write(*NAMES)
     well = dict.fromkeys(NAMES, 5)
     project.accept(well, runs=5)
@@ -65,8 +72,12 @@ def test_one_broken_case_of_twelve_fails_its_test(project: AcceptedProject, work
     assert project.run(well, "--lf", "-n", workers, runs=5).status == 0
 
 
-def test_a_collapse_fails_every_case_that_fell(project: AcceptedProject, workers: str) -> None:
-    """None of these cases is a regression alone: 4 of 5 became 0 of 5, and one did not fall."""
+def test_a_collapse_fails_every_case_that_fell(
+    project: AcceptedProject, workers: str
+) -> None:
+    """None of these cases is a regression alone: 4 of 5 became 0 of 5,
+    and one did not fall.
+    """
     names = NAMES[:9]
     project.write(*names)
     project.accept(dict.fromkeys(names, 4), runs=5)
@@ -110,8 +121,12 @@ def test_a_missing_answer_is_left_out_of_the_decision(project: AcceptedProject) 
     assert run.outcomes == {"failed": 3, "errors": 1}
 
 
-def test_frugal_runs_decide_over_the_runs_that_are_made(project: AcceptedProject) -> None:
-    """After three runs the verdict is clear, and 2 of 3 is no evidence; 2 of 12 would be."""
+def test_frugal_runs_decide_over_the_runs_that_are_made(
+    project: AcceptedProject,
+) -> None:
+    """After three runs the verdict is clear, and 2 of 3 is no evidence;
+    2 of 12 would be.
+    """
     project.write(*NAMES[:8])
     project.accept(dict.fromkeys(NAMES, 12), runs=12)
     run = project.run({**dict.fromkeys(NAMES, 12), "c3": 2}, runs="3..12")

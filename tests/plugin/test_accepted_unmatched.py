@@ -30,13 +30,18 @@ def test_new_gone_and_changed_cases_have_no_accepted_result(
     project.edit(a={"expected": {"contains": ["yes", "please"]}})
     run = project.run({"a": 1, "c": 1}, "-n", workers)
     assert (run.outcomes, run.status) == ({"passed": 1, "failed": 1}, 1)
-    assert {test["case"]: test["new"] for test in run.report["tests"]} == {"a": True, "c": True}
+    assert {test["case"]: test["new"] for test in run.report["tests"]} == {
+        "a": True,
+        "c": True,
+    }
     assert "no accepted result yet: c." in " ".join(run.screen.split())
     assert unmatched(run) == {"a": "changed", "b": "gone"}
     assert len(run.gate["reasons"]) == 2
 
 
-@pytest.mark.parametrize("narrow", [["-k", "b"], ["--deselect", "skills/gate/skill_meta.json::a"]])
+@pytest.mark.parametrize(
+    "narrow", [["-k", "b"], ["--deselect", "skills/gate/skill_meta.json::a"]]
+)
 def test_a_case_that_was_deselected_is_not_gone(
     project: AcceptedProject, narrow: list[str]
 ) -> None:
@@ -72,8 +77,9 @@ def test_accepted_cases_that_are_all_skipped_fail_the_run(
     assert unmatched(run) == {"a": "skipped", "b": "for other models", "c": "skipped"}
     refused = project.run(passes, "--skill-accept", "-n", workers)
     assert (refused.status, list(project.accepted())) == (1, ["a", "b", "c"])
-    assert "would be dropped: a, b, c. To accept that as well: --skill-accept=lower" in " ".join(
-        " ".join(refused.ending).split()
+    assert (
+        "would be dropped: a, b, c. To accept that as well: --skill-accept=lower"
+        in " ".join(" ".join(refused.ending).split())
     )
     accepting = project.run(passes, "--skill-accept=lower", "-n", workers)
     assert accepting.status == 0
@@ -97,7 +103,9 @@ def test_accepted_cases_that_a_hook_skips_fail_the_run(
     assert list(project.accepted()) == ["b"]
 
 
-def test_accepted_cases_under_a_skipif_of_text_fail_the_run(project: AcceptedProject) -> None:
+def test_accepted_cases_under_a_skipif_of_text_fail_the_run(
+    project: AcceptedProject,
+) -> None:
     project.write("a")
     project.accept({"a": 1})
     add_mark(project, "pytest.mark.skipif('1 == 1', reason='not now')")
@@ -106,7 +114,9 @@ def test_accepted_cases_under_a_skipif_of_text_fail_the_run(project: AcceptedPro
     assert unmatched(run) == {"a": "skipped"}
 
 
-def test_an_accepted_case_that_is_marked_xfail_now_fails_the_run(project: AcceptedProject) -> None:
+def test_an_accepted_case_that_is_marked_xfail_now_fails_the_run(
+    project: AcceptedProject,
+) -> None:
     project.write("a", "b")
     project.accept({"a": 1, "b": 0})
     project.write("a", "b", xfail="known")
@@ -126,16 +136,23 @@ def test_an_xfail_that_does_not_hold_changes_nothing(project: AcceptedProject) -
     assert len(run.gate["reasons"]) == 1
 
 
-def test_a_skill_whose_file_of_cases_is_gone_fails_the_run(project: AcceptedProject) -> None:
+def test_a_skill_whose_file_of_cases_is_gone_fails_the_run(
+    project: AcceptedProject,
+) -> None:
     project.write("a")
     project.accept({"a": 1})
     project.cases_file.unlink()
-    write_skill(project.pytester.path / "skills/other", [case("a is it?", "yes", id="a")])
+    write_skill(
+        project.pytester.path / "skills/other", [case("a is it?", "yes", id="a")]
+    )
     run = project.run({"a": 1})
     assert run.status == 1
     assert unmatched(run) == {"a": "gone"}
-    other = write_script(project.pytester.path / "other.json", knows="yes", does_not="yes")
-    assert run_skills(project.pytester, other).status == 0  # nothing accepted on this model
+    other = write_script(
+        project.pytester.path / "other.json", knows="yes", does_not="yes"
+    )
+    # Nothing accepted on this model
+    assert run_skills(project.pytester, other).status == 0
 
 
 TEST = """
@@ -148,7 +165,9 @@ TEST = """
 """
 
 
-def test_an_edited_or_skipped_test_in_python_fails_the_run(project: AcceptedProject) -> None:
+def test_an_edited_or_skipped_test_in_python_fails_the_run(
+    project: AcceptedProject,
+) -> None:
     project.write("a")
 
     def run(passes: int, holds: str, *args: str, mark: str = "") -> dict[str, str]:

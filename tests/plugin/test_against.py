@@ -38,11 +38,19 @@ def test_old_and_new_are_asked_in_pairs_and_compared(
     before = subprocess.check_output(["git", "status", "--short"], cwd=pytester.path)
     run = against(pytester, "--skill-no-worse", "-n", workers)
     assert run.outcomes["passed"] == 9
-    assert [record["arm"] for record in run.records[:3]] == ["baseline", "previous", "skill"]
+    assert [record["arm"] for record in run.records[:3]] == [
+        "baseline",
+        "previous",
+        "skill",
+    ]
     old = {record["outcome"] for record in run.records if record["arm"] == "previous"}
     assert old == {"failed"}
     row = run.summary
-    assert (row["previous_rate"], row["change"], row["change_verdict"]) == (0, 1, "better")
+    assert (row["previous_rate"], row["change"], row["change_verdict"]) == (
+        0,
+        1,
+        "better",
+    )
     assert row["change_low"] > 0
     assert row["change_p_value"] < 0.05
     (skill,) = run.report["skills"]
@@ -54,7 +62,9 @@ def test_old_and_new_are_asked_in_pairs_and_compared(
     assert after.splitlines()[: len(before.splitlines())] == before.splitlines()
 
 
-def test_a_skill_that_got_worse_does_not_pass_the_gate(pytester: pytest.Pytester) -> None:
+def test_a_skill_that_got_worse_does_not_pass_the_gate(
+    pytester: pytest.Pytester,
+) -> None:
     changed_skill(pytester.path, old=BODY, new=OLD)
     run = against(pytester, "--skill-no-worse", "-o", "skill_case_threshold=0.01")
     assert run.status == 1
@@ -78,7 +88,9 @@ def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
     assert len(server.asked) == 18
 
 
-def test_a_skill_that_is_new_since_the_ref_is_not_compared(pytester: pytest.Pytester) -> None:
+def test_a_skill_that_is_new_since_the_ref_is_not_compared(
+    pytester: pytest.Pytester,
+) -> None:
     changed_skill(pytester.path)
     write_skill(pytester.path / "skills/door")
     run = against(pytester, "--skill-no-worse")
@@ -88,7 +100,9 @@ def test_a_skill_that_is_new_since_the_ref_is_not_compared(pytester: pytest.Pyte
     assert rates == {"door": None, "gate": 0}
 
 
-def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pytester) -> None:
+def test_tests_in_python_run_with_the_previous_text_too(
+    pytester: pytest.Pytester,
+) -> None:
     changed_skill(pytester.path)
     pytester.makepyfile(
         test_gate="""
@@ -103,6 +117,10 @@ def test_tests_in_python_run_with_the_previous_text_too(pytester: pytest.Pyteste
     run = run_skills(pytester, model, "--skill-against", "main", skill="")
     assert run.outcomes == {"passed": 1}
     outcomes = [(record["arm"], record["outcome"]) for record in run.records]
-    assert outcomes == [("baseline", "failed"), ("previous", "failed"), ("skill", "passed")]
+    assert outcomes == [
+        ("baseline", "failed"),
+        ("previous", "failed"),
+        ("skill", "passed"),
+    ]
     wrong = run_skills(pytester, model, "--skill-against", "nowhere", skill="")
     assert "--skill-against nowhere: no such ref" in wrong.screen

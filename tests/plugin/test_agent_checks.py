@@ -1,4 +1,6 @@
-"""Checks of agents in a run: files, a command with hidden files, the use of the skill."""
+"""Checks of agents in a run: files, a command with hidden files, the use of the
+skill.
+"""
 
 import json
 from typing import Any
@@ -33,7 +35,11 @@ def write(rounded: str) -> dict[str, Any]:
 
 
 RULES = [
-    {"offered": "skill", "turn": 1, "calls": [{"tool": "skill", "arguments": {"name": "gate"}}]},
+    {
+        "offered": "skill",
+        "turn": 1,
+        "calls": [{"tool": "skill", "arguments": {"name": "gate"}}],
+    },
     {"offered": "skill", "turn": 2, "calls": [write("round(a + b)")]},
     {"turn": 1, "calls": [write("a + b")]},
     {"answer": "I wrote sums.py."},
@@ -48,7 +54,10 @@ def test_arms_are_graded_by_what_they_left(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.json").write_text(json.dumps(RULES))
     run = run_skills(pytester, "scripted:a.json", "--skill-agent", "loop")
     assert run.outcomes == {"passed": 1}
-    with_skill, without = run.record(arm="skill")["checks"], run.record(arm="baseline")["checks"]
+    with_skill, without = (
+        run.record(arm="skill")["checks"],
+        run.record(arm="baseline")["checks"],
+    )
     assert [check["passed"] for check in with_skill] == [True] * 6
     assert [(check["check"], check["passed"]) for check in without] == [
         *(("command", False), ("command", False), ("files", True), ("files", True)),

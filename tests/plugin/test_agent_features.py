@@ -22,7 +22,10 @@ CASES = [
         "id": "word",
         "input": "Which word?",
         "context": {"files": {"note.txt": "a note"}},
-        "expected": {"contains": ["KETCH"], "files": {"out.txt": {"contains": "a note"}}},
+        "expected": {
+            "contains": ["KETCH"],
+            "files": {"out.txt": {"contains": "a note"}},
+        },
     }
 ]
 
@@ -36,7 +39,11 @@ def agent(asked: Asked) -> Reply:
     if not asked.results:
         return Reply(calls=(("skill", {"name": "gate"}),))
     if len(asked.results) == 1:
-        return Reply(calls=(("bash", {"command": "sh /skills/gate/word.sh; cp note.txt out.txt"}),))
+        return Reply(
+            calls=(
+                ("bash", {"command": "sh /skills/gate/word.sh; cp note.txt out.txt"}),
+            )
+        )
     return Reply(asked.results[1].partition("\n[exit status")[0].strip())
 
 
@@ -70,14 +77,24 @@ def test_a_run_of_an_agent_is_reported_recorded_kept_and_stored(
     first = run(pytester, server, *files, "--skill-runs", "2", "-n", workers)
     assert first.outcomes["passed"] == 1
     tried = [
-        (record["agent"], record["model"], record["arm"], record["run"], record["outcome"])
+        (
+            record["agent"],
+            record["model"],
+            record["arm"],
+            record["run"],
+            record["outcome"],
+        )
         for record in first.records
     ]
     arms = [("baseline", "failed"), ("skill", "passed")]
-    assert tried == [("loop", "m", arm, number, end) for number in (1, 2) for arm, end in arms]
+    assert tried == [
+        ("loop", "m", arm, number, end) for number in (1, 2) for arm, end in arms
+    ]
     summary = first.summary
     assert (summary["agent"], summary["model"], summary["lift"]) == ("loop", "m", 1.0)
-    assert '"agent": "loop"' in page_words((pytester.path / "r.html").read_text("utf-8"))
+    assert '"agent": "loop"' in page_words(
+        (pytester.path / "r.html").read_text("utf-8")
+    )
     for name in ("r.md", "r.xml"):
         assert "loop" in (pytester.path / name).read_text()
     assert len(list((pytester.path / ".upskill/runs").iterdir())) == 1
@@ -105,7 +122,9 @@ def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
     (pytester.path / "skills/gate/word.sh").write_text("echo KETCH again")
     edited = run(pytester, server, "--skill-against", "main")
     assert edited.outcomes == {"passed": 1}
-    texts = {record["arm"]: (record["output"], record["stored"]) for record in edited.records}
+    texts = {
+        record["arm"]: (record["output"], record["stored"]) for record in edited.records
+    }
     assert texts == {
         "baseline": ("No idea.", True),
         "previous": ("KETCH", True),  # the whole folder as it was, so known
@@ -117,7 +136,9 @@ def test_editing_a_file_of_the_skill_asks_the_skill_arm_again(
 def test_accepted_results_are_of_an_agent(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    assert run(pytester, server, "--skill-accept", "--skill-runs", "1").outcomes == {"passed": 1}
+    assert run(pytester, server, "--skill-accept", "--skill-runs", "1").outcomes == {
+        "passed": 1
+    }
     file = pytester.path / "skills/gate/skill_results.json"
     assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
@@ -129,12 +150,20 @@ def test_accepted_results_are_of_an_agent(
 def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    judged = {"id": "judged", "input": "Say it.", "expected": {"judge": ["It says KETCH"]}}
+    judged = {
+        "id": "judged",
+        "input": "Say it.",
+        "expected": {"judge": ["It says KETCH"]},
+    }
     write_skill(pytester.path / "skills/gate", [*CASES, judged])
-    looked = run(pytester, server, "--skill-no-baseline", "--skill-judge", "m", "--collect-only")
+    looked = run(
+        pytester, server, "--skill-no-baseline", "--skill-judge", "m", "--collect-only"
+    )
     assert "up to 2 trials by loop" in looked.screen
     assert "and 1 call by the judge" in looked.screen
-    poor = run(pytester, server, "--skill-no-baseline", "-k", "word", "--skill-max-tokens", "9")
+    poor = run(
+        pytester, server, "--skill-no-baseline", "-k", "word", "--skill-max-tokens", "9"
+    )
     assert poor.outcomes == {"errors": 1, "deselected": 1}
     assert "could exceed the budget (0 of 9 tokens spent)" in poor.records[0]["error"]
     assert not server.asked
@@ -142,7 +171,10 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
 
 @pytest.mark.nightly
 def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [case(str(n), "yes", id=f"c{n}") for n in range(12)])
+    write_skill(
+        pytester.path / "skills/gate",
+        [case(str(n), "yes", id=f"c{n}") for n in range(12)],
+    )
     pytester.makepyfile(
         fake="""
         def answer(question):
@@ -154,7 +186,8 @@ def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> 
     )
     args = (*LOOP, "--skill-sandbox", "none", "--skill-runs", "3..12")
     summary = run_skills(pytester, "scripted:fake.py:answer", *args).summary
-    assert (summary["runs"], summary["agent"]) == (4, "loop")  # one more, and more are in vain
+    # One more, and more are in vain
+    assert (summary["runs"], summary["agent"]) == (4, "loop")
 
 
 def test_tests_of_agents_are_selected_as_others_are(
@@ -162,7 +195,9 @@ def test_tests_of_agents_are_selected_as_others_are(
 ) -> None:
     both = ("--skill-agent", "chat")
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
-    write_skill(pytester.path / "skills/gate", [case("Which word?", "KETCH", id="word")])
+    write_skill(
+        pytester.path / "skills/gate", [case("Which word?", "KETCH", id="word")]
+    )
     assert run(pytester, server, *both).outcomes == {"passed": 1, "failed": 1}
     assert run(pytester, server, *both, "--lf").outcomes["failed"] == 1
     chosen = run(pytester, server, *both, "-k", "not loop")
@@ -178,7 +213,8 @@ TEST = """
         assert "KETCH" in answer
         assert answer.files["out.txt"].text == "a note"
         assert answer.activity.activated
-        assert [turn.tool for turn in answer.transcript if turn.kind == "call"] == ["skill", "bash"]
+        calls = [turn.tool for turn in answer.transcript if turn.kind == "call"]
+        assert calls == ["skill", "bash"]
 """
 FILES = 'files={"note.txt": "a note", "x.bin": b"\\x00"}'
 
@@ -189,13 +225,21 @@ FILES = 'files={"note.txt": "a note", "x.bin": b"\\x00"}'
         (f'"Which word?", {FILES}', LOOP, "loop/m"),
         (f'"Which word?", agent="loop", {FILES}', (), "m"),
         pytest.param(
-            *('"Which word?", setup="echo -n a note > note.txt"', (*LOOP, "-n", "2"), "loop/m"),
+            *(
+                '"Which word?", setup="echo -n a note > note.txt"',
+                (*LOOP, "-n", "2"),
+                "loop/m",
+            ),
             marks=pytest.mark.nightly,
         ),
     ],
 )
 def test_a_test_in_python_asks_an_agent(
-    pytester: pytest.Pytester, server: LoopbackServer, asked: str, args: tuple[str, ...], label: str
+    pytester: pytest.Pytester,
+    server: LoopbackServer,
+    asked: str,
+    args: tuple[str, ...],
+    label: str,
 ) -> None:
     pytester.makepyfile(test_gate=TEST.replace("{asked}", asked))
     result = run_skills(pytester, server, *args, skill="")
@@ -226,15 +270,23 @@ def test_what_an_agent_can_not_be_asked_is_an_error_of_the_test(
     assert 'no such agent (did you mean "loop"?)' in result.screen
     assert "'x' is not text, so it needs an agent" in result.screen
     assert "'../x' can't be a file in a workspace" in result.screen
-    assert "TypeError: ask takes files of text or bytes: 'x' is of type int" in result.screen
+    assert (
+        "TypeError: ask takes files of text or bytes: 'x' is of type int"
+        in result.screen
+    )
     assert "functions.py" not in result.screen
 
 
 def test_the_skill_is_installed_without_its_cases(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
-    looked = case("Which word?", "KETCH", id="word", workspace="fixtures/in", setup="touch set-up")
-    looked["expected"] = {"not_contains": ["fixtures", "skill_meta"], "contains": ["set-up x.csv"]}
+    looked = case(
+        "Which word?", "KETCH", id="word", workspace="fixtures/in", setup="touch set-up"
+    )
+    looked["expected"] = {
+        "not_contains": ["fixtures", "skill_meta"],
+        "contains": ["set-up x.csv"],
+    }
     folder = write_skill(pytester.path / "skills/gate", [looked])
     (folder / "fixtures/in").mkdir(parents=True)
     (folder / "fixtures/in/x.csv").write_text("")
@@ -242,12 +294,17 @@ def test_the_skill_is_installed_without_its_cases(
     assert run(pytester, server).outcomes == {"passed": 1}
 
 
-def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+def test_other_skills_are_in_both_arms(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
     write_skill(pytester.path / "other/far")
     run(pytester, server, "--skill-with", "other")
     listed = [asked.system for asked in server.asked if not asked.results]
     assert len(listed) == 2
-    assert ["<name>gate</name>" in text for text in sorted(listed, key=len)] == [False, True]
+    assert ["<name>gate</name>" in text for text in sorted(listed, key=len)] == [
+        False,
+        True,
+    ]
     assert all("<name>far</name>" in text for text in listed)
 
 
@@ -257,11 +314,22 @@ def test_other_skills_are_in_both_arms(pytester: pytest.Pytester, server: Loopba
         (
             {"python": ["pypdf==5.*"]},
             (),
-            "--skill-allow-code: gate needs Python packages, which are code: pypdf==5.*",
+            (
+                "--skill-allow-code: gate needs Python packages, which are code:"
+                " pypdf==5.*"
+            ),
         ),
         ({"paths": ["/srv/x"]}, (), "--skill-allow-code: gate lets agents read /srv/x"),
-        ({"paths": ["/opt/no-such"]}, (), "gate: sandbox.paths: /opt/no-such can't be read: "),
-        ({"paths": ["/root"]}, ("--skill-allow-code",), "gate: sandbox.paths: /root is a home"),
+        (
+            {"paths": ["/opt/no-such"]},
+            (),
+            "gate: sandbox.paths: /opt/no-such can't be read: ",
+        ),
+        (
+            {"paths": ["/root"]},
+            ("--skill-allow-code",),
+            "gate: sandbox.paths: /root is a home",
+        ),
     ],
 )
 def test_what_scripts_need_is_refused_before_the_first_call(
@@ -273,7 +341,15 @@ def test_what_scripts_need_is_refused_before_the_first_call(
 ) -> None:
     file = pytester.path / "skills/gate/skill_meta.json"
     file.write_text(json.dumps({"cases": CASES, "sandbox": sandbox}))
-    loop = ("--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1", *LOOP)
+    loop = (
+        "--skill",
+        "skills",
+        "--model",
+        "m",
+        "--skill-base-url",
+        f"{server.url}/v1",
+        *LOOP,
+    )
     assert usage_error(pytester, *loop, *args).startswith(message)
     assert not server.asked
 
@@ -286,7 +362,9 @@ def test_a_case_that_needs_the_network_is_refused(
     (pytester.path / "skills/gate/word.sh").write_text("echo KETCH")
     result = run(pytester, server)
     assert result.outcomes == {"passed": 1, "failed": 1}
-    assert "cases[1]: this needs the network; add --skill-allow-network" in result.screen
+    assert (
+        "cases[1]: this needs the network; add --skill-allow-network" in result.screen
+    )
 
 
 def test_no_sandbox_is_a_usage_error_but_for_collecting(
@@ -300,7 +378,9 @@ def test_no_sandbox_is_a_usage_error_but_for_collecting(
     assert run(pytester, server, "--collect-only").status == 0
 
 
-def test_the_header_warns_of_no_sandbox(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+def test_the_header_warns_of_no_sandbox(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
     result = run(pytester, server, "--skill-sandbox", "none")
     assert "upskill: carried out by loop 1, sandbox: none" in result.screen
     assert "upskill: WARNING: no sandbox: agents can read" in result.screen

@@ -33,7 +33,9 @@ MODEL = "scripted:fake.py:agent"
 
 
 @needs_bwrap
-def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: str) -> None:
+def test_what_agents_did_is_in_every_report(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     pytester.makepyfile(fake=SCRIPT)
     agent = ("--skill-agent", "loop", "--junitxml", "j.xml")
@@ -42,22 +44,37 @@ def test_what_agents_did_is_in_every_report(pytester: pytest.Pytester, workers: 
     row = run.summary
     assert (row["agent"], row["model"]) == ("loop", MODEL)
     assert (row["activated"], row["activated_trials"]) == (2, 2)
-    assert (row["baseline_turns"], row["skill_turns"], row["skill_tool_calls"]) == (3, 3, 2)
+    assert (row["baseline_turns"], row["skill_turns"], row["skill_tool_calls"]) == (
+        3,
+        3,
+        2,
+    )
     for record in run.records:
         assert record["agent"] == "loop"
-        assert record["activity"]["activated"] is (True if record["arm"] == "skill" else None)
+        assert record["activity"]["activated"] is (
+            True if record["arm"] == "skill" else None
+        )
         (file,) = record["files"]
-        assert (file["path"], file["change"], file["size"]) == ("found.txt", "made", 3001)
+        assert (file["path"], file["change"], file["size"]) == (
+            "found.txt",
+            "made",
+            3001,
+        )
         assert not record["transcript"]
     assert main(["report", "last", "--transcripts", "told"]) == 1  # as a test failed
-    transcript = pytester.path / "told/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
+    transcript = (
+        pytester.path / "told/gate/right[loop-scripted-fake.py-agent]/skill-1.jsonl"
+    )
     head, *turns = map(json.loads, transcript.read_text().splitlines())
     assert (head["case"], head["outcome"], head["activity"]["activated"]) == (
         "right",
         "passed",
         True,
     )
-    assert [turn["tool"] for turn in turns if turn["kind"] == "call"] == ["skill", "bash"]
+    assert [turn["tool"] for turn in turns if turn["kind"] == "call"] == [
+        "skill",
+        "bash",
+    ]
     junit = (pytester.path / "j.xml").read_text()
     assert "upskill_agent" in junit
     properties = [line.partition("/>")[0] for line in junit.split("<property ")[1:]]

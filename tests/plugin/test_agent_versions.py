@@ -1,4 +1,6 @@
-"""Pairs and versions of agents in a run: what is refused before the first call, and replays."""
+"""Pairs and versions of agents in a run: what is refused before the first call,
+and replays.
+"""
 
 from pathlib import Path
 
@@ -29,7 +31,8 @@ class Acme(CommandAgent):
         body = '{{"model": "%s", "max_tokens": 9, "messages": ' + said + "}}"
         script = '''
 import os, sys, urllib.request
-request = urllib.request.Request(os.environ["URL"] + "/v1/messages", sys.argv[1].encode())
+url = os.environ["URL"] + "/v1/messages"
+request = urllib.request.Request(url, sys.argv[1].encode())
 request.add_header("x-api-key", os.environ["KEY"])
 urllib.request.urlopen(request).read()
 '''
@@ -45,7 +48,9 @@ def pytest_upskill_agents():
 def claude(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A program that tells its version, and counts how often it is asked."""
     file = pytester.mkdir("bin") / "claude"
-    file.write_text(f"#!/bin/sh\necho x >> {pytester.path}/asked\necho '2.1.320 (Claude Code)'\n")
+    file.write_text(
+        f"#!/bin/sh\necho x >> {pytester.path}/asked\necho '2.1.320 (Claude Code)'\n"
+    )
     file.chmod(0o755)
     monkeypatch.setenv("PATH", f"{file.parent}:/usr/local/bin:/usr/bin:/bin")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-made-up-for-this-test")
@@ -61,12 +66,16 @@ SKILLS = ("--skill", "skills")
 def test_an_agent_that_fits_no_model_shows_which_would(
     pytester: pytest.Pytester, args: tuple[str, ...]
 ) -> None:
-    message = usage_error(pytester, *SKILLS, "--model", MINI, "--skill-agent", "claude", *args)
+    message = usage_error(
+        pytester, *SKILLS, "--model", MINI, "--skill-agent", "claude", *args
+    )
     assert message.startswith(f"--skill-agent claude: {UNFIT}\n{FITTING}")
     assert not (pytester.path / "asked").exists()
 
 
-def test_a_model_that_fits_no_agent_shows_which_would(pytester: pytest.Pytester) -> None:
+def test_a_model_that_fits_no_agent_shows_which_would(
+    pytester: pytest.Pytester,
+) -> None:
     models = ("--model", "haiku", "--model", MINI)
     message = usage_error(pytester, *SKILLS, *models, "--skill-agent", "claude")
     assert message.startswith(f"--model {MINI}: it speaks ")
@@ -94,21 +103,24 @@ def test_a_node_id_of_a_pair_that_does_not_fit(pytester: pytest.Pytester) -> Non
 
 def test_a_pair_of_the_ini_file_and_of_upskill(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nskill_agents = claude\n")
-    (pytester.path / "upskill.config.yaml").write_text("eval_model: openai.gpt-5.4-mini\n")
+    (pytester.path / "upskill.config.yaml").write_text(
+        "eval_model: openai.gpt-5.4-mini\n"
+    )
     message = usage_error(pytester, *SKILLS)
-    assert "tox.ini: skill_agents: claude: it speaks Anthropic Messages, and openai.gpt" in message
+    assert (
+        "tox.ini: skill_agents: claude: it speaks Anthropic Messages, and openai.gpt"
+        in message
+    )
 
 
 def test_ask_names_an_agent_that_does_not_fit(pytester: pytest.Pytester) -> None:
-    pytester.makepyfile(
-        """
+    pytester.makepyfile("""
         import pytest
 
         @pytest.mark.skill("skills/gate")
         def test_it(ask):
             ask("How?", agent="claude")
-        """
-    )
+        """)
     run = run_skills(pytester, MINI, skill="")
     assert run.outcomes == {"errors": 1}
     assert 'ask(agent="claude"): claude speaks ' in run.screen
@@ -117,8 +129,9 @@ def test_ask_names_an_agent_that_does_not_fit(pytester: pytest.Pytester) -> None
 
 def test_a_pin_that_does_not_match(pytester: pytest.Pytester) -> None:
     pinned = ("--skill-agent", "claude@2.1.325", "-n", "2")
-    assert usage_error(pytester, *SKILLS, "--model", "haiku", *pinned) == (
-        "--skill-agent claude@2.1.325: claude 2.1.320 is installed\n"
+    assert (
+        usage_error(pytester, *SKILLS, "--model", "haiku", *pinned)
+        == "--skill-agent claude@2.1.325: claude 2.1.320 is installed\n"
         "  Install it: npm install -g @anthropic-ai/claude-code@2.1.325"
     )
     assert (pytester.path / "asked").read_text() == "x\n"
@@ -139,7 +152,14 @@ def test_a_replay_needs_no_agent_and_knows_its_version(
     assert run.outcomes["failed"] == 1
     assert "upskill: carried out by acme 1.2" in run.screen
     assert run.report["agents"] == {"acme": "1.2"}
-    pinned = ("--model", model, "--skill-agent", "acme@1.3", "--skill-replay", "answers.jsonl")
+    pinned = (
+        "--model",
+        model,
+        "--skill-agent",
+        "acme@1.3",
+        "--skill-replay",
+        "answers.jsonl",
+    )
     assert usage_error(pytester, *SKILLS, *pinned).startswith(
         "--skill-agent acme@1.3: answers.jsonl has answers of acme 1.2"
     )

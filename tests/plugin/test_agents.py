@@ -24,8 +24,16 @@ def collected(pytester: pytest.Pytester, *args: str) -> list[str]:
 def test_every_agent_is_on_every_model_that_a_case_names(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    patterns = {"any": "*", "loop": "loop/*", "model": "scripted:*", "end": "*answers.json"}
-    cases = [case("How?", "gate up", id=name, models=names) for name, names in patterns.items()]
+    patterns = {
+        "any": "*",
+        "loop": "loop/*",
+        "model": "scripted:*",
+        "end": "*answers.json",
+    }
+    cases = [
+        case("How?", "gate up", id=name, models=names)
+        for name, names in patterns.items()
+    ]
     write_skill(pytester.path / "skills/gate", cases)
     chat = [f"{name}[{model}]" for name in ("any", "model", "end")]
     loop = [f"{name}[loop/{model}]" for name in patterns]
@@ -45,11 +53,20 @@ def test_a_node_id_names_its_agent(pytester: pytest.Pytester, model: str) -> Non
 def test_a_case_that_needs_an_agent_says_so_without_one(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    files = {"id": "files", "input": "Write it.", "expected": {"files": {"a.md": {"exists": True}}}}
-    write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), files])
+    files = {
+        "id": "files",
+        "input": "Write it.",
+        "expected": {"files": {"a.md": {"exists": True}}},
+    }
+    write_skill(
+        pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), files]
+    )
     run = run_skills(pytester, model)
     assert run.outcomes == {"passed": 1, "failed": 1}
-    assert 'skill_meta.json:1: cases[1]: "files" looks at what an agent does; ' in run.screen
+    assert (
+        'skill_meta.json:1: cases[1]: "files" looks at what an agent does; '
+        in run.screen
+    )
     run = run_skills(pytester, model, "--collect-only")
     assert "upskill: 1 of these tests would need --skill-agent loop" in run.screen
     run = run_skills(pytester, model, *BOTH, "--collect-only")
@@ -61,15 +78,23 @@ def test_a_case_that_needs_an_agent_says_so_without_one(
 def test_a_file_of_cases_for_agents_alone_is_one_error(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    cases = [case("How?", "x", id=name, context={"files": ["a.png"]}) for name in ("a", "b")]
-    (write_skill(pytester.path / "skills/gate", cases) / "a.png").write_bytes(b"\x89PNG\0")
+    cases = [
+        case("How?", "x", id=name, context={"files": ["a.png"]}) for name in ("a", "b")
+    ]
+    (write_skill(pytester.path / "skills/gate", cases) / "a.png").write_bytes(
+        b"\x89PNG\0"
+    )
     run = run_skills(pytester, model, "--skill-max-turns", "5")
     assert run.outcomes == {"errors": 1}
-    assert "upskill: --skill-max-turns: only for agents (--skill-agent loop)" in run.screen
+    assert (
+        "upskill: --skill-max-turns: only for agents (--skill-agent loop)" in run.screen
+    )
     assert "'a.png' is not UTF-8 text" in run.screen
 
 
-def test_agents_with_as_much_to_do_share_a_line(pytester: pytest.Pytester, model: str) -> None:
+def test_agents_with_as_much_to_do_share_a_line(
+    pytester: pytest.Pytester, model: str
+) -> None:
     judged = {"id": "two", "input": "open", "expected": {"judge": ["It is open"]}}
     write_skill(pytester.path / "skills/gate", [case("open", "yes", id="one"), judged])
     args = (*BOTH, "--skill-agent", "claude", "--skill-judge", model, "--collect-only")

@@ -1,4 +1,6 @@
-"""A run that ends takes its agents with it: -x, Ctrl-C, SIGTERM, kill -9; the next one goes on."""
+"""A run that ends takes its agents with it: -x, Ctrl-C, SIGTERM, kill -9;
+the next one goes on.
+"""
 
 import json
 import os
@@ -121,7 +123,9 @@ def test_kill_leaves_no_process_and_no_mount_and_the_next_run_goes_on(
         assert [one.question for one in server.asked].count("quick 1") == 2
         model.sleep = "0"
         args = command(server, *where(workers), "--skill-json", "r.json")
-        done = subprocess.run(args, cwd=tmp_path, env=environment(tmp_path), check=False)
+        done = subprocess.run(
+            args, cwd=tmp_path, env=environment(tmp_path), check=False
+        )
         assert done.returncode == 0
         asked = sorted(one.question for one in server.asked[before:])
     # Two turns in each of two arms; what was answered is not asked again.

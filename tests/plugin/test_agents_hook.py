@@ -1,4 +1,6 @@
-"""pytest_upskill_agents: agents of a project, and what is wrong with them in one line."""
+"""pytest_upskill_agents: agents of a project, and what is wrong with them in one
+line.
+"""
 
 import shutil
 
@@ -67,13 +69,28 @@ def test_the_example_of_the_docs(
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        (made("lambda: 1 / 0"), "conftest.py:12: pytest_upskill_agents: 'acme' raised ZeroDiv"),
+        (
+            made("lambda: 1 / 0"),
+            "conftest.py:12: pytest_upskill_agents: 'acme' raised ZeroDiv",
+        ),
         (made("int"), "pytest_upskill_agents: 'acme': made 0, not an agent"),
         (made("7"), "pytest_upskill_agents: returned {'acme': 7}"),
-        (made("CommandAgent"), "pytest_upskill_agents: 'acme' raised TypeError: Can't instant"),
-        (made(more="protocols = 'chat'"), "pytest_upskill_agents: 'acme': speaks 'chat'"),
-        (made(more="protocols = ('smtp',)"), "pytest_upskill_agents: 'acme': speaks ('smtp',)"),
-        (made(more="def version(self): return 7"), "agent acme: its version is 7, not a string"),
+        (
+            made("CommandAgent"),
+            "pytest_upskill_agents: 'acme' raised TypeError: Can't instant",
+        ),
+        (
+            made(more="protocols = 'chat'"),
+            "pytest_upskill_agents: 'acme': speaks 'chat'",
+        ),
+        (
+            made(more="protocols = ('smtp',)"),
+            "pytest_upskill_agents: 'acme': speaks ('smtp',)",
+        ),
+        (
+            made(more="def version(self): return 7"),
+            "agent acme: its version is 7, not a string",
+        ),
         (
             made(more="def version(self): return self.x"),
             "agent acme: its version() raised AttributeError: ",
@@ -86,20 +103,33 @@ def test_the_example_of_the_docs(
         ("def pytest_upskill_agents(): return {'a b': int}", ": 'a b' can't be a name"),
         ("def pytest_upskill_agents(): return {'loop': int}", ": 'loop' is taken"),
         ("def pytest_upskill_agents(): return {'chat': int}", ": 'chat' is taken"),
-        ("def pytest_upskill_agents(): 1 / 0", "conftest.py:1: pytest_upskill_agents raised Zero"),
+        (
+            "def pytest_upskill_agents(): 1 / 0",
+            "conftest.py:1: pytest_upskill_agents raised Zero",
+        ),
     ],
 )
 def test_what_is_wrong_with_an_agent_is_one_line(
     pytester: pytest.Pytester, source: str, message: str
 ) -> None:
     pytester.makeconftest(source)
-    args = ("--skill", "skills", "--model", "scripted:answers.json", "--skill-agent", "acme")
+    args = (
+        "--skill",
+        "skills",
+        "--model",
+        "scripted:answers.json",
+        "--skill-agent",
+        "acme",
+    )
     assert message in usage_error(pytester, *args).splitlines()[0]
 
 
 @pytest.mark.parametrize(
     ("args", "status"),
-    [(["--skill-agent", "acme"], pytest.ExitCode.USAGE_ERROR), ([], pytest.ExitCode.OK)],
+    [
+        (["--skill-agent", "acme"], pytest.ExitCode.USAGE_ERROR),
+        ([], pytest.ExitCode.OK),
+    ],
 )
 def test_a_broken_agent_ends_a_run_only_if_it_is_used(
     pytester: pytest.Pytester, args: list[str], status: int
@@ -111,6 +141,8 @@ def test_a_broken_agent_ends_a_run_only_if_it_is_used(
 def test_an_agent_of_the_ini_file_with_a_version(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(made())
     pytester.makeini("[pytest]\nskill_agents = acme@1.3\n")
-    message = usage_error(pytester, "--skill", "skills", "--model", "scripted:answers.json")
+    message = usage_error(
+        pytester, "--skill", "skills", "--model", "scripted:answers.json"
+    )
     assert "tox.ini: skill_agents: acme@1.3: acme 1.2 is installed\n" in message
     assert message.endswith("  Install it: pip install acme-agent==1.3")

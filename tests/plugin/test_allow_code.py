@@ -57,15 +57,22 @@ def test_a_function_may_fail_by_an_assert(pytester: pytest.Pytester) -> None:
     assert run.record(arm="skill")["checks"][0]["reason"] == "checks.py:wrong: no door"
 
 
-def test_a_function_that_is_not_allowed_is_not_even_loaded(pytester: pytest.Pytester) -> None:
+def test_a_function_that_is_not_allowed_is_not_even_loaded(
+    pytester: pytest.Pytester,
+) -> None:
     folder = write_own(pytester)
     run = run_case(pytester, {"any_of": [{"python": "checks.py:short"}]})
     assert run.outcomes == {"failed": 1}
-    assert "[0].python: runs code from the skill's folder; allow it with --skill-" in run.screen
+    assert (
+        "[0].python: runs code from the skill's folder; allow it with --skill-"
+        in run.screen
+    )
     assert not (folder / "run").exists()
 
 
-def test_functions_that_are_missing_are_errors_of_their_cases(pytester: pytest.Pytester) -> None:
+def test_functions_that_are_missing_are_errors_of_their_cases(
+    pytester: pytest.Pytester,
+) -> None:
     folder = write_own(pytester)
     pytester.makeconftest("")
     (folder / "broken.py").write_text("(")
@@ -79,9 +86,13 @@ def test_functions_that_are_missing_are_errors_of_their_cases(pytester: pytest.P
         "checks.py:number": "\"checks.py\" has no function 'number'",
         "none.py:f": '"none.py": no such file',
         "../../conftest.py:f": '"../../conftest.py" is outside the skill\'s folder',
-        "broken.py:f": "\"broken.py\" can't be loaded: SyntaxError: '(' was never closed",
+        "broken.py:f": (
+            "\"broken.py\" can't be loaded: SyntaxError: '(' was never closed"
+        ),
         "exits.py:f": '"exits.py" can\'t be loaded: SystemExit: 3',
-        "imports.py:f": "can't be loaded: ModuleNotFoundError: No module named 'nothing_such'",
+        "imports.py:f": (
+            "can't be loaded: ModuleNotFoundError: No module named 'nothing_such'"
+        ),
     }
     cases = [{"input": name, "expected": {"python": name}} for name in messages]
     write_skill(pytester.path / "skills/gate", cases)

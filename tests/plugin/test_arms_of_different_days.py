@@ -1,4 +1,6 @@
-"""Arms of different days: a model that changed must not look like an effect of the skill."""
+"""Arms of different days: a model that changed must not look
+like an effect of the skill.
+"""
 
 from collections import Counter
 
@@ -17,7 +19,9 @@ def arms_asked(known: KnownModel) -> Counter[str]:
     """How often each arm was asked since the last look."""
     asked = list(known.server.asked)
     known.server.asked.clear()
-    return Counter("skill" if "Version <" in one.system else "baseline" for one in asked)
+    return Counter(
+        "skill" if "Version <" in one.system else "baseline" for one in asked
+    )
 
 
 def days_apart(run: SkillRun) -> float:
@@ -51,12 +55,15 @@ def test_a_null_edit_two_days_later_asks_both_arms(
         run = known.run("--skill-runs", "2")
         assert arms_asked(known) == {"skill": 2 * CASES}
         assert run.summary["verdict"] != INCOMPLETE
-        # And an unchanged skill asks nothing, however old its answers are: both are of one day.
+        # And an unchanged skill asks nothing, however old its answers are:
+        # both are of one day.
         known.later(monkeypatch, 30)
         again = known.run("--skill-runs", "2")
         assert not arms_asked(known)
         assert again.summary["lift"] == run.summary["lift"]
-        assert again.summary["baseline_asked_last"] == run.summary["baseline_asked_last"]
+        assert (
+            again.summary["baseline_asked_last"] == run.summary["baseline_asked_last"]
+        )
 
 
 def test_forever_is_for_models_that_never_change(
@@ -70,7 +77,8 @@ def test_forever_is_for_models_that_never_change(
         arms_asked(known)
         run = known.run("--skill-runs", "2")
         assert arms_asked(known) == {"skill": 2 * CASES}
-    assert run.summary["verdict"] == HELPS  # as it would be without the limit: the model changed
+    # As it would be without the limit: the model changed
+    assert run.summary["verdict"] == HELPS
 
 
 def test_what_may_not_be_asked_again_gets_no_verdict(
@@ -80,7 +88,9 @@ def test_what_may_not_be_asked_again_gets_no_verdict(
         first = known.run().summary
         known.later(monkeypatch, 2)
         known.write("edited")
-        mixed = known.run("-o", "skill_max_age=forever", "--skill-record", "a.jsonl").summary
+        mixed = known.run(
+            "-o", "skill_max_age=forever", "--skill-record", "a.jsonl"
+        ).summary
         arms_asked(known)
         poor = known.run("--skill-max-tokens", "9", "--skill-min-lift", "0.1")
         replayed = known.run("--skill-replay", "a.jsonl", "--skill-min-lift", "0.1")
@@ -125,17 +135,19 @@ def test_arms_of_different_days_are_not_accepted(
     assert not (known.folder / "skill_results.json").exists()
 
 
-@pytest.mark.parametrize("args", [(), pytest.param(("-n", "2"), marks=pytest.mark.nightly)])
-def test_tests_in_python_are_tried_again(pytester: pytest.Pytester, args: tuple[str, ...]) -> None:
-    pytester.makepyfile(
-        """
+@pytest.mark.parametrize(
+    "args", [(), pytest.param(("-n", "2"), marks=pytest.mark.nightly)]
+)
+def test_tests_in_python_are_tried_again(
+    pytester: pytest.Pytester, args: tuple[str, ...]
+) -> None:
+    pytester.makepyfile("""
         import pytest
 
         @pytest.mark.skill("skills/gate")
         def test_gate(ask):
             assert ask("c1?") == "yes"
-        """
-    )
+        """)
     paths = ["test_tests_in_python_are_tried_again.py", "-p", "no:randomly"]
     with KnownModel(pytester, 1, baseline=0.0, skill=1.0) as known:
         known.run(*paths)

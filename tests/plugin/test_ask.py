@@ -24,7 +24,9 @@ def model(pytester: pytest.Pytester) -> str:
     return write_script(pytester.path / "answers.json")
 
 
-def ask_only(pytester: pytest.Pytester, model: str | LoopbackServer, *args: str) -> SkillRun:
+def ask_only(
+    pytester: pytest.Pytester, model: str | LoopbackServer, *args: str
+) -> SkillRun:
     """Run the tests in Python alone."""
     return run_skills(pytester, model, *args, skill="")
 
@@ -35,7 +37,11 @@ def test_both_arms_are_run_and_count_into_the_lift(
     pytester.makepyfile(test_gate=TEST)
     run = ask_only(pytester, model, "-n", workers)
     assert run.outcomes["passed"] == 1
-    assert (run.summary["skill"], run.summary["cases"], run.summary["lift"]) == ("gate", 1, 1.0)
+    assert (run.summary["skill"], run.summary["cases"], run.summary["lift"]) == (
+        "gate",
+        1,
+        1.0,
+    )
     baseline, skill = run.records
     assert (baseline["arm"], baseline["outcome"]) == ("baseline", "failed")
     (check,) = baseline["checks"]
@@ -45,7 +51,9 @@ def test_both_arms_are_run_and_count_into_the_lift(
     assert skill["case"] == "test_gate::test_opens"
 
 
-def test_the_skill_arm_fails_as_any_test_fails(pytester: pytest.Pytester, model: str) -> None:
+def test_the_skill_arm_fails_as_any_test_fails(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(test_gate=TEST.replace("gate up", "gate down"))
     result = pytester.runpytest_inprocess("--model", model)
     result.assert_outcomes(failed=1)
@@ -82,8 +90,12 @@ def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     assert [record["outcome"] for record in run.records] == ["errored", "errored"]
 
 
-def test_every_model_every_parameter_and_fixtures(pytester: pytest.Pytester, model: str) -> None:
-    (pytester.path / "other.json").write_text(json.dumps([{"answer": "gate up and down"}]))
+def test_every_model_every_parameter_and_fixtures(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    (pytester.path / "other.json").write_text(
+        json.dumps([{"answer": "gate up and down"}])
+    )
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -99,7 +111,10 @@ def test_every_model_every_parameter_and_fixtures(pytester: pytest.Pytester, mod
     run = ask_only(pytester, model, "--model", "scripted:other.json")
     assert run.outcomes == {"passed": 3, "failed": 1}
     cases = {record["case"] for record in run.records}
-    assert cases == {"test_gate::TestGate::test_word[up]", "test_gate::TestGate::test_word[down]"}
+    assert cases == {
+        "test_gate::TestGate::test_word[up]",
+        "test_gate::TestGate::test_word[down]",
+    }
 
 
 def test_what_is_asked_differs_by_the_skill_only(pytester: pytest.Pytester) -> None:
@@ -134,7 +149,9 @@ def test_what_is_asked_differs_by_the_skill_only(pytester: pytest.Pytester) -> N
         == systems[3]
         == f"Be brief.\n\n{BODY}\n\nFollow the skill above when you answer."
     )
-    bodies = [{**asked.body, "messages": asked.body["messages"][1:]} for asked in server.asked]
+    bodies = [
+        {**asked.body, "messages": asked.body["messages"][1:]} for asked in server.asked
+    ]
     assert bodies[:2] == bodies[2:]
     assert [len(body["messages"]) for body in bodies[:2]] == [1, 3]
     assert run.records[0]["input_tokens"] == 20
@@ -148,14 +165,18 @@ def test_what_was_recorded_is_replayed(pytester: pytest.Pytester, workers: str) 
         return Reply("gate up" if BODY in asked.system else "no")
 
     with LoopbackServer(answer) as server:
-        assert ask_only(pytester, server, "--skill-record", "a.jsonl").outcomes == {"passed": 1}
+        assert ask_only(pytester, server, "--skill-record", "a.jsonl").outcomes == {
+            "passed": 1
+        }
     run = ask_only(pytester, server, "--skill-replay", "a.jsonl", "-n", workers)
     assert run.outcomes["passed"] == 1
 
 
 def test_runs_are_counted_and_most_must_pass(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makepyfile(answers="def reply(question):\n    return f'run {question.run}'")
+    pytester.makepyfile(
+        answers="def reply(question):\n    return f'run {question.run}'"
+    )
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -173,14 +194,18 @@ def test_runs_are_counted_and_most_must_pass(pytester: pytest.Pytester) -> None:
     pytester.runpytest_inprocess(*args).assert_outcomes(passed=1, failed=1)
 
 
-def test_together_with_the_cases_of_the_same_skill(pytester: pytest.Pytester, model: str) -> None:
+def test_together_with_the_cases_of_the_same_skill(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(test_gate=TEST)
     run = run_skills(pytester, model, "test_gate.py")
     assert run.outcomes == {"passed": 2}
     assert (run.summary["skill"], run.summary["cases"]) == ("gate", 2)
 
 
-def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str) -> None:
+def test_without_a_model_they_are_skipped(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(test_gate=TEST)
     result = pytester.runpytest_inprocess("-rs", "--strict-markers")
     result.assert_outcomes(skipped=1)
@@ -189,7 +214,9 @@ def test_without_a_model_they_are_skipped(pytester: pytest.Pytester, model: str)
     pytester.runpytest_inprocess().assert_outcomes(passed=1)
 
 
-def test_a_wrong_or_missing_mark_is_an_error(pytester: pytest.Pytester, model: str) -> None:
+def test_a_wrong_or_missing_mark_is_an_error(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_skill(pytester.path / "skills/door")
     mark = "import pytest\n@pytest.mark.skill({path!r})\ndef test_it(ask): pass"
     pytester.makepyfile(
@@ -199,7 +226,9 @@ def test_a_wrong_or_missing_mark_is_an_error(pytester: pytest.Pytester, model: s
     )
     run = ask_only(pytester, model, "--continue-on-collection-errors")
     assert run.outcomes == {"errors": 3}
-    assert "test_nowhere.py::test_it: skills/nowhere: no such file or folder" in run.screen
+    assert (
+        "test_nowhere.py::test_it: skills/nowhere: no such file or folder" in run.screen
+    )
     assert "test_several.py::test_it: mark skill skills: several skills" in run.screen
     assert "ask needs @pytest.mark.skill" in run.screen
 
@@ -210,7 +239,9 @@ def test_a_missing_key_is_an_error_only_if_a_test_needs_it(
     write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_models = haiku")
     pytester.makepyfile(test_gate=TEST, test_other="def test_other(): pass")
-    pytester.runpytest_inprocess("test_other.py", "-n", workers).assert_outcomes(passed=1)
+    pytester.runpytest_inprocess("test_other.py", "-n", workers).assert_outcomes(
+        passed=1
+    )
     result = pytester.runpytest_inprocess("-n", workers)
     result.assert_outcomes(passed=1, errors=1)
     result.stdout.fnmatch_lines(["not asked: *ANTHROPIC_API_KEY*"])
@@ -239,12 +270,16 @@ def test_skips_pass_through_and_collect_only_asks_nothing(
 
 
 def test_an_async_test_fails(pytester: pytest.Pytester, model: str) -> None:
-    pytester.makepyfile(test_gate=TEST.replace("def test_opens", "async def test_opens"))
+    pytester.makepyfile(
+        test_gate=TEST.replace("def test_opens", "async def test_opens")
+    )
     result = pytester.runpytest_inprocess("--model", model)
     result.stdout.fnmatch_lines(["ask does not work in async tests"])
 
 
-def test_a_wrong_question_fails_where_it_is_asked(pytester: pytest.Pytester, model: str) -> None:
+def test_a_wrong_question_fails_where_it_is_asked(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -258,14 +293,20 @@ def test_a_wrong_question_fails_where_it_is_asked(pytester: pytest.Pytester, mod
     )
     run = ask_only(pytester, model)
     assert run.outcomes == {"failed": 3}
-    assert run.screen.count("TypeError: ask takes a string or a list of messages: ") >= 3
+    assert (
+        run.screen.count("TypeError: ask takes a string or a list of messages: ") >= 3
+    )
     assert "[0].content: must not be empty" in run.screen
     assert "functions.py" not in run.screen
     assert {record["outcome"] for record in run.records} == {"errored"}
 
 
-def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: str) -> None:
-    pytester.makepyfile(test_gate=TEST.replace('ask("How do I open the gate?")', '"gate up"'))
+def test_a_test_that_asks_nothing_is_an_error(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makepyfile(
+        test_gate=TEST.replace('ask("How do I open the gate?")', '"gate up"')
+    )
     run = ask_only(pytester, model)
     assert run.outcomes == {"errors": 1}
     assert "this test never called ask" in run.screen
@@ -274,7 +315,9 @@ def test_a_test_that_asks_nothing_is_an_error(pytester: pytest.Pytester, model: 
 def test_an_xfail_does_not_expect_a_missing_answer(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     (pytester.path / "none.json").write_text("[]")
-    pytester.makepyfile(test_gate=TEST.replace("@pytest", "@pytest.mark.xfail\n    @pytest", 1))
+    pytester.makepyfile(
+        test_gate=TEST.replace("@pytest", "@pytest.mark.xfail\n    @pytest", 1)
+    )
     result = pytester.runpytest_inprocess("--model", "scripted:none.json")
     result.assert_outcomes(errors=1)
     model = write_script(pytester.path / "answers.json", knows="no")
@@ -312,5 +355,8 @@ def test_an_empty_answer_fails_the_test_that_asked(pytester: pytest.Pytester) ->
     result = pytester.runpytest_inprocess("--model", "scripted:answers.py:silent")
     result.assert_outcomes(failed=2, passed=1)
     result.stdout.fnmatch_lines(
-        ['>*ask("How?")', "E*Failed: the answer is empty: * refused * (ask(…, allow_empty=True)*"]
+        [
+            '>*ask("How?")',
+            "E*Failed: the answer is empty: * refused * (ask(…, allow_empty=True)*",
+        ]
     )

@@ -1,4 +1,6 @@
-"""Faults of skills, servers and answers in a run: clear messages, no traceback, no escapes."""
+"""Faults of skills, servers and answers in a run: clear messages, no traceback,
+no escapes.
+"""
 
 import json
 
@@ -18,15 +20,21 @@ def test_faults_of_form_are_one_warning_and_the_skill_runs(
     (write_skill(pytester.path / "skills/gate") / "SKILL.md").write_text(text)
     model = write_script(pytester.path / "m.json")
     run = run_skills(pytester, model, "-W", "default", "-n", workers)
-    assert "skills/gate/SKILL.md:2: SkillWarning: 3 problems with its form" in run.screen
+    assert (
+        "skills/gate/SKILL.md:2: SkillWarning: 3 problems with its form" in run.screen
+    )
     assert run.screen.count("SkillWarning") == 1
     assert run.outcomes["failed"] == 1  # the model does not know the text
 
 
-def test_the_line_of_a_warning_is_shortened_and_escaped(pytester: pytest.Pytester) -> None:
+def test_the_line_of_a_warning_is_shortened_and_escaped(
+    pytester: pytest.Pytester,
+) -> None:
     cases = [case("How?", "gate up", id="a") | {"nobody": "y" * 5000}]
     write_skill(pytester.path / "skills/gate", cases, frontmatter="odd: \x1b[31m\n")
-    run = run_skills(pytester, write_script(pytester.path / "answers.json"), "-W", "default")
+    run = run_skills(
+        pytester, write_script(pytester.path / "answers.json"), "-W", "default"
+    )
     assert "odd: \\x1b[31m" in run.screen
     assert "SkillWarning: unknown keys" in run.screen
     assert "\x1b" not in run.screen
@@ -65,13 +73,19 @@ def test_a_reply_of_five_megabytes_is_graded_and_shown_shortened(
 
 @pytest.mark.parametrize(
     "args",
-    [("--collect-only",), ("-v",), pytest.param(("-n", "2"), marks=pytest.mark.nightly)],
+    [
+        ("--collect-only",),
+        ("-v",),
+        pytest.param(("-n", "2"), marks=pytest.mark.nightly),
+    ],
 )
 def test_folders_with_hostile_names_are_escaped(
     pytester: pytest.Pytester, args: tuple[str, ...]
 ) -> None:
     top = pytester.path / "skills/a\n::error::b\x1b[31m"
-    write_skill(top / "wrong", [case("How?", "never", id="a")], frontmatter="odd: key\n")
+    write_skill(
+        top / "wrong", [case("How?", "never", id="a")], frontmatter="odd: key\n"
+    )
     (write_skill(top / "broken") / "SKILL.md").write_text("---\nname: x\n---\n")
     write_skill(top / "cases", [{"input": 5}])
     run = run_skills(pytester, write_script(pytester.path / "answers.json"), *args)
@@ -80,7 +94,9 @@ def test_folders_with_hostile_names_are_escaped(
     assert "\n::error" not in run.screen
 
 
-def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, workers: str) -> None:
+def test_terminal_escapes_in_a_reply_are_escaped(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
     nasty = "\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800"
     pytester.makepyfile(fake=f"def answer(question): return {nasty!a}")
@@ -88,7 +104,9 @@ def test_terminal_escapes_in_a_reply_are_escaped(pytester: pytest.Pytester, work
         pytester, "scripted:fake.py:answer", "-v", "-n", workers, "--junitxml", "j.xml"
     )
     assert run.outcomes == {"failed": 1}
-    assert r"\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800" in run.screen
+    assert (
+        r"\x1b]0;owned\x07 \x1b[2J \u202egnorw\u2066 \x9b31m \x00 \ud800" in run.screen
+    )
     assert not set(run.screen) & set("\x1b\x07\u202e\u2066\x9b\x00")
     assert run.records[0]["output"] == nasty
 
@@ -98,7 +116,11 @@ OTHERS = ["skipping", "setuponly", "capture", "cacheprovider"]
 
 @pytest.mark.parametrize(
     "plugins",
-    [["terminal"], OTHERS, *(pytest.param([name], marks=pytest.mark.nightly) for name in OTHERS)],
+    [
+        ["terminal"],
+        OTHERS,
+        *(pytest.param([name], marks=pytest.mark.nightly) for name in OTHERS),
+    ],
     ids=" ".join,
 )
 def test_a_failing_case_works_without_plugins_of_pytest(
@@ -112,6 +134,8 @@ def test_a_failing_case_works_without_plugins_of_pytest(
 
 
 def test_a_mistake_is_not_reported_as_no_skill(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": {"contians": "x"}}])
+    write_skill(
+        pytester.path / "skills/gate", [{"input": "q", "expected": {"contians": "x"}}]
+    )
     run = run_skills(pytester, write_script(pytester.path / "a.json"), "-k", "nothing")
     assert "no skill was tested" not in run.screen

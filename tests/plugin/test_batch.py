@@ -49,7 +49,9 @@ def model(request: pytest.FixtureRequest) -> str:
 
 @pytest.fixture
 def run(model: str, pytester: pytest.Pytester) -> Run:
-    write_skill(pytester.path / "skills/gate", [case("a", "gate up"), case("b", "gate up")])
+    write_skill(
+        pytester.path / "skills/gate", [case("a", "gate up"), case("b", "gate up")]
+    )
     pytester.makeini(f"[pytest]\nskill_prices ={PRICES}\n")
 
     def run(*args: str, batch: str = "--skill-batch") -> SkillRun:
@@ -68,7 +70,9 @@ def test_all_questions_go_in_one_batch_at_half_the_price(
     assert sum(server.submitted.values()) == 4
     costs = {record["cost"] for record in finished.records}
     assert costs == {(10 * 1000 + 5 * 2000) / 1e6 / 2}
-    assert all(record["batch"] and record["seconds"] is None for record in finished.records)
+    assert all(
+        record["batch"] and record["seconds"] is None for record in finished.records
+    )
     assert "upskill: by batch, at half the price: " in finished.screen
     assert "spent $0.04, 4 calls" in finished.screen
 
@@ -78,7 +82,9 @@ def test_answers_that_are_too_old_to_compare_go_by_batch(
 ) -> None:
     run()
     age_store(pytester.path, days=3)
-    write_skill(pytester.path / "skills/gate", [case("a", "gate up")], body="Type gate up now.")
+    write_skill(
+        pytester.path / "skills/gate", [case("a", "gate up")], body="Type gate up now."
+    )
     before = time.time()
     finished = run()
     assert (len(server.batches), sum(server.submitted.values())) == (2, 6)
@@ -116,21 +122,27 @@ def test_what_failed_in_a_batch_is_left_to_the_same_command(
     server.fate_of = lambda said: "expired" if "a" in said else "succeeded"
     finished = run()
     assert finished.outcomes == {"passed": 1, "errors": 1}
-    assert finished.ending[-2] == "the same command submits again what failed in its batch"
+    assert (
+        finished.ending[-2] == "the same command submits again what failed in its batch"
+    )
     assert finished.ending[-1].startswith("next: pytest ")
 
 
 def judged(asked: Asked) -> Reply:
     if "criteria" not in asked.system:
         return with_skill_only(asked)
-    passes = "gate up" in asked.question.partition("<answer ")[2].partition("</answer ")[0]
+    passes = (
+        "gate up" in asked.question.partition("<answer ")[2].partition("</answer ")[0]
+    )
     verdict = {
         "criterion": 1,
         "quote": "",
         "reason": "Because.",
         "verdict": "pass" if passes else "fail",
     }
-    return Reply(judge_says(asked.question, [verdict]), input_tokens=10, output_tokens=5)
+    return Reply(
+        judge_says(asked.question, [verdict]), input_tokens=10, output_tokens=5
+    )
 
 
 def rubric(question: str) -> dict[str, object]:
@@ -147,14 +159,18 @@ def test_a_judge_follows_in_a_second_batch_and_each_submit_goes_one_step_further
     model, judge = MODELS.values()
     statuses = []
     for _ in range(3):
-        run = run_skills(pytester, model, "--skill-judge", judge, "--skill-batch", "submit")
+        run = run_skills(
+            pytester, model, "--skill-judge", judge, "--skill-batch", "submit"
+        )
         statuses.append(run.status)
     assert statuses == [75, 75, 0]
     assert [len(batch.requests) for batch in server.batches.values()] == [4, 4]
     assert run.outcomes == {"passed": 2}
     assert f"judged by {judge}: 4 answers, 4 calls, " in run.screen
     # Their answers were paid for by the run before, at half the price.
-    paid = [(record["stored"], record["batch"], record["cost"]) for record in run.records]
+    paid = [
+        (record["stored"], record["batch"], record["cost"]) for record in run.records
+    ]
     assert paid == [(True, True, 0.01)] * 4
 
 
@@ -189,7 +205,9 @@ def test_the_same_answer_of_two_models_is_judged_and_counted_once(
     assert "spent $0.06, 6 calls" in run.screen
 
 
-def test_other_models_are_asked_as_always(pytester: pytest.Pytester, server: BatchServer) -> None:
+def test_other_models_are_asked_as_always(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
     write_skill(pytester.path / "skills/gate")
     script = write_script(pytester.path / "script.json")
     run = run_skills(pytester, MODELS["anthropic"], "--model", script, "--skill-batch")
@@ -221,7 +239,9 @@ def test_a_round_of_adaptive_runs_is_one_batch_for_all_skills(
     assert max(server.submitted.values()) <= 6
 
 
-def test_the_ini_file_may_ask_by_batch(pytester: pytest.Pytester, server: BatchServer) -> None:
+def test_the_ini_file_may_ask_by_batch(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeini("[pytest]\nskill_batch = submit\n")
     server.looks = 9
@@ -269,10 +289,20 @@ def test_a_run_that_is_killed_while_it_waits_pays_nothing_twice(
 
 
 @pytest.mark.nightly
-def test_ctrl_c_says_that_the_batch_goes_on(pytester: pytest.Pytester, server: BatchServer) -> None:
+def test_ctrl_c_says_that_the_batch_goes_on(
+    pytester: pytest.Pytester, server: BatchServer
+) -> None:
     write_skill(pytester.path / "skills/gate")
     server.looks = 10**6
-    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", MODELS["anthropic"]]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--skill",
+        "skills",
+        "--model",
+        MODELS["anthropic"],
+    ]
     with started([*command, "--skill-batch"], stdout=subprocess.PIPE) as process:
         wait_until(lambda: looks_at_its_batch(server))
         process.send_signal(signal.SIGINT)

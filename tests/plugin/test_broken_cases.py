@@ -11,7 +11,11 @@ from support.kit import case, write_script, write_skill
 from support.runs import run_skills
 
 GOOD = case("How do I open the gate?", "gate up", id="open-gate")
-TYPO = {"id": "shut", "input": "How do I shut it?", "expected": {"contians": "gate down"}}
+TYPO = {
+    "id": "shut",
+    "input": "How do I shut it?",
+    "expected": {"contians": "gate down"},
+}
 NO_ID = {"input": "", "expected": {"contains": "x"}}
 CASES = [GOOD, TYPO, NO_ID, {**GOOD, "input": "And again?"}]
 FILE = "skills/gate/skill_meta.json"
@@ -42,19 +46,25 @@ def test_each_broken_case_fails_and_the_others_run(
         assert any(f"FAILED {name} - {problem[:20]}" in shown for shown in lines)
     assert [record["case"] for record in run.records] == ["open-gate"] * 2
     assert run.report["tests"][0]["of"] == 4  # what could not run is not forgotten
-    tests = {test.get("name"): test for test in ElementTree.parse("j.xml").iter("testcase")}
+    tests = {
+        test.get("name"): test for test in ElementTree.parse("j.xml").iter("testcase")
+    }
     (failure,) = tests["shut"]
     assert failure.tag == "failure"
     assert (failure.text or "").startswith(f"{FILE}:16: {problems[0]}")
 
 
-def test_broken_cases_stand_in_the_order_of_the_file(pytester: pytest.Pytester, model: str) -> None:
+def test_broken_cases_stand_in_the_order_of_the_file(
+    pytester: pytest.Pytester, model: str
+) -> None:
     run = run_skills(pytester, model, "--collect-only", "-q")
     listed = [line for line in run.screen.splitlines() if "::" in line]
     assert listed == [f"{FILE}::open-gate[{model}]", *NAMES]
 
 
-def test_broken_cases_can_be_chosen_like_others(pytester: pytest.Pytester, model: str) -> None:
+def test_broken_cases_can_be_chosen_like_others(
+    pytester: pytest.Pytester, model: str
+) -> None:
     for chosen, passed, failed in (
         (["-k", "shut"], 0, 1),
         ([NAMES[1]], 0, 1),
@@ -68,10 +78,14 @@ def test_broken_cases_can_be_chosen_like_others(pytester: pytest.Pytester, model
     assert run_skills(pytester, model).outcomes == {"passed": 2}
 
 
-def test_a_run_with_only_broken_cases_needs_no_answer(pytester: pytest.Pytester) -> None:
+def test_a_run_with_only_broken_cases_needs_no_answer(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate", [TYPO])
     model = write_script(pytester.path / "a.json")
-    run = run_skills(pytester, model, "--skill-min-lift", "0.1", "--skill-html", "r.html")
+    run = run_skills(
+        pytester, model, "--skill-min-lift", "0.1", "--skill-html", "r.html"
+    )
     assert run.outcomes == {"failed": 1}
     assert "no skill was tested" not in run.screen
 
@@ -85,7 +99,9 @@ def test_accepting_keeps_the_result_of_a_case_that_broke(
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, TYPO]}))
     accepting = run_skills(pytester, model, "--skill-accept")
     assert accepting.outcomes == {"passed": 1, "failed": 1}
-    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    accepted = json.loads(
+        (pytester.path / "skills/gate/skill_results.json").read_text()
+    )
     assert set(accepted["models"][model]["cases"]) == {"open-gate", "shut"}
 
 
@@ -96,15 +112,18 @@ def test_without_a_judge_only_cases_with_a_rubric_fail(
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, judged]}))
     run = run_skills(pytester, model)
     assert run.outcomes == {"passed": 1, "failed": 1}
-    assert f"{FILE}:1: cases[1]: this needs a judge; add --skill-judge MODEL" in " ".join(
-        run.screen.split()
+    assert (
+        f"{FILE}:1: cases[1]: this needs a judge; add --skill-judge MODEL"
+        in " ".join(run.screen.split())
     )
 
 
 def test_without_a_judge_a_file_of_rubrics_is_one_error(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    judged = [{"input": f"Hello {n}?", "expected": {"judge": "Is kind"}} for n in range(20)]
+    judged = [
+        {"input": f"Hello {n}?", "expected": {"judge": "Is kind"}} for n in range(20)
+    ]
     (pytester.path / FILE).write_text(json.dumps({"cases": judged}))
     run = run_skills(pytester, model)
     assert run.outcomes == {"errors": 1}
@@ -114,12 +133,16 @@ def test_without_a_judge_a_file_of_rubrics_is_one_error(
     assert summary.count("this needs a judge") == 2
 
 
-def test_unknown_keys_are_one_warning(pytester: pytest.Pytester, model: str, workers: str) -> None:
+def test_unknown_keys_are_one_warning(
+    pytester: pytest.Pytester, model: str, workers: str
+) -> None:
     cases: list[dict[str, Any]] = [
         {**GOOD, "verifiers": [{"type": "command"}], "zebra": 1},
         {**case("Q?", "gate up"), "zebra": 2},
     ]
-    (pytester.path / FILE).write_text(json.dumps({"cases": cases, "origin": "x"}, indent=1))
+    (pytester.path / FILE).write_text(
+        json.dumps({"cases": cases, "origin": "x"}, indent=1)
+    )
     run = run_skills(pytester, model, "-n", workers, "-W", "default")
     assert run.outcomes["passed"] == 2
     keys = "origin, verifiers (command), zebra"
@@ -130,7 +153,10 @@ def test_unknown_keys_are_one_warning(pytester: pytest.Pytester, model: str, wor
 def test_an_automatic_id_that_changed_keeps_its_accepted_result(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    alike = [f"Tell me about the gate in the north, how it {verb}" for verb in ("shuts", "opens")]
+    alike = [
+        f"Tell me about the gate in the north, how it {verb}"
+        for verb in ("shuts", "opens")
+    ]
     wrong = case(alike[0], "gate down")
     (pytester.path / FILE).write_text(json.dumps([wrong]))
     assert run_skills(pytester, model, "--skill-accept").outcomes == {"xfailed": 1}
@@ -140,6 +166,8 @@ def test_an_automatic_id_that_changed_keeps_its_accepted_result(
     ids = [test["case"][:-7] for test in again.report["tests"]]
     assert ids == ["shuts", "opens"]
     run_skills(pytester, model, "--skill-accept")
-    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    accepted = json.loads(
+        (pytester.path / "skills/gate/skill_results.json").read_text()
+    )
     ids = [name[:-7] for name in accepted["models"][model]["cases"]]
     assert ids == ["opens", "shuts"]

@@ -54,7 +54,9 @@ def test_if_all_are_broken_the_run_fails_with_their_errors(
     assert (run.outcomes, run.status) == ({"errors": 2}, 1)
 
 
-@pytest.mark.parametrize(("args", "passed"), [(["-k", "gate"], 1), (["-m", "nothing"], 0)])
+@pytest.mark.parametrize(
+    ("args", "passed"), [(["-k", "gate"], 1), (["-m", "nothing"], 0)]
+)
 def test_it_can_not_be_deselected_by_name_or_mark(
     pytester: pytest.Pytester, model: str, args: Sequence[str], passed: int
 ) -> None:
@@ -86,7 +88,9 @@ def test_only_collecting_shows_it_too(pytester: pytest.Pytester, model: str) -> 
     assert DOOR in lines
     assert any(line.startswith(f"upskill: {MESSAGE}") for line in lines)
     gate = "upskill: skills/gate/skill_meta.json:1: "
-    assert any(line.startswith(gate) and "contians: unknown check" in line for line in lines)
+    assert any(
+        line.startswith(gate) and "contians: unknown check" in line for line in lines
+    )
 
 
 def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
@@ -94,7 +98,10 @@ def test_no_gate_passes(pytester: pytest.Pytester, model: str) -> None:
     assert run.gate["passed"] is False
     assert run.gate["reasons"][0].startswith(f"not tested: {MESSAGE}")
     assert list(run.report["broken"]) == [DOOR]
-    assert read_run(pytester.path / "report.json").problems == ["1 error", *run.gate["reasons"]]
+    assert read_run(pytester.path / "report.json").problems == [
+        "1 error",
+        *run.gate["reasons"],
+    ]
 
 
 def test_the_last_failed_run_again_once_it_is_repaired(
@@ -110,7 +117,9 @@ def test_a_warning_that_is_an_error_is_one_of_its_skill_alone(
     pytester: pytest.Pytester, model: str
 ) -> None:
     cases = [case("How?", "gate up", id="open", tags=["slow"], skip="later")]
-    write_skill(pytester.path / "skills/gate", [*cases, case("So?", "gate up", xfail="why")])
+    write_skill(
+        pytester.path / "skills/gate", [*cases, case("So?", "gate up", xfail="why")]
+    )
     write_skill(pytester.path / "skills/door", frontmatter="colour: red\n")
     run = run_skills(pytester, model, "-W", "error")
     assert (run.outcomes, run.status) == ({"skipped": 1, "errors": 1, "xpassed": 1}, 1)
@@ -125,10 +134,21 @@ def test_a_broken_conftest_of_the_project_is_one_error_and_costs_nothing(
         write_skill(pytester.path / "skills" / name, body=f"The command of the {name}.")
     (pytester.path / "skills/conftest.py").write_text("raise RuntimeError('no')")
     with LoopbackServer(lambda _: Reply("gate up")) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        result = pytester.runpytest_inprocess(*args, "--skill-allow-code", "-n", workers)
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
+        result = pytester.runpytest_inprocess(
+            *args, "--skill-allow-code", "-n", workers
+        )
     assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
-    result.stdout.fnmatch_lines(["ERROR skills/door/skill_meta.json - RuntimeError: no"])
+    result.stdout.fnmatch_lines(
+        ["ERROR skills/door/skill_meta.json - RuntimeError: no"]
+    )
     result.stdout.no_fnmatch_line("ERROR skills/gate/skill_meta.json - *")
     assert server.asked == []
 
@@ -164,7 +184,10 @@ def test_a_skill_without_cases_is_told_and_the_others_are_tested(
     ],
 )
 def test_if_no_skill_has_cases_that_is_a_usage_error(
-    pytester: pytest.Pytester, args: Sequence[str], message: str, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester,
+    args: Sequence[str],
+    message: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     shown = usage_error(pytester, *args, "--model", "haiku")
@@ -208,14 +231,18 @@ def test_the_offered_command_needs_no_key_that_is_not_there(
 
 
 @pytest.mark.usefixtures("_no_cases")
-def test_a_run_of_skills_without_cases_ends_with_how_to_start(pytester: pytest.Pytester) -> None:
+def test_a_run_of_skills_without_cases_ends_with_how_to_start(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
     result = pytester.runpytest_inprocess()
     assert ending(result)[-1] == "next: pytest-upskill init SKILL"
 
 
 @pytest.mark.parametrize("text", ["{}", '{"cases": []}'])
-def test_a_file_of_cases_without_any_is_a_usage_error(pytester: pytest.Pytester, text: str) -> None:
+def test_a_file_of_cases_without_any_is_a_usage_error(
+    pytester: pytest.Pytester, text: str
+) -> None:
     (write_skill(pytester.path / "skills/gate") / "skill_meta.json").write_text(text)
     message = usage_error(pytester, "--skill", "skills", "--model", "haiku")
     assert "skills/gate: this skill has no cases" in message

@@ -22,7 +22,9 @@ def helpful(asked: Asked) -> Reply:
         text = judge_says(asked.question, [RULING])
         return Reply(text, input_tokens=600, output_tokens=40)
     if asked.tools and not asked.results:
-        return Reply(calls=(("bash", {"command": "ls"}),), input_tokens=900, output_tokens=60)
+        return Reply(
+            calls=(("bash", {"command": "ls"}),), input_tokens=900, output_tokens=60
+        )
     text = "yes" if "gate" in asked.system else "no"
     return Reply(text, input_tokens=60, output_tokens=40)
 
@@ -34,13 +36,17 @@ def helpful(asked: Asked) -> Reply:
         ["--skill-judge", "judge", "--skill-max-tokens", "11000"],
     ],
 )
-def test_runs_and_judges_finish_whole_cases(pytester: pytest.Pytester, more: list[str]) -> None:
+def test_runs_and_judges_finish_whole_cases(
+    pytester: pytest.Pytester, more: list[str]
+) -> None:
     finishes_whole_cases(pytester, more)
 
 
 @needs_bwrap
 def test_agents_finish_whole_cases(pytester: pytest.Pytester) -> None:
-    finishes_whole_cases(pytester, ["--skill-agent", "loop", "--skill-max-tokens", "19000"])
+    finishes_whole_cases(
+        pytester, ["--skill-agent", "loop", "--skill-max-tokens", "19000"]
+    )
 
 
 def finishes_whole_cases(pytester: pytest.Pytester, more: list[str]) -> None:
@@ -60,13 +66,23 @@ def finishes_whole_cases(pytester: pytest.Pytester, more: list[str]) -> None:
         assert again.summary["over_budget"] == 0
 
 
-def test_a_question_waits_for_what_calls_in_flight_do_not_spend(pytester: pytest.Pytester) -> None:
+def test_a_question_waits_for_what_calls_in_flight_do_not_spend(
+    pytester: pytest.Pytester,
+) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
     with LoopbackServer(lambda _: Reply("yes", delay=0.01)) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
         result = pytester.runpytest_inprocess(*args, "--skill-max-tokens", "5000")
-    result.assert_outcomes(passed=20)  # two calls could spend 4,200 tokens, and all spend 600
+    # Two calls could spend 4,200 tokens, and all spend 600
+    result.assert_outcomes(passed=20)
 
 
 @pytest.mark.parametrize(
@@ -82,11 +98,22 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeini("[pytest]\nskill_prices = m 1 1")
-    with LoopbackServer(lambda _: Reply("yes", input_tokens=40, output_tokens=60)) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+    with LoopbackServer(
+        lambda _: Reply("yes", input_tokens=40, output_tokens=60)
+    ) as server:
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
         args += ["--skill-max-output", "60", "--skill-concurrency", "1", *limit]
         args += ["--skill-min-lift", "0"]
-        result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "r.json")
+        result = pytester.runpytest_inprocess(
+            *args, "-n", workers, "--skill-json", "r.json"
+        )
         assert 9 <= len(server.asked) <= 10
         # A shorter question may still fit where a longer one does not.
         passed = result.parseoutcomes()["passed"]
@@ -94,7 +121,8 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
         result.assert_outcomes(passed=passed, errors=10 - passed)
         message = "m: budget reached (* of *): raise it, or select*"
         result.stdout.fnmatch_lines([message])
-        again = pytester.runpytest_inprocess(*args)  # stored answers are free: it goes on
+        # Stored answers are free: it goes on
+        again = pytester.runpytest_inprocess(*args)
         assert again.parseoutcomes()["passed"] > len(server.asked) // 4
     report = json.loads((pytester.path / "r.json").read_text())
     (row,), records = report["summary"], report["records"]
@@ -109,13 +137,17 @@ def test_a_run_stops_asking_before_its_budget_is_passed(
         ]
     )
     spent = sum(
-        record["input_tokens"] + record["output_tokens"] for record in records if record["output"]
+        record["input_tokens"] + record["output_tokens"]
+        for record in records
+        if record["output"]
     )
     assert spent <= 1000
 
 
 class Dear:
-    """A server that counts two bytes as a token, and charges for replies without an answer."""
+    """A server that counts two bytes as a token, and charges for
+    replies without an answer.
+    """
 
     def __init__(self) -> None:
         self.charged = 0
@@ -133,23 +165,42 @@ class Dear:
         self.dearest[asked.model] = max(self.dearest[asked.model], sum(tokens))
         text = "" if chance < 60 else "yes"
         if text and asked.model == "judge":
-            verdict = {"criterion": 1, "quote": "", "reason": "It is.", "verdict": "pass"}
+            verdict = {
+                "criterion": 1,
+                "quote": "",
+                "reason": "It is.",
+                "verdict": "pass",
+            }
             text = json.dumps({"verdicts": [verdict]})
         stop: Stop = "length" if chance < 45 else "end"
-        return Reply(text, stop, input_tokens=tokens[0], output_tokens=tokens[1], delay=0.002)
+        return Reply(
+            text, stop, input_tokens=tokens[0], output_tokens=tokens[1], delay=0.002
+        )
 
 
 @pytest.mark.nightly
-def test_with_workers_frugal_runs_retries_and_a_judge_one_call_per_model_is_overrun_at_most(
+def test_workers_retries_and_a_judge_overrun_by_one_call_per_model_at_most(
     pytester: pytest.Pytester,
 ) -> None:
-    cases = [case(f"question {n} {'e3' * 100 * (n % 3)}", "yes", id=f"c{n}") for n in range(8)]
+    cases = [
+        case(f"question {n} {'e3' * 100 * (n % 3)}", "yes", id=f"c{n}")
+        for n in range(8)
+    ]
     for one in cases:
         one["expected"]["judge"] = "It is."
     write_skill(pytester.path / "skills/gate", cases)
     dear, most = Dear(), 12_000
     with LoopbackServer(dear) as server:
-        args = ["--skill", "skills", "--model", "m", "--model", "n", "--skill-judge", "judge"]
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--model",
+            "n",
+            "--skill-judge",
+            "judge",
+        ]
         args += ["--skill-base-url", f"{server.url}/v1", "--skill-max-output", "60"]
         args += ["--skill-runs", "3..12", "-n", "4", "--skill-max-tokens", str(most)]
         result = pytester.runpytest_inprocess(*args)
@@ -158,19 +209,31 @@ def test_with_workers_frugal_runs_retries_and_a_judge_one_call_per_model_is_over
     result.stdout.fnmatch_lines([reached])
 
 
-def test_what_was_paid_without_an_answer_counts_and_is_told(pytester: pytest.Pytester) -> None:
+def test_what_was_paid_without_an_answer_counts_and_is_told(
+    pytester: pytest.Pytester,
+) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeini("[pytest]\nskill_prices = m 1 1")
     unreadable = Reply(input_tokens=400, output_tokens=1600, raw={"choices": [{}]})
     with LoopbackServer(lambda _: unreadable) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
         result = pytester.runpytest_inprocess(*args, "--skill-max-tokens", "5000")
     result.assert_outcomes(errors=20)
     assert len(server.asked) == 2  # 4,000 of 5,000 tokens
     result.stdout.fnmatch_lines(
         [
             "m: budget reached (4,000 of 5,000 tokens): raise it, or select*",
-            "m: 2 calls without an answer used 4,000 tokens ($0.004); not in the table.",
+            (
+                "m: 2 calls without an answer used 4,000 tokens ($0.004); not in the"
+                " table."
+            ),
         ]
     )

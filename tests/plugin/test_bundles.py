@@ -25,13 +25,19 @@ def nodes(run: SkillRun) -> list[str]:
     return [test["nodeid"] for test in run.report["tests"]]
 
 
-def test_a_plugin_is_one_thing_under_test(pytester: pytest.Pytester, model: str) -> None:
+def test_a_plugin_is_one_thing_under_test(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_plugin(pytester.path / "garden")
     run = run_skills(pytester, model, skill="garden")
     assert run.outcomes == {"passed": 2}
     assert (run.summary["skill"], run.summary["lift"]) == ("garden", 1)
     [info] = run.report["skills"]
-    assert (info["name"], info["path"], info["members"]) == ("garden", "garden", ["boat", "gate"])
+    assert (info["name"], info["path"], info["members"]) == (
+        "garden",
+        "garden",
+        ["boat", "gate"],
+    )
     run.result.stdout.fnmatch_lines(
         [
             "upskill: garden: 2 skills tested as one (boat, gate)",
@@ -85,18 +91,26 @@ def test_queries_are_about_any_of_its_skills(pytester: pytest.Pytester) -> None:
     assert run.records[0]["activity"]["opened"] == ["boat"]
 
 
-def test_results_are_accepted_beside_the_plugin(pytester: pytest.Pytester, model: str) -> None:
+def test_results_are_accepted_beside_the_plugin(
+    pytester: pytest.Pytester, model: str
+) -> None:
     root = write_plugin(pytester.path / "garden")
     assert run_skills(pytester, model, "--skill-accept", skill="garden").status == 0
     assert (root / "skill_results.json").exists()
-    (root / "skills/boat/SKILL.md").write_text("---\nname: boat\ndescription: d\n---\nNothing.\n")
+    (root / "skills/boat/SKILL.md").write_text(
+        "---\nname: boat\ndescription: d\n---\nNothing.\n"
+    )
     run = run_skills(pytester, model, skill="garden")
     assert run.outcomes == {"passed": 1, "xfailed": 1}
 
 
-def test_it_is_compared_with_itself_at_a_ref(pytester: pytest.Pytester, model: str) -> None:
+def test_it_is_compared_with_itself_at_a_ref(
+    pytester: pytest.Pytester, model: str
+) -> None:
     root = write_plugin(pytester.path / "garden")
-    (root / "skills/boat/SKILL.md").write_text("---\nname: boat\ndescription: d\n---\nNothing.\n")
+    (root / "skills/boat/SKILL.md").write_text(
+        "---\nname: boat\ndescription: d\n---\nNothing.\n"
+    )
     commit_all(pytester.path)
     write_plugin(root)
     run = run_skills(pytester, model, "--skill-against", "main", skill="garden")
@@ -104,7 +118,9 @@ def test_it_is_compared_with_itself_at_a_ref(pytester: pytest.Pytester, model: s
     assert run.summary["skill_rate"] == 1
 
 
-def test_a_broken_manifest_is_one_message(pytester: pytest.Pytester, model: str) -> None:
+def test_a_broken_manifest_is_one_message(
+    pytester: pytest.Pytester, model: str
+) -> None:
     root = write_plugin(pytester.path / "garden")
     (root / ".claude-plugin/plugin.json").write_text('{\n "name": "garden",\n}')
     run = run_skills(pytester, model, skill="garden")

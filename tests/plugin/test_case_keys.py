@@ -1,4 +1,6 @@
-"""Keys of a case besides its question and checks: system, skip, xfail, runs, models, tags."""
+"""Keys of a case besides its question and checks: system, skip, xfail, runs, models,
+tags.
+"""
 
 import json
 from typing import Any
@@ -42,12 +44,19 @@ def model(pytester: pytest.Pytester) -> str:
 
 
 def test_a_skipped_case_is_not_asked(pytester: pytest.Pytester, workers: str) -> None:
-    names = ("asked", "with-reason", "without", "by-conftest", "by-condition", "not-run", "not-so")
+    names = (
+        "asked",
+        "with-reason",
+        "without",
+        "by-conftest",
+        "by-condition",
+        "not-run",
+        "not-so",
+    )
     cases = [case(name, "gate up", id=name) for name in names]
     cases[1]["skip"], cases[2]["skip"] = "no gate here", True
     write_skill(pytester.path / "skills/gate", cases)
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         import pytest
 
         MARKS = {
@@ -61,14 +70,15 @@ def test_a_skipped_case_is_not_asked(pytester: pytest.Pytester, workers: str) ->
             for item in items:
                 if mark := MARKS.get(item.name.split("[")[0]):
                     item.add_marker(mark)
-        """
-    )
+        """)
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         run = run_skills(pytester, server, "-rs", "-n", workers)
     run.result.assert_outcomes(passed=2, skipped=4, xfailed=1)
     assert sorted({asked.question for asked in server.asked}) == ["asked", "not-so"]
     assert len(server.asked) == 4
-    run.result.stdout.fnmatch_lines_random(["SKIPPED*no gate here", "SKIPPED*no reason given"])
+    run.result.stdout.fnmatch_lines_random(
+        ["SKIPPED*no gate here", "SKIPPED*no reason given"]
+    )
     assert "cases not run" not in run.screen
     if workers == "0":
         assert ": 2 tests × 2 arms × 1 run" in run.screen
@@ -84,7 +94,9 @@ def test_a_failure_is_reported_at_the_line_of_its_case(
     assert "skill_meta.json:11: " in run_skills(pytester, model, "--tb=line").screen
 
 
-def test_a_run_of_skipped_cases_only_asks_nothing(pytester: pytest.Pytester, model: str) -> None:
+def test_a_run_of_skipped_cases_only_asks_nothing(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_skill(pytester.path / "skills/gate", [case("q", "x", skip="why not")])
     run = run_skills(pytester, model)
     assert (run.outcomes, run.status, run.records) == ({"skipped": 1}, 0, [])
@@ -102,7 +114,11 @@ def test_an_xfail_case_xfails_or_xpasses(pytester: pytest.Pytester, model: str) 
     run.result.stdout.fnmatch_lines(["XFAIL *::fails?* - too hard"])
     of_skill = [record for record in run.records if record["arm"] == "skill"]
     outcomes = {record["case"]: record["outcome"] for record in of_skill}
-    assert outcomes == {"fails": "failed", "passes": "passed", "is-expected-to": "passed"}
+    assert outcomes == {
+        "fails": "failed",
+        "passes": "passed",
+        "is-expected-to": "passed",
+    }
     shown = run_skills(pytester, model, "--runxfail")
     assert shown.outcomes == {"failed": 1, "passed": 2}
 
@@ -133,9 +149,13 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
             return "yes" if question.run <= int(question.messages[-1][1]) else "no"
         """
     )
-    run = run_skills(pytester, "scripted:fake.py:answer", "--skill-runs", "4", "-rA", "-n", workers)
+    run = run_skills(
+        pytester, "scripted:fake.py:answer", "--skill-runs", "4", "-rA", "-n", workers
+    )
     assert (run.outcomes["passed"], run.outcomes["failed"]) == (4, 2)
-    run.result.stdout.fnmatch_lines_random(["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"])
+    run.result.stdout.fnmatch_lines_random(
+        ["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"]
+    )
     if workers == "0":
         assert "up to 54 calls: 6 tests × 2 arms × 1 to 10 runs" in run.screen
     assert (run.summary["runs"], run.summary["samples"]) == (10, 4)
@@ -156,14 +176,21 @@ def test_a_case_is_for_the_models_that_fit_its_patterns(
         "several": (["openai:*", "hai?u"], ["haiku", mini]),
         "id": ("gpt-5.4-mini", [mini]),
     }
-    cases = [case(name, "yes", id=name, models=models) for name, (models, _) in wanted.items()]
+    cases = [
+        case(name, "yes", id=name, models=models)
+        for name, (models, _) in wanted.items()
+    ]
     write_skill(pytester.path / "skills/gate", cases)
     with LoopbackServer(lambda _: Reply("yes")) as server:
         monkeypatch.setenv("ANTHROPIC_BASE_URL", server.url)
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        run = run_skills(pytester, "haiku", "--model", opus, "--model", mini, "-n", workers)
+        run = run_skills(
+            pytester, "haiku", "--model", opus, "--model", mini, "-n", workers
+        )
     asked = {(record["case"], record["model"]) for record in run.records}
-    assert asked == {(name, model) for name, (_, models) in wanted.items() for model in models}
+    assert asked == {
+        (name, model) for name, (_, models) in wanted.items() for model in models
+    }
 
 
 def test_a_skill_without_cases_for_the_model_is_a_warning(
@@ -189,7 +216,10 @@ def test_tags_of_defaults_and_cases_choose_with_strict_markers(
 def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    cases = [case("How do I open the gate?", "gate up", id=f"c{number}") for number in range(10)]
+    cases = [
+        case("How do I open the gate?", "gate up", id=f"c{number}")
+        for number in range(10)
+    ]
     write_skill(pytester.path / "skills/gate", cases)
     run = run_skills(pytester, model)
     assert "upskill: gate: 10 cases in 1 group" in run.screen
@@ -197,11 +227,15 @@ def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
     assert run.summary["verdict"] == TOO_FEW
 
 
-def test_variants_of_a_few_templates_are_no_evidence_of_a_lift(pytester: pytest.Pytester) -> None:
+def test_variants_of_a_few_templates_are_no_evidence_of_a_lift(
+    pytester: pytest.Pytester,
+) -> None:
     """Five variants each of four templates, three of which the skill helps."""
     with KnownModel(pytester, 20, baseline=0.1, skill=[0.9] * 15 + [0.1] * 5) as known:
         alone = known.run().summary
-        cases = [case(f"c{n}?", "yes", id=f"c{n}", group=f"t{n // 5}") for n in range(20)]
+        cases = [
+            case(f"c{n}?", "yes", id=f"c{n}", group=f"t{n // 5}") for n in range(20)
+        ]
         write_skill(known.folder, cases, body="Version <skill>: say yes.")
         run = known.run()
         assert len(known.server.asked) == 40  # a group is no part of a question

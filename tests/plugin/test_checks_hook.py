@@ -32,11 +32,12 @@ CONFTEST = """
         return context.value == {"least": 1, "output_file": "a.py"}, repr(context.value)
 
     def of_case(context):
-        return context.case.id == context.value, f"{context.answer.text} {context.case.input}"
+        said = f"{context.answer.text} {context.case.input}"
+        return context.case.id == context.value, said
 
     def pytest_upskill_checks(config):
-        return {"short": short, "kind": kind, "yes": yes, "broken": broken, "silent": silent,
-                "validated": validated, "of_case": of_case}
+        return {"short": short, "kind": kind, "yes": yes, "broken": broken,
+                "silent": silent, "validated": validated, "of_case": of_case}
 """
 
 
@@ -89,14 +90,18 @@ def test_a_check_that_raises_is_an_error_not_a_failure(
     result = run_case(pytester, {"contains": "gate", name: 1})
     result.assert_outcomes(errors=1)
     assert message in result.stdout.str()
-    assert [(r["outcome"], r["error"]) for r in records(pytester)] == [("errored", message)] * 2
+    assert [(r["outcome"], r["error"]) for r in records(pytester)] == [
+        ("errored", message)
+    ] * 2
 
 
 def test_an_unknown_check_gets_a_suggestion(pytester: pytest.Pytester) -> None:
     pytester.makeconftest(CONFTEST)
     result = run_case(pytester, {"shrot": 1})
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(['*expected.shrot: unknown check (did you mean "short"?)'])
+    result.stdout.fnmatch_lines(
+        ['*expected.shrot: unknown check (did you mean "short"?)']
+    )
 
 
 @pytest.mark.parametrize(
@@ -119,7 +124,9 @@ def test_a_wrong_registration_is_an_error(
         registered_checks(config.hook, config)
 
 
-def test_two_checks_of_one_name_are_an_error_of_the_run(pytester: pytest.Pytester) -> None:
+def test_two_checks_of_one_name_are_an_error_of_the_run(
+    pytester: pytest.Pytester,
+) -> None:
     hook = "def pytest_upskill_checks(config): return {'x': print}"
     pytester.makeconftest(hook)
     pytester.makepyfile(other=hook)
@@ -130,15 +137,22 @@ def test_two_checks_of_one_name_are_an_error_of_the_run(pytester: pytest.Pyteste
 
 
 @pytest.mark.parametrize("expected", [None, {"contains": "gate"}])
-def test_a_validator_is_a_registered_check(pytester: pytest.Pytester, expected: Any) -> None:
+def test_a_validator_is_a_registered_check(
+    pytester: pytest.Pytester, expected: Any
+) -> None:
     pytester.makeconftest(CONFTEST)
-    more: dict[str, Any] = {"validator": "validated", "validator_config": {"least": 1, "x": None}}
+    more: dict[str, Any] = {
+        "validator": "validated",
+        "validator_config": {"least": 1, "x": None},
+    }
     run_case(pytester, expected, **more, output_file="a.py").assert_outcomes(passed=1)
     names = [grade["check"] for grade in records(pytester)[1]["checks"]]
     assert names == [*(["contains"] if expected else []), "validated"]
 
 
-def test_the_value_in_expected_overrides_the_validators(pytester: pytest.Pytester) -> None:
+def test_the_value_in_expected_overrides_the_validators(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeconftest(CONFTEST)
     run_case(pytester, {"short": 13}, validator="short").assert_outcomes(passed=1)
 

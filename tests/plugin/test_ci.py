@@ -14,7 +14,9 @@ MODEL = "scripted:a.json"
 def _skill(pytester: pytest.Pytester) -> None:
     folder = write_skill(pytester.path / "skills/gate", CASES)
     text = (folder / "skill_meta.json").read_text()
-    (folder / "skill_meta.json").write_text(text.replace('{"input": "Shut', '\n\n{"input": "Shut'))
+    (folder / "skill_meta.json").write_text(
+        text.replace('{"input": "Shut', '\n\n{"input": "Shut')
+    )
     write_script(pytester.path / "a.json")
 
 
@@ -24,7 +26,9 @@ def test_the_job_summary_is_appended_once(
     summary = pytester.path / "summary.md"
     summary.write_text("Before.\n")
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", str(summary))
-    run_skills(pytester, MODEL, "-n", workers, "--skill-min-lift", "1", "--skill-confident")
+    run_skills(
+        pytester, MODEL, "-n", workers, "--skill-min-lift", "1", "--skill-confident"
+    )
     lines = summary.read_text().splitlines()
     assert lines[:2] == ["Before.", MARKER]
     assert [line for line in lines if line.startswith("## ❌ ")] == lines[2:3]
@@ -54,7 +58,9 @@ def test_regressions_failures_and_broken_cases_are_annotations_at_their_lines(
     file.write_text(f"{file.read_text().removesuffix(']}')},\n\n\n{broken}]}}")
     run = run_skills(pytester, MODEL, *five, "-n", workers, "--skill-min-lift", "1")
     assert run.status == 1
-    heads = {line.split("::")[1] for line in run.screen.splitlines() if line.startswith("::")}
+    heads = {
+        line.split("::")[1] for line in run.screen.splitlines() if line.startswith("::")
+    }
     where = f"error file={pytester.path.name}/skills/gate/skill_meta.json,line="
     assert heads == {
         f"{where}1,title=skill regression",

@@ -1,4 +1,6 @@
-"""--skill-cluster: trials of agents on a Dask cluster, with the same results as here."""
+"""--skill-cluster: trials of agents on a Dask cluster, with the same results as
+here.
+"""
 
 import json
 import os
@@ -23,8 +25,8 @@ pytestmark = [pytest.mark.nightly, needs_bwrap]
 CASE = {"input": "open it", "expected": {"contains": ["is open"]}}
 KEY = "sk-of-the-workers-0123456789"
 
-# As a model: opens the gate with the skill; the first time it is asked for the case "lose", it
-# kills the process that asks, which is a worker.
+# As a model: opens the gate with the skill; the first time it is asked for the case
+# "lose", it kills the process that asks, which is a worker.
 MODEL = """
 import contextlib, json, os, pathlib
 from pytest_upskill import Answer, ToolCall, Usage
@@ -39,13 +41,15 @@ def answer(question):
     if not any(tool.name == "skill" for tool in question.tools):
         calls = [("read", {{"path": "notes.txt"}})]
     else:
-        command = "cd /skills/gate && ./scripts/open.sh Walrus-4711 > /workspace/gate.txt"
+        command = "cd /skills/gate && ./scripts/open.sh Walrus-4711"
+        command += " > /workspace/gate.txt"
         calls = [("skill", {{"name": "gate"}}), ("bash", {{"command": command}})]
     if len(told) < len(calls):
         tool, arguments = calls[len(told)]
         call = ToolCall(f"c{{len(told)}}", tool, json.dumps(arguments))
         return Answer("", Usage(100, 10, 0), "tools", calls=(call,))
-    return Answer("The gate is open." if len(calls) > 1 else "No idea.", Usage(100, 10, 0))
+    text = "The gate is open." if len(calls) > 1 else "No idea."
+    return Answer(text, Usage(100, 10, 0))
 """
 
 
@@ -72,13 +76,17 @@ def write_gate(folder: Path, *questions: str, setup: str = "true") -> None:
 
 
 def scripted(folder: Path) -> str:
-    (folder / "model.py").write_text(MODEL.format(once=str(folder / "lost")), encoding="utf-8")
+    (folder / "model.py").write_text(
+        MODEL.format(once=str(folder / "lost")), encoding="utf-8"
+    )
     return "scripted:model.py:answer"
 
 
 def records(pytester: pytest.Pytester) -> list[dict[str, Any]]:
     """All of them, without what differs from run to run."""
-    data = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))["records"]
+    data = json.loads((pytester.path / "out.json").read_text(encoding="utf-8"))[
+        "records"
+    ]
     for record in data:
         del record["seconds"], record["asked_at"]
         for turn in record.get("transcript", ()):
@@ -86,7 +94,9 @@ def records(pytester: pytest.Pytester) -> list[dict[str, Any]]:
     return sorted(data, key=lambda one: (one["case"], one["arm"], one["run"]))
 
 
-def run(pytester: pytest.Pytester, model: str, *args: str, agent: str = "loop") -> pytest.RunResult:
+def run(
+    pytester: pytest.Pytester, model: str, *args: str, agent: str = "loop"
+) -> pytest.RunResult:
     options = ["--skill", "skills", "--skill-agent", agent, "--model", model]
     options += ["--skill-json", "out.json", "-p", "no:cacheprovider", *args]
     result = pytester.runpytest_subprocess(*options)
@@ -98,7 +108,9 @@ def run(pytester: pytest.Pytester, model: str, *args: str, agent: str = "loop") 
 
 @pytest.fixture(scope="module")
 def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
-    """Two workers that have all, and one without a sandbox; a fake Claude Code on one of them."""
+    """Two workers that have all, and one without a sandbox;
+    a fake Claude Code on one of them.
+    """
     folder = tmp_path_factory.mktemp("dask")
     programs = fake_cli(folder / "programs")
     path = os.environ["PATH"]
@@ -107,11 +119,15 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
         processes.add("anna", {"PATH": f"{programs}{os.pathsep}{path}", **keys})
         processes.add("berta", keys)
         processes.add("carla", {"PATH": path_without("bwrap", folder / "path"), **keys})
-        processes.add("dora", {"PYTHONPATH": str(other_version(folder / "other")), **keys})
+        processes.add(
+            "dora", {"PYTHONPATH": str(other_version(folder / "other")), **keys}
+        )
         yield processes
 
 
-def test_a_lost_worker_and_the_same_results_as_on_one_machine(pytester: pytest.Pytester) -> None:
+def test_a_lost_worker_and_the_same_results_as_on_one_machine(
+    pytester: pytest.Pytester,
+) -> None:
     write_gate(pytester.path / "skills/gate", "open it", "lose it", "close it")
     model = scripted(pytester.path)
     (pytester.path / "lost").touch()  # nobody is killed here
@@ -166,24 +182,36 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
         wanted = "anna, berta: haiku: ANTHROPIC_API_KEY is not set; carla: no sandbox: "
         refused.stderr.fnmatch_lines([f"*no worker fits: {wanted}*"])
         monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-1234567890abcdefghij")
-        result = run(pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude")
+        result = run(
+            pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude"
+        )
         result.assert_outcomes(passed=2)
         assert all(key in str(asked.headers) for asked in server.asked)
         asked = len(server.asked)
-        again = run(pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude")
+        again = run(
+            pytester, "haiku", *args, "-o", "skill_cluster_keys=true", agent="claude"
+        )
         again.assert_outcomes(passed=2)
         assert len(server.asked) == asked
     result.stdout.fnmatch_lines(
         [
             "upskill: carried out by claude 2.1.0",
-            f"upskill: cluster {dask.address}: 1 worker, 2 trials at once, sandbox: bwrap",
+            (
+                f"upskill: cluster {dask.address}: 1 worker, 2 trials at once, sandbox:"
+                " bwrap"
+            ),
             "upskill: no trials for worker berta: claude is not installed",
             "upskill: no trials for worker carla: no sandbox: *bwrap*",
             "upskill: no trials for worker dora: it has pytest-upskill 99, and *",
         ]
     )
     assert {record["outcome"] for record in records(pytester)} == {"passed", "failed"}
-    assert key not in dask.logs() + result.stdout.str() + (pytester.path / "out.json").read_text()
+    assert (
+        key
+        not in dask.logs()
+        + result.stdout.str()
+        + (pytester.path / "out.json").read_text()
+    )
     assert not dask.left()
 
 
@@ -221,20 +249,28 @@ def test_calls_of_all_workers_share_one_limit(
     assert all(KEY in str(asked.headers) for asked in server.asked)
     assert KEY not in (pytester.path / "out.json").read_text() + dask.logs()
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["upskill: cluster *: 2 workers, 4 trials at once, sandbox: bwrap"])
+    result.stdout.fnmatch_lines(
+        ["upskill: cluster *: 2 workers, 4 trials at once, sandbox: bwrap"]
+    )
     assert server.most_in_flight <= 2
-    made = [one["files"][0]["text"] for one in records(pytester) if one["arm"] == "skill"]
+    made = [
+        one["files"][0]["text"] for one in records(pytester) if one["arm"] == "skill"
+    ]
     assert (len(made), len(set(made))) == (4, 1)
 
 
-def test_a_budget_is_kept_over_all_workers(pytester: pytest.Pytester, dask: DaskProcesses) -> None:
+def test_a_budget_is_kept_over_all_workers(
+    pytester: pytest.Pytester, dask: DaskProcesses
+) -> None:
     write_gate(pytester.path / "skills/gate", *(f"{word} it" for word in "abcdef"))
     with LoopbackServer(keeper) as server:
         args = ("--skill-base-url", f"{server.url}/v1", "--skill-cluster", dask.address)
         most = ("--skill-max-tokens", "700", "--skill-max-output", "50")
         result = run(pytester, "m", *args, *most)
     data = records(pytester)
-    spent = sum(one["input_tokens"] + one["output_tokens"] for one in data if not one["error"])
+    spent = sum(
+        one["input_tokens"] + one["output_tokens"] for one in data if not one["error"]
+    )
     assert 0 < spent <= 700
     errors = {one["error"] for one in data if one["error"]}
     assert errors
@@ -255,7 +291,8 @@ def test_the_only_worker_with_an_agent_is_lost_and_another_joins(
         dask.add("berta")
 
         def lose_anna(asked: Asked) -> Reply:
-            if len(asked.body["tools"]) == 1 and not joining:  # the agent has one, loop has more
+            # The agent has one, loop has more
+            if len(asked.body["tools"]) == 1 and not joining:
                 dask.workers["anna"].kill()
                 joining.append(Thread(target=dask.add, args=("emil", {"PATH": path})))
                 joining[0].start()
@@ -269,7 +306,9 @@ def test_the_only_worker_with_an_agent_is_lost_and_another_joins(
     result.assert_outcomes(passed=2)
     told = r"The cluster lost 1 worker \(anna\)(: \d trials? began again on another)?\."
     assert re.search(told, " ".join(result.stdout.str().split()))
-    result.stdout.fnmatch_lines(["upskill: only some trials for worker berta: claude is not inst*"])
+    result.stdout.fnmatch_lines(
+        ["upskill: only some trials for worker berta: claude is not inst*"]
+    )
 
 
 def test_the_scheduler_is_lost(pytester: pytest.Pytester, tmp_path: Path) -> None:
@@ -283,7 +322,12 @@ def test_the_scheduler_is_lost(pytester: pytest.Pytester, tmp_path: Path) -> Non
             return Reply("The gate is open.", delay=0.5)
 
         with LoopbackServer(lose_scheduler) as server:
-            args = ("--skill-cluster", dask.address, "--skill-base-url", f"{server.url}/v1")
+            args = (
+                "--skill-cluster",
+                dask.address,
+                "--skill-base-url",
+                f"{server.url}/v1",
+            )
             result = run(pytester, "m", *args)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines([f"*loop: the connection to {dask.address} was lost*"])

@@ -16,7 +16,9 @@ LOGGED = "with open({log!r}, 'a') as file: file.write({name!r} + ' ')\n"
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Path:
-    """A project, and a checkout of someone else's with a skill; its code leaves its name."""
+    """A project, and a checkout of someone else's with a skill;
+    its code leaves its name.
+    """
     root = pytester.path / "own"
     pack = pytester.path / "checkout"
     write_skill(pack / "demo")
@@ -25,7 +27,9 @@ def project(pytester: pytest.Pytester) -> Path:
         (pack / f"{name}.py").write_text(LOGGED.format(log=log, name=name))
     root.mkdir()
     write_script(root / "answers.json")
-    (root / "conftest.py").write_text("def pytest_runtest_setup(item): print('own saw', item.name)")
+    (root / "conftest.py").write_text(
+        "def pytest_runtest_setup(item): print('own saw', item.name)"
+    )
     return root
 
 
@@ -75,16 +79,24 @@ WAYS = (link, unpack)
 
 
 def in_the_gate_and_nightly() -> Iterator[Any]:
-    """Arguments for a folder that is linked and for one that is a copy, in turn; nightly both."""
+    """Arguments for a folder that is linked and for one that is a copy, in turn;
+    nightly both.
+    """
     for number, (name, args) in enumerate(ARGUMENTS):
         for way in WAYS:
             marks = [] if way is WAYS[number % 2] else [pytest.mark.nightly]
-            yield pytest.param(way, name, args, marks=marks, id=f"{way.__name__} {' '.join(args)}")
+            yield pytest.param(
+                way, name, args, marks=marks, id=f"{way.__name__} {' '.join(args)}"
+            )
 
 
 @pytest.mark.parametrize(("arrive", "name", "args"), [*in_the_gate_and_nightly()])
 def test_a_conftest_on_the_way_is_not_loaded(
-    pytester: pytest.Pytester, project: Path, arrive: object, name: str, args: Sequence[str]
+    pytester: pytest.Pytester,
+    project: Path,
+    arrive: object,
+    name: str,
+    args: Sequence[str],
 ) -> None:
     assert callable(arrive)
     arrive(project, name)
@@ -95,7 +107,8 @@ def test_a_conftest_on_the_way_is_not_loaded(
     result.stdout.fnmatch_lines(["*demo on scripted:answers.json*"])
     assert ran(project) == []
     line = (
-        f"upskill: not loaded, on the way to a skill: {name}/conftest.py (add --skill-allow-code)"
+        f"upskill: not loaded, on the way to a skill: {name}/conftest.py (add"
+        " --skill-allow-code)"
     )
     assert line in result.outlines
 
@@ -103,7 +116,9 @@ def test_a_conftest_on_the_way_is_not_loaded(
 @pytest.mark.parametrize(
     "path", [pytest.param("../checkout/demo", marks=pytest.mark.nightly), "sk/demo"]
 )
-def test_nor_under_another_name(pytester: pytest.Pytester, project: Path, path: str) -> None:
+def test_nor_under_another_name(
+    pytester: pytest.Pytester, project: Path, path: str
+) -> None:
     link(project, "test_link")
     (project / "sk").symlink_to("test_link")
     assert run(pytester, project, f"--skill={path}").ret == 0
@@ -127,8 +142,12 @@ def test_nor_by_eval(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ran(project) == []
 
 
-def test_nor_above_a_skill_in_which_pytest_runs(pytester: pytest.Pytester, project: Path) -> None:
-    (project / "pytest.ini").write_text("[pytest]\nskill_models = scripted:answers.json\n")
+def test_nor_above_a_skill_in_which_pytest_runs(
+    pytester: pytest.Pytester, project: Path
+) -> None:
+    (project / "pytest.ini").write_text(
+        "[pytest]\nskill_models = scripted:answers.json\n"
+    )
     unpack(project)
     result = run(pytester, project / "sk/demo", "--skill=.", model=False)
     result.stdout.fnmatch_lines(["*own saw open-gate*"])
@@ -179,7 +198,9 @@ def test_what_pytest_loads_anyway_stays_and_sees_the_cases(
         ("setup.py", ["--skill", "../checkout/demo"]),
         ("pyproject.toml", [f"../checkout/{META}"]),
         pytest.param("setup.py", [f"../checkout/{META}"], marks=pytest.mark.nightly),
-        pytest.param("pyproject.toml", ["--skill", "../checkout/demo"], marks=pytest.mark.nightly),
+        pytest.param(
+            "pyproject.toml", ["--skill", "../checkout/demo"], marks=pytest.mark.nightly
+        ),
     ],
 )
 def test_a_skill_does_not_decide_the_rootdir(
@@ -197,7 +218,9 @@ def test_a_skill_does_not_decide_the_rootdir(
     assert ran(project) == []
 
 
-def test_a_folder_above_both_is_not_the_rootdir(pytester: pytest.Pytester, project: Path) -> None:
+def test_a_folder_above_both_is_not_the_rootdir(
+    pytester: pytest.Pytester, project: Path
+) -> None:
     (project.parent / "conftest.py").write_text("raise SystemExit('ran code')")
     result = run(pytester, project, "--skill", "../checkout/demo")
     result.stdout.fnmatch_lines([f"rootdir: {project}"])
@@ -213,6 +236,8 @@ def test_ini_files_around_a_skill_that_an_argument_names_are_refused(
     for args in (["sk/demo"], [f"sk/{META}"], ["--skill", "sk/demo"]):
         result = run(pytester, project, *args)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
-        result.stderr.fnmatch_lines(["ERROR: sk/pytest.ini: ini file around the skill*"])
+        result.stderr.fnmatch_lines(
+            ["ERROR: sk/pytest.ini: ini file around the skill*"]
+        )
     assert run(pytester, project, "--skill=sk/demo").ret == 0
     assert ran(project) == []

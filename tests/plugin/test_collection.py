@@ -25,7 +25,9 @@ def collected(pytester: pytest.Pytester, *args: str) -> list[str]:
 
 def test_a_case_on_a_model_is_one_item(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    nodes = collected(pytester, "--skill", "skills/gate", "--model", "haiku", "--model", "opus")
+    nodes = collected(
+        pytester, "--skill", "skills/gate", "--model", "haiku", "--model", "opus"
+    )
     assert nodes == [f"{GATE}[haiku]", f"{GATE}[opus]"]
 
 
@@ -34,13 +36,17 @@ def test_a_skill_is_found_by_its_folder_its_file_or_a_folder_above(
     pytester: pytest.Pytester, path: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    assert collected(pytester, "--skill", path, "--model", "haiku") == [f"{GATE}[haiku]"]
+    assert collected(pytester, "--skill", path, "--model", "haiku") == [
+        f"{GATE}[haiku]"
+    ]
 
 
 def test_several_skills_come_in_the_order_given(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     write_skill(pytester.path / "more/deep/down/door")
-    nodes = collected(pytester, "--skill", "skills", "--skill", "more", "--model", "haiku")
+    nodes = collected(
+        pytester, "--skill", "skills", "--skill", "more", "--model", "haiku"
+    )
     assert nodes == [
         f"{GATE}[haiku]",
         "more/deep/down/door/skill_meta.json::open-gate[haiku]",
@@ -50,7 +56,9 @@ def test_several_skills_come_in_the_order_given(pytester: pytest.Pytester) -> No
 def test_with_skill_alone_no_other_test_is_collected(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile("def test_other(): pass")
-    assert collected(pytester, "--skill", "skills", "--model", "haiku") == [f"{GATE}[haiku]"]
+    assert collected(pytester, "--skill", "skills", "--model", "haiku") == [
+        f"{GATE}[haiku]"
+    ]
 
 
 def test_with_another_path_both_are_collected(pytester: pytest.Pytester) -> None:
@@ -61,7 +69,9 @@ def test_with_another_path_both_are_collected(pytester: pytest.Pytester) -> None
 
 
 def test_one_case_can_be_named_on_the_command_line(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [case("a", "x", id="a"), case("b", "x", id="b")])
+    write_skill(
+        pytester.path / "skills/gate", [case("a", "x", id="a"), case("b", "x", id="b")]
+    )
     node = "skills/gate/skill_meta.json::b[haiku]"
     args = ["--skill", "skills", "--model", "haiku", "--model", "opus"]
     assert collected(pytester, node, *args) == [node]
@@ -108,7 +118,9 @@ def test_skills_outside_of_the_rootdir_have_ids_of_their_own(
     pytester.makeini("[pytest]")
     nodes = collected(pytester, "--skill", str(tmp_path), "--model", "haiku")
     assert len(set(nodes)) == 2
-    assert all(node.endswith("/gate/skill_meta.json::open-gate[haiku]") for node in nodes)
+    assert all(
+        node.endswith("/gate/skill_meta.json::open-gate[haiku]") for node in nodes
+    )
 
 
 def test_no_conftest_on_the_way_to_a_skill_elsewhere_is_run(
@@ -125,17 +137,23 @@ def test_the_hooks_of_the_projects_own_conftest_see_the_cases(
     pytester: pytest.Pytester, model: str
 ) -> None:
     write_skill(pytester.path / "skills/gate")
-    pytester.makeconftest("def pytest_runtest_setup(item): print('hook saw', item.name)")
+    pytester.makeconftest(
+        "def pytest_runtest_setup(item): print('hook saw', item.name)"
+    )
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model, "-s")
     result.stdout.fnmatch_lines(["*hook saw open-gate*"])
 
 
-def test_linked_skills_in_a_folder_are_found_once_each(pytester: pytest.Pytester) -> None:
+def test_linked_skills_in_a_folder_are_found_once_each(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "real/gate")
     (pytester.path / "skills").mkdir()
     (pytester.path / "skills/gate").symlink_to(pytester.path / "real/gate")
     (pytester.path / "skills/loop").symlink_to(pytester.path / "skills")
-    assert collected(pytester, "--skill", "skills", "--model", "haiku") == [f"{GATE}[haiku]"]
+    assert collected(pytester, "--skill", "skills", "--model", "haiku") == [
+        f"{GATE}[haiku]"
+    ]
     assert len(collected(pytester, "--skill", ".", "--model", "haiku")) == 1
 
 
@@ -149,7 +167,9 @@ def test_a_project_may_lie_in_a_folder_with_brackets(
     result.assert_outcomes(passed=1)
 
 
-def test_a_conftest_inside_a_skill_is_not_run(pytester: pytest.Pytester, model: str) -> None:
+def test_a_conftest_inside_a_skill_is_not_run(
+    pytester: pytest.Pytester, model: str
+) -> None:
     folder = write_skill(pytester.path / "skills/gate")
     (folder / "conftest.py").write_text("raise SystemExit('the skill ran code')")
     (folder / "__init__.py").write_text("raise SystemExit('the skill ran code')")
@@ -168,15 +188,30 @@ def test_a_conftest_inside_a_skill_is_not_run(pytester: pytest.Pytester, model: 
 def test_cases_are_selected_like_any_tests(
     pytester: pytest.Pytester, args: list[str], names: list[str]
 ) -> None:
-    cases = [case("open?", "x", id="open"), case("lift?", "x", id="lift", tags=["slow"])]
+    cases = [
+        case("open?", "x", id="open"),
+        case("lift?", "x", id="lift", tags=["slow"]),
+    ]
     write_skill(pytester.path / "skills/gate", cases)
-    nodes = collected(pytester, "--skill", "skills", "--model", "haiku", "--strict-markers", *args)
+    nodes = collected(
+        pytester, "--skill", "skills", "--model", "haiku", "--strict-markers", *args
+    )
     assert nodes == [f"skills/gate/skill_meta.json::{name}[haiku]" for name in names]
 
 
-def test_collect_only_shows_how_many_calls_a_run_would_make(pytester: pytest.Pytester) -> None:
+def test_collect_only_shows_how_many_calls_a_run_would_make(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate", [case("a", "x"), case("b", "x")])
-    args = ["--collect-only", "--skill", "skills", "--model", "haiku", "--skill-runs", "3"]
+    args = [
+        "--collect-only",
+        "--skill",
+        "skills",
+        "--model",
+        "haiku",
+        "--skill-runs",
+        "3",
+    ]
     result = pytester.runpytest_inprocess(*args)
     result.stdout.fnmatch_lines(["*up to 12 calls, *$*: 2 tests × 2 arms × 3 runs"])
     result = pytester.runpytest_inprocess(*args, "--skill-no-baseline")
@@ -186,8 +221,14 @@ def test_collect_only_shows_how_many_calls_a_run_would_make(pytester: pytest.Pyt
 @pytest.mark.parametrize(
     ("skips", "words"),
     [
-        ((True, True), ["no calls: all of these tests are skipped", "2 tests from examples"]),
-        ((True, False), ["up to 2 calls", "1 of 2 tests would be skipped", "2 tests from"]),
+        (
+            (True, True),
+            ["no calls: all of these tests are skipped", "2 tests from examples"],
+        ),
+        (
+            (True, False),
+            ["up to 2 calls", "1 of 2 tests would be skipped", "2 tests from"],
+        ),
     ],
 )
 def test_collect_only_tells_of_examples_and_skipped_tests(
@@ -200,10 +241,14 @@ def test_collect_only_tells_of_examples_and_skipped_tests(
     write_skill(pytester.path / "skills/gate", cases)
     result = pytester.runpytest_inprocess("--skill", "skills", "--collect-only")
     lines = [line for line in result.outlines if line.startswith("upskill: ")][1:]
-    assert [word in line for word, line in zip(words, lines, strict=True)] == [True] * len(words)
+    assert [word in line for word, line in zip(words, lines, strict=True)] == [
+        True
+    ] * len(words)
 
 
-def test_a_run_of_examples_alone_asks_to_edit_them(pytester: pytest.Pytester, model: str) -> None:
+def test_a_run_of_examples_alone_asks_to_edit_them(
+    pytester: pytest.Pytester, model: str
+) -> None:
     example = case("?", "x", id="example", tags=["edit-me"], skip=True)
     write_skill(pytester.path / "skills/gate", [example])
     result = pytester.runpytest_inprocess("--skill", "skills", "--model", model)
@@ -212,7 +257,9 @@ def test_a_run_of_examples_alone_asks_to_edit_them(pytester: pytest.Pytester, mo
 
 def test_setup_plan_asks_nothing(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    result = pytester.runpytest_inprocess("--setup-plan", "--skill", "skills", "--model", "haiku")
+    result = pytester.runpytest_inprocess(
+        "--setup-plan", "--skill", "skills", "--model", "haiku"
+    )
     assert result.ret == 0
 
 
@@ -231,7 +278,9 @@ def test_cases_of_another_file_replace_those_of_the_skill(
 
 
 @pytest.mark.parametrize("file", ["cases/more.json", "cases/evals/evals.json"])
-def test_cases_elsewhere_name_files_beside_them(pytester: pytest.Pytester, file: str) -> None:
+def test_cases_elsewhere_name_files_beside_them(
+    pytester: pytest.Pytester, file: str
+) -> None:
     pytester.makepyfile(
         reads="def reply(asked): return 'stuck' if '7 is stuck' in str(asked) else ''"
     )
@@ -241,18 +290,44 @@ def test_cases_elsewhere_name_files_beside_them(pytester: pytest.Pytester, file:
     elsewhere.parent.mkdir(parents=True)
     (pytester.path / "cases/log.txt").write_text("gate 7 is stuck")
     cases = [
-        {**case("What does it say?", "stuck", id="beside"), "context": {"files": ["log.txt"]}},
-        {**case("And this?", "gate up", id="missing"), "context": {"files": ["SKILL.md"]}},
+        {
+            **case("What does it say?", "stuck", id="beside"),
+            "context": {"files": ["log.txt"]},
+        },
+        {
+            **case("And this?", "gate up", id="missing"),
+            "context": {"files": ["SKILL.md"]},
+        },
     ]
     elsewhere.write_text(json.dumps(cases))
-    args = ["--skill", "skills", "--skill-tests", file, "--model", "scripted:reads.py:reply"]
+    args = [
+        "--skill",
+        "skills",
+        "--skill-tests",
+        file,
+        "--model",
+        "scripted:reads.py:reply",
+    ]
     finished = pytester.runpytest_inprocess(*args)
     finished.assert_outcomes(passed=1, failed=1)
-    finished.stdout.fnmatch_lines(["*'SKILL.md' not found; name a file, relative to cases*"])
+    finished.stdout.fnmatch_lines(
+        ["*'SKILL.md' not found; name a file, relative to cases*"]
+    )
 
 
-def test_a_tests_file_beside_the_skill_is_no_different(pytester: pytest.Pytester) -> None:
+def test_a_tests_file_beside_the_skill_is_no_different(
+    pytester: pytest.Pytester,
+) -> None:
     folder = write_skill(pytester.path / "skills/gate")
-    (folder / "more.json").write_text(json.dumps([case("Open?", "gate up", id="from-file")]))
-    args = ["--skill", "skills", "--skill-tests", "skills/gate/more.json", "--model", "haiku"]
+    (folder / "more.json").write_text(
+        json.dumps([case("Open?", "gate up", id="from-file")])
+    )
+    args = [
+        "--skill",
+        "skills",
+        "--skill-tests",
+        "skills/gate/more.json",
+        "--model",
+        "haiku",
+    ]
     assert collected(pytester, *args) == ["skills/gate/more.json::from-file[haiku]"]

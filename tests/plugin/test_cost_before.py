@@ -1,4 +1,6 @@
-"""Before the first call: how many there will be, how many are stored, what the rest may cost."""
+"""Before the first call: how many there will be, how many are stored,
+what the rest may cost.
+"""
 
 import json
 import os
@@ -25,12 +27,18 @@ def counts(asked: Asked) -> Reply:
         mark = re.search(r"<question (\w+)>", text)
         reply = {"mark": mark.group(1) if mark else "", "verdicts": [verdict]}
         return Reply(json.dumps(reply), input_tokens=len(text) // 4, output_tokens=60)
-    return Reply("yes", input_tokens=len(asked.system + asked.question) // 4, output_tokens=words)
+    return Reply(
+        "yes", input_tokens=len(asked.system + asked.question) // 4, output_tokens=words
+    )
 
 
 def line_of(run: SkillRun) -> str:
     screen = run.result.stdout.str().replace("\n  ", " ")  # unwrapped
-    (line,) = [line for line in screen.split("\n") if re.match(r"upskill: (a run .*)?up to", line)]
+    (line,) = [
+        line
+        for line in screen.split("\n")
+        if re.match(r"upskill: (a run .*)?up to", line)
+    ]
     return line
 
 
@@ -46,7 +54,9 @@ def test_the_bound_holds(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", [*judged, *CASES[2:]], body=BODY * 60)
     pytester.makeini("[pytest]\nskill_prices =\n  m 100 500\n  judge 100 500")
     with LoopbackServer(counts) as server:
-        run = run_skills(pytester, server, "--skill-judge", "judge", "--skill-runs", "2..3")
+        run = run_skills(
+            pytester, server, "--skill-judge", "judge", "--skill-runs", "2..3"
+        )
     usd = 0.0
     for record in run.records:
         judge = 100 * (record["judge_input_tokens"] or 0) + 500 * (
@@ -97,7 +107,9 @@ def test_triggers_and_agents_count(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.nightly
-def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(pytester: pytest.Pytester) -> None:
+def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(
+    pytester: pytest.Pytester,
+) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(40)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeini("[pytest]\nskill_prices = m 10 75")
@@ -105,7 +117,9 @@ def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(pytester: pytest.Pytes
     command += ["--skill-base-url", "http://127.0.0.1:9/v1", "--collect-only", "-q"]
     environ = {**os.environ, "TERM": "xterm"}
     written = run_on_terminal(command, pytester.path, environ, 50, 200)
-    assert re.search(r"at most \$1\d\.\d\d; --skill-max-cost limits it: 40 tests", written)
+    assert re.search(
+        r"at most \$1\d\.\d\d; --skill-max-cost limits it: 40 tests", written
+    )
 
 
 def test_a_replay_costs_nothing(pytester: pytest.Pytester) -> None:

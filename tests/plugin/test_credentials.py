@@ -1,4 +1,6 @@
-"""A credential in a URL, in header variables or in the ini reaches nothing that a run leaves."""
+"""A credential in a URL, in header variables or in the ini reaches
+nothing that a run leaves.
+"""
 
 import base64
 import os
@@ -17,7 +19,14 @@ PASSWORD = "hunter-22-secret"
 CODED = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
 HEADER = "open-sesame-header"
 REPORTS = [
-    *("--skill-json", "out/a.json", "--skill-html", "out/a.html", "--skill-markdown", "out/a.md"),
+    *(
+        "--skill-json",
+        "out/a.json",
+        "--skill-html",
+        "out/a.html",
+        "--skill-markdown",
+        "out/a.md",
+    ),
     *("--junitxml", "out/a.xml"),
     *("--skill-record", "out/a.jsonl"),
 ]
@@ -85,10 +94,23 @@ def test_the_command_that_accepts_holds_no_password(
         }[way]
         if way == "ini":
             pytester.makeini(f"[pytest]\nskill_base_url = {url}\n")
-        common = ["--skill", "skills", "--model", "qwen", *words, "-n", workers, "--skill-fresh"]
+        common = [
+            "--skill",
+            "skills",
+            "--model",
+            "qwen",
+            *words,
+            "-n",
+            workers,
+            "--skill-fresh",
+        ]
         pytester.runpytest_inprocess(*common, "--skill-accept")
         answer[0] = "gate up"
-        write_skill(pytester.path / "skills/gate", [case("q", "gate up", id="a")], body="Better.")
+        write_skill(
+            pytester.path / "skills/gate",
+            [case("q", "gate up", id="a")],
+            body="Better.",
+        )
         result = pytester.runpytest_inprocess(*common, *REPORTS)
         assert server.asked[-1].headers["authorization"] == f"Basic {CODED}"
     left = left_by(pytester.path, result)
@@ -106,19 +128,26 @@ def test_the_command_that_records_holds_no_password(pytester: pytest.Pytester) -
     result = pytester.runpytest_inprocess(*words, *REPORTS[:-2])
     left = left_by(pytester.path, result)
     for name in ("screen", "out/a.json", "out/a.xml"):
-        assert b"Record it: pytest --skill-base-url 'http://***@127" in left[name].replace(
-            b"&#x27;", b"'"
-        ), name
+        assert b"Record it: pytest --skill-base-url 'http://***@127" in left[
+            name
+        ].replace(b"&#x27;", b"'"), name
     assert_nothing_in(left)
 
 
-@pytest.mark.parametrize(("provider", "status"), [("generic.qwen", 401), ("openai:qwen", 400)])
+@pytest.mark.parametrize(
+    ("provider", "status"), [("generic.qwen", 401), ("openai:qwen", 400)]
+)
 def test_what_a_server_quotes_of_the_request_is_masked(
-    pytester: pytest.Pytester, provider: str, status: int, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester,
+    provider: str,
+    status: int,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     def quote(asked: Asked) -> Fault:
         sent = dict(asked.headers)
-        said = f"{sent.get('authorization')} {sent.get('x-gate')} me:{PASSWORD} {PASSWORD}"
+        said = (
+            f"{sent.get('authorization')} {sent.get('x-gate')} me:{PASSWORD} {PASSWORD}"
+        )
         return Fault("status", status, message=said)
 
     monkeypatch.setenv("OPENAI_API_KEY", "none-needed")
@@ -150,9 +179,14 @@ def test_eval_prints_the_command_without_the_password(
 ) -> None:
     shutil.rmtree(pytester.path / "out")
     url = f"http://me:{PASSWORD}@127.0.0.1:1/v1"
-    main(["eval", "skills/gate", "-m", "qwen", "--base-url", url, "--", "--collect-only"])
+    main(
+        ["eval", "skills/gate", "-m", "qwen", "--base-url", url, "--", "--collect-only"]
+    )
     out = "".join(capfd.readouterr())
-    assert "pytest --skill=skills/gate --model qwen --skill-base-url 'http://***@127.0.0.1:1" in out
+    assert (
+        "pytest --skill=skills/gate --model qwen --skill-base-url"
+        " 'http://***@127.0.0.1:1" in out
+    )
     assert PASSWORD not in out
 
 

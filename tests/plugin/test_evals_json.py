@@ -15,7 +15,9 @@ def skill(pytester: pytest.Pytester) -> Path:
     (folder / "skill_meta.json").unlink()
     (folder / "evals").mkdir()
     # In the form of skill_meta.json, with a check that needs no judge.
-    (folder / "evals/evals.json").write_text(json.dumps([case("Open?", "gate up", id="open")]))
+    (folder / "evals/evals.json").write_text(
+        json.dumps([case("Open?", "gate up", id="open")])
+    )
     for name in ("conftest.py", "test_own.py"):  # code that is never run
         (folder / "evals" / name).write_text("raise SystemExit('run')")
     return folder

@@ -10,7 +10,9 @@ from support.hook_runs import example, records, run
 from support.runs import ending
 
 
-def test_the_example_of_finished_results(pytester: pytest.Pytester, workers: str) -> None:
+def test_the_example_of_finished_results(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     pytester.makeconftest(example("lifts.csv"))
     result = run(pytester, "-n", workers)
     result.assert_outcomes(passed=1)
@@ -29,7 +31,9 @@ def test_the_example_that_sends_a_trace(
     baseline, skill, whole = collector.spans
     assert whole["name"] == "upskill run"
     assert baseline["parent"] == skill["parent"] == whole["id"]
-    assert skill["end"] - skill["start"] == pytest.approx(records(pytester)[1]["seconds"] * 1e9)
+    assert skill["end"] - skill["start"] == pytest.approx(
+        records(pytester)[1]["seconds"] * 1e9
+    )
     assert skill["attributes"] == {
         "gen_ai.request.model": "answers.json",
         "gen_ai.usage.input_tokens": 34,
@@ -40,7 +44,10 @@ def test_the_example_that_sends_a_trace(
         "upskill.run": 1,
         "upskill.outcome": "passed",
     }
-    event = {"gen_ai.evaluation.name": "contains", "gen_ai.evaluation.score.value": True}
+    event = {
+        "gen_ai.evaluation.name": "contains",
+        "gen_ai.evaluation.score.value": True,
+    }
     assert skill["events"] == [("gen_ai.evaluation.result", event)]
     assert baseline["attributes"]["upskill.outcome"] == "failed"
 
@@ -48,15 +55,17 @@ def test_the_example_that_sends_a_trace(
 @pytest.mark.parametrize(
     ("body", "message"),
     [
-        ("raise KeyError('x')", "conftest.py:2: pytest_upskill_finished raised KeyError: 'x'"),
+        (
+            "raise KeyError('x')",
+            "conftest.py:2: pytest_upskill_finished raised KeyError: 'x'",
+        ),
         ("return 3", "pytest_upskill_finished: returned 3"),
     ],
 )
 def test_finished_results_outlive_a_broken_hook(
     pytester: pytest.Pytester, body: str, message: str
 ) -> None:
-    pytester.makeconftest(
-        f"""
+    pytester.makeconftest(f"""
         def pytest_upskill_finished(results):
             {body}
 
@@ -66,8 +75,7 @@ def test_finished_results_outlive_a_broken_hook(
 
         def pytest_configure(config):
             config.pluginmanager.register(Other())
-        """
-    )
+        """)
     result = run(pytester)
     result.assert_outcomes(passed=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED

@@ -12,12 +12,13 @@ from pytest_upskill.cli import main
 from support.kit import write_skill
 from support.loopback import Fault, LoopbackServer
 
-# At its start, behind a line break, in the middle, and where a line of 80 columns is wrapped.
+# At its start, behind a line break, in the middle,
+# and where a line of 80 columns is wrapped.
 EVIL = (
-    "::stop-commands::t\n::error title=t::forged\r\n  ::warning::w\r::notice::n\u2028::group::g\x85"
-    "\x1b[31m\x1b]8;;http://evil.example\x07link\x1b]8;;\x07\x9b2J\x7f\u202eltr\u2066\u200b\ufeff"
-    "##[error]e ##vso[task.setvariable]v <img src=//evil.example/p.png> @team | `c` "
-    f"{'x' * 70} ::error::wrapped {'y' * 79}::error::cut"
+    "::stop-commands::t\n::error title=t::forged\r\n "
+    " ::warning::w\r::notice::n\u2028::group::g\x85\x1b[31m\x1b]8;;http://evil.example\x07link\x1b]8;;\x07\x9b2J\x7f\u202eltr\u2066\u200b\ufeff##[error]e"
+    f" ##vso[task.setvariable]v <img src=//evil.example/p.png> @team | `c` {'x' * 70}"
+    f" ::error::wrapped {'y' * 79}::error::cut"
 )
 FOLDER = "::error::folder\n::error::line\x1b[31m\u202e##[error]"
 FORBIDDEN = re.compile(
@@ -30,12 +31,18 @@ def assert_harmless(text: str, where: str) -> None:
     for pattern in (FORBIDDEN, COMMAND):
         if found := pattern.search(text):
             start = max(found.start() - 60, 0)
-            pytest.fail(f"{where}: {found.group()!r} in {text[start : found.end() + 60]!r}")
+            pytest.fail(
+                f"{where}: {found.group()!r} in {text[start : found.end() + 60]!r}"
+            )
 
 
 def evil_cases() -> list[dict[str, object]]:
     return [
-        {"id": "fails", "input": EVIL, "expected": {"contains": [f"nothing such {EVIL}"]}},
+        {
+            "id": "fails",
+            "input": EVIL,
+            "expected": {"contains": [f"nothing such {EVIL}"]},
+        },
         {"id": "falls", "input": "l", "expected": {"contains": ["forged"]}},
         {"id": "skipped", "input": "a", "expected": {"contains": ["x"]}, "skip": EVIL},
         {"id": "xfails", "input": "b", "expected": {"contains": ["zz"]}, "xfail": EVIL},
@@ -44,19 +51,34 @@ def evil_cases() -> list[dict[str, object]]:
         {"id": EVIL, "input": "d", "expected": {"contains": ["x"]}},
         {"id": "typo", "input": "e", "expected": {"contians": ["x"]}, EVIL: 1},
         {"id": "tagged", "input": "f", "expected": {"contains": ["x"]}, "tags": [EVIL]},
-        {"id": "tag", "input": "g", "expected": {"contains": ["x"]}, "tags": ["::error::t"]},
+        {
+            "id": "tag",
+            "input": "g",
+            "expected": {"contains": ["x"]},
+            "tags": ["::error::t"],
+        },
         {"id": "::error::id", "input": "h", "expected": {"contains": ["x"]}},
         {"id": "regex", "input": "i", "expected": {"regex": [EVIL]}},
         {"id": "schema", "input": "j", "expected": {"json_schema": {"const": EVIL}}},
-        {"id": "file", "input": "k", "expected": {"contains": ["x"]}, "context": {"files": [EVIL]}},
+        {
+            "id": "file",
+            "input": "k",
+            "expected": {"contains": ["x"]},
+            "context": {"files": [EVIL]},
+        },
     ]
 
 
 def evil_skill(folder: Path) -> None:
     write_skill(folder, evil_cases())
     text = f"---\nname: {json.dumps(EVIL)}\ndescription: {json.dumps(EVIL)}\n"
-    text += f"::stop-commands::frontmatter\n{json.dumps(EVIL)}: 1\n---\nSay x. [link](::error::l)\n"
-    (folder / "SKILL.md").write_text(text + f"[gone]({FOLDER}.md)\n{EVIL}", encoding="utf-8")
+    text += (
+        f"::stop-commands::frontmatter\n{json.dumps(EVIL)}: 1\n---\nSay x."
+        " [link](::error::l)\n"
+    )
+    (folder / "SKILL.md").write_text(
+        text + f"[gone]({FOLDER}.md)\n{EVIL}", encoding="utf-8"
+    )
 
 
 @pytest.fixture
@@ -97,7 +119,12 @@ def test_the_output_of_pytest(
 def test_what_servers_say(pytester: pytest.Pytester, args: list[str]) -> None:
     fault = Fault("status", 400, message=EVIL, error_type=EVIL)
     with LoopbackServer(lambda _: fault) as server:
-        where = ["--model=any", f"--skill-base-url={server.url}/v1", "-rA", "--skill-json=r.json"]
+        where = [
+            "--model=any",
+            f"--skill-base-url={server.url}/v1",
+            "-rA",
+            "--skill-json=r.json",
+        ]
         result = pytester.runpytest_inprocess(*args[:4], *where)
     assert "400 from http" in result.stdout.str()
     assert_harmless(result.stdout.str(), "stdout")
@@ -114,18 +141,27 @@ def test_what_a_run_writes(
     answer = EVIL.replace("forged", "gone")
     (pytester.path / "a.json").write_text(json.dumps([{"answer": answer}]))
     files = ["--skill-markdown=c.md", "--skill-html=p.html", "--junitxml=j.xml"]
-    result = pytester.runpytest_inprocess(*args, *runs, *files, "--skill-min-pass-rate=1")
+    result = pytester.runpytest_inprocess(
+        *args, *runs, *files, "--skill-min-pass-rate=1"
+    )
     own = [line for line in result.outlines if line.startswith("::error ")]
     assert any("title=skill regression" in one for one in own)
-    assert all(re.match(r"::error (file=[^:]*,line=\d+,)?title=skill \w+::", one) for one in own)
+    assert all(
+        re.match(r"::error (file=[^:]*,line=\d+,)?title=skill \w+::", one)
+        for one in own
+    )
     assert_harmless("\n".join(one[2:] for one in own), "annotations")
-    assert_harmless("\n".join(one for one in result.outlines if one not in own), "stdout")
+    assert_harmless(
+        "\n".join(one for one in result.outlines if one not in own), "stdout"
+    )
     for name in ("c.md", "job.md"):
         text = Path(name).read_text()
         assert_harmless(text, name)
         outside = re.sub(r"^(`{3,})text\n.*?\n\1$", "", text, flags=re.M | re.S)
         assert not re.search(r"<img|@team|[^\\]`c|://evil", outside)
-    without_scripts = re.sub(r"<script.*?</script>", "", Path("p.html").read_text(), flags=re.S)
+    without_scripts = re.sub(
+        r"<script.*?</script>", "", Path("p.html").read_text(), flags=re.S
+    )
     assert_harmless(without_scripts, "p.html")
     ElementTree.parse("j.xml")
 
@@ -137,7 +173,11 @@ TRYING = [*TEACHING, "--eval-model", "scripted:a.json"]
 @pytest.mark.parametrize(
     "words",
     [
-        *(["lint", "."], ["lint", ".", "--json"], ["install", FOLDER, "--agent", "claude"]),
+        *(
+            ["lint", "."],
+            ["lint", ".", "--json"],
+            ["install", FOLDER, "--agent", "claude"],
+        ),
         *(["answers"], ["models"], ["eval", EVIL], ["cases", FOLDER, *TEACHING]),
         *(
             pytest.param(words, marks=pytest.mark.nightly)
@@ -151,7 +191,9 @@ TRYING = [*TEACHING, "--eval-model", "scripted:a.json"]
     ids=lambda words: " ".join(words[:2])[:20].encode("unicode_escape").decode(),
 )
 @pytest.mark.usefixtures("args")
-def test_the_output_of_commands(capfd: pytest.CaptureFixture[str], words: list[str]) -> None:
+def test_the_output_of_commands(
+    capfd: pytest.CaptureFixture[str], words: list[str]
+) -> None:
     assert_harmless_command(words, capfd)
 
 
@@ -163,13 +205,20 @@ def test_the_output_of_commands_about_runs(
     main(["runs", "--json"])
     run = json.loads(capfd.readouterr().out)["rows"][0]["run"]
     for words in (
-        *(["runs"], ["runs", "--json"], ["runs", "show", run], ["runs", "compare", run, run]),
+        *(
+            ["runs"],
+            ["runs", "--json"],
+            ["runs", "show", run],
+            ["runs", "compare", run, run],
+        ),
         *(["report", "r.json"], ["list", "."], ["list", ".", "--json"]),
     ):
         assert_harmless_command(words, capfd)
 
 
-def assert_harmless_command(words: list[str], capfd: pytest.CaptureFixture[str]) -> None:
+def assert_harmless_command(
+    words: list[str], capfd: pytest.CaptureFixture[str]
+) -> None:
     main(words)
     done = capfd.readouterr()
     assert done.out or done.err

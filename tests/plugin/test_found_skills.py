@@ -55,7 +55,9 @@ def test_labels_don_t_depend_on_the_current_folder(
         assert labels(tmp_path, "a/pdf", "b/pdf") == ["a/pdf", "b/pdf"]
 
 
-def test_skills_of_one_name_have_results_of_their_own(pytester: pytest.Pytester) -> None:
+def test_skills_of_one_name_have_results_of_their_own(
+    pytester: pytest.Pytester,
+) -> None:
     for folder, answer in (("a", "gate up"), ("b", "never")):
         cases = [case("How?", answer, id="open")]
         write_skill(pytester.path / folder / "gate", cases, body=f"{BODY} In {folder}.")
@@ -92,13 +94,18 @@ def test_the_header_of_many_skills_is_short_and_with_v_complete(
         write_skill(pytester.path / "skills" / name, body=f"About the gate {name}.")
     for name in names[::2]:
         (pytester.path / "skills" / name / "skill_meta.json").unlink()
-    write_skill(pytester.path / ".claude/skills" / names[1], body=f"About the gate {names[1]}.")
+    write_skill(
+        pytester.path / ".claude/skills" / names[1], body=f"About the gate {names[1]}."
+    )
     lines = run_skills(pytester, "haiku", "--collect-only", skill=".").result.outlines
     header = [line for line in lines if line.startswith("upskill: ")]
     assert header[0].startswith("upskill: 8 skills (gate-of-b, gate-of-d, ")
     assert ", …) on haiku" in header[0]
-    assert header[1].startswith("upskill: 16 found, 8 without cases: gate-of-a, gate-of-c, ")
-    assert any(line.endswith(f": .claude/skills/{names[1]}") for line in header)  # a copy
+    assert header[1].startswith(
+        "upskill: 16 found, 8 without cases: gate-of-a, gate-of-c, "
+    )
+    # A copy
+    assert any(line.endswith(f": .claude/skills/{names[1]}") for line in header)
     assert all(len(line) <= 100 for line in header)
     shown = run_skills(pytester, "haiku", "--collect-only", "-v", skill=".").screen
     assert all(name in shown.partition("rootdir")[0] for name in names)
@@ -109,10 +116,13 @@ def test_the_header_of_many_skills_is_short_and_with_v_complete(
     [
         (["--ignore", "skills/gate"], ["skills/door"]),
         (["--ignore-glob", "skills/d*"], ["skills/gate"]),
-        (["--ignore", "skills"], ["skills/door", "skills/gate"]),  # it is what was asked for
+        # It is what was asked for
+        (["--ignore", "skills"], ["skills/door", "skills/gate"]),
     ],
 )
-@pytest.mark.parametrize("by_option", [True, pytest.param(False, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "by_option", [True, pytest.param(False, marks=pytest.mark.nightly)]
+)
 def test_skills_can_be_ignored_like_tests(
     pytester: pytest.Pytester, args: list[str], tested: list[str], by_option: bool
 ) -> None:
@@ -126,8 +136,12 @@ def test_skills_can_be_ignored_like_tests(
     assert [line.partition("/skill_meta")[0] for line in ids] == tested
 
 
-@pytest.mark.parametrize("options", [(), pytest.param(("-n", "1"), marks=pytest.mark.nightly)])
-def test_a_skill_can_be_named(pytester: pytest.Pytester, options: tuple[str, ...]) -> None:
+@pytest.mark.parametrize(
+    "options", [(), pytest.param(("-n", "1"), marks=pytest.mark.nightly)]
+)
+def test_a_skill_can_be_named(
+    pytester: pytest.Pytester, options: tuple[str, ...]
+) -> None:
     """As by its path: its code stays out, too."""
     skill = write_skill(pytester.path / "skills/gate")
     write_skill(pytester.path / "skills/door")

@@ -14,18 +14,30 @@ from support.usage import usage_error
 
 @pytest.fixture
 def model(pytester: pytest.Pytester) -> str:
-    cases = [case(f"Question {number}?", "gate up", id=f"q{number}") for number in range(4)]
+    cases = [
+        case(f"Question {number}?", "gate up", id=f"q{number}") for number in range(4)
+    ]
     write_skill(pytester.path / "skills/gate", cases)
     return write_script(pytester.path / "answers.json")
 
 
 def test_gates_that_pass(pytester: pytest.Pytester, model: str) -> None:
-    run = run_skills(pytester, model, "--skill-min-lift", "1", "--skill-min-pass-rate", "0.9")
+    run = run_skills(
+        pytester, model, "--skill-min-lift", "1", "--skill-min-pass-rate", "0.9"
+    )
     assert (run.status, run.gate) == (0, {"passed": True, "reasons": []})
 
 
-def test_a_gate_makes_a_green_run_red(pytester: pytest.Pytester, model: str, workers: str) -> None:
-    gates = ["--skill-min-lift", "1", "--skill-confident", "--skill-max-token-growth", "0.1"]
+def test_a_gate_makes_a_green_run_red(
+    pytester: pytest.Pytester, model: str, workers: str
+) -> None:
+    gates = [
+        "--skill-min-lift",
+        "1",
+        "--skill-confident",
+        "--skill-max-token-growth",
+        "0.1",
+    ]
     run = run_skills(pytester, model, *gates, "-n", workers)
     assert run.outcomes == {"passed": 4}
     assert run.status == pytest.ExitCode.TESTS_FAILED
@@ -60,24 +72,32 @@ def test_a_gate_without_evidence_fails(
     pytester: pytest.Pytester, model: str, defaults: dict[str, Any], why: str
 ) -> None:
     write_defaults(pytester, **defaults)
-    run = run_skills(pytester, model, *GATES, "--skill-markdown", "r.md", "-W", "default")
+    run = run_skills(
+        pytester, model, *GATES, "--skill-markdown", "r.md", "-W", "default"
+    )
     assert_fails(run, f"gate: can't pass: {why}")
     assert f"gate: can't pass: {why}" in (pytester.path / "r.md").read_text()
 
 
-def test_skills_without_a_verdict_fail_only_gates(pytester: pytest.Pytester, model: str) -> None:
+def test_skills_without_a_verdict_fail_only_gates(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_skill(pytester.path / "skills/door", [case("q?", "gate up", skip="later")])
     (write_skill(pytester.path / "skills/wall") / "skill_meta.json").unlink()
     run = run_skills(pytester, model)
     assert run.status == 0
     assert "No verdict on wall: no cases." in run.screen
     skipped = "door: can't pass: all cases are skipped"
-    assert_fails(run_skills(pytester, model, *GATES), "wall: can't pass: no cases", skipped)
+    assert_fails(
+        run_skills(pytester, model, *GATES), "wall: can't pass: no cases", skipped
+    )
     # Somebody who selects some cases knows that others are not tested.
     assert run_skills(pytester, model, *GATES, "-k", "q1 or q2").status == 0
 
 
-def test_a_model_without_any_case_fails_a_gate(pytester: pytest.Pytester, model: str) -> None:
+def test_a_model_without_any_case_fails_a_gate(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_defaults(pytester, models=[model])
     (pytester.path / "other.json").write_text('[{"answer": "gate up"}]')
     run = run_skills(pytester, model, "--model", "scripted:other.json", *GATES)
@@ -93,7 +113,9 @@ def write_queries(skill: Path) -> None:
 @pytest.mark.parametrize(
     ("keys", "why"),
     [
-        pytest.param({"skip": "later"}, "all cases are skipped", marks=pytest.mark.nightly),
+        pytest.param(
+            {"skip": "later"}, "all cases are skipped", marks=pytest.mark.nightly
+        ),
         ({"models": ["another"]}, "no case is for {model}"),
         (None, "only queries were asked, no case"),
     ],
@@ -127,7 +149,10 @@ def test_a_model_whose_cases_all_passed_is_not_said_to_have_none_by_lf(
     write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="one")])
     good = write_script(pytester.path / "good.json")
     bad = write_script(pytester.path / "bad.json", knows="No idea.")
-    assert run_skills(pytester, good, "--model", bad).status == pytest.ExitCode.TESTS_FAILED
+    assert (
+        run_skills(pytester, good, "--model", bad).status
+        == pytest.ExitCode.TESTS_FAILED
+    )
     run = run_skills(pytester, good, "--model", bad, "--lf")
     assert run.outcomes["failed"] == 1
     assert "passed" not in run.outcomes
@@ -140,7 +165,12 @@ def test_a_gate_of_the_command_line_needs_evidence_one_of_the_ini_file_only_of_s
     pytester.makepyfile(test_other="def test_other(): pass")
     run = run_skills(pytester, model, *GATES, "test_other.py", "-k", "test_other")
     assert_fails(run, "can't pass: nothing was tested")
-    ini = ["[pytest]", "skill_min_lift = 0.2", "skill_paths = skills", f"skill_models = {model}"]
+    ini = [
+        "[pytest]",
+        "skill_min_lift = 0.2",
+        "skill_paths = skills",
+        f"skill_models = {model}",
+    ]
     pytester.makeini("\n".join(ini))
     assert pytester.runpytest_inprocess("-k", "test_other").ret == 0
     assert pytester.runpytest_inprocess("test_other.py").ret == 0
@@ -158,12 +188,10 @@ def test_a_gate_without_any_skill_is_a_usage_error(pytester: pytest.Pytester) ->
 def test_a_test_that_fails_before_it_asks_fails_the_report(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         def pytest_runtest_setup(item):
             assert not item.name.startswith("q3["), "no room"
-        """
-    )
+        """)
     result = pytester.runpytest_inprocess(
         "--skill", "skills", "--model", model, "--skill-json", "r.json"
     )
@@ -173,7 +201,9 @@ def test_a_test_that_fails_before_it_asks_fails_the_report(
     assert why.startswith("not tested: AssertionError: no room")
 
 
-def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, model: str) -> None:
+def test_a_run_that_stopped_early_fails_its_gates(
+    pytester: pytest.Pytester, model: str
+) -> None:
     cases = [case("q?", "nowhere", id="bad"), case("Question?", "gate up", id="good")]
     write_skill(pytester.path / "skills/gate", cases)
     run = run_skills(pytester, model, "-x", "--skill-min-pass-rate", "0.1")
@@ -192,7 +222,10 @@ def test_a_run_that_stopped_early_fails_its_gates(pytester: pytest.Pytester, mod
             "-o: skill_case_threshold: '0.0' is not a number above 0 and up to 1",
         ),
         (["--skill-min-lift", "0.5", "--skill-no-baseline"], "can't be combined with"),
-        (["--skill-max-token-growth", "0.5", "--skill-no-baseline"], "can't be combined with"),
+        (
+            ["--skill-max-token-growth", "0.5", "--skill-no-baseline"],
+            "can't be combined with",
+        ),
     ],
 )
 def test_gates_that_make_no_sense_are_usage_errors(
@@ -203,8 +236,12 @@ def test_gates_that_make_no_sense_are_usage_errors(
     assert message in error
 
 
-@pytest.mark.parametrize(("threshold", "outcome"), [("0.3", "passed"), ("0.34", "failed")])
-def test_the_threshold_of_a_case(pytester: pytest.Pytester, threshold: str, outcome: str) -> None:
+@pytest.mark.parametrize(
+    ("threshold", "outcome"), [("0.3", "passed"), ("0.34", "failed")]
+)
+def test_the_threshold_of_a_case(
+    pytester: pytest.Pytester, threshold: str, outcome: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(a="def reply(q):\n    return 'gate up' if q.run == 1 else 'no'")
     args = ["--skill-runs", "3", "-o", f"skill_case_threshold={threshold}"]

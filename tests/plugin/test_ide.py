@@ -1,7 +1,8 @@
 """What VS Code and PyCharm need of the nodes, and the arguments they run cases with.
 
-VS Code builds its tree from the items, and takes any with a ``callspec`` for a Python function.
-It runs a case by the absolute path of its file. PyCharm switches header and summary off.
+VS Code builds its tree from the items, and takes any with a ``callspec`` for a
+Python function. It runs a case by the absolute path of its file. PyCharm
+switches header and summary off.
 """
 
 import json
@@ -27,7 +28,10 @@ class Collected:
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Path:
-    questions = [case("How does it open?", "gate up", id="open"), case("Who?", "nobody", id="who")]
+    questions = [
+        case("How does it open?", "gate up", id="open"),
+        case("Who?", "nobody", id="who"),
+    ]
     write_skill(pytester.path / "skills/gate", questions)
     write_skill(pytester.path / "skills/door", questions)
     for file in pytester.path.glob("skills/*/skill_meta.json"):
@@ -56,7 +60,8 @@ def test_an_item_says_what_the_tree_of_an_editor_shows(
     assert not hasattr(item, "callspec")
     path, line, _ = item.location
     assert path == str(file.relative_to(project))
-    assert line == file.read_text().splitlines().index("  {", 3)  # where the second case starts
+    # Where the second case starts
+    assert line == file.read_text().splitlines().index("  {", 3)
 
 
 def test_a_case_runs_by_the_absolute_path_of_its_file(
@@ -70,7 +75,9 @@ def test_a_case_runs_by_the_absolute_path_of_its_file(
     assert [(test["skill"], test["case"]) for test in tests] == [("gate", "open")]
 
 
-def test_a_failure_is_a_text_of_its_own(project: Path, pytester: pytest.Pytester) -> None:
+def test_a_failure_is_a_text_of_its_own(
+    project: Path, pytester: pytest.Pytester
+) -> None:
     wanted = f"{project}/skills/gate/skill_meta.json::who[scripted:answers.json]"
     run = pytester.inline_run(f"--rootdir={project}", wanted)
     (report,) = run.getreports("pytest_runtest_logreport")[1:2]

@@ -14,7 +14,8 @@ LOADED = """
     def pytest_unconfigure(config):
         names = ("anthropic", "openai", "pydantic", "yaml", "asyncio", "xllamacpp")
         names += ("genai_prices", "httpx2", "aiohttp", "regex", "jsonschema")
-        loaded = [name for name in sys.modules if name in names or name[:14] == "pytest_upskill"]
+        loaded = [name for name in sys.modules
+                  if name in names or name[:14] == "pytest_upskill"]
         (config.rootpath / "loaded.json").write_text(json.dumps(sorted(loaded)))
 """
 
@@ -28,7 +29,9 @@ def loaded(pytester: pytest.Pytester) -> list[str]:
     return names
 
 
-def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.Pytester) -> None:
+def test_without_skills_nothing_is_collected_loaded_or_printed(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makeconftest(LOADED)
     pytester.makepyfile(test_other="def test_other(): pass")
@@ -44,7 +47,11 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(pytester: pytest.
         "pytest_upskill.plugin.skill_code",
         "pytest_upskill.settings",
     ]
-    shown = [line for line in result.outlines if not line.startswith(("plugins:", "rootdir:"))]
+    shown = [
+        line
+        for line in result.outlines
+        if not line.startswith(("plugins:", "rootdir:"))
+    ]
     assert "skill" not in "\n".join(shown)
 
 
@@ -52,7 +59,10 @@ HEAVY = {"anthropic", "openai", "xllamacpp", "aiohttp", "regex", "jsonschema"}
 
 
 @pytest.fixture(autouse=True)
-def found_by_entry_point(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:  # noqa: ARG001
+def found_by_entry_point(
+    pytester: pytest.Pytester,  # noqa: ARG001
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     """As users have the plugin."""
     monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD")
     monkeypatch.delenv("PYTEST_ADDOPTS")
@@ -82,7 +92,10 @@ def test_an_option_without_a_skill_is_reported_as_ignored(
     pytester.makepyfile("def test_other(): pass")
     result = pytester.runpytest_inprocess("--skill-json", "r.json", "--skill-runs", "2")
     result.assert_outcomes(passed=1)
-    assert "upskill: --skill-runs, --skill-json ignored: add --skill PATH" in result.outlines
+    assert (
+        "upskill: --skill-runs, --skill-json ignored: add --skill PATH"
+        in result.outlines
+    )
     result = pytester.runpytest_inprocess("--model", "haiku", "-n", workers)
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["upskill: no skill tested: add --skill PATH, or *"])

@@ -126,16 +126,28 @@ def test_every_option_has_an_ini_key_under_test() -> None:
     assert {option.ini for option in OPTIONS.values()} == written | apart
 
 
-def test_help_has_groups_with_the_most_used_options_first(pytester: pytest.Pytester) -> None:
+def test_help_has_groups_with_the_most_used_options_first(
+    pytester: pytest.Pytester,
+) -> None:
     text = (
-        pytester.runpytest_inprocess("--help").stdout.str().partition("[pytest] configuration")[0]
+        pytester.runpytest_inprocess("--help")
+        .stdout.str()
+        .partition("[pytest] configuration")[0]
     )
     parts = re.split(r"^pytest-upskill, (.+):$", text, flags=re.M)[1:]
     flags = [re.findall(r"^  (--[\w-]+)", part, re.M) for part in parts[1::2]]
     shown = dict(zip(parts[::2], flags, strict=True))
     most_used = ["--skill", "--model", "--skill-runs", "--skill-agent", "--skill-html"]
     assert next(iter(shown.items())) == ("most used", most_used)
-    groups = ["skills and cases", "models", "agents", "answers", "budget", "grading", "gates"]
+    groups = [
+        "skills and cases",
+        "models",
+        "agents",
+        "answers",
+        "budget",
+        "grading",
+        "gates",
+    ]
     assert [*shown][1:] == [*groups, "reports"]
     assert shown["budget"] == ["--skill-max-tokens", "--skill-max-cost"]
     assert len({flag for group in flags for flag in group}) <= 41
@@ -154,9 +166,20 @@ def test_options_of_agents_have_ini_keys(pytester: pytest.Pytester) -> None:
     assert (settings.cluster, settings.cluster_send_keys) == ("tcp://host:8786", True)
     assert (settings.trigger_runs, settings.noise) == (4, 12)
     assert (settings.gates.min_recall, settings.gates.max_false_alarms) == (0.8, 0.0)
-    given = ["--skill-agent", "loop", "--skill-sandbox", "none", "--skill-max-turns", "7"]
+    given = [
+        "--skill-agent",
+        "loop",
+        "--skill-sandbox",
+        "none",
+        "--skill-max-turns",
+        "7",
+    ]
     settings = read_settings(pytester.parseconfig(*given))
-    assert (settings.agents, settings.sandbox, settings.max_turns) == (("loop",), "none", 7)
+    assert (settings.agents, settings.sandbox, settings.max_turns) == (
+        ("loop",),
+        "none",
+        7,
+    )
 
 
 def test_toml_gives_the_same_settings(pytester: pytest.Pytester) -> None:
@@ -168,7 +191,9 @@ def test_toml_gives_the_same_settings(pytester: pytest.Pytester) -> None:
     assert read_settings(pytester.parseconfig()) == settings
 
 
-def test_what_goes_with_few_other_options_has_ini_keys(pytester: pytest.Pytester) -> None:
+def test_what_goes_with_few_other_options_has_ini_keys(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeini(APART)
     settings = read_settings(pytester.parseconfig())
     assert (settings.gates.min_lift, settings.gates.max_token_growth) == (0.2, 0.1)
@@ -177,20 +202,28 @@ def test_what_goes_with_few_other_options_has_ini_keys(pytester: pytest.Pytester
 
 def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    (pytester.path / "more.json").write_text(json.dumps([case("Open?", "yes", id="from-file")]))
+    (pytester.path / "more.json").write_text(
+        json.dumps([case("Open?", "yes", id="from-file")])
+    )
     with LoopbackServer(lambda _: Reply("yes")) as server:
         pytester.makeini(INI.format(url=f"{server.url}/v1"))
         commit_all(pytester.path)
         pytester.runpytest_inprocess().assert_outcomes(passed=2)
     report = json.loads((pytester.path / "out.json").read_text())
-    tried = [(record["model"], record["arm"], record["run"]) for record in report["records"]]
+    tried = [
+        (record["model"], record["arm"], record["run"]) for record in report["records"]
+    ]
     arms = ("previous", "skill")
-    assert tried == [(m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms]
+    assert tried == [
+        (m, arm, run) for m in ("one", "two") for run in (1, 2) for arm in arms
+    ]
     assert {record["case"] for record in report["records"]} == {"from-file"}
     assert report["skills"][0]["score"] == "checks"
     assert report["base_url"] == f"{server.url}/v1"
     assert (pytester.path / "out.md").read_text().count("| two |") == 1
-    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
+    accepted = json.loads(
+        (pytester.path / "skills/gate/skill_results.json").read_text()
+    )
     assert list(accepted["models"]) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in report["summary"]] == [10, 5]  # USD 1 a token
@@ -199,7 +232,9 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> No
     assert (pytester.path / "out.html").read_text().startswith("<!doctype html>")
     assert server.most_in_flight == 1
     assert {asked.body["max_tokens"] for asked in server.asked} == {7}
-    assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {"33.0"}
+    assert {asked.headers["x-stainless-read-timeout"] for asked in server.asked} == {
+        "33.0"
+    }
 
 
 def test_only_skills_below_the_current_folder_are_tested(
@@ -222,5 +257,7 @@ def test_only_skills_below_the_current_folder_are_tested(
 
 def test_the_command_line_overrides_the_ini_file(pytester: pytest.Pytester) -> None:
     pytester.makeini("[pytest]\nskill_runs = 5\nskill_models = haiku")
-    settings = read_settings(pytester.parseconfig("--model", "opus", "--skill-runs", "2"))
+    settings = read_settings(
+        pytester.parseconfig("--model", "opus", "--skill-runs", "2")
+    )
     assert (settings.models, settings.runs) == (("opus",), 2)

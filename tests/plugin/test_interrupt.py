@@ -1,4 +1,6 @@
-"""Ctrl-C and SIGTERM: a run ends at once, reports what it has, and leaves nothing behind."""
+"""Ctrl-C and SIGTERM: a run ends at once, reports what it has,
+and leaves nothing behind.
+"""
 
 import json
 import signal
@@ -24,7 +26,8 @@ MODEL = """
                 file.write("x")
             if "slow" in question.messages[-1][1]:
                 # As a server does that answers what it has begun.
-                while "slow 0" in question.messages[-1][1] and not Path("ends.txt").exists():
+                last = question.messages[-1][1]
+                while "slow 0" in last and not Path("ends.txt").exists():
                     await asyncio.sleep(0.01)
                 if "slow 0" not in question.messages[-1][1]:
                     await asyncio.Event().wait()
@@ -38,7 +41,9 @@ MODEL = """
 """
 
 
-@pytest.mark.skipif(sys.platform == "win32", reason="has no signals for other processes")
+@pytest.mark.skipif(
+    sys.platform == "win32", reason="has no signals for other processes"
+)
 @pytest.mark.parametrize(
     ("number", "times", "reason"),
     [
@@ -47,14 +52,27 @@ MODEL = """
     ],
 )
 def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
-    pytester: pytest.Pytester, workers: str, number: signal.Signals, times: int, reason: str
+    pytester: pytest.Pytester,
+    workers: str,
+    number: signal.Signals,
+    times: int,
+    reason: str,
 ) -> None:
     cases = [case("quick", "yes", id="quick")]
     cases += [case(f"slow {n}", "yes", id=f"slow-{n}") for n in range(20)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makeconftest(MODEL)
     asked = pytester.path / "asked.txt"
-    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "slow", "-v"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--skill",
+        "skills",
+        "--model",
+        "slow",
+        "-v",
+    ]
     command += ["--skill-concurrency", "2", "-n", workers, "--skill-json", "r.json"]
     with started(command, cwd=pytester.path, stdout=subprocess.PIPE) as run:
         assert run.stdout is not None
@@ -89,10 +107,11 @@ def test_an_interrupted_run_asks_nothing_more_and_keeps_what_it_has(
 def test_a_ctrl_c_while_the_run_ends_does_not_cost_its_reports(
     pytester: pytest.Pytester, hook: str, times: int, exitstatus: int
 ) -> None:
-    write_skill(pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(2)])
+    write_skill(
+        pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(2)]
+    )
     (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
-    pytester.makeconftest(
-        f"""
+    pytester.makeconftest(f"""
         import signal
 
         def pytest_runtest_teardown(item):
@@ -102,9 +121,16 @@ def test_a_ctrl_c_while_the_run_ends_does_not_cost_its_reports(
         def {hook}():
             for _ in range({times}):
                 signal.raise_signal(signal.SIGINT)
-        """
-    )
-    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "scripted:a.json"]
+        """)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--skill",
+        "skills",
+        "--model",
+        "scripted:a.json",
+    ]
     command += ["--skill-json", "r.json"]
     pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE}
     with started(command, cwd=pytester.path, **pipes) as run:
@@ -126,17 +152,17 @@ def test_a_ctrl_c_while_the_run_ends_does_not_cost_its_reports(
 def test_a_run_that_is_stopped_is_interrupted_everywhere(
     pytester: pytest.Pytester, how: str, exitstatus: int, reason: str
 ) -> None:
-    write_skill(pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(4)])
+    write_skill(
+        pytester.path / "skills/gate", [case("q?", "yes", id=f"c{n}") for n in range(4)]
+    )
     (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
-    pytester.makeconftest(
-        f"""
+    pytester.makeconftest(f"""
         import pytest
 
         def pytest_runtest_teardown(item):
             if item.name.startswith("c1["):
                 {how}
-        """
-    )
+        """)
     run = run_skills(pytester, "scripted:a.json", "--skill-markdown", "r.md")
     assert run.status == exitstatus
     assert run.report["interrupted"] == reason

@@ -1,4 +1,6 @@
-"""Cases that invoke a skill, in a whole run: by our agent, and in a plain completion."""
+"""Cases that invoke a skill, in a whole run: by our agent, and in a plain
+completion.
+"""
 
 from typing import Any
 
@@ -12,14 +14,21 @@ from support.sandboxes import needs_bwrap
 BODY = "# Wick\n\nTrim it with `lamp trim --half $0`, and never before noon.\n"
 CASES: list[dict[str, Any]] = [
     {"id": "plain", "input": "L4", "expected": {"contains": "--half L4"}},
-    {"id": "named", "invoke": "/wick L5", "input": "Trim L5.", "expected": {"contains": "--half"}},
+    {
+        "id": "named",
+        "invoke": "/wick L5",
+        "input": "Trim L5.",
+        "expected": {"contains": "--half"},
+    },
 ]
 
 
 def trims(asked: Asked) -> Reply:
     """Knows the command only where it is written."""
     said = str(asked.body)
-    return Reply(said[at : at + 20] if (at := said.find("lamp trim")) >= 0 else "No idea.")
+    return Reply(
+        said[at : at + 20] if (at := said.find("lamp trim")) >= 0 else "No idea."
+    )
 
 
 @needs_bwrap
@@ -29,7 +38,9 @@ def test_a_skill_for_users_only_is_measured_by_its_text(
 ) -> None:
     skill = write_skill(pytester.path / "skills/wick", CASES, body=BODY)
     file = skill / "SKILL.md"
-    file.write_text(file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1))
+    file.write_text(
+        file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1)
+    )
     with LoopbackServer(trims) as server:
         done = run_skills(pytester, server, "--skill-agent", agent, "-W", "error")
         again = run_skills(pytester, server, "--skill-agent", agent, "-W", "error")
@@ -54,4 +65,7 @@ def test_a_wrong_name_is_told_with_its_line(pytester: pytest.Pytester) -> None:
     with LoopbackServer(lambda _: Reply("lamp trim --half L4")) as server:
         done = run_skills(pytester, server)
     assert done.outcomes == {"passed": 1, "failed": 1}
-    assert "skill_meta.json:1: cases[1].invoke: 'wcik' is no skill under test" in done.screen
+    assert (
+        "skill_meta.json:1: cases[1].invoke: 'wcik' is no skill under test"
+        in done.screen
+    )

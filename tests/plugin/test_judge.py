@@ -25,9 +25,13 @@ def is_judge(asked: Asked) -> bool:
 
 
 def answer_or_judge(asked: Asked) -> Reply:
-    """A model that knows the gate with the skill only, and a judge that looks for words."""
+    """A model that knows the gate with the skill only,
+    and a judge that looks for words.
+    """
     if not is_judge(asked):
-        return Reply("Type gate up, please." if BODY in asked.system else "No idea, thanks.")
+        return Reply(
+            "Type gate up, please." if BODY in asked.system else "No idea, thanks."
+        )
     answer = asked.question.split("<answer ")[1].split("</answer ")[0]
     words = {NAMES_GATE: "gate", POLITE: "thanks"}
     criteria = asked.question.split("The criteria:\n")[1].split("\n\n")[0].split("\n")
@@ -40,7 +44,9 @@ def answer_or_judge(asked: Asked) -> Reply:
         }
         for number, text in enumerate(criteria, start=1)
     ]
-    return Reply(judge_says(asked.question, verdicts), input_tokens=100, output_tokens=20)
+    return Reply(
+        judge_says(asked.question, verdicts), input_tokens=100, output_tokens=20
+    )
 
 
 @pytest.fixture
@@ -64,8 +70,14 @@ def test_a_rubric_is_judged_text_by_text(
     assert judged.outcomes == {"passed": 1, "failed": 1}
     polite = judged.record(case="polite", arm="skill")
     checks = polite["checks"]
-    assert [(c["check"], c["passed"]) for c in checks] == [("judge", True), ("judge", False)]
-    assert checks[1]["reason"] == ("'It is polite.': as I read it (the judge quotes \"please\")")
+    assert [(c["check"], c["passed"]) for c in checks] == [
+        ("judge", True),
+        ("judge", False),
+    ]
+    assert (
+        checks[1]["reason"]
+        == "'It is polite.': as I read it (the judge quotes \"please\")"
+    )
     baseline = judged.record(case="polite", arm="baseline")
     assert [c["passed"] for c in baseline["checks"]] == [False, True]
     assert (polite["judge_calls"], polite["judge_input_tokens"]) == (1, 100)
@@ -83,7 +95,10 @@ def test_judging_is_stored_and_recorded_like_any_answer(
     asked = len(server.asked)
     run(pytester, server, "--skill-record", "a.jsonl")
     assert len(server.asked) == asked
-    lines = [json.loads(line) for line in (pytester.path / "a.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line)
+        for line in (pytester.path / "a.jsonl").read_text().splitlines()
+    ]
     assert [(line["case"], line["arm"], line["step"]) for line in lines] == [
         ("plain", "baseline", 0),
         ("plain", "skill", 0),
@@ -111,7 +126,9 @@ def test_if_no_skill_can_run_without_a_judge_that_is_told_once(
     write_skill(pytester.path / "skills/wall", CASES)  # one case can run
     others = run(pytester, server, judge="")
     assert others.outcomes == {"passed": 1, "failed": 1, "errors": 2}
-    assert "skills/gate/skill_meta.json:1: cases[0]: this needs a judge" in others.screen
+    assert (
+        "skills/gate/skill_meta.json:1: cases[0]: this needs a judge" in others.screen
+    )
 
 
 def test_cases_are_listed_without_a_judge(
@@ -135,7 +152,9 @@ def test_a_judge_that_is_also_under_test_is_reported(
     assert "upskill: rubrics judged by judge" in other.result.outlines
 
 
-def test_a_judge_without_an_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
+def test_a_judge_without_an_answer_is_an_error_not_a_failure(
+    pytester: pytest.Pytester,
+) -> None:
     def script(asked: Asked) -> Reply | Fault:
         return Fault("status", 401) if is_judge(asked) else Reply("gate")
 
@@ -146,10 +165,13 @@ def test_a_judge_without_an_answer_is_an_error_not_a_failure(pytester: pytest.Py
     error = failed.record(case="polite", arm="skill")
     assert error["error"].startswith("the judge gave no ruling: judge: 401 from ")
     assert (error["outcome"], error["checks"]) == ("errored", [])
-    assert (error["output"], error["input_tokens"]) == ("gate", 10)  # what was paid for is kept
+    # What was paid for is kept
+    assert (error["output"], error["input_tokens"]) == ("gate", 10)
 
 
-def test_a_judge_that_could_not_be_read_is_asked_again(pytester: pytest.Pytester) -> None:
+def test_a_judge_that_could_not_be_read_is_asked_again(
+    pytester: pytest.Pytester,
+) -> None:
     can_judge: list[bool] = []
 
     def script(asked: Asked) -> Reply:
@@ -174,14 +196,17 @@ def test_votes_are_calls_and_count_against_the_budget(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:
     expected = {"judge": NAMES_GATE, "judge_votes": 3}
-    write_skill(pytester.path / "skills/gate", [{"input": "How?", "expected": expected}])
+    write_skill(
+        pytester.path / "skills/gate", [{"input": "How?", "expected": expected}]
+    )
     assert run(pytester, server).outcomes == {"passed": 1}
     assert sum(map(is_judge, server.asked)) == 6
     asked = len(server.asked)
     small = run(pytester, server, "--skill-fresh", "--skill-max-tokens", "2600")
     assert small.outcomes == {"errors": 1}
     assert "this call could exceed the budget" in small.record(arm="skill")["error"]
-    assert len(server.asked) == asked  # no answer is bought that no judge could be asked about
+    # No answer is bought that no judge could be asked about
+    assert len(server.asked) == asked
 
 
 def test_a_judge_may_be_anywhere_among_the_checks(
@@ -192,7 +217,9 @@ def test_a_judge_may_be_anywhere_among_the_checks(
         "not": {"judge": POLITE},
         "all_of": [{"judge": POLITE, "required": False, "weight": 2}],
     }
-    write_skill(pytester.path / "skills/gate", [{"input": "How?", "expected": expected}])
+    write_skill(
+        pytester.path / "skills/gate", [{"input": "How?", "expected": expected}]
+    )
     judged = run(pytester, server)
     assert judged.outcomes == {"passed": 1}
     skill = judged.record(arm="skill")
@@ -209,7 +236,9 @@ def test_a_wrong_judge_is_reported_by_its_own_option(
 ) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     model = write_script(pytester.path / "a.json")
-    error = usage_error(pytester, "--skill", "skills", "--model", model, "--skill-judge", judge)
+    error = usage_error(
+        pytester, "--skill", "skills", "--model", model, "--skill-judge", judge
+    )
     assert error.startswith(f"--skill-judge {judge}: ")
     assert problem in error
 

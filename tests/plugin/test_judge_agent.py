@@ -1,4 +1,6 @@
-"""--skill-judge claude/haiku: rubrics are judged by an agent, with a key or on a login."""
+"""--skill-judge claude/haiku: rubrics are judged by an agent, with a key or on a
+login.
+"""
 
 import pytest
 
@@ -63,7 +65,9 @@ def test_an_agent_judges_on_a_login(
         run = run_skills(pytester, model, *BY_CLAUDE, "--skill-login")
     assert outcomes(run) == {"baseline": "failed", "skill": "passed"}
     assert run.report["logins"] == ["claude/haiku"]
-    assert {asked.headers["authorization"] for asked in server.asked} == {f"Bearer {SETUP_TOKEN}"}
+    assert {asked.headers["authorization"] for asked in server.asked} == {
+        f"Bearer {SETUP_TOKEN}"
+    }
     assert "only for agents" not in run.screen
 
 
@@ -84,7 +88,9 @@ def test_a_useless_reply_of_an_agent_is_not_kept(
 
 def test_a_name_at_a_server_is_no_agent(pytester: pytest.Pytester) -> None:
     with LoopbackServer(judged) as server:
-        run = run_skills(pytester, server, "--skill-judge", "gemini/flash", "--collect-only")
+        run = run_skills(
+            pytester, server, "--skill-judge", "gemini/flash", "--collect-only"
+        )
     assert run.status == 0
     assert "upskill: rubrics judged by gemini/flash" in run.screen
 

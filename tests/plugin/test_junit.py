@@ -30,7 +30,9 @@ ORDER = ["properties", "skipped", "error", "failure", "system-out", "system-err"
 
 
 def read(file: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """The cases by their names and the properties of the suite, as another program reads them."""
+    """The cases by their names and the properties of the suite,
+    as another program reads them.
+    """
     suite: Any
     (suite,) = xunit2.JUnitXml.fromfile(str(file))
     cases = {test.name.partition("[")[0]: test for test in suite}
@@ -62,15 +64,22 @@ def run(pytester: pytest.Pytester, *args: str) -> Path:
     pytester.makepyfile(fake=ANSWERS.format(unknown=nasty))
     pytester.makeini("[pytest]\nskill_prices = scripted:fake.py:answer 1000000 1000000")
     model = ["--model", "scripted:fake.py:answer"]
-    pytester.runpytest_inprocess("--skill", "skills", *model, "--junitxml", "j.xml", *args)
+    pytester.runpytest_inprocess(
+        "--skill", "skills", *model, "--junitxml", "j.xml", *args
+    )
     return pytester.path / "j.xml"
 
 
-def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_junit_parser_reads_results_and_numbers(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     file = run(pytester, f"-n{workers}", "--skill-min-lift", "0.9")
     assert_ordered(file)
     cases, suite = read(file)
-    kinds = {name: [type(found).__name__ for found in test.result] for name, test in cases.items()}
+    kinds = {
+        name: [type(found).__name__ for found in test.result]
+        for name, test in cases.items()
+    }
     assert kinds == {
         "right": [],
         "wrong": ["Failure"],
@@ -113,7 +122,9 @@ def test_a_junit_parser_reads_results_and_numbers(pytester: pytest.Pytester, wor
     assert "can't pass" in suite["upskill_gate_reason_1"]
 
 
-def test_properties_say_where_records_are_and_have_no_answers(pytester: pytest.Pytester) -> None:
+def test_properties_say_where_records_are_and_have_no_answers(
+    pytester: pytest.Pytester,
+) -> None:
     file = run(pytester, "--skill-json", "r.json", "--skill-html", "r.html")
     cases, suite = read(file)
     (kept,) = runs(pytester.path / ".upskill/runs")
@@ -141,7 +152,9 @@ def test_a_failure_that_was_accepted_is_skipped_and_a_regression_a_failure(
     assert "right: 0 of 5 passed (accepted: 5 of 5" in suite["upskill_gate_reason_1"]
 
 
-def test_tests_in_python_and_other_tests_are_included(pytester: pytest.Pytester) -> None:
+def test_tests_in_python_and_other_tests_are_included(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(
         test_both="""

@@ -22,9 +22,13 @@ def folder(pytester: pytest.Pytester) -> Path:
     return pytester.path / ".upskill/runs"
 
 
-def test_a_run_is_kept_once(pytester: pytest.Pytester, args: list[str], workers: str) -> None:
+def test_a_run_is_kept_once(
+    pytester: pytest.Pytester, args: list[str], workers: str
+) -> None:
     commit_all(pytester.path)
-    result = pytester.runpytest_inprocess(*args, "-n", workers, "--skill-json", "run.json")
+    result = pytester.runpytest_inprocess(
+        *args, "-n", workers, "--skill-json", "run.json"
+    )
     result.assert_outcomes(passed=1)
     (run,) = runs(folder(pytester))
     assert read_run(run.path).records == read_run(pytester.path / "run.json").records
@@ -34,11 +38,16 @@ def test_a_run_is_kept_once(pytester: pytest.Pytester, args: list[str], workers:
     assert "*" in (pytester.path / ".upskill/.gitignore").read_text().splitlines()
 
 
-def test_failed_runs_and_replays_are_kept_too(pytester: pytest.Pytester, args: list[str]) -> None:
+def test_failed_runs_and_replays_are_kept_too(
+    pytester: pytest.Pytester, args: list[str]
+) -> None:
     write_script(pytester.path / "a.json", knows="No idea.")
     assert pytester.runpytest_inprocess(*args, "--skill-record", "a.jsonl").ret == 1
     assert pytester.runpytest_inprocess(*args, "--skill-replay", "a.jsonl").ret == 1
-    assert [run.head.summary[0].skill_rate for run in runs(folder(pytester))] == [0.0, 0.0]
+    assert [run.head.summary[0].skill_rate for run in runs(folder(pytester))] == [
+        0.0,
+        0.0,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -59,7 +68,14 @@ def test_collect_only_and_no_history_keep_nothing(
 def test_a_run_without_any_answer_is_not_kept(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(lambda _: Fault("status", 401)) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
         pytester.runpytest_inprocess(*args).assert_outcomes(errors=1)
     assert not folder(pytester).exists()
 
@@ -76,7 +92,9 @@ def test_the_folder_can_be_chosen(
     assert not folder(pytester).exists()
 
 
-def test_the_size_of_the_history_is_limited(pytester: pytest.Pytester, args: list[str]) -> None:
+def test_the_size_of_the_history_is_limited(
+    pytester: pytest.Pytester, args: list[str]
+) -> None:
     folder(pytester).mkdir(parents=True)
     old = folder(pytester) / "20200101T000000Z-aaaaaa.json.gz"
     for size, stays in ((1_500_000, True), (2_500_000, False)):
@@ -92,7 +110,9 @@ def test_a_folder_that_cannot_be_written_does_not_fail_the_run(
     (pytester.path / "file").write_text("no folder")
     result = pytester.runpytest_inprocess(*args, "-o", "skill_runs_dir=file")
     assert result.ret == 0
-    message = [line for line in result.outlines if "could not keep this run in file: " in line]
+    message = [
+        line for line in result.outlines if "could not keep this run in file: " in line
+    ]
     assert len(message) == 1
     assert (pytester.path / "file").read_text() == "no folder"
 

@@ -1,4 +1,6 @@
-"""A key that a server echoes or a model repeats is in nothing that leaves the process."""
+"""A key that a server echoes or a model repeats is in nothing that leaves the
+process.
+"""
 
 import base64
 import gzip
@@ -17,7 +19,14 @@ KEY = "sk-proj-" + "uS3dInThisRun4" * 3
 OTHER = "hf_" + "oFAnotherProvider7" * 2
 CODED = base64.b64encode(f"me:{KEY}".encode()).decode()
 REPORTS = [
-    *("--skill-json", "out/a.json", "--skill-html", "out/a.html", "--skill-markdown", "out/a.md"),
+    *(
+        "--skill-json",
+        "out/a.json",
+        "--skill-html",
+        "out/a.html",
+        "--skill-markdown",
+        "out/a.md",
+    ),
     *("--junitxml", "out/a.xml"),
     *("--skill-record", "out/a.jsonl", "--skill-fresh"),
 ]
@@ -48,7 +57,12 @@ def leaks_of(project: Path, result: pytest.RunResult) -> list[tuple[str, str]]:
                 found[str(file.relative_to(project))] = data
     words = (KEY[12:28], OTHER[8:24], CODED[12:28])
     assert len(found) > 10
-    return [(name, word) for name, data in found.items() for word in words if word.encode() in data]
+    return [
+        (name, word)
+        for name, data in found.items()
+        for word in words
+        if word.encode() in data
+    ]
 
 
 def test_a_key_in_an_answer_or_a_question_is_masked_everywhere(
@@ -82,7 +96,15 @@ def test_a_key_in_an_error_is_masked_everywhere(
     write_skill(pytester.path / "skills/gate", [case("q", "gate up", id="a")])
     with LoopbackServer(fail) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        words = ["--skill", "skills", "--model", "openai:gpt", "--skill-timeout", "2", *REPORTS]
+        words = [
+            "--skill",
+            "skills",
+            "--model",
+            "openai:gpt",
+            "--skill-timeout",
+            "2",
+            *REPORTS,
+        ]
         result = pytester.runpytest_inprocess(*words)
     result.assert_outcomes(errors=1)
     assert leaks_of(pytester.path, result) == []
@@ -102,7 +124,14 @@ def test_a_key_in_an_answer_never_reaches_the_judge(
     write_skill(pytester.path / "skills/gate", cases)
     with LoopbackServer(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", f"{server.url}/v1")
-        words = ["--skill", "skills", "--model", "openai:gpt", "--skill-judge", "openai:judge"]
+        words = [
+            "--skill",
+            "skills",
+            "--model",
+            "openai:gpt",
+            "--skill-judge",
+            "openai:judge",
+        ]
         pytester.runpytest_inprocess(*words)
     assert "gate up ***" in judged[0]
     assert not any(OTHER in body for body in judged)

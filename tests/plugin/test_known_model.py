@@ -10,12 +10,22 @@ from support.words import HELPS
 @pytest.mark.nightly
 def test_rates_follow_the_chances(pytester: pytest.Pytester) -> None:
     chances = [0.0] * 6 + [1.0] * 2
-    with KnownModel(pytester, 8, baseline=chances, skill=0.8, tokens={"skill": 50}) as known:
+    with KnownModel(
+        pytester, 8, baseline=chances, skill=0.8, tokens={"skill": 50}
+    ) as known:
         row = known.run("--skill-runs", "5").summary
-        assert (row["baseline_rate"], row["skill_rate"]) == (0.25, pytest.approx(0.8, abs=0.1))
+        assert (row["baseline_rate"], row["skill_rate"]) == (
+            0.25,
+            pytest.approx(0.8, abs=0.1),
+        )
         assert (row["verdict"], row["skill_tokens"]) == (HELPS, 60)
         growth = pytest.approx(60 / row["baseline_tokens"] - 1)
-        assert row["token_change"] == row["token_change_low"] == row["token_change_high"] == growth
+        assert (
+            row["token_change"]
+            == row["token_change_low"]
+            == row["token_change_high"]
+            == growth
+        )
         again = known.run("--skill-runs", "5").summary  # from the store
         assert len(known.server.asked) == 80
     assert again["lift"] == row["lift"]
@@ -25,7 +35,9 @@ def test_rates_follow_the_chances(pytester: pytest.Pytester) -> None:
 def test_another_day_and_another_version(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    with KnownModel(pytester, 4, baseline=1.0, skill=1.0, errors={"c1": ["baseline"]}) as known:
+    with KnownModel(
+        pytester, 4, baseline=1.0, skill=1.0, errors={"c1": ["baseline"]}
+    ) as known:
         assert known.run().summary["errored"] == 1
         known.errors = {}
         known.later(monkeypatch, 0.5, baseline=0.0, edited=[0, 0, 0, 1])

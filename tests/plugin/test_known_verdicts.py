@@ -7,7 +7,9 @@ from support.words import HELPS, NOT_NEEDED, TOO_FEW
 
 
 @pytest.mark.nightly
-def test_ten_cases_can_not_tell_that_a_skill_is_not_needed(pytester: pytest.Pytester) -> None:
+def test_ten_cases_can_not_tell_that_a_skill_is_not_needed(
+    pytester: pytest.Pytester,
+) -> None:
     """It helps in a fifth of all cases, of which there may be few among ten."""
     with KnownModel(pytester, 10, baseline=[0.0] + [1.0] * 9, skill=1.0) as known:
         run = known.run()
@@ -23,7 +25,9 @@ def test_ten_cases_can_not_tell_that_a_skill_is_not_needed(pytester: pytest.Pyte
 
 
 def test_20_points_pass_a_minimum_of_20_points(pytester: pytest.Pytester) -> None:
-    """By this seed, 9 of 15 answers pass without the skill and 12 with it: 0.2 but for rounding."""
+    """By this seed, 9 of 15 answers pass without the skill and 12 with it:
+    0.2 but for rounding.
+    """
     with KnownModel(pytester, 5, baseline=0.4, skill=0.7, seed=421) as known:
         run = known.run("--skill-runs", "3", "--skill-min-lift", "0.2")
         assert run.summary["lift"] == 0.2
@@ -40,15 +44,23 @@ def test_20_points_pass_a_minimum_of_20_points(pytester: pytest.Pytester) -> Non
 def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
     pytester: pytest.Pytester,
 ) -> None:
-    """At the level of one model, all three stop after 3 or 6 runs, and none of them is shown."""
+    """At the level of one model, all three stop after 3 or 6 runs,
+    and none of them is shown.
+    """
     with KnownModel(pytester, 10, baseline=0.3, skill=0.65, seed=2) as known:
         rows = known.run("--skill-runs", "3..12", models=3).report["summary"]
-    assert [(row["runs"], row["verdict"]) for row in rows] == [(12, HELPS), (6, HELPS), (12, HELPS)]
+    assert [(row["runs"], row["verdict"]) for row in rows] == [
+        (12, HELPS),
+        (6, HELPS),
+        (12, HELPS),
+    ]
 
 
 @pytest.mark.nightly
 def test_few_cases_name_no_sweet_spot(pytester: pytest.Pytester) -> None:
-    """By this seed, the cheap model is as good as the other, but really it is 20 points off."""
+    """By this seed, the cheap model is as good as the other,
+    but really it is 20 points off.
+    """
     pytester.makeini("[pytest]\nskill_prices =\n    m 20 100\n    m2 2 10")
     with KnownModel(pytester, 10, baseline=0.0, skill=0.8, seed=1) as known:
         known.chances["m2 skill"] = 0.6

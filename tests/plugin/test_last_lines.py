@@ -17,7 +17,10 @@ FOLDER = "my skills"  # needs quotes
 @pytest.fixture
 def model(pytester: pytest.Pytester) -> str:
     """A skill of three cases, one of which fails."""
-    cases = [case(f"Question {n}?", "gate up" if n else "never", id=f"c{n}") for n in range(3)]
+    cases = [
+        case(f"Question {n}?", "gate up" if n else "never", id=f"c{n}")
+        for n in range(3)
+    ]
     write_skill(pytester.path / FOLDER / "gate", cases)
     return write_script(pytester.path / "a.json")
 
@@ -33,8 +36,17 @@ def next_words(run: SkillRun) -> list[str]:
     return words
 
 
-def test_failed_tests_run_again_by_the_next_command(pytester: pytest.Pytester, model: str) -> None:
-    more = ["-n0", "--skill-fresh", "-q", "--skill-html", "r.html", "--skill-min-lift=0.1"]
+def test_failed_tests_run_again_by_the_next_command(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    more = [
+        "-n0",
+        "--skill-fresh",
+        "-q",
+        "--skill-html",
+        "r.html",
+        "--skill-min-lift=0.1",
+    ]
     ini = ["-o", "skill_history=false"]
     run = run_skills(pytester, model, *more, *ini, skill=FOLDER)
     assert run.status == 1
@@ -53,15 +65,13 @@ def test_a_failed_test_in_python_and_an_error_tell_how_to_run_them_again(
     write_skill(pytester.path / "skills/gate")
     rules = [{"question": "Where", "answer": "Here"}]
     (pytester.path / "a.json").write_text(json.dumps(rules))
-    pytester.makepyfile(
-        """
+    pytester.makepyfile("""
         import pytest
 
         @pytest.mark.skill("skills/gate")
         def test_it(ask):
             assert "never" in ask("Where?")
-        """
-    )
+        """)
     run = run_skills(pytester, "scripted:a.json", ".")
     assert run.outcomes == {"failed": 1, "errors": 1}
     assert run.screen.count("Rerun: pytest") == 2
@@ -70,7 +80,9 @@ def test_a_failed_test_in_python_and_an_error_tell_how_to_run_them_again(
 def test_errors_are_to_be_fixed_before_the_same_command(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    (pytester.path / "a.json").write_text(json.dumps([{"system": BODY, "answer": "gate up"}]))
+    (pytester.path / "a.json").write_text(
+        json.dumps([{"system": BODY, "answer": "gate up"}])
+    )
     run = run_skills(pytester, model, "--skill-fresh", skill=FOLDER)
     assert run.status == 1
     assert run.ending[-2].startswith("fix the errors")
@@ -90,7 +102,14 @@ def test_calls_that_took_too_long_get_more_time_in_the_next_command(
     )
     slow, limit = "scripted:slow.py:reply", ["--skill-timeout", "30"]
     run = run_skills(pytester, slow, *limit, skill=FOLDER)
-    assert next_words(run) == ["--skill", FOLDER, "--model", slow, "--skill-timeout", "60"]
+    assert next_words(run) == [
+        "--skill",
+        FOLDER,
+        "--model",
+        slow,
+        "--skill-timeout",
+        "60",
+    ]
     assert not run.ending[-2].startswith("fix the errors")
     # Another model's errors are to be fixed all the same.
     (pytester.path / "a.json").write_text("[]")
@@ -103,16 +122,14 @@ def test_an_interrupted_run_says_what_is_not_reached_and_not_kept(
     pytester: pytest.Pytester, model: str
 ) -> None:
     write_skill(pytester.path / FOLDER / "wall")
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         import pytest
 
         @pytest.hookimpl(trylast=True)
         def pytest_runtest_logreport(report):
             if report.when == "call":
                 pytest.exit("enough")
-        """
-    )
+        """)
     run = run_skills(pytester, model, skill=FOLDER)
     assert run.status == pytest.ExitCode.INTERRUPTED
     assert run.report["interrupted"] == "enough"
@@ -137,9 +154,13 @@ def test_stopping_at_the_first_failure_leads_to_that_failure(
     assert next_words(run)[:2] == ["--lf", "-v"]
 
 
-def test_errors_of_collection_ask_nothing(pytester: pytest.Pytester, model: str) -> None:
+def test_errors_of_collection_ask_nothing(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(test_bad="import nowhere_to_be_found")
-    result = pytester.runpytest_inprocess("--skill", FOLDER, "--model", model, "test_bad.py")
+    result = pytester.runpytest_inprocess(
+        "--skill", FOLDER, "--model", model, "test_bad.py"
+    )
     run = SkillRun(result, {})
     assert run.status == pytest.ExitCode.INTERRUPTED
     assert len(run.ending) == 3
@@ -147,7 +168,9 @@ def test_errors_of_collection_ask_nothing(pytester: pytest.Pytester, model: str)
     assert run.ending[1].startswith("fix the errors")
 
 
-def test_a_run_without_tests_of_skills_says_nothing(pytester: pytest.Pytester, model: str) -> None:
+def test_a_run_without_tests_of_skills_says_nothing(
+    pytester: pytest.Pytester, model: str
+) -> None:
     pytester.makepyfile(test_good="def test_good(): pass")
     pytester.makeini(f"[pytest]\nskill_paths = {FOLDER}\nskill_models = {model}")
     run = SkillRun(pytester.runpytest_inprocess("test_good.py"), {})
@@ -155,15 +178,22 @@ def test_a_run_without_tests_of_skills_says_nothing(pytester: pytest.Pytester, m
     assert run.ending == []
 
 
-def test_what_was_spent_of_the_budget_and_what_the_cache_had(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("one", "two")])
+def test_what_was_spent_of_the_budget_and_what_the_cache_had(
+    pytester: pytest.Pytester,
+) -> None:
+    write_skill(
+        pytester.path / "skills/gate", [case(n, "yes", id=n) for n in ("one", "two")]
+    )
     pytester.makeini("[pytest]\nskill_prices = m 1000 1000")
     with LoopbackServer(lambda _: Reply("yes")) as server:
         budget = ["--skill-max-cost", "100", "--skill-max-output", "9"]
         first = run_skills(pytester, server, *budget, "-k", "one")
         second = run_skills(pytester, server, *budget)
     amounts = [
-        re.findall(r"^spent \$([\d.]+) of \$100\.00, (\d) calls(?: \((\d) from cache\))?$", line)
+        re.findall(
+            r"^spent \$([\d.]+) of \$100\.00, (\d) calls(?: \((\d) from cache\))?$",
+            line,
+        )
         for run in (first, second)
         for line in run.ending
         if line.startswith("spent")
@@ -184,7 +214,9 @@ def test_results_that_help_are_worth_accepting_once(pytester: pytest.Pytester) -
     assert next_words(run_skills(pytester, model)) == page
 
 
-def test_colours_reach_the_screen_and_no_file(pytester: pytest.Pytester, model: str) -> None:
+def test_colours_reach_the_screen_and_no_file(
+    pytester: pytest.Pytester, model: str
+) -> None:
     more = ["-k", "c0", "-v", "--color=yes", "--junitxml", "j.xml"]
     run = run_skills(pytester, model, *more, skill=FOLDER)
     assert "\x1b[31m\x1b[1mFAIL\x1b[0m contains" in run.screen

@@ -56,7 +56,9 @@ def server(monkeypatch: pytest.MonkeyPatch) -> Iterator[LoopbackServer]:
 
 
 def run_claude(pytester: pytest.Pytester, *args: str) -> SkillRun:
-    return run_skills(pytester, "haiku", "--skill-agent", "claude", "--skill-login", *args)
+    return run_skills(
+        pytester, "haiku", "--skill-agent", "claude", "--skill-login", *args
+    )
 
 
 def without_secrets(folder: Path, *secrets: str) -> None:
@@ -75,10 +77,12 @@ def test_claude_is_asked_on_the_login_and_never_sees_it(
     assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
     assert {result for asked in server.asked for result in asked.results} == {NOT_FOUND}
     assert run.report["logins"] == ["claude/haiku"]
-    assert "upskill: on your login, not with a key: claude/haiku (CLAUDE_CODE_OAUTH_TOKEN)" in (
-        run.screen
+    assert (
+        "upskill: on your login, not with a key: claude/haiku (CLAUDE_CODE_OAUTH_TOKEN)"
+        in (run.screen)
     )
-    assert run.screen.count("at list price, on a plan") == 3  # header, table, last lines
+    # header, table, last lines
+    assert run.screen.count("at list price, on a plan") == 3
     assert SETUP_TOKEN not in run.screen
     without_secrets(pytester.path, SETUP_TOKEN)
 
@@ -114,13 +118,27 @@ def test_no_ini_file_chooses_a_login_in_silence(pytester: pytest.Pytester) -> No
 
 @needs_bwrap
 def test_a_study_says_that_it_asks_on_a_login(
-    pytester: pytest.Pytester, server: LoopbackServer, capsys: pytest.CaptureFixture[str]
+    pytester: pytest.Pytester,
+    server: LoopbackServer,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     for skill in ("gate", "door"):
-        write_skill(pytester.path / "skills" / skill, [case("Open it.", "gate up", id="a")])
-    words = ["matrix", "skills/gate", "skills/door", "--agent", "claude", "--model", "haiku"]
+        write_skill(
+            pytester.path / "skills" / skill, [case("Open it.", "gate up", id="a")]
+        )
+    words = [
+        "matrix",
+        "skills/gate",
+        "skills/door",
+        "--agent",
+        "claude",
+        "--model",
+        "haiku",
+    ]
     main([*words, "--login", "--runs", "1", "--yes", "--json", "out.json"])
-    assert "Asked on your login, not with a key: claude/haiku" in capsys.readouterr().out
+    assert (
+        "Asked on your login, not with a key: claude/haiku" in capsys.readouterr().out
+    )
     assert json.loads(Path("out.json").read_text())["logins"] == ["claude/haiku"]
     assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
     without_secrets(pytester.path, SETUP_TOKEN)
@@ -151,7 +169,8 @@ def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
         errors = {record["error"] for record in run.records if record["error"]}
         [error] = errors
         assert (
-            f"claude/haiku: the usage limit of your plan is reached; it resets at {when}" in error
+            "claude/haiku: the usage limit of your plan is reached; it resets at"
+            f" {when}" in error
         )
         assert len(server.asked) == 2  # the limit was met once
         assert "--skill-login" in run.report["rerun"]["options"]
@@ -164,19 +183,39 @@ def test_a_usage_limit_ends_a_run_that_the_next_one_completes(
 @pytest.mark.parametrize(
     ("args", "problem"),
     [
-        (["--skill-agent", "loop"], "--skill-login: no agent of this run can use one\n  These can"),
-        (["--skill-agent", "gemini", "--model", "gemini:x"], "no agent of this run can use one"),
-        (["--skill-agent", "claude", "--model", "ollama:x"], "no agent of this run can use one"),
-        (["--skill-agent", "claude", "--skill-base-url", "http://x"], "with --skill-base-url"),
-        (["--skill-agent", "claude", "--skill-sandbox", "none"], "with --skill-sandbox none"),
-        (["--skill-agent", "claude", "--skill-cluster", "local:1"], "with --skill-cluster"),
+        (
+            ["--skill-agent", "loop"],
+            "--skill-login: no agent of this run can use one\n  These can",
+        ),
+        (
+            ["--skill-agent", "gemini", "--model", "gemini:x"],
+            "no agent of this run can use one",
+        ),
+        (
+            ["--skill-agent", "claude", "--model", "ollama:x"],
+            "no agent of this run can use one",
+        ),
+        (
+            ["--skill-agent", "claude", "--skill-base-url", "http://x"],
+            "with --skill-base-url",
+        ),
+        (
+            ["--skill-agent", "claude", "--skill-sandbox", "none"],
+            "with --skill-sandbox none",
+        ),
+        (
+            ["--skill-agent", "claude", "--skill-cluster", "local:1"],
+            "with --skill-cluster",
+        ),
     ],
 )
 def test_what_a_login_is_not_for_is_a_usage_error(
     args: list[str], problem: str, pytester: pytest.Pytester
 ) -> None:
     models = [] if "--model" in args else ["--model", "haiku"]
-    assert problem in usage_error(pytester, "--skill", "skills", "--skill-login", *models, *args)
+    assert problem in usage_error(
+        pytester, "--skill", "skills", "--skill-login", *models, *args
+    )
 
 
 CLAUDE_ON_HAIKU = ("--skill", "skills", "--skill-agent", "claude", "--model", "haiku")
@@ -187,7 +226,9 @@ def test_a_login_never_goes_to_another_server(
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_BASE_URL", "http://127.0.0.1:9")
     error = usage_error(pytester, *CLAUDE_ON_HAIKU, "--skill-login")
-    assert "ANTHROPIC_BASE_URL names another server, which a login never goes to" in error
+    assert (
+        "ANTHROPIC_BASE_URL names another server, which a login never goes to" in error
+    )
 
 
 def test_who_is_not_logged_in_learns_how(

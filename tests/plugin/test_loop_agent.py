@@ -1,4 +1,6 @@
-"""Our own agent in a whole run: a skill of several files, both arms, in a real sandbox."""
+"""Our own agent in a whole run: a skill of several files, both arms, in a real
+sandbox.
+"""
 
 import json
 from pathlib import Path
@@ -30,10 +32,16 @@ CASE = {
 
 
 def keeper(asked: Asked) -> Reply:
-    """Can't open the gate without the code in the reference and the script of the skill."""
+    """Can't open the gate without the code in the reference
+    and the script of the skill.
+    """
     step = len(asked.results)
     if "<name>gate</name>" not in asked.system:
-        return Reply("No idea.") if step else Reply(calls=(("read", {"path": "notes.txt"}),))
+        return (
+            Reply("No idea.")
+            if step
+            else Reply(calls=(("read", {"path": "notes.txt"}),))
+        )
     calls: list[tuple[str, dict[str, Any]]] = [
         ("skill", {"name": "gate"}),
         ("bash", {"command": "cat -n /skills/gate/references/codes.md"}),
@@ -59,7 +67,9 @@ def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillR
     return done
 
 
-def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, workers: str) -> None:
+def test_both_arms_of_a_skill_of_several_files(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_gate(pytester.path / "skills/gate")
     write_skill(pytester.path / "other/boat", [], body="How to row.")
     with LoopbackServer(keeper) as server:
@@ -73,17 +83,27 @@ def test_both_arms_of_a_skill_of_several_files(pytester: pytest.Pytester, worker
     assert did["read"] == ["references/codes.md"]
     assert did["scripts"] == ["scripts/open.sh"]
     assert (did_without["activated"], did_without["opened"]) == (None, [])
-    first = {("<name>gate</name>" in one.system): one for one in server.asked if not one.results}
+    first = {
+        ("<name>gate</name>" in one.system): one
+        for one in server.asked
+        if not one.results
+    }
     assert first[True].body["max_tokens"] == 8192
     body = json.dumps(first[True].body)
     start = body.index(r"  <skill>\n    <name>gate</name>")
     end = body.index(r"</skill>\n", start) + len(r"</skill>\n")
-    body = (body[:start] + body[end:]).replace('"gate", ', "", 1).replace(', "gate"', "", 1)
+    body = (
+        (body[:start] + body[end:])
+        .replace('"gate", ', "", 1)
+        .replace(', "gate"', "", 1)
+    )
     assert body == json.dumps(first[False].body)
     assert "<name>boat</name>" in body
 
 
-def test_an_edited_reference_asks_the_skill_arm_again(pytester: pytest.Pytester) -> None:
+def test_an_edited_reference_asks_the_skill_arm_again(
+    pytester: pytest.Pytester,
+) -> None:
     write_gate(pytester.path / "skills/gate")
     with LoopbackServer(keeper) as server:
         run(pytester, server)
@@ -93,7 +113,10 @@ def test_an_edited_reference_asks_the_skill_arm_again(pytester: pytest.Pytester)
         write_gate(pytester.path / "skills/gate", CODES + "It is a good code.\n")
         done = run(pytester, server)
         assert len(server.asked) == 10
-    assert (done.record(arm="skill")["stored"], done.record(arm="baseline")["stored"]) == (
+    assert (
+        done.record(arm="skill")["stored"],
+        done.record(arm="baseline")["stored"],
+    ) == (
         False,
         True,
     )

@@ -13,8 +13,12 @@ from support.sandboxes import needs_bwrap
 
 CREATE, CLOSE = "mcp__tracker__create", "mcp__tracker__close"
 MOCKS = {
-    "tracker/create.md": "---\nexpect: {title: /lamp/i}\n---\nCreated #4821: {{input.title}}",
-    "tracker/_tools.json": json.dumps({"tools": [{"name": "close", "description": "Shut."}]}),
+    "tracker/create.md": (
+        "---\nexpect: {title: /lamp/i}\n---\nCreated #4821: {{input.title}}"
+    ),
+    "tracker/_tools.json": json.dumps(
+        {"tools": [{"name": "close", "description": "Shut."}]}
+    ),
     "wiki/find.md": "Nothing.",
 }
 CASE = {"id": "file", "input": "File it.", "expected": {"contains": "4821"}}
@@ -34,14 +38,23 @@ def write_desk(pytester: pytest.Pytester, **more: object) -> None:
     write_files(folder, {f"evals/mocks/{path}": text for path, text in MOCKS.items()})
 
 
-def run(pytester: pytest.Pytester, *args: str, agent: str = "loop") -> tuple[SkillRun, list[Asked]]:
+def run(
+    pytester: pytest.Pytester, *args: str, agent: str = "loop"
+) -> tuple[SkillRun, list[Asked]]:
     with LoopbackServer(clerk) as server:
-        return run_skills(pytester, server, "--skill-agent", agent, *args), list(server.asked)
+        return run_skills(pytester, server, "--skill-agent", agent, *args), list(
+            server.asked
+        )
 
 
 @needs_bwrap
-def test_an_agent_has_the_tools_in_both_arms(pytester: pytest.Pytester, workers: str) -> None:
-    used = {"tools_used": ["tracker/create", CLOSE], "tools_not_used": ["mcp__wiki__find"]}
+def test_an_agent_has_the_tools_in_both_arms(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    used = {
+        "tools_used": ["tracker/create", CLOSE],
+        "tools_not_used": ["mcp__wiki__find"],
+    }
     write_desk(pytester, expected={"contains": "4821", **used})
     done, asked = run(pytester, "-n", workers)
     skill, baseline = done.record(arm="skill"), done.record(arm="baseline")
@@ -56,7 +69,9 @@ def test_an_agent_has_the_tools_in_both_arms(pytester: pytest.Pytester, workers:
         "mcp_expected": False,
     }
     assert "mcp_expected" not in {check["check"] for check in skill["checks"]}
-    assert skill["activity"]["findings"] == ["no mock answers the MCP tool tracker/close"]
+    assert skill["activity"]["findings"] == [
+        "no mock answers the MCP tool tracker/close"
+    ]
 
 
 @needs_bwrap
@@ -73,7 +88,9 @@ def test_an_edited_mock_asks_again(pytester: pytest.Pytester) -> None:
 def test_a_case_names_its_servers(pytester: pytest.Pytester) -> None:
     write_desk(pytester, mcp=["wiki"])
     _, asked = run(pytester)
-    assert {name for one in asked for name in one.tools if "mcp" in name} == {"mcp__wiki__find"}
+    assert {name for one in asked for name in one.tools if "mcp" in name} == {
+        "mcp__wiki__find"
+    }
 
 
 def test_a_plain_completion_needs_no_servers_unless_a_case_names_some(
@@ -88,7 +105,9 @@ def test_a_plain_completion_needs_no_servers_unless_a_case_names_some(
     assert "only agents can use" in done.screen
 
 
-def test_agents_that_take_no_servers_are_refused_by_name(pytester: pytest.Pytester) -> None:
+def test_agents_that_take_no_servers_are_refused_by_name(
+    pytester: pytest.Pytester,
+) -> None:
     conftest = """
         from pytest_upskill import Agent
 
@@ -108,7 +127,9 @@ def test_agents_that_take_no_servers_are_refused_by_name(pytester: pytest.Pytest
     write_desk(pytester)
     done, asked = run(pytester, agent="idle")
     assert (done.status, asked) == (4, [])
-    assert "--skill-agent idle: it can't be given the MCP servers of desk" in done.screen
+    assert (
+        "--skill-agent idle: it can't be given the MCP servers of desk" in done.screen
+    )
     write_desk(pytester, mcp=[])
     assert run(pytester, agent="idle")[0].status != 4
 
@@ -116,12 +137,17 @@ def test_agents_that_take_no_servers_are_refused_by_name(pytester: pytest.Pytest
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"mcp": ["trackr"]}, "skill_meta.json:1: cases[0].mcp[0]: no mocks of the MCP server"),
+        (
+            {"mcp": ["trackr"]},
+            "skill_meta.json:1: cases[0].mcp[0]: no mocks of the MCP server",
+        ),
         ({"mocks": "more"}, "cases[0].mocks: 'more' is not in evals/"),
         ({"mcp": "tracker"}, "cases[0].mcp: must be a list"),
     ],
 )
-def test_wrong_keys(pytester: pytest.Pytester, more: dict[str, Any], message: str) -> None:
+def test_wrong_keys(
+    pytester: pytest.Pytester, more: dict[str, Any], message: str
+) -> None:
     write_desk(pytester, **more)
     done, asked = run(pytester)
     assert asked == []
@@ -130,7 +156,10 @@ def test_wrong_keys(pytester: pytest.Pytester, more: dict[str, Any], message: st
 
 def test_a_broken_mock_is_one_message(pytester: pytest.Pytester) -> None:
     write_desk(pytester)
-    write_files(pytester.path, {"skills/desk/evals/mocks/wiki/find.md": "---\nerror: maybe\n---\n"})
+    write_files(
+        pytester.path,
+        {"skills/desk/evals/mocks/wiki/find.md": "---\nerror: maybe\n---\n"},
+    )
     done, asked = run(pytester)
     assert asked == []
     assert "skills/desk/evals/mocks/wiki/find.md:2: error: must be" in done.screen

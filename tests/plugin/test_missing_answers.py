@@ -8,13 +8,19 @@ from support.known_model import KnownModel
 from support.pages import page_words
 
 pytestmark = pytest.mark.usefixtures("short_pauses")
-VERDICTS = re.compile(r"\b(helps|hurts|better|not needed|no effect shown|too few cases)\b")
+VERDICTS = re.compile(
+    r"\b(helps|hurts|better|not needed|no effect shown|too few cases)\b"
+)
 
 
 def test_empty_replies_get_no_second_try(pytester: pytest.Pytester) -> None:
-    """If they were asked again until they say something, 77 % would pass in place of 50 %."""
+    """If they were asked again until they say something,
+    77 % would pass in place of 50 %.
+    """
     right = 0.5 / 0.65  # so half of all first replies are right
-    with KnownModel(pytester, 12, empty={"skill": 0.35}, baseline=0.5, skill=right) as known:
+    with KnownModel(
+        pytester, 12, empty={"skill": 0.35}, baseline=0.5, skill=right
+    ) as known:
         run = known.run("--skill-runs", "3")
         stored = known.run("--skill-runs", "3").summary
         assert len(known.server.asked) == 72
@@ -25,14 +31,18 @@ def test_empty_replies_get_no_second_try(pytester: pytest.Pytester) -> None:
     assert stored["lift"] == row["lift"]
     empty = [record for record in run.records if not record["output"]]
     assert len(empty) == pytest.approx(0.35 * 36, abs=6)
-    assert {(record["arm"], record["outcome"]) for record in empty} == {("skill", "failed")}
+    assert {(record["arm"], record["outcome"]) for record in empty} == {
+        ("skill", "failed")
+    }
 
 
 def test_no_word_while_the_hard_cases_are_missing(pytester: pytest.Pytester) -> None:
     chances = [0.1] * 4 + [0.9] * 6  # in both arms
     errors = {f"c{n}": ["skill"] for n in range(4)}
     reports = ("--skill-markdown", "comment.md", "--skill-html", "page.html")
-    with KnownModel(pytester, 10, errors=errors, baseline=chances, skill=chances) as known:
+    with KnownModel(
+        pytester, 10, errors=errors, baseline=chances, skill=chances
+    ) as known:
         run = known.run("--skill-runs", "2", *reports)
     row = run.summary
     assert row["verdict"] == "incomplete"

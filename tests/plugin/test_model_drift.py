@@ -1,4 +1,6 @@
-"""A model that changed since results were accepted, by known chances: is it the skill's fault?"""
+"""A model that changed since results were accepted, by known chances:
+is it the skill's fault?
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,24 +21,32 @@ def accepted_and_later(
     baseline: float,
     skill: float,
 ) -> Iterator[tuple[KnownModel, SkillRun]]:
-    """Accepted at 70 % without the skill and 95 % with it, and run again with other chances."""
+    """Accepted at 70 % without the skill and 95 % with it,
+    and run again with other chances.
+    """
     with KnownModel(pytester, CASES, baseline=0.7, skill=0.95) as known:
         assert known.run("--skill-accept", *RUNS).status == 0
         known.later(monkeypatch, days=2, baseline=baseline, skill=skill)
         yield known, known.run("--skill-fresh", *RUNS, *args)
 
 
-@pytest.mark.parametrize("rule", [pytest.param("fail", marks=pytest.mark.nightly), "warn"])
+@pytest.mark.parametrize(
+    "rule", [pytest.param("fail", marks=pytest.mark.nightly), "warn"]
+)
 def test_a_model_that_got_worse_is_not_blamed_on_the_skill(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, rule: str
 ) -> None:
     args = ("-o", f"skill_drift={rule}")
-    with accepted_and_later(pytester, monkeypatch, *args, baseline=0.4, skill=0.65) as later:
+    with accepted_and_later(
+        pytester, monkeypatch, *args, baseline=0.4, skill=0.65
+    ) as later:
         known, run = later
         # The same answers, without those that would tell whose fault it is.
         alone = known.run("--skill-no-baseline", *RUNS, *args)
     (drift,) = run.report["drifts"]
-    assert drift["baseline_before"] - drift["baseline_rate"] == pytest.approx(0.3, abs=0.1)
+    assert drift["baseline_before"] - drift["baseline_rate"] == pytest.approx(
+        0.3, abs=0.1
+    )
     assert (drift["explains"], drift["fails"]) == (True, rule == "fail")
     assert drift["lift_change_low"] < drift["lift"] - drift["lift_before"] < 0.2
     assert drift["lift_change_high"] > 0
@@ -59,9 +69,13 @@ def test_a_model_that_got_worse_is_not_blamed_on_the_skill(
 @pytest.mark.parametrize(
     ("baseline", "skill", "drifted", "regressed"),
     [
-        pytest.param(0.7, 0.5, False, True, id="the skill alone", marks=pytest.mark.nightly),
+        pytest.param(
+            0.7, 0.5, False, True, id="the skill alone", marks=pytest.mark.nightly
+        ),
         pytest.param(0.4, 0.25, True, True, id="the model, and the skill even more"),
-        pytest.param(0.4, 0.95, True, False, id="the model alone", marks=pytest.mark.nightly),
+        pytest.param(
+            0.4, 0.95, True, False, id="the model alone", marks=pytest.mark.nightly
+        ),
         pytest.param(0.7, 0.95, False, False, id="none", marks=pytest.mark.nightly),
     ],
 )

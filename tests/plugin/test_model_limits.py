@@ -23,12 +23,16 @@ def test_a_skill_that_no_model_can_read_is_an_error(
     assert "Use another model; local:FILE.gguf?context=N takes longer ones" in message
 
 
-def test_with_others_that_fit_it_is_a_line(pytester_with_skills: pytest.Pytester) -> None:
+def test_with_others_that_fit_it_is_a_line(
+    pytester_with_skills: pytest.Pytester,
+) -> None:
     pytester = pytester_with_skills
     model = write_script(pytester.path / "a.json")
     words = ["--skill", "skills", "--model", SMALL, "--model", model]
     result = pytester.runpytest_inprocess(*words, "-k", "scripted")
     result.stdout.fnmatch_lines(f"upskill: {SMALL}: long is too long: *")
     result.assert_outcomes(failed=1, deselected=1)
-    none = pytester.runpytest_inprocess(*words, "--skill-max-output", "10", "-k", "scripted")
+    none = pytester.runpytest_inprocess(
+        *words, "--skill-max-output", "10", "-k", "scripted"
+    )
     none.stdout.no_fnmatch_line("*too long*")

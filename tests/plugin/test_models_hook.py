@@ -13,15 +13,21 @@ def test_the_example_of_a_model(pytester: pytest.Pytester, workers: str) -> None
     result = run(pytester, "-n", workers, model="parrot:polly")
     result.assert_outcomes(passed=1)
     baseline, skill = records(pytester)
-    assert baseline["output"].startswith("polly says: You are a helpful assistant. How do I")
+    assert baseline["output"].startswith(
+        "polly says: You are a helpful assistant. How do I"
+    )
     assert BODY in skill["output"]
     assert skill["input_tokens"] == 40
 
 
-def test_a_model_of_a_hook_is_named_by_its_prefix_alone_too(pytester: pytest.Pytester) -> None:
+def test_a_model_of_a_hook_is_named_by_its_prefix_alone_too(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeconftest(example("class Parrot"))
     result = run(pytester, "--collect-only", model="parrot")
-    result.stdout.fnmatch_lines(["upskill: a run would make up to 2 calls*", "*open-gate?parrot?*"])
+    result.stdout.fnmatch_lines(
+        ["upskill: a run would make up to 2 calls*", "*open-gate?parrot?*"]
+    )
 
 
 def test_answers_of_a_model_of_a_hook_are_stored(pytester: pytest.Pytester) -> None:
@@ -49,7 +55,8 @@ JUDGE = """
 
     class Kind(Model):
         async def ask(self, question):
-            ruling = {"criterion": 1, "quote": "up", "reason": "it is", "verdict": "pass"}
+            ruling = {"criterion": 1, "quote": "up", "reason": "it is",
+                      "verdict": "pass"}
             mark = question.messages[-1][1].split('"mark": "')[1].split('"')[0]
             return Answer(json.dumps({"mark": mark, "verdicts": [ruling]}))
 
@@ -61,7 +68,9 @@ JUDGE = """
 def test_a_model_of_a_hook_can_judge(pytester: pytest.Pytester, workers: str) -> None:
     pytester.makeconftest(JUDGE)
     case = {"input": "How?", "expected": {"judge": "It is polite."}}
-    run(pytester, "--skill-judge", "kind", "-n", workers, case=case).assert_outcomes(passed=1)
+    run(pytester, "--skill-judge", "kind", "-n", workers, case=case).assert_outcomes(
+        passed=1
+    )
     assert [record["judge_calls"] for record in records(pytester)] == [1, 1]
 
 
@@ -87,11 +96,18 @@ def test_wrong_models_are_a_usage_error(
 
 
 @pytest.mark.parametrize("raised", ["ValueError('no\\nway')", "pytest.fail('no way')"])
-def test_a_models_hook_that_raises_is_a_usage_error(pytester: pytest.Pytester, raised: str) -> None:
-    pytester.makeconftest(f"import pytest\n\ndef pytest_upskill_models():\n    raise {raised}")
+def test_a_models_hook_that_raises_is_a_usage_error(
+    pytester: pytest.Pytester, raised: str
+) -> None:
+    pytester.makeconftest(
+        f"import pytest\n\ndef pytest_upskill_models():\n    raise {raised}"
+    )
     result = run(pytester)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    message = r"ERROR: conftest.py:4: pytest_upskill_models raised (ValueError|Failed): no way"
+    message = (
+        r"ERROR: conftest.py:4: pytest_upskill_models raised (ValueError|Failed):"
+        r" no way"
+    )
     result.stderr.re_match_lines([message])
 
 
@@ -139,7 +155,9 @@ def test_a_broken_model_errs_alone(pytester: pytest.Pytester) -> None:
     errors = {record["model"]: record["error"] for record in records(pytester)}
     for model, message in messages.items():
         assert message in errors[model]
-    answered = [record["model"] for record in records(pytester) if record["outcome"] == "passed"]
+    answered = [
+        record["model"] for record in records(pytester) if record["outcome"] == "passed"
+    ]
     assert answered == ["good"] * 2 + ["stuck"] * 2  # which can't close
 
 
@@ -155,4 +173,7 @@ def test_a_bug_in_the_engine_is_an_error_and_no_endless_run(
     result = run(pytester, model="good")
     result.assert_outcomes(errors=1)
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    assert "unexpected error: OverflowError('too large'). Please report it" in result.stdout.str()
+    assert (
+        "unexpected error: OverflowError('too large'). Please report it"
+        in result.stdout.str()
+    )

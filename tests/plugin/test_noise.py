@@ -31,14 +31,20 @@ def by_agent(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> S
 
 
 @needs_bwrap
-def test_both_arms_have_the_same_unrelated_skills(pytester: pytest.Pytester, workers: str) -> None:
+def test_both_arms_have_the_same_unrelated_skills(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
     write_skill(pytester.path / "other/boat", [], body="How to row.")
     others = ("--skill-noise", "20", "--skill-with", "other/boat")
     with LoopbackServer(keeper) as server:
         run = by_agent(pytester, server, "-n", workers, *others)
-    header = [line for line in run.screen.splitlines() if line.startswith("upskill: with ")]
-    assert [word for line in header for word in line.split() if word in ("boat", "20")] == [
+    header = [
+        line for line in run.screen.splitlines() if line.startswith("upskill: with ")
+    ]
+    assert [
+        word for line in header for word in line.split() if word in ("boat", "20")
+    ] == [
         "boat",
         "20",
     ]
@@ -54,7 +60,9 @@ def test_both_arms_have_the_same_unrelated_skills(pytester: pytest.Pytester, wor
 
 
 @needs_bwrap
-def test_another_number_is_asked_again_and_the_same_is_not(pytester: pytest.Pytester) -> None:
+def test_another_number_is_asked_again_and_the_same_is_not(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(keeper) as server:
         asked = list[int]()
@@ -76,14 +84,17 @@ def test_a_skill_of_the_same_name_takes_its_place(pytester: pytest.Pytester) -> 
 
 
 @pytest.mark.parametrize(
-    ("taken", "number", "most"), [("gate", "63", 62), (noise_skills()[7].name, "62", 61)]
+    ("taken", "number", "most"),
+    [("gate", "63", 62), (noise_skills()[7].name, "62", 61)],
 )
 def test_more_than_there_are_is_an_error(
     pytester: pytest.Pytester, taken: str, number: str, most: int
 ) -> None:
     write_skill(pytester.path / f"skills/{taken}")
     model = write_script(pytester.path / "answers.json")
-    run = run_skills(pytester, model, "--skill-agent", "loop", "--skill-noise", number, "--co")
+    run = run_skills(
+        pytester, model, "--skill-agent", "loop", "--skill-noise", number, "--co"
+    )
     assert run.status == pytest.ExitCode.USAGE_ERROR
     assert f"--skill-noise {number}: only {most} " in run.screen
 

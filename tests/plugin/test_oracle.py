@@ -22,22 +22,34 @@ ORACLE = ("--skill-agent", "oracle")
 NO_MODEL = "haiku"  # whose key is missing
 GOOD = case("How?", "gate up", id="good", reference="Type gate up.")
 WRONG = case("Where?", "north", id="wrong", reference="In the south.")
-EMPTY = {"id": "empty", "input": "Who?", "expected": {"not_contains": ["x"]}, "reference": "I."}
+EMPTY = {
+    "id": "empty",
+    "input": "Who?",
+    "expected": {"not_contains": ["x"]},
+    "reference": "I.",
+}
 
 
-def play(pytester: pytest.Pytester, *cases: dict[str, Any], args: tuple[str, ...] = ()) -> SkillRun:
+def play(
+    pytester: pytest.Pytester, *cases: dict[str, Any], args: tuple[str, ...] = ()
+) -> SkillRun:
     write_skill(pytester.path / "skills/gate", cases)
     return run_skills(pytester, NO_MODEL, *ORACLE, *args)
 
 
 def outcomes(run: SkillRun) -> dict[str, str]:
-    return {one["nodeid"].partition("::")[2]: one["outcome"] for one in run.report["outcomes"]}
+    return {
+        one["nodeid"].partition("::")[2]: one["outcome"]
+        for one in run.report["outcomes"]
+    }
 
 
 def test_a_sound_case_passes_without_a_model(pytester: pytest.Pytester) -> None:
     run = play(pytester, GOOD)
     assert (run.status, outcomes(run)) == (0, {"good[oracle]": "passed"})
-    arms = {record["arm"]: (record["output"], record["outcome"]) for record in run.records}
+    arms = {
+        record["arm"]: (record["output"], record["outcome"]) for record in run.records
+    }
     assert arms == {"baseline": ("", "failed"), "skill": ("Type gate up.", "passed")}
     row = run.summary
     assert (row["model"], row["agent"], row["verdict"], row["lift"]) == (
@@ -61,15 +73,31 @@ def test_a_reference_that_fails_and_an_empty_answer_that_passes(
         "empty[oracle]": "failed",
     }
     reasons = {one["nodeid"][-14:]: one["reason"] for one in run.report["outcomes"]}
-    assert reasons["::wrong[oracle]"[-14:]].startswith("the reference fails: contains: ")
+    assert reasons["::wrong[oracle]"[-14:]].startswith(
+        "the reference fails: contains: "
+    )
     assert reasons["::empty[oracle]"[-14:]].startswith("an empty answer passes")
-    assert run.ending[0].startswith("✘ gate: references pass: 2 of 3; empty answers fail: 2 of 3")
+    assert run.ending[0].startswith(
+        "✘ gate: references pass: 2 of 3; empty answers fail: 2 of 3"
+    )
 
 
-def test_cases_that_no_reference_can_show_are_skipped(pytester: pytest.Pytester) -> None:
+def test_cases_that_no_reference_can_show_are_skipped(
+    pytester: pytest.Pytester,
+) -> None:
     none = case("Why?", "so", id="none")
-    judged = {"id": "judged", "input": "Say.", "expected": {"judge": "Is kind."}, "reference": "Hi"}
-    opened = {"id": "opened", "input": "A", "expected": {"skill_activated": True}, "reference": "B"}
+    judged = {
+        "id": "judged",
+        "input": "Say.",
+        "expected": {"judge": "Is kind."},
+        "reference": "Hi",
+    }
+    opened = {
+        "id": "opened",
+        "input": "A",
+        "expected": {"skill_activated": True},
+        "reference": "B",
+    }
     run = play(pytester, GOOD, none, judged, opened, args=("-rs",))
     assert run.outcomes == {"passed": 1, "skipped": 3}
     assert 'skipped by the oracle: no "reference"' in run.screen
@@ -77,12 +105,21 @@ def test_cases_that_no_reference_can_show_are_skipped(pytester: pytest.Pytester)
     assert run.summary["cases"] == run.summary["all_cases"] == 1
 
 
-def test_how_an_agent_works_is_not_asked_of_a_reference(pytester: pytest.Pytester) -> None:
+def test_how_an_agent_works_is_not_asked_of_a_reference(
+    pytester: pytest.Pytester,
+) -> None:
     expected = {"contains": "gate up", "tools_used": "bash", "max_turns": 3}
-    asks_more = {"id": "more", "input": "How?", "expected": expected, "reference": "gate up"}
+    asks_more = {
+        "id": "more",
+        "input": "How?",
+        "expected": expected,
+        "reference": "gate up",
+    }
     run = play(pytester, asks_more)
     assert run.outcomes == {"passed": 1}
-    assert [check["check"] for check in run.record(arm="skill")["checks"]] == ["contains"]
+    assert [check["check"] for check in run.record(arm="skill")["checks"]] == [
+        "contains"
+    ]
 
 
 def test_files_of_a_reference_need_no_sandbox(pytester: pytest.Pytester) -> None:
@@ -93,7 +130,10 @@ def test_files_of_a_reference_need_no_sandbox(pytester: pytest.Pytester) -> None
         "id": "plan",
         "input": "Write plan.md.",
         "context": {"files": {"log.txt": "shut"}},
-        "expected": {"files": {"plan.md": {"contains": "Lift"}}, "unchanged": "log.txt"},
+        "expected": {
+            "files": {"plan.md": {"contains": "Lift"}},
+            "unchanged": "log.txt",
+        },
         "reference": {"files": {"plan.md": {"file": "answers/plan.md"}}},
     }
     run = play(pytester, files, args=("--skill-sandbox", "bwrap", "-o", "skill_image="))
@@ -107,7 +147,9 @@ def test_files_of_a_reference_need_no_sandbox(pytester: pytest.Pytester) -> None
 def test_a_script_is_run_and_the_checks_decide(pytester: pytest.Pytester) -> None:
     folder = write_skill(pytester.path / "skills/gate")
     (folder / "solution").mkdir()
-    script = 'cat "$(dirname "$0")/words.txt" > out.txt\necho "$MOOD" >> out.txt\nexit 3\n'
+    script = (
+        'cat "$(dirname "$0")/words.txt" > out.txt\necho "$MOOD" >> out.txt\nexit 3\n'
+    )
     (folder / "solution/solve.sh").write_text(script, encoding="utf-8")
     (folder / "solution/words.txt").write_text("gate up\n", encoding="utf-8")
     reference = {"run": "solution/solve.sh", "env": {"MOOD": "calm"}}
@@ -117,7 +159,11 @@ def test_a_script_is_run_and_the_checks_decide(pytester: pytest.Pytester) -> Non
         "expected": {"files": {"out.txt": {"contains": ["gate up", "calm"]}}},
         "reference": reference,
     }
-    failed = {**solved, "id": "failed", "expected": {"files": {"no.txt": {"exists": True}}}}
+    failed = {
+        **solved,
+        "id": "failed",
+        "expected": {"files": {"no.txt": {"exists": True}}},
+    }
     run = play(pytester, solved, failed)
     assert outcomes(run) == {"solved[oracle]": "passed", "failed[oracle]": "failed"}
     assert "solve.sh: exit 3" in run.report["outcomes"][1]["reason"]
@@ -126,22 +172,37 @@ def test_a_script_is_run_and_the_checks_decide(pytester: pytest.Pytester) -> Non
 
 
 def test_nothing_of_it_is_accepted_or_kept(pytester: pytest.Pytester) -> None:
-    write_skill(pytester.path / "skills/gate", [{**GOOD, "xfail": "hard", "models": "other"}])
+    write_skill(
+        pytester.path / "skills/gate", [{**GOOD, "xfail": "hard", "models": "other"}]
+    )
     model = write_script(pytester.path / "answers.json")
     run = run_skills(pytester, NO_MODEL, *ORACLE, "-o", "skill_min_lift=0.9")
     assert run.outcomes == {"passed": 1}
     assert run.gate["passed"] is None
     assert runs(default_folder(pytester.path)) == []
-    for option in ("--skill-accept", "--skill-min-lift=0.1", "--skill-aa", "--skill-against=HEAD"):
+    for option in (
+        "--skill-accept",
+        "--skill-min-lift=0.1",
+        "--skill-aa",
+        "--skill-against=HEAD",
+    ):
         refused = run_skills(pytester, NO_MODEL, *ORACLE, option)
         assert refused.status == pytest.ExitCode.USAGE_ERROR
         assert "oracle" in refused.screen
     write_skill(pytester.path / "skills/gate", [GOOD])
-    both = ("--skill-agent", "chat", *ORACLE, "--skill-accept", "--skill-min-pass-rate=1")
+    both = (
+        "--skill-agent",
+        "chat",
+        *ORACLE,
+        "--skill-accept",
+        "--skill-min-pass-rate=1",
+    )
     run = run_skills(pytester, model, *both)
     assert (run.status, run.outcomes) == (0, {"passed": 2})
     assert "not accepted" not in run.screen
-    accepted = json.loads((pytester.path / "skills/gate/skill_results.json").read_text("utf-8"))
+    accepted = json.loads(
+        (pytester.path / "skills/gate/skill_results.json").read_text("utf-8")
+    )
     assert list(accepted["models"]) == [model]
     [kept] = runs(default_folder(pytester.path))
     assert set(read_run(kept.path).model_ids) == {model}
@@ -154,13 +215,19 @@ def test_counts_are_of_what_was_graded(pytester: pytest.Pytester) -> None:
     verifier = pytester.path / "skills/gate/tests/test.sh"
     verifier.parent.mkdir()
     verifier.write_text("echo hi\n", encoding="utf-8")
-    broken = {"id": "broken", "input": "How?", "expected": {"verifier": {"run": "tests/test.sh"}}}
+    broken = {
+        "id": "broken",
+        "input": "How?",
+        "expected": {"verifier": {"run": "tests/test.sh"}},
+    }
     run = play(
         pytester,
         *(GOOD, EMPTY, {**broken, "reference": "x"}),
         args=("--skill-markdown", "a.md", "--skill-score", "checks"),
     )
-    assert "references pass: 2 of 2; empty answers fail: 1 of 2" in run.summary["sentence"]
+    assert (
+        "references pass: 2 of 2; empty answers fail: 1 of 2" in run.summary["sentence"]
+    )
     text = Path("a.md").read_text("utf-8")
     assert "Lift" not in text
     _, _, folded = text.partition("<summary>broken on oracle")
@@ -168,16 +235,27 @@ def test_counts_are_of_what_was_graded(pytester: pytest.Pytester) -> None:
 
 
 def test_reports_and_selection(pytester: pytest.Pytester) -> None:
-    files = ("--skill-html", "a.html", "--skill-markdown", "a.md", "--junitxml", "a.xml")
+    files = (
+        "--skill-html",
+        "a.html",
+        "--skill-markdown",
+        "a.md",
+        "--junitxml",
+        "a.xml",
+    )
     run = play(pytester, GOOD, WRONG, args=files)
     assert run.outcomes == {"passed": 1, "failed": 1}
     assert '"word": "references"' in page_words(Path("a.html").read_text("utf-8"))
     assert "the reference fails" in Path("a.md").read_text("utf-8")
     assert "wrong[oracle]" in Path("a.xml").read_text("utf-8")
-    write_skill(pytester.path / "skills/gate", [GOOD, {**WRONG, "reference": "In the north."}])
+    write_skill(
+        pytester.path / "skills/gate", [GOOD, {**WRONG, "reference": "In the north."}]
+    )
     run = run_skills(pytester, NO_MODEL, *ORACLE, "--lf")
     assert outcomes(run) == {"wrong[oracle]": "passed"}
-    assert run.summary["sentence"] == "references pass: 1 of 1; empty answers fail: 1 of 1"
+    assert (
+        run.summary["sentence"] == "references pass: 1 of 1; empty answers fail: 1 of 1"
+    )
     run = run_skills(pytester, NO_MODEL, *ORACLE, "-k", "good")
     assert outcomes(run) == {"good[oracle]": "passed"}
     node = "skills/gate/skill_meta.json::good[oracle]"
@@ -193,18 +271,27 @@ def test_other_agents_have_no_part_of_a_reference(pytester: pytest.Pytester) -> 
     (folder / "tests/test.sh").write_text("grep secret out.txt\n", encoding="utf-8")
     cases = [
         case("How?", "gate up", id="open", reference={"run": "solution/solve.sh"}),
-        {"id": "shut", "input": "Shut it.", "expected": {"verifier": {"run": "tests/test.sh"}}},
+        {
+            "id": "shut",
+            "input": "Shut it.",
+            "expected": {"verifier": {"run": "tests/test.sh"}},
+        },
     ]
     write_skill(folder, cases, body=BODY)
     *_, arm = ArmMaker(Settings()).arms(load_skill(folder / "SKILL.md"), agents=True)
     assert [file.path for file in arm.skills[0].files()] == ["SKILL.md"]
 
 
-def test_a_skill_without_references_is_told_what_to_do(pytester: pytest.Pytester) -> None:
+def test_a_skill_without_references_is_told_what_to_do(
+    pytester: pytest.Pytester,
+) -> None:
     run = play(pytester, case("Why?", "so"))
     assert (run.status, run.outcomes) == (0, {"skipped": 1})
     assert run.ending == [
-        "· No verdict on gate: no case has a reference that the oracle could carry out.",
+        (
+            "· No verdict on gate: no case has a reference that the oracle could carry"
+            " out."
+        ),
         'next: give cases a "reference", then the same command tries it',
     ]
 

@@ -29,9 +29,11 @@ INSIDE = ("skills/gate/", "skills/door/")
 
 @pytest.fixture
 def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A skill at the root and two below, with tests and conftest files in and around them.
+    """A skill at the root and two below, with tests and conftest
+    files in and around them.
 
-    No folder is called "tests": its conftest.py would be known already, as that of this project.
+    No folder is called "tests": its conftest.py would be known already,
+    as that of this project.
     """
     root = write_skill(pytester.path / "repo")
     write_skill(root / "skills/gate")
@@ -55,8 +57,11 @@ def repository(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Pa
     return root
 
 
-def run(pytester: pytest.Pytester, ini: str, *args: str) -> tuple[list[str], list[str], int]:
-    """The ordinary node ids that pytest collects, the conftest files it loads, its exit status.
+def run(
+    pytester: pytest.Pytester, ini: str, *args: str
+) -> tuple[list[str], list[str], int]:
+    """The ordinary node ids that pytest collects, the conftest files it loads,
+    its exit status.
 
     In which order conftest files of folders side by side are loaded is of no interest.
     """
@@ -109,7 +114,10 @@ def test_the_same_but_for_those_inside_the_skills_that_are_tested(
     pytester: pytest.Pytester, ini: str, args: Sequence[str]
 ) -> None:
     alone = run(pytester, "[pytest]\n", *args, "-p", "no:upskill")
-    assert any("skills/gate/" in name for name in (*alone[0], *alone[1])) or "--ignore" in args
+    assert (
+        any("skills/gate/" in name for name in (*alone[0], *alone[1]))
+        or "--ignore" in args
+    )
     outside = [name for name in alone[0] if not name.startswith(INSIDE)]
     conftests = [name for name in alone[1] if not f"{name}/".startswith(INSIDE)]
     if "skills/gate" in args and "--ignore" not in args:
@@ -124,9 +132,19 @@ def test_they_run_as_without_the_plugin(
     pytester: pytest.Pytester, args: Sequence[str], workers: str
 ) -> None:
     model = write_script(Path("answers.json"))
-    ini = f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    ini = (
+        f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    )
     Path("pytest.ini").write_text(ini)
-    common = ["-v", "-p", "no:cacheprovider", "--import-mode=importlib", *args, "-n", workers]
+    common = [
+        "-v",
+        "-p",
+        "no:cacheprovider",
+        "--import-mode=importlib",
+        *args,
+        "-n",
+        workers,
+    ]
     alone = pytester.runpytest_inprocess(*common, "-p", "no:upskill")
     both = pytester.runpytest_inprocess(*common)
     assert both.ret == alone.ret == 0
@@ -139,7 +157,9 @@ def test_the_failures_of_the_last_run_come_again_with_their_fixtures(
     pytester: pytest.Pytester,
 ) -> None:
     model = write_script(Path("answers.json"), knows="No idea.")
-    ini = f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    ini = (
+        f"[pytest]\nskill_paths = .\nskill_models = {model}\nskill_allow_code = true\n"
+    )
     Path("pytest.ini").write_text(ini)
     Path(HELPER).write_text("def test_helper(of_gate, of_skills): assert 0\n")
     common = ["-v", "--import-mode=importlib"]

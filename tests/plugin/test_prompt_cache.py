@@ -45,7 +45,9 @@ def paid(run: SkillRun) -> float:
 
 
 def texts(server: LoopbackServer) -> Counter[str]:
-    return Counter(json.dumps(without_marks(asked.body), sort_keys=True) for asked in server.asked)
+    return Counter(
+        json.dumps(without_marks(asked.body), sort_keys=True) for asked in server.asked
+    )
 
 
 def has_skill(asked: Asked) -> bool:
@@ -67,7 +69,9 @@ def test_the_skill_is_written_once_and_read_by_all_others(
     assert sum(record["written_tokens"] > 0 for record in cached.records) == 1
     assert sum(record["cached_tokens"] > 0 for record in cached.records) == 9
     with LoopbackServer(PromptCache(answer=10)) as other:
-        plain = run(pytester, other, monkeypatch, "-n", workers, "--skill-fresh", *PLAIN)
+        plain = run(
+            pytester, other, monkeypatch, "-n", workers, "--skill-fresh", *PLAIN
+        )
     assert paid(cached) < paid(plain) / 2
     saved = cached.report["prompt_cache_saved"]
     assert saved == pytest.approx(paid(plain) - paid(cached), abs=1e-5)
@@ -120,7 +124,9 @@ def test_openai_gets_a_key_of_what_is_shared(
     write_example(pytester, 4)
     with LoopbackServer(PromptCache()) as server:
         finished = run(pytester, server, monkeypatch, model="openai:gpt-5.4")
-    keys = {has_skill(asked): asked.body.get("prompt_cache_key") for asked in server.asked}
+    keys = {
+        has_skill(asked): asked.body.get("prompt_cache_key") for asked in server.asked
+    }
     assert keys[True]
     assert keys[False] is None
     assert sum(record["cached_tokens"] > 0 for record in finished.records) == 3
@@ -146,7 +152,10 @@ def test_the_votes_of_a_judge_share_what_they_judge(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     expected = {"judge": "It says yes.", "judge_votes": 3}
-    write_skill(pytester.path / "skills/gate", [{"id": "c", "input": "Why?", "expected": expected}])
+    write_skill(
+        pytester.path / "skills/gate",
+        [{"id": "c", "input": "Why?", "expected": expected}],
+    )
     pytester.makeini(f"[pytest]\nskill_prices =\n  {PRICES}\n  m 1 1")
     cache = PromptCache(answer=10)
 
@@ -174,7 +183,13 @@ def test_a_budget_counts_what_is_written_and_read(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write_example(pytester, 8)
-    limits = ["--skill-max-cost", "0.06", "--skill-max-output", "30", "--skill-no-baseline"]
+    limits = [
+        "--skill-max-cost",
+        "0.06",
+        "--skill-max-output",
+        "30",
+        "--skill-no-baseline",
+    ]
     with LoopbackServer(PromptCache(answer=20)) as server:
         finished = run(pytester, server, monkeypatch, *limits)
     assert finished.outcomes == {"passed": 8}  # without a cache it would take $0.08

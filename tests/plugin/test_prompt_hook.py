@@ -18,7 +18,9 @@ SYSTEMS = """
 
 
 def systems(pytester: pytest.Pytester) -> list[str]:
-    return sorted(map(json.loads, (pytester.path / "asked.jsonl").read_text().splitlines()))
+    return sorted(
+        map(json.loads, (pytester.path / "asked.jsonl").read_text().splitlines())
+    )
 
 
 def test_the_example_of_a_prompt(pytester: pytest.Pytester, workers: str) -> None:
@@ -35,7 +37,9 @@ def test_the_example_of_a_prompt(pytester: pytest.Pytester, workers: str) -> Non
         """,
     )
     own = case("How?", "gate up", system="Be brief.", id="own")
-    write_skill(pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), own])
+    write_skill(
+        pytester.path / "skills/gate", [case("How?", "gate up", id="plain"), own]
+    )
     args = ("skills", "test_gate.py", "-n", workers)
     run(pytester, *args, model="scripted:model.py:system").assert_outcomes(passed=3)
     skill, base = f"<skill>\n{BODY}\n</skill>\n\n", "You are a helpful assistant."
@@ -56,15 +60,24 @@ def test_the_prompt_hook_sees_arm_and_case_but_no_skill_in_the_baseline(
     """)
     write_skill(pytester.path / "skills/gate", [case("How?", "up", id="a")])
     run(pytester).assert_outcomes(passed=1)
-    seen = list(map(json.loads, (pytester.path / "seen.jsonl").read_text().splitlines()))
+    seen = list(
+        map(json.loads, (pytester.path / "seen.jsonl").read_text().splitlines())
+    )
     assert seen == [["baseline", "a", False], ["skill", "a", True]]
 
 
 def test_a_changed_prompt_is_asked_again(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    hook = example("class Parrot") + "\n\ndef pytest_upskill_prompt(skill, base):\n    return "
+    hook = (
+        example("class Parrot")
+        + "\n\ndef pytest_upskill_prompt(skill, base):\n    return "
+    )
     stored = []
-    for text in ("base + (skill or '')", "base + (skill or '')", "base + 2 * (skill or '')"):
+    for text in (
+        "base + (skill or '')",
+        "base + (skill or '')",
+        "base + 2 * (skill or '')",
+    ):
         (pytester.path / "conftest.py").write_text(f"{hook}{text}\n")
         run(pytester, model="parrot:polly").assert_outcomes(passed=1)
         stored.append([record["stored"] for record in records(pytester)])
@@ -75,11 +88,19 @@ def test_a_changed_prompt_is_asked_again(pytester: pytest.Pytester) -> None:
     ("body", "message"),
     [
         ("return ' '", "pytest_upskill_prompt: returned ' '"),
-        ("raise KeyError('x')", "conftest.py:1: pytest_upskill_prompt raised KeyError: 'x'"),
-        (f"return {BODY!r}", "pytest_upskill_prompt: put the text of gate into the baseline"),
+        (
+            "raise KeyError('x')",
+            "conftest.py:1: pytest_upskill_prompt raised KeyError: 'x'",
+        ),
+        (
+            f"return {BODY!r}",
+            "pytest_upskill_prompt: put the text of gate into the baseline",
+        ),
     ],
 )
-def test_a_broken_prompt_is_an_error(pytester: pytest.Pytester, body: str, message: str) -> None:
+def test_a_broken_prompt_is_an_error(
+    pytester: pytest.Pytester, body: str, message: str
+) -> None:
     pytester.makeconftest(f"def pytest_upskill_prompt(): {body}")
     write_skill(pytester.path / "skills/gate")
     result = run(pytester)
@@ -87,7 +108,9 @@ def test_a_broken_prompt_is_an_error(pytester: pytest.Pytester, body: str, messa
     assert message in result.stdout.str()
 
 
-def test_a_prompt_that_breaks_while_a_test_asks_is_an_error(pytester: pytest.Pytester) -> None:
+def test_a_prompt_that_breaks_while_a_test_asks_is_an_error(
+    pytester: pytest.Pytester,
+) -> None:
     pytester.makeconftest("def pytest_upskill_prompt(): return 3")
     pytester.makepyfile("""
         import pytest

@@ -18,7 +18,9 @@ CASES = [case(f"question {n}", "gate up", id=f"c{n}") for n in (2, 1)]
 
 @pytest.fixture
 def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """A skill, a recording of it, and neither key nor server nor stored answers any more."""
+    """A skill, a recording of it, and neither key nor server
+    nor stored answers any more.
+    """
     write_skill(pytester.path / "skills/gate", CASES)
     with LoopbackServer(lambda _: Reply("gate up", stop="length")) as server:
         monkeypatch.setenv("ANTHROPIC_API_KEY", SECRET)
@@ -32,7 +34,9 @@ def recorded(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Path
 
 
 def replay(pytester: pytest.Pytester, *args: str, subprocess: bool = False) -> SkillRun:
-    return run_skills(pytester, "haiku", "--skill-replay", "a.jsonl", *args, subprocess=subprocess)
+    return run_skills(
+        pytester, "haiku", "--skill-replay", "a.jsonl", *args, subprocess=subprocess
+    )
 
 
 def test_a_replay_needs_no_key_no_server_and_no_sdk(
@@ -43,16 +47,14 @@ def test_a_replay_needs_no_key_no_server_and_no_sdk(
         (name, arm, "gate up") for name in ("c1", "c2") for arm in ("baseline", "skill")
     }
     assert SECRET not in recorded.read_text()
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         import sys
         from pathlib import Path
 
         def pytest_unconfigure(config):
             loaded = {"anthropic", "openai"} & set(sys.modules)
             Path("loaded.txt").write_text(" ".join(loaded) or "none")
-        """
-    )
+        """)
     run = replay(pytester, subprocess=True)
     assert run.outcomes == {"passed": 2}
     assert (run.summary["lift"], run.summary["skill_tokens"]) == (0, 15)
@@ -68,11 +70,16 @@ def test_an_unrecorded_question_shows_how_to_record_it(
     run = replay(pytester)
     assert run.outcomes == {"passed": 2, "errors": 1}
     error = run.record(case="new", arm="skill")["error"]
-    assert f"not in {recorded.name}. Record it: pytest --skill skills --model haiku" in error
+    assert (
+        f"not in {recorded.name}. Record it: pytest --skill skills --model haiku"
+        in error
+    )
     assert error.endswith(f"--skill-record {recorded.name}")
 
 
-def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, workers: str) -> None:
+def test_a_partial_run_keeps_what_was_recorded(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     broken: list[bool] = []
 
@@ -82,7 +89,14 @@ def test_a_partial_run_keeps_what_was_recorded(pytester: pytest.Pytester, worker
     def record(*args: str) -> list[str]:
         """The cases whose answers are in the file after another run."""
         run_skills(
-            pytester, server, "--skill-record", "b.jsonl", "--skill-fresh", "-n", workers, *args
+            pytester,
+            server,
+            "--skill-record",
+            "b.jsonl",
+            "--skill-fresh",
+            "-n",
+            workers,
+            *args,
         )
         lines = (pytester.path / "b.jsonl").read_text().splitlines()
         return [json.loads(line)["case"] for line in lines]
@@ -128,7 +142,9 @@ def test_no_file_of_the_run_is_overwritten(
     assert f"{owner} uses the same file" in run.screen
 
 
-def test_another_file_is_not_overwritten_by_a_recording(pytester: pytest.Pytester) -> None:
+def test_another_file_is_not_overwritten_by_a_recording(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     file = pytester.path / "a.jsonl"
     file.write_text("my notes")
@@ -153,7 +169,15 @@ def test_what_can_not_be_replayed_is_a_usage_error(
     write_skill(pytester.path / "skills/gate")
     if text is not None:
         (pytester.path / "a.jsonl").write_text(text)
-    words = ["--skill", "skills", "--model", "haiku", "--skill-replay", "a.jsonl", *args]
+    words = [
+        "--skill",
+        "skills",
+        "--model",
+        "haiku",
+        "--skill-replay",
+        "a.jsonl",
+        *args,
+    ]
     result = pytester.runpytest_inprocess(*words)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     assert message in result.stderr.str()

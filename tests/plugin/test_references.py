@@ -10,7 +10,10 @@ from support.kit import case, write_skill
 from support.pages import page_words
 from support.runs import SkillRun, run_skills
 
-KEY = "The key of the gate is under the blue stone, and opens it with two turns to the left."
+KEY = (
+    "The key of the gate is under the blue stone, and opens it with two turns to the"
+    " left."
+)
 BODY = "How to open the gate is in references/key.md; see also [more](more.md)."
 SYSTEMS = """
     import json
@@ -24,7 +27,9 @@ SYSTEMS = """
 
 def write_gate(pytester: pytest.Pytester) -> Path:
     pytester.makepyfile(model=SYSTEMS)
-    skill = write_skill(pytester.path / "skills/gate", [case("How?", "two", id="a")], body=BODY)
+    skill = write_skill(
+        pytester.path / "skills/gate", [case("How?", "two", id="a")], body=BODY
+    )
     (skill / "references").mkdir()
     (skill / "references/key.md").write_text(KEY)
     (skill / "more.md").write_text("More.")
@@ -57,7 +62,9 @@ def test_files_that_no_model_saw_are_told(
 
 
 @pytest.mark.parametrize("how", ["option", "ini"])
-def test_references_go_to_the_skill_arm_alone(pytester: pytest.Pytester, how: str) -> None:
+def test_references_go_to_the_skill_arm_alone(
+    pytester: pytest.Pytester, how: str
+) -> None:
     skill = write_gate(pytester)
     (skill / "logo.png").write_bytes(b"\x89PNG\xff")
     skill_md = skill / "SKILL.md"
@@ -70,7 +77,10 @@ def test_references_go_to_the_skill_arm_alone(pytester: pytest.Pytester, how: st
     assert data["seen_files"] == ["references/key.md", "more.md"]
     assert data["unseen_files"] == [{"path": "logo.png", "reason": "not UTF-8 text"}]
     assert data["tokens"] > 40
-    asked = [json.loads(line) for line in (pytester.path / "asked.jsonl").read_text().splitlines()]
+    asked = [
+        json.loads(line)
+        for line in (pytester.path / "asked.jsonl").read_text().splitlines()
+    ]
     baseline, with_skill = sorted(asked, key=len)
     assert (KEY in baseline, KEY in with_skill) == (False, True)
 
@@ -100,7 +110,9 @@ def test_the_prompt_hook_gets_the_references(pytester: pytest.Pytester) -> None:
     assert run(pytester, "--skill-references").outcomes == {"passed": 1}
 
 
-def test_a_prompt_must_not_put_a_reference_into_the_baseline(pytester: pytest.Pytester) -> None:
+def test_a_prompt_must_not_put_a_reference_into_the_baseline(
+    pytester: pytest.Pytester,
+) -> None:
     write_gate(pytester)
     pytester.makeconftest(f"def pytest_upskill_prompt(skill, base): return {KEY!r}")
     finished = run(pytester, "--skill-references")

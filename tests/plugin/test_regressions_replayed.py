@@ -1,4 +1,6 @@
-"""Whole runs with known chances: what is called a regression, and what is left to chance."""
+"""Whole runs with known chances: what is called a regression,
+and what is left to chance.
+"""
 
 from pathlib import Path
 
@@ -53,7 +55,9 @@ def test_single_accepted_runs_are_evidence_only_together(
 def test_models_of_a_run_share_the_false_alarms(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Six of six single runs that fail is a chance of 1 in 64: too much if models are many."""
+    """Six of six single runs that fail is a chance of 1 in 64:
+    too much if models are many.
+    """
     one = ("--skill-runs", "1", "--skill-no-baseline", "--skill-fresh")
     odd, even = [1.0, 0.0] * 3, [0.0, 1.0] * 3
     with KnownModel(pytester, 6, skill=odd) as known:
@@ -70,7 +74,9 @@ def test_models_of_a_run_share_the_false_alarms(
 def test_a_few_broken_cases_are_worse_than_at_a_ref_and_than_a_run(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Two of twelve, in all of five runs: over cases that could be chance, over runs it is not."""
+    """Two of twelve, in all of five runs: over cases that could be chance,
+    over runs it is not.
+    """
     files = [pytester.path / name for name in ("before.json", "after.json")]
     with KnownModel(pytester, 12, skill=1.0, edited=[0.0, 0.0, *[1.0] * 10]) as known:
         commit_all(pytester.path)

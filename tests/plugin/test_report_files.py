@@ -14,7 +14,9 @@ from support.pages import data_of
 from support.runs import ending, run_skills
 
 
-def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str) -> None:
+def test_every_option_writes_its_report(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     cases = [
         case("Open?", "gate up", "Type", id="open"),
         case("Shut?", "gate down", id="shut"),
@@ -32,12 +34,17 @@ def test_every_option_writes_its_report(pytester: pytest.Pytester, workers: str)
     markdown = (out / "r.md").read_text("utf-8")
     assert markdown.startswith(f"{MARKER}\n")
     folded = re.findall("<summary>(.*?)</summary>", html.unescape(markdown))
-    assert [text.partition(" on ")[0] for text in folded] == ["Verdicts in full", "shut"]
+    assert [text.partition(" on ")[0] for text in folded] == [
+        "Verdicts in full",
+        "shut",
+    ]
 
     page = data_of((out / "r.html").read_text("utf-8"))
     (incomplete,) = page["incomplete"]
     assert "ran only 2 of 3 cases" in incomplete  # as in the terminal
-    records = [record for record in page["results"]["records"] if record["case"] == "open"]
+    records = [
+        record for record in page["results"]["records"] if record["case"] == "open"
+    ]
     answers = {record["arm"]: record["output"] for record in records}
     assert answers == {"baseline": "No idea.", "skill": 'Type "gate up",\nthen é.'}
 
@@ -70,7 +77,9 @@ def test_a_report_that_cannot_be_written_does_not_stop_the_others(
     assert not list(pytester.path.glob(".r.*"))
 
 
-def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pytester) -> None:
+def test_a_page_that_cannot_be_written_is_a_usage_error(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")
     (pytester.path / "nowhere").touch()
@@ -82,7 +91,9 @@ def test_a_page_that_cannot_be_written_is_a_usage_error(pytester: pytest.Pyteste
 def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
     pytester: pytest.Pytester, workers: str
 ) -> None:
-    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a", tags=["easy"])])
+    write_skill(
+        pytester.path / "skills/gate", [case("Open?", "gate up", id="a", tags=["easy"])]
+    )
     pytester.makepyfile(
         test_gate="""
         import pytest
@@ -94,7 +105,9 @@ def test_questions_and_tags_of_cases_and_of_tests_in_python_are_in_the_file(
     )
     model = write_script(pytester.path / "a.json")
     args = ["--skill", "skills", "test_gate.py", "skills", "--model", model]
-    pytester.runpytest_inprocess(*args, f"-n{workers}", "--skill-json", "run.json", "-m", "")
+    pytester.runpytest_inprocess(
+        *args, f"-n{workers}", "--skill-json", "run.json", "-m", ""
+    )
     results = read_run(pytester.path / "run.json")
     assert results.questions == {
         ("gate", "a"): "Open?",
@@ -109,10 +122,17 @@ def test_a_case_that_is_for_another_model_is_not_missing_from_this_one(
     pytester: pytest.Pytester,
 ) -> None:
     for_one = case("Shut?", "gate up", id="b", models=["scripted:a*"])
-    write_skill(pytester.path / "skills/gate", [case("Open?", "gate up", id="a"), for_one])
+    write_skill(
+        pytester.path / "skills/gate", [case("Open?", "gate up", id="a"), for_one]
+    )
     models = [write_script(pytester.path / name) for name in ("a.json", "b.json")]
     named = [word for model in models for word in ("--model", model)]
-    shown = pytester.runpytest_inprocess("--skill", "skills", *named, "--skill-json", "run.json")
-    of = {(test.case, test.label): test.of for test in read_run(pytester.path / "run.json").tests}
+    shown = pytester.runpytest_inprocess(
+        "--skill", "skills", *named, "--skill-json", "run.json"
+    )
+    of = {
+        (test.case, test.label): test.of
+        for test in read_run(pytester.path / "run.json").tests
+    }
     assert of == {("a", models[0]): 2, ("b", models[0]): 2, ("a", models[1]): 1}
     assert "ran only" not in shown.stdout.str()

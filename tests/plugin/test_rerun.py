@@ -17,7 +17,9 @@ def commands(folder: Path) -> list[str]:
     return [results.rerun.command(test.nodeid) for test in results.tests]
 
 
-def test_the_command_runs_just_this_test_with_the_same_options(pytester: pytest.Pytester) -> None:
+def test_the_command_runs_just_this_test_with_the_same_options(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "my skills/gate", CASES)
     write_script(pytester.path / "a.json")
     chosen = ["--skill", "my skills", "--model", "scripted:a.json", "-k", "open"]
@@ -40,7 +42,13 @@ def test_the_command_works_where_pytest_was_called(
     (pytester.path / "work").mkdir()
     write_script(pytester.path / "work/a.json")
     monkeypatch.chdir(pytester.path / "work")
-    more = ["--skill", "../my skills", "--model", "scripted:a.json", "--skill-no-baseline"]
+    more = [
+        "--skill",
+        "../my skills",
+        "--model",
+        "scripted:a.json",
+        "--skill-no-baseline",
+    ]
     pytester.runpytest_inprocess(*more, "--skill-json", "r.json")
     first, _ = commands(pytester.path / "work")
     words = shlex.split(first)
@@ -53,7 +61,9 @@ def test_a_password_in_an_address_is_not_kept(pytester: pytest.Pytester) -> None
     write_skill(pytester.path / "skills/gate", CASES)
     model = write_script(pytester.path / "a.json")
     url = "http://me:hunter22@127.0.0.1:9/v1"
-    run = run_skills(pytester, model, "--skill-base-url", url, "-o", "a_token=hush-of-mine")
+    run = run_skills(
+        pytester, model, "--skill-base-url", url, "-o", "a_token=hush-of-mine"
+    )
     assert "--skill-base-url" in run.report["rerun"]["options"]
     text = (pytester.path / "report.json").read_text()
     assert "hunter22" not in text

@@ -21,7 +21,9 @@ def gate(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate", cases)
 
 
-def run(pytester: pytest.Pytester, *args: str, knows: str = "Type gate up.") -> SkillRun:
+def run(
+    pytester: pytest.Pytester, *args: str, knows: str = "Type gate up."
+) -> SkillRun:
     model = write_script(pytester.path / "a.json", knows=knows)
     return run_skills(pytester, model, "--skill-fresh", *args)
 
@@ -65,7 +67,9 @@ def test_a_damaged_run_is_said_and_not_fatal(pytester: pytest.Pytester) -> None:
     assert data(pytester)["changes"] is None
 
 
-def test_nothing_is_read_from_the_history_without_a_page(pytester: pytest.Pytester) -> None:
+def test_nothing_is_read_from_the_history_without_a_page(
+    pytester: pytest.Pytester,
+) -> None:
     run(pytester)
     kept = kept_run(pytester)
     kept.path.write_bytes(b"")

@@ -19,7 +19,9 @@ def model(pytester: pytest.Pytester) -> str:
     return write_script(pytester.path / "answers.json")
 
 
-def test_the_json_report_holds_the_whole_run(pytester: pytest.Pytester, model: str) -> None:
+def test_the_json_report_holds_the_whole_run(
+    pytester: pytest.Pytester, model: str
+) -> None:
     run = run_skills(pytester, model, "--skill-json", "out/deep/r.json")
     assert (run.status, run.outcomes) == (0, {"passed": 1})
     report = json.loads((pytester.path / "out/deep/r.json").read_text())
@@ -27,13 +29,22 @@ def test_the_json_report_holds_the_whole_run(pytester: pytest.Pytester, model: s
     assert report["gate"] == {"passed": None, "reasons": []}
     assert [skill["path"] for skill in report["skills"]] == ["skills/gate"]
     [summary] = report["summary"]
-    assert (summary["baseline_rate"], summary["skill_rate"], summary["lift"]) == (0, 1, 1)
+    assert (summary["baseline_rate"], summary["skill_rate"], summary["lift"]) == (
+        0,
+        1,
+        1,
+    )
     assert (summary["checks_passed"], summary["checks_total"]) == (1, 1)
     records = [(one["arm"], one["outcome"], one["output"]) for one in report["records"]]
-    assert records == [("baseline", "failed", "No idea."), ("skill", "passed", "Type gate up.")]
+    assert records == [
+        ("baseline", "failed", "No idea."),
+        ("skill", "passed", "Type gate up."),
+    ]
 
 
-def test_a_failure_is_one_line_where_pytest_wants_one(pytester: pytest.Pytester) -> None:
+def test_a_failure_is_one_line_where_pytest_wants_one(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json", knows="Push it.")
     more = ["--tb=line", "--junitxml", "j.xml", "--skill-runs", "2"]
@@ -47,7 +58,9 @@ def test_a_failure_is_one_line_where_pytest_wants_one(pytester: pytest.Pytester)
 
 def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    (pytester.path / "a.json").write_text('[{"system": "gate up", "answer": "gate up"}]')
+    (pytester.path / "a.json").write_text(
+        '[{"system": "gate up", "answer": "gate up"}]'
+    )
     run = run_skills(pytester, "scripted:a.json")
     assert (run.status, run.outcomes) == (1, {"errors": 1})
     assert run.record(arm="baseline")["outcome"] == "errored"
@@ -69,7 +82,9 @@ def test_the_newer_of_two_names_of_an_address_counts(
     assert "OPENAI_API_BASE name different servers" in run.screen
 
 
-def test_an_address_that_no_model_uses_is_told(pytester: pytest.Pytester, model: str) -> None:
+def test_an_address_that_no_model_uses_is_told(
+    pytester: pytest.Pytester, model: str
+) -> None:
     run = run_skills(pytester, model, "--skill-base-url", "http://127.0.0.1:9/v1")
     assert run.outcomes == {"passed": 1}
     assert f"--skill-base-url is not used by {model}" in run.screen
@@ -102,13 +117,19 @@ def test_the_two_arms_differ_by_the_skill_and_by_nothing_else(
 
 
 def _without_system(asked: Asked) -> str:
-    body = json.dumps(asked.body, sort_keys=True).replace(json.dumps(asked.system), '"SYSTEM"')
+    body = json.dumps(asked.body, sort_keys=True).replace(
+        json.dumps(asked.system), '"SYSTEM"'
+    )
     lengths = ("content-length", "idempotency-key", "x-stainless-retry-count")
-    headers = {name: value for name, value in asked.headers.items() if name not in lengths}
+    headers = {
+        name: value for name, value in asked.headers.items() if name not in lengths
+    }
     return body + json.dumps(headers, sort_keys=True)
 
 
-def test_a_case_passes_when_more_than_half_of_its_runs_do(pytester: pytest.Pytester) -> None:
+def test_a_case_passes_when_more_than_half_of_its_runs_do(
+    pytester: pytest.Pytester,
+) -> None:
     cases = [case(f"case {n}", "yes", id=f"passes-{n}-of-4") for n in (2, 3)]
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makepyfile(
@@ -123,7 +144,9 @@ def test_a_case_passes_when_more_than_half_of_its_runs_do(pytester: pytest.Pytes
     assert (run.summary["cases"], run.summary["runs"]) == (2, 4)
 
 
-def test_without_baseline_only_the_skill_is_asked(pytester: pytest.Pytester, model: str) -> None:
+def test_without_baseline_only_the_skill_is_asked(
+    pytester: pytest.Pytester, model: str
+) -> None:
     run = run_skills(pytester, model, "--skill-no-baseline")
     assert [record["arm"] for record in run.records] == ["skill"]
     assert (run.summary["lift"], run.summary["skill_rate"]) == (None, 1)
@@ -172,23 +195,27 @@ def test_a_report_that_cannot_be_written_is_a_usage_error(
 ) -> None:
     run = run_skills(pytester, model, "--skill-json", str(tmp_path))
     assert run.status == pytest.ExitCode.USAGE_ERROR
-    assert run.result.errlines[0].startswith(f"ERROR: --skill-json {tmp_path}: can't be written: ")
+    assert run.result.errlines[0].startswith(
+        f"ERROR: --skill-json {tmp_path}: can't be written: "
+    )
 
 
 def test_written_files_are_listed_and_problems_come_last(
     pytester: pytest.Pytester, model: str
 ) -> None:
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         from pathlib import Path
 
         def pytest_collection_finish():
             Path("nowhere/run.md").mkdir(parents=True, exist_ok=True)  # after the check
-        """
-    )
+        """)
     run = run_skills(pytester, model, "--skill-markdown", "nowhere/run.md")
     assert (run.status, run.outcomes) == (1, {"passed": 1})
-    written = next(line for line in run.result.outlines if line.startswith("upskill: written: "))
+    written = next(
+        line for line in run.result.outlines if line.startswith("upskill: written: ")
+    )
     assert "report.json" in written
     assert "run.md" not in written
-    assert run.ending[0].startswith("✘ --skill-markdown nowhere/run.md: can't be written: ")
+    assert run.ending[0].startswith(
+        "✘ --skill-markdown nowhere/run.md: can't be written: "
+    )

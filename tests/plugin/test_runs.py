@@ -28,7 +28,9 @@ CALLS_OF_A_RUN = CASES * 2
 
 
 def answers(helped: int) -> Callable[[Asked], Reply]:
-    """Two of three runs pass with the skill and one without, or in the other cases turned round."""
+    """Two of three runs pass with the skill and one without,
+    or in the other cases turned round.
+    """
 
     def answer(asked: Asked) -> Reply:
         often = (BODY in asked.system) == (int(asked.question) < helped)
@@ -40,7 +42,9 @@ def answers(helped: int) -> Callable[[Asked], Reply]:
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
     # One after the other, so that the answers of a run are always the same.
-    return run_skills(pytester, server, "--skill-runs", "3..12", "--skill-concurrency", "1", *args)
+    return run_skills(
+        pytester, server, "--skill-runs", "3..12", "--skill-concurrency", "1", *args
+    )
 
 
 def write_cases(pytester: pytest.Pytester) -> None:
@@ -70,7 +74,9 @@ def test_runs_go_on_only_while_the_verdict_is_open(
     if runs == 4:  # the interval allows for several looks
         pairs = [(1 / 4, 3 / 4)] * 8 + [(3 / 4, 1 / 4)] * 4
         lift = paired_lift(pairs, 4, plan_level(look_plan(3, 12)))
-        assert (row["lift_low"], row["lift_high"]) == pytest.approx((lift.low, lift.high))
+        assert (row["lift_low"], row["lift_high"]) == pytest.approx(
+            (lift.low, lift.high)
+        )
 
 
 def test_a_missing_answer_ends_the_run_of_looks(pytester: pytest.Pytester) -> None:
@@ -88,8 +94,12 @@ def test_a_missing_answer_ends_the_run_of_looks(pytester: pytest.Pytester) -> No
 
 def test_each_skill_and_model_is_decided_on_its_own(pytester: pytest.Pytester) -> None:
     write_cases(pytester)
-    write_skill(pytester.path / "skills/door", [case("Open?", "yes", id="c", skip="not now")])
-    with LoopbackServer(lambda asked: answers(12 if asked.model == "m" else 8)(asked)) as server:
+    write_skill(
+        pytester.path / "skills/door", [case("Open?", "yes", id="c", skip="not now")]
+    )
+    with LoopbackServer(
+        lambda asked: answers(12 if asked.model == "m" else 8)(asked)
+    ) as server:
         finished = run(pytester, server, "--model", "n", "-k", "not c11")
     rows = finished.report["summary"]
     decided = {row["model"]: (row["runs"], row["verdict"]) for row in rows}
@@ -105,8 +115,7 @@ def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) 
     ]
     cases[0]["runs"] = 2
     write_skill(pytester.path / "skills/gate", cases)
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         from pathlib import Path
 
         def noted(context):
@@ -116,18 +125,21 @@ def test_a_case_with_its_own_number_of_runs_keeps_it(pytester: pytest.Pytester) 
 
         def pytest_upskill_checks():
             return {"noted": noted}
-        """
-    )
+        """)
     with LoopbackServer(answers(8)) as server:
         finished = run(pytester, server)
     runs = {record["case"]: record["run"] for record in finished.records}
     assert runs["c0"] == 2
     assert runs["c1"] > 3
-    assert [test["case"] for test in finished.report["tests"] if test["own_runs"]] == ["c0"]
+    assert [test["case"] for test in finished.report["tests"] if test["own_runs"]] == [
+        "c0"
+    ]
     assert len((pytester.path / "noted.txt").read_text()) == len(finished.records)
 
 
-def test_a_recorded_run_is_replayed_with_as_many_runs(pytester: pytest.Pytester) -> None:
+def test_a_recorded_run_is_replayed_with_as_many_runs(
+    pytester: pytest.Pytester,
+) -> None:
     write_cases(pytester)
     with LoopbackServer(answers(8)) as server:
         recorded = run(pytester, server, "--skill-record", "a.jsonl")
@@ -137,7 +149,9 @@ def test_a_recorded_run_is_replayed_with_as_many_runs(pytester: pytest.Pytester)
     assert replayed.report["summary"] == recorded.report["summary"]
 
 
-def test_tests_in_python_get_the_first_number_of_runs(pytester: pytest.Pytester) -> None:
+def test_tests_in_python_get_the_first_number_of_runs(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     pytester.makepyfile(
         test_gate="""
@@ -149,11 +163,15 @@ def test_tests_in_python_get_the_first_number_of_runs(pytester: pytest.Pytester)
         """
     )
     args = ["--model", write_script(pytester.path / "a.json"), "--skill-json", "r.json"]
-    pytester.runpytest_inprocess(*args, "--skill-runs", "2..8").assert_outcomes(passed=1)
+    pytester.runpytest_inprocess(*args, "--skill-runs", "2..8").assert_outcomes(
+        passed=1
+    )
     assert json.loads((pytester.path / "r.json").read_text())["summary"][0]["runs"] == 2
 
 
-@pytest.mark.parametrize(("text", "runs"), [("3..12", (3, 12)), ("4", (4, 4)), ("2..2", (2, 2))])
+@pytest.mark.parametrize(
+    ("text", "runs"), [("3..12", (3, 12)), ("4", (4, 4)), ("2..2", (2, 2))]
+)
 def test_one_or_two_numbers_are_accepted(text: str, runs: tuple[int, int]) -> None:
     assert OPTIONS["runs"].kind.parse(text) == runs
 
@@ -166,7 +184,9 @@ def test_nothing_else_is_accepted(text: str) -> None:
         OPTIONS["runs"].kind.parse(text)
 
 
-def test_without_a_baseline_there_is_no_verdict_to_wait_for(pytester: pytest.Pytester) -> None:
+def test_without_a_baseline_there_is_no_verdict_to_wait_for(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate")
     finished = run_skills(pytester, "m", "--skill-no-baseline", "--skill-runs", "3..12")
     assert finished.status == pytest.ExitCode.USAGE_ERROR
@@ -186,15 +206,22 @@ def test_only_the_first_runs_are_asked_from_the_start(tmp_path: Path) -> None:
     settings = Settings(runs=8, first_runs=2)
     arms = arms_of(skill, settings)
     planned = [
-        trials_of("gate", Case(id, "How?", runs=runs), Subject(CHAT, "m"), arms, settings)
+        trials_of(
+            "gate", Case(id, "How?", runs=runs), Subject(CHAT, "m"), arms, settings
+        )
         for id, runs in (("a", None), ("b", 5))
     ]
     assert list(map(len, planned)) == [16, 10]
     assert {trial.run for trial in planned[0] if trial.later} == {3, 4, 5, 6, 7, 8}
-    tests = [PlannedCase(own[0].case, "gate", own[0].case, "m", tuple(own)) for own in planned]
+    tests = [
+        PlannedCase(own[0].case, "gate", own[0].case, "m", tuple(own))
+        for own in planned
+    ]
     plan = Plan((), tuple(tests))
     assert len(list(plan.questions())) == 4 + 10
-    in_python = trials_of("gate", Case("c", ""), Subject(CHAT, "m"), arms, settings, runs=(1, 2))
+    in_python = trials_of(
+        "gate", Case("c", ""), Subject(CHAT, "m"), arms, settings, runs=(1, 2)
+    )
     assert len(in_python) == 4
     assert all(trial.is_open and not trial.later for trial in in_python)
 
@@ -215,5 +242,6 @@ def test_a_case_that_always_goes_the_same_way_is_not_asked_to_the_end(
     assert {runs[f"c{n}"] for n in range(3)} == {6}
     assert {runs[f"c{n}"] for n in range(3, CASES)} == {row["runs"]}
     assert len(server.asked) == len(finished.records)
-    # The lift is the difference of the rates that are shown, and so in a report of the records.
+    # The lift is the difference of the rates that are shown,
+    # and so in a report of the records.
     assert row["lift"] == pytest.approx(row["skill_rate"] - row["baseline_rate"])

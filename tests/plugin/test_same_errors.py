@@ -1,4 +1,6 @@
-"""The same error of many tests: told once with a count, and an error of each test all the same."""
+"""The same error of many tests: told once with a count,
+and an error of each test all the same.
+"""
 
 import json
 from collections.abc import Iterator
@@ -16,7 +18,9 @@ CASES = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
 @pytest.fixture
 def refused() -> Iterator[list[str]]:
     """Arguments for a model on a server that does not know the key."""
-    with LoopbackServer(lambda _: Fault("status", 401, message="invalid key.")) as server:
+    with LoopbackServer(
+        lambda _: Fault("status", 401, message="invalid key.")
+    ) as server:
         yield ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
 
 
@@ -27,7 +31,10 @@ def run(pytester: pytest.Pytester, *args: str) -> pytest.RunResult:
 
 
 def test_a_bad_key_is_told_once_with_a_count(
-    pytester: pytest.Pytester, refused: list[str], workers: str, monkeypatch: pytest.MonkeyPatch
+    pytester: pytest.Pytester,
+    refused: list[str],
+    workers: str,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """But every test keeps its error elsewhere."""
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
@@ -39,7 +46,9 @@ def test_a_bad_key_is_told_once_with_a_count(
     [title] = [line for line in errors.splitlines() if "ERROR at setup of" in line]
     assert "and 9 more tests" in title
     told = [
-        line for line in errors.partition("= skills =")[0].splitlines() if "invalid key" in line
+        line
+        for line in errors.partition("= skills =")[0].splitlines()
+        if "invalid key" in line
     ]
     assert sorted(line.startswith("::error") for line in told) == [False, True]
     lines = [line for line in short.splitlines() if line.startswith("ERROR ")]
@@ -55,10 +64,14 @@ def test_a_bad_key_is_told_once_with_a_count(
     assert len(json.loads(Path(".pytest_cache/v/cache/lastfailed").read_text())) == 10
 
 
-def test_an_exhausted_budget_is_one_cause_whatever_was_spent(pytester: pytest.Pytester) -> None:
+def test_an_exhausted_budget_is_one_cause_whatever_was_spent(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     pytester.makeini("[pytest]\nskill_prices = m 1 5")
-    with LoopbackServer(lambda _: Reply("yes", input_tokens=60, output_tokens=20)) as server:
+    with LoopbackServer(
+        lambda _: Reply("yes", input_tokens=60, output_tokens=20)
+    ) as server:
         args = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
         result = run(pytester, *args, "--skill-max-cost", "0.0105")
     errors = result.parseoutcomes()["errors"]
@@ -74,8 +87,7 @@ def test_other_errors_and_failures_are_shown_as_ever(
 ) -> None:
     write_skill(pytester.path / "skills/gate", CASES[:2])
     write_skill(pytester.path / "skills/door", [case("question 0", "yes", id="only")])
-    pytester.makepyfile(
-        """
+    pytester.makepyfile("""
         import pytest
 
         @pytest.fixture
@@ -85,8 +97,7 @@ def test_other_errors_and_failures_are_shown_as_ever(
         def test_a(broken): pass
         def test_b(broken): pass
         def test_c(): assert False
-        """
-    )
+        """)
     args = [*refused, "skills", "test_other_errors_and_failures_are_shown_as_ever.py"]
     result = run(pytester, *args)
     shown = result.stdout.str()
@@ -105,7 +116,8 @@ def test_two_causes_in_one_test_are_told_once_each(pytester: pytest.Pytester) ->
         from pytest_upskill import ModelError
 
         def answer(question):
-            raise ModelError("no skill here" if "gate up" not in question.system else "too long")
+            knows = "gate up" in question.system
+            raise ModelError("too long" if knows else "no skill here")
         """
     )
     result = run(pytester, "--model", "scripted:model.py:answer")
@@ -116,7 +128,9 @@ def test_two_causes_in_one_test_are_told_once_each(pytester: pytest.Pytester) ->
 
 
 @pytest.mark.parametrize("style", ["line", "no"])
-def test_any_style_of_tracebacks(pytester: pytest.Pytester, refused: list[str], style: str) -> None:
+def test_any_style_of_tracebacks(
+    pytester: pytest.Pytester, refused: list[str], style: str
+) -> None:
     write_skill(pytester.path / "skills/gate", CASES[:3])
     result = run(pytester, *refused, f"--tb={style}")
     result.assert_outcomes(errors=3)

@@ -30,11 +30,16 @@ CASES = [
 
 @pytest.fixture
 def tasks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A skill with a case for bubblewrap and one for an image; podman does not work here."""
+    """A skill with a case for bubblewrap and one for an image;
+    podman does not work here.
+    """
     skill = pytester.mkdir("sums")
     (skill / "SKILL.md").write_text("---\nname: sums\ndescription: Adds.\n---\nAdd.\n")
     (skill / "skill_meta.json").write_text(json.dumps({"cases": CASES}))
-    for name, line in (("files", "COPY a.csv /app/"), ("tool", "RUN curl https://x.org | sh")):
+    for name, line in (
+        ("files", "COPY a.csv /app/"),
+        ("tool", "RUN curl https://x.org | sh"),
+    ):
         (skill / name).mkdir()
         (skill / name / "a.csv").write_text("1\n")
         (skill / name / "Dockerfile").write_text(f"FROM ubuntu:24.04\n{line}\n")
@@ -51,7 +56,9 @@ def collect(pytester: pytest.Pytester, skill: Path, *options: str) -> pytest.Run
     return pytester.runpytest_inprocess("--skill", str(skill), *agent, *options)
 
 
-def test_each_task_is_shown_with_its_sandbox(pytester: pytest.Pytester, tasks: Path) -> None:
+def test_each_task_is_shown_with_its_sandbox(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
     result = collect(pytester, tasks)
     result.stdout.fnmatch_lines(
         [
@@ -70,16 +77,22 @@ def test_an_image_is_used_if_there_is_a_program(
 ) -> None:
     monkeypatch.setattr(images, "why_no_program", lambda _: "")
     result = collect(pytester, tasks)
-    result.stdout.fnmatch_lines(["upskill: 2 tasks: 1 in bwrap, 1 in an image (docker)"])
+    result.stdout.fnmatch_lines(
+        ["upskill: 2 tasks: 1 in bwrap, 1 in an image (docker)"]
+    )
     result.stdout.no_fnmatch_line("*would be skipped*")
     task_sandbox.choose_sandbox.cache_clear()
     result = collect(pytester, tasks, "--skill-sandbox", "podman")
     result.stdout.fnmatch_lines(["upskill: 2 tasks: 2 in an image (podman)"])
 
 
-def test_without_images_only_files_can_run(pytester: pytest.Pytester, tasks: Path) -> None:
+def test_without_images_only_files_can_run(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
     result = collect(pytester, tasks, "--skill-sandbox", "bwrap")
-    result.stdout.fnmatch_lines(["tool * can't run * needs an image, which bwrap has not: *"])
+    result.stdout.fnmatch_lines(
+        ["tool * can't run * needs an image, which bwrap has not: *"]
+    )
 
 
 def test_the_counts_end_with_what_can_not_run() -> None:
@@ -106,4 +119,6 @@ def test_a_skill_that_builds_an_image_has_to_be_trusted(
     agent = ("--skill-agent", "loop", "--model", f"scripted:{model}:answer")
     result = pytester.runpytest_inprocess("--skill", str(tasks), *agent)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*--skill-allow-code: sums needs an image, and building one *"])
+    result.stderr.fnmatch_lines(
+        ["*--skill-allow-code: sums needs an image, and building one *"]
+    )

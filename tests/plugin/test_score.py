@@ -22,7 +22,9 @@ def answer_or_judge(asked: Asked) -> Reply:
     """A model that says all words but one with the skill, and one word without it."""
     if asked.system.startswith("You grade"):
         answer = asked.question.split("<answer ")[1].split("</answer ")[0]
-        criteria = asked.question.split("The criteria:\n")[1].split("\n\n")[0].split("\n")
+        criteria = (
+            asked.question.split("The criteria:\n")[1].split("\n\n")[0].split("\n")
+        )
         verdicts = [
             {
                 "criterion": number,
@@ -42,7 +44,8 @@ def write_evals(folder: Path, evals: int = 6) -> None:
     (folder / "evals").mkdir(exist_ok=True)
     asserted = [f"It says {word}" for word in WORDS]
     written = [
-        {"id": n, "prompt": f"How, {n}?", "assertions": asserted} for n in range(1, evals + 1)
+        {"id": n, "prompt": f"How, {n}?", "assertions": asserted}
+        for n in range(1, evals + 1)
     ]
     data = {"skill_name": folder.name, "evals": written}
     (folder / "evals/evals.json").write_text(json.dumps(data))
@@ -63,8 +66,11 @@ def test_evals_are_scored_by_checks_unless_the_option_chooses(
 ) -> None:
     write_evals(pytester.path / "skills/gate")
     by_checks = run(pytester, server, "-n", workers)
-    assert by_checks.outcomes == {"failed": 6}  # a test fails unless all of its checks pass
-    assert "upskill: verdict on the share of checks passed (evals.json" in by_checks.screen
+    # A test fails unless all of its checks pass
+    assert by_checks.outcomes == {"failed": 6}
+    assert (
+        "upskill: verdict on the share of checks passed (evals.json" in by_checks.screen
+    )
     row = by_checks.summary
     assert (row["score"], row["verdict"]) == ("checks", HELPS)
     assert row["lift"] == pytest.approx(5 / 7)
@@ -76,7 +82,9 @@ def test_evals_are_scored_by_checks_unless_the_option_chooses(
     assert row["score_lift"] == pytest.approx(5 / 7)
 
 
-def test_each_skill_has_its_own_score(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+def test_each_skill_has_its_own_score(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
     """A test in Python shares that of its skill."""
     write_evals(pytester.path / "skills/with-evals", 2)
     write_skill(pytester.path / "skills/with-meta", [case("How?", "gate", id="a")])
@@ -91,7 +99,9 @@ def test_each_skill_has_its_own_score(pytester: pytest.Pytester, server: Loopbac
     )
     finished = run(pytester, server, "test_gate.py", "skills")
     assert "checks passed for with-evals (evals.json" in finished.screen
-    rows = {row["skill"]: (row["cases"], row["score"]) for row in finished.report["summary"]}
+    rows = {
+        row["skill"]: (row["cases"], row["score"]) for row in finished.report["summary"]
+    }
     assert rows == {"with-evals": (3, "checks"), "with-meta": (1, "pass")}
 
 
@@ -108,7 +118,9 @@ def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     cases = [case(f"Open {n}?", "gate up", "never", id=f"c{n}") for n in range(6)]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "a.json")
-    finished = run_skills(pytester, model, "--skill-score", "checks", "--skill-min-lift", "0.6")
+    finished = run_skills(
+        pytester, model, "--skill-score", "checks", "--skill-min-lift", "0.6"
+    )
     assert finished.outcomes == {"failed": 6}
     assert (finished.summary["lift"], finished.summary["verdict"]) == (0.5, HELPS)
     assert finished.gate["passed"] is False
@@ -117,7 +129,8 @@ def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     assert "verdict on" not in by_default.screen
 
 
-# With the skill, the number of words varies from run to run; no answer ever has all of them.
+# With the skill, the number of words varies from run to run;
+# no answer ever has all of them.
 NOISY: Final = f"""
 WORDS = {WORDS!r}
 MORE = (3, -1, 2, 3, -1, 3, 0, 2)

@@ -15,21 +15,29 @@ def test_failures_of_a_useless_skill_are_not_judged_again(
     with KnownModel(pytester, 12, baseline=0.5, skill=0.5, seed=1) as known:
         first = known.run(*GATES, "-n", workers)
         again = known.run(*GATES, "-n", workers, "--lf")
-        chosen = known.run(*GATES, "-k", " or ".join(f"c{n}" for n in range(6)), "-n", workers)
+        chosen = known.run(
+            *GATES, "-k", " or ".join(f"c{n}" for n in range(6)), "-n", workers
+        )
     failed = first.outcomes["failed"]
     assert 0 < failed == again.outcomes["failed"] < 12
     assert first.summary["verdict"] == TOO_FEW
     row = again.summary
     assert (row["verdict"], row["lift"], row["cases"]) == ("incomplete", None, failed)
     assert again.gate["passed"] is None
-    assert ["No gate is decided" in run.screen for run in (first, again, chosen)] == [0, 1, 0]
+    assert ["No gate is decided" in run.screen for run in (first, again, chosen)] == [
+        0,
+        1,
+        0,
+    ]
     assert first.gate["passed"] is True
     assert chosen.summary["lift"] is not None  # -k is a choice that knows no outcome
     kept = list((pytester.path / ".upskill/runs").glob("*.gz"))
     assert len(kept) == 2  # not that of --lf
 
 
-def test_cases_that_failed_are_not_accepted_when_they_pass(pytester: pytest.Pytester) -> None:
+def test_cases_that_failed_are_not_accepted_when_they_pass(
+    pytester: pytest.Pytester,
+) -> None:
     chances = [1.0, 0.0, 0.0]
     with KnownModel(pytester, 3, baseline=0.0, skill=chances, better=1.0) as known:
         assert known.run().outcomes["failed"] == 2

@@ -15,21 +15,25 @@ from support.kit import write_skill
 RUN = "with open({log!r}, 'a') as file: file.write({name!r} + ' ')\n"
 DOCTEST = ">>> open({log!r}, 'a').write('doctest ')\n"
 NIGHTLY = pytest.mark.nightly
-# A package with a conftest.py. Whatever else this process has imported under the same name would
-# be taken for it, so no other test has a skill or a module called like that.
+# A package with a conftest.py. Whatever else this process has imported under the same
+# name would be taken for it, so no other test has a skill or a module called like that.
 SKILL = Path("skills/portcullis")
 INSIDE = (
-    f"skills/portcullis/pytest.ini: ini file inside the skill {SKILL}: its settings can run code"
+    f"skills/portcullis/pytest.ini: ini file inside the skill {SKILL}: its settings can"
+    " run code"
 )
 
 
 @pytest.fixture
 def project(pytester: pytest.Pytester) -> Path:
-    """A project as in the README, and a skill that writes a file wherever its code runs."""
+    """A project as in the README, and a skill that writes a
+    file wherever its code runs.
+    """
     assert SKILL.name not in sys.modules
     log, skill = str(pytester.path / "log.txt"), pytester.path / SKILL
     write_skill(
-        skill, body=f"The command to open the gate is `gate up`.\n{DOCTEST.format(log=log)}"
+        skill,
+        body=f"The command to open the gate is `gate up`.\n{DOCTEST.format(log=log)}",
     )
     (skill / "tests").mkdir()
     for name in ("conftest", "__init__", "tests/conftest", "tests/test_own", "evil"):
@@ -56,13 +60,19 @@ def ran(project: Path) -> str:
         (".", ["skills/portcullis"]),
         (".", ["skills/portcullis/skill_meta.json::open-gate", "tests"]),
         (".", ["--skill=skills"]),
-        pytest.param(".", ["--skill", "skills/portcullis/SKILL.md", "."], marks=NIGHTLY),
-        pytest.param(".", ["--skill", "skills", "-o", "testpaths=skills"], marks=NIGHTLY),
+        pytest.param(
+            ".", ["--skill", "skills/portcullis/SKILL.md", "."], marks=NIGHTLY
+        ),
+        pytest.param(
+            ".", ["--skill", "skills", "-o", "testpaths=skills"], marks=NIGHTLY
+        ),
         (".", ["--doctest-glob=*.md", "--doctest-modules", "-o", "python_files=*.py"]),
         (".", ["--rootdir=skills/portcullis", "--skill=skills"]),
         ("skills", []),
         ("skills/portcullis", []),
-        pytest.param("skills/portcullis", ["--skill=../portcullis", "../../tests"], marks=NIGHTLY),
+        pytest.param(
+            "skills/portcullis", ["--skill=../portcullis", "../../tests"], marks=NIGHTLY
+        ),
         ("skills/portcullis/tests", ["--skill", ".."]),
         ("skills/portcullis", ["--skill", ".", "--pyargs"]),
     ],
@@ -112,18 +122,26 @@ def test_it_runs_if_allowed_and_the_header_says_how(
     allowed = pytester.runpytest_inprocess("--skill-allow-code")
     allowed.assert_outcomes(passed=3)
     assert "not run" not in allowed.stdout.str()
-    assert ran(project).split() == ["__init__", "conftest", "tests/conftest", "tests/test_own"]
+    assert ran(project).split() == [
+        "__init__",
+        "conftest",
+        "tests/conftest",
+        "tests/test_own",
+    ]
 
 
 @pytest.mark.parametrize(
     "folder", [pytest.param(".", marks=pytest.mark.nightly), "skills/portcullis"]
 )
 def test_workers_run_none_of_it_either(project: Path, folder: str) -> None:
-    """They are started with the current folder in sys.path, where a module may hide the usual."""
+    """They are started with the current folder in sys.path,
+    where a module may hide the usual.
+    """
     for name in ("struct", "threading", "queue"):
         text = RUN.format(log=str(project / "log.txt"), name=name)
         (project / SKILL / f"{name}.py").write_text(text)
-    # Neither python -m pytest nor pytester, which put the current folder there themselves.
+    # Neither python -m pytest nor pytester, which put the current
+    # folder there themselves.
     script = Path(sys.executable).with_name("pytest")
     skill = os.path.relpath(project / SKILL, project / folder)
     command = [str(script), f"--skill={skill}", "-n", "1"]
@@ -142,7 +160,8 @@ def test_links_lead_to_no_code(pytester: pytest.Pytester, project: Path) -> None
 
 
 @pytest.mark.parametrize(
-    "inside", ["skills/portcullis/tests", "skills/portcullis/tests/test_own.py::test_it"]
+    "inside",
+    ["skills/portcullis/tests", "skills/portcullis/tests/test_own.py::test_it"],
 )
 def test_a_path_inside_a_tested_skill_is_a_usage_error(
     pytester: pytest.Pytester, project: Path, inside: str
@@ -150,9 +169,13 @@ def test_a_path_inside_a_tested_skill_is_a_usage_error(
     result = pytester.runpytest_inprocess("--skill=skills", inside)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     path = inside.partition("::")[0]
-    result.stderr.fnmatch_lines([f"ERROR: {path}: inside the skill {SKILL}, which this run tests"])
+    result.stderr.fnmatch_lines(
+        [f"ERROR: {path}: inside the skill {SKILL}, which this run tests"]
+    )
     by_ini = pytester.runpytest_inprocess("-o", "testpaths=skills/portcullis/tests")
-    by_ini.stderr.fnmatch_lines([f"ERROR: skills/portcullis/tests: inside the skill {SKILL}, *"])
+    by_ini.stderr.fnmatch_lines(
+        [f"ERROR: skills/portcullis/tests: inside the skill {SKILL}, *"]
+    )
     assert ran(project) == ""
     pytester.runpytest_inprocess(inside).assert_outcomes(passed=1)  # no skill is tested
 
@@ -190,7 +213,9 @@ def test_the_ini_file_of_a_skill_is_refused(
 def test_with_an_equals_sign_the_projects_own_ini_file_counts(
     pytester: pytest.Pytester, project: Path
 ) -> None:
-    (project / SKILL / "pytest.ini").write_text("[pytest]\naddopts = -p evil\npythonpath = .\n")
+    (project / SKILL / "pytest.ini").write_text(
+        "[pytest]\naddopts = -p evil\npythonpath = .\n"
+    )
     pytester.runpytest_inprocess("--skill=skills/portcullis").assert_outcomes(passed=1)
     assert ran(project) == ""
 
@@ -217,11 +242,19 @@ def test_another_repository_below_the_project_runs_no_code(
     write_skill(clone / "skills/door")
     (clone / ".git").mkdir()
     for folder in (clone, clone / "skills"):
-        (folder / "conftest.py").write_text(RUN.format(log=str(project / "log.txt"), name="clone"))
-    pytester.runpytest_inprocess("--skill", "clone/skills/door").assert_outcomes(passed=1)
-    (clone / "pytest.ini").write_text("[pytest]\nskill_models = scripted:skills/conftest.py:f\n")
+        (folder / "conftest.py").write_text(
+            RUN.format(log=str(project / "log.txt"), name="clone")
+        )
+    pytester.runpytest_inprocess("--skill", "clone/skills/door").assert_outcomes(
+        passed=1
+    )
+    (clone / "pytest.ini").write_text(
+        "[pytest]\nskill_models = scripted:skills/conftest.py:f\n"
+    )
     refused = pytester.runpytest_inprocess("--skill", "clone/skills/door")
-    refused.stderr.fnmatch_lines(["ERROR: clone/pytest.ini: ini file around the skill, not *"])
+    refused.stderr.fnmatch_lines(
+        ["ERROR: clone/pytest.ini: ini file around the skill, not *"]
+    )
     pytester.runpytest_inprocess("--skill=clone/skills/door").assert_outcomes(passed=1)
     assert ran(project) == ""
 
@@ -246,13 +279,17 @@ def test_a_skill_does_not_choose_its_models(
     monkeypatch.chdir(project / SKILL)
     Path("upskill.config.yaml").write_text("eval_model: opus\n")
     result = pytester.runpytest_inprocess("--skill=.")
-    result.stderr.fnmatch_lines(["ERROR: upskill.config.yaml: is inside the skill, which does *"])
+    result.stderr.fnmatch_lines(
+        ["ERROR: upskill.config.yaml: is inside the skill, which does *"]
+    )
 
 
 def test_eval_starts_pytest_with_no_settings_of_a_skill(
     project: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (project / SKILL / "pytest.ini").write_text("[pytest]\naddopts = -p evil\npythonpath = .\n")
+    (project / SKILL / "pytest.ini").write_text(
+        "[pytest]\naddopts = -p evil\npythonpath = .\n"
+    )
     monkeypatch.chdir(project / SKILL)
     assert main(["eval", ".", "-m", "haiku"]) == 2
     assert "pytest.ini: ini file inside the skill ." in capsys.readouterr().err

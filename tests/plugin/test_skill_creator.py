@@ -1,4 +1,6 @@
-"""evals.json with an agent, as skill-creator means it, and report --benchmark for its programs."""
+"""evals.json with an agent, as skill-creator means it,
+and report --benchmark for its programs.
+"""
 
 import json
 from pathlib import Path
@@ -32,8 +34,14 @@ import json, re
 from pathlib import Path
 from pytest_upskill.agents.probe import ScriptStep, ToolScript
 
-COPY = ScriptStep("shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html")
-WITHOUT = [COPY, ScriptStep("write", "report.md", "No idea\n"), ScriptStep("say", "See report.md.")]
+COPY = ScriptStep(
+    "shell", "cp evals/files/scan.pdf copy.pdf; mkdir sub; echo x > sub/page.html"
+)
+WITHOUT = [
+    COPY,
+    ScriptStep("write", "report.md", "No idea\n"),
+    ScriptStep("say", "See report.md."),
+]
 WITH = [
     COPY,
     ScriptStep("skill", "gate"),
@@ -51,9 +59,11 @@ def judge(question):
         kept.write(shown)
     mark = re.findall(r'"mark": "(\w+)"', shown)[-1]
     work = shown.partition("This is how the author")[0]
-    found = ["pass" if text in work else "fail" for text in ("Total: 19", "scripts/sum.sh")]
+    wanted = ("Total: 19", "scripts/sum.sh")
+    found = ["pass" if text in work else "fail" for text in wanted]
     told = [
-        {"criterion": number, "quote": "", "reason": 'It says "so".', "verdict": verdict}
+        {"criterion": number, "quote": "", "reason": 'It says "so".',
+         "verdict": verdict}
         for number, verdict in enumerate(found, start=1)
     ]
     return json.dumps({"mark": mark, "verdicts": told})
@@ -62,7 +72,9 @@ def judge(question):
 
 @pytest.fixture
 def skill(pytester: pytest.Pytester) -> Path:
-    folder = write_skill(pytester.path / "skills/gate", body="Run `scripts/sum.sh` for reports.\n")
+    folder = write_skill(
+        pytester.path / "skills/gate", body="Run `scripts/sum.sh` for reports.\n"
+    )
     (folder / "skill_meta.json").unlink()
     (folder / "evals/files").mkdir(parents=True)
     (folder / "evals/evals.json").write_text(json.dumps(EVALS))
@@ -74,13 +86,24 @@ def skill(pytester: pytest.Pytester) -> Path:
     return folder
 
 
-RUN = ["--skill", "skills", "--skill-agent", "loop", "--model", "scripted:models.py:agent"]
+RUN = [
+    "--skill",
+    "skills",
+    "--skill-agent",
+    "loop",
+    "--model",
+    "scripted:models.py:agent",
+]
 JUDGED = [*RUN, "--skill-judge", "scripted:models.py:judge"]
 
 
 @pytest.mark.usefixtures("skill")
-def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest.Pytester) -> None:
-    result = pytester.runpytest_inprocess(*JUDGED, "--skill-runs", "2", "--skill-json", "r.json")
+def test_evals_run_with_their_files_and_are_shown_by_the_viewer(
+    pytester: pytest.Pytester,
+) -> None:
+    result = pytester.runpytest_inprocess(
+        *JUDGED, "--skill-runs", "2", "--skill-json", "r.json"
+    )
     result.assert_outcomes(passed=1)
     assert main(["report", "r.json", "--benchmark", "gate-workspace"]) == 0
     iteration = pytester.path / "gate-workspace/iteration-1"
@@ -98,7 +121,9 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest
 
     first, *_, last = runs = viewed(iteration)
     assert [run["id"] for run in runs] == [
-        f"eval-7/{arm}/run-{run}" for arm in ("with_skill", "without_skill") for run in (1, 2)
+        f"eval-7/{arm}/run-{run}"
+        for arm in ("with_skill", "without_skill")
+        for run in (1, 2)
     ]
     assert (first["eval_id"], first["prompt"]) == (7, EVALS["evals"][0]["prompt"])
     assert first["assertions"] == EVALS["evals"][0]["expectations"]
@@ -116,7 +141,9 @@ def test_evals_run_with_their_files_and_are_shown_by_the_viewer(pytester: pytest
 
 
 @pytest.mark.usefixtures("skill")
-def test_without_a_judge_the_line_says_what_is_missing(pytester: pytest.Pytester) -> None:
+def test_without_a_judge_the_line_says_what_is_missing(
+    pytester: pytest.Pytester,
+) -> None:
     result = pytester.runpytest_inprocess(*RUN)
     result.assert_outcomes(errors=1)
     result.stdout.fnmatch_lines(["*evals.json:1: *--skill-judge*"])

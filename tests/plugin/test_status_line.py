@@ -25,7 +25,9 @@ from support.runs import SkillRun, run_skills
 from support.terminal import run_on_terminal, seen
 
 HALF: Final = Progress(34, 1200, 16, 12, 41200, 0.123, 100)
-CASES: Final = [case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(3)]
+CASES: Final = [
+    case(f"Question {number}?", "yes", id=f"case-{number}") for number in range(3)
+]
 
 
 @pytest.fixture(autouse=True)
@@ -51,7 +53,9 @@ def test_each_reply_is_counted_once() -> None:
         waiting=[],
     )
     price = Price(1e6, 1e6, 1e6)
-    spending = Spending(engine, lambda _: price, Settings(), lambda model: f"loading {model}")
+    spending = Spending(
+        engine, lambda _: price, Settings(), lambda model: f"loading {model}"
+    )
     # What a running agent has used counts, too: 7 turns of 30 tokens.
     expected = Progress(3, 9, 2, 1, 225, 225.0, None, 4, 1, 7, "loading m")
     assert spending.progress() == expected
@@ -118,8 +122,12 @@ def test_a_line_in_a_log_comes_before_a_row_that_is_held_back() -> None:
 
 
 def steady(lines: Sequence[str]) -> list[str]:
-    """Without what differs from run to run: times, and the order and names of workers."""
-    plain = [re.sub(r"\d+\.\d+ ?s?|\[gw\d\] *|=+| *\[ *\d+%\]", "#", line) for line in lines]
+    """Without what differs from run to run: times, and the order and names of
+    workers.
+    """
+    plain = [
+        re.sub(r"\d+\.\d+ ?s?|\[gw\d\] *|=+| *\[ *\d+%\]", "#", line) for line in lines
+    ]
     own = ("─", "  with the skill: tokens")  # with -v, seconds are among the numbers
     return sorted(line for line in plain if line and not line.startswith(own))
 
@@ -131,7 +139,9 @@ def run_slowly(
     """A run that gets each answer only after another line of progress is written."""
     written = threading.Event()
 
-    def noticed(write: Callable[[GuardedFile, str], None]) -> Callable[[GuardedFile, str], None]:
+    def noticed(
+        write: Callable[[GuardedFile, str], None],
+    ) -> Callable[[GuardedFile, str], None]:
         def write_and_notice(file: GuardedFile, line: str) -> None:
             write(file, line)
             written.set()
@@ -158,7 +168,9 @@ def run_slowly(
 
 @pytest.mark.parametrize("options", [[], ["-v"]], ids=" ".join)
 def test_on_a_terminal_it_is_gone_before_pytest_goes_on(
-    monkeypatch: pytest.MonkeyPatch, run_slowly: Callable[..., SkillRun], options: list[str]
+    monkeypatch: pytest.MonkeyPatch,
+    run_slowly: Callable[..., SkillRun],
+    options: list[str],
 ) -> None:
     monkeypatch.setattr(asking, "can_draw", lambda *_: True)
     written = run_slowly("--color=no", *options).result.stdout.str()
@@ -201,12 +213,22 @@ def test_on_a_terminal_it_leaves_no_trace(
             return "yes"
         """,
     )
-    command = [sys.executable, "-m", "pytest", "--skill", "skills", "skills", "test_other.py"]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "--skill",
+        "skills",
+        "skills",
+        "test_other.py",
+    ]
     command += ["--model", "scripted:fake.py:answer", "--color=no", *options]
     environ = {key: value for key, value in os.environ.items() if key != "CI"}
 
     def look(term: str) -> tuple[str, list[str]]:
-        written = run_on_terminal(command, pytester.path, environ | {"TERM": term}, rows)
+        written = run_on_terminal(
+            command, pytester.path, environ | {"TERM": term}, rows
+        )
         return written, seen(written, rows)
 
     drawn, screen = look("xterm")
@@ -221,7 +243,10 @@ def test_on_a_terminal_it_leaves_no_trace(
     "options",
     [
         *([], ["-v"], ["-s"]),
-        *(pytest.param(more, marks=pytest.mark.nightly) for more in (["-n2"], ["-n2", "-v"])),
+        *(
+            pytest.param(more, marks=pytest.mark.nightly)
+            for more in (["-n2"], ["-n2", "-v"])
+        ),
     ],
     ids=" ".join,
 )
@@ -233,7 +258,9 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     outlines = run.result.outlines
     lines = [line for line in outlines if "in flight" in line]
     assert lines
-    assert all(re.fullmatch(r"upskill: \d of 6 answers, .* tokens?", line) for line in lines)
+    assert all(
+        re.fullmatch(r"upskill: \d of 6 answers, .* tokens?", line) for line in lines
+    )
     assert "\x1b" not in run.screen
     rows = [line for line in outlines if line.endswith("%]")]
     if "-v" not in options:
@@ -243,7 +270,9 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
         assert ["PASSED" in row for row in rows] == [True] * 3
 
 
-def test_other_tests_are_named_in_a_log_before_they_run(pytester: pytest.Pytester) -> None:
+def test_other_tests_are_named_in_a_log_before_they_run(
+    pytester: pytest.Pytester,
+) -> None:
     write_skill(pytester.path / "skills/gate", CASES)
     (pytester.path / "a.json").write_text('[{"answer": "yes"}]')
     pytester.makepyfile(test_crash="import os\n\ndef test_crash():\n    os._exit(3)")
@@ -254,7 +283,9 @@ def test_other_tests_are_named_in_a_log_before_they_run(pytester: pytest.Pyteste
 
 
 class FakeSpending:
-    """Counts how often it is asked, so that a test can wait for that and not for a time."""
+    """Counts how often it is asked, so that a test can wait
+    for that and not for a time.
+    """
 
     def __init__(self) -> None:
         self.times = 0
@@ -295,7 +326,8 @@ def test_nothing_is_shown_while_nothing_waits(monkeypatch: pytest.MonkeyPatch) -
     spending.wait(3)
     assert written.getvalue() == ""
     with line.waiting():
-        spending.wait(3)  # the second at the latest is written before the third is asked
+        # The second at the latest is written before the third is asked
+        spending.wait(3)
     assert "34 of 1,200 answers" in written.getvalue()
     line.close()
     assert config.writer._file is written

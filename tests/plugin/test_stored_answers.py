@@ -18,7 +18,9 @@ from support.waiting import wait_until
 
 @pytest.fixture
 def server() -> Iterator[LoopbackServer]:
-    with LoopbackServer(lambda _: Reply("gate up", input_tokens=10, output_tokens=5)) as server:
+    with LoopbackServer(
+        lambda _: Reply("gate up", input_tokens=10, output_tokens=5)
+    ) as server:
         yield server
 
 
@@ -45,7 +47,9 @@ def test_an_unchanged_skill_is_not_asked_again(
     assert "(saved $0.04); " in run_skills(pytester, server).screen
 
 
-def test_only_what_is_new_is_asked(pytester: pytest.Pytester, server: LoopbackServer) -> None:
+def test_only_what_is_new_is_asked(
+    pytester: pytest.Pytester, server: LoopbackServer
+) -> None:
     one, two = case("One?", "gate", id="one"), case("Two?", "gate", id="two")
     write_skill(pytester.path / "skills/gate", [one])
     run_skills(pytester, server)
@@ -85,7 +89,9 @@ def test_errors_and_scripted_answers_are_not_stored(pytester: pytest.Pytester) -
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="kills by signal")
-def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, workers: str) -> None:
+def test_after_a_kill_exactly_the_rest_is_asked(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(10)]
     write_skill(pytester.path / "skills/gate", cases)
     answered: list[str] = []
@@ -98,7 +104,14 @@ def test_after_a_kill_exactly_the_rest_is_asked(pytester: pytest.Pytester, worke
         return Reply("yes")
 
     with LoopbackServer(script) as server:
-        args = ["--skill", "skills", "--model", "m", "--skill-base-url", f"{server.url}/v1"]
+        args = [
+            "--skill",
+            "skills",
+            "--model",
+            "m",
+            "--skill-base-url",
+            f"{server.url}/v1",
+        ]
         command = [sys.executable, "-m", "pytest", *args, "--skill-concurrency", "2"]
         command += ["-n", workers]
         with started(command, cwd=pytester.path, stdout=subprocess.DEVNULL) as first:
@@ -118,7 +131,9 @@ def test_a_run_whose_answers_are_not_kept_never_passes(
     cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(6)]
     write_skill(pytester.path / "skills/gate", cases)
     fill_disk(monkeypatch)
-    with LoopbackServer(lambda _: Reply(f"yes {randbytes(12_000).hex()}"), together=12) as server:
+    with LoopbackServer(
+        lambda _: Reply(f"yes {randbytes(12_000).hex()}"), together=12
+    ) as server:
         # All are in flight before one can't be kept.
         run = run_skills(pytester, server, "--skill-concurrency", "12")
         assert (run.status, run.outcomes) == (1, {"passed": 6})
@@ -144,4 +159,7 @@ def test_a_broken_store_is_reported_and_the_run_goes_on(
     assert run.outcomes == {"passed": 1}
     assert "! stored answers set aside as " in run.screen
     (pytester.path / ".upskill/answers.sqlite").write_text("no database " * 200)
-    assert "! stored answers set aside as " in run_skills(pytester, server, "--no-summary").screen
+    assert (
+        "! stored answers set aside as "
+        in run_skills(pytester, server, "--no-summary").screen
+    )

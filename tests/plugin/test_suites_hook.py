@@ -10,9 +10,15 @@ from support.runs import run_skills
 from support.usage import usage_error
 
 EXAMPLE = example("pytest_upskill_suites")
-ROWS = "question,answer\nHow do I open the gate?,gate up\nHow do I close it?,gate down\n"
+ROWS = (
+    "question,answer\nHow do I open the gate?,gate up\nHow do I close it?,gate down\n"
+)
 RETURNED = "def pytest_upskill_suites(path): return "
-UP = {"id": "up", "input": "How do I open the gate?", "expected": {"contains": "gate up"}}
+UP = {
+    "id": "up",
+    "input": "How do I open the gate?",
+    "expected": {"contains": "gate up"},
+}
 RAISES = "raise InputError('cases.csv:4', 'no question')"
 MADE = """
 from pytest_upskill import InputError, Suite
@@ -57,23 +63,34 @@ def test_triggers_in_files_of_their_own_are_read_too(
     pytester: pytest.Pytester, skill: Path
 ) -> None:
     pytester.makeconftest(EXAMPLE)
-    (skill / "evals/triggers.json").write_text('[{"query": "Open up", "should_trigger": true}]')
+    (skill / "evals/triggers.json").write_text(
+        '[{"query": "Open up", "should_trigger": true}]'
+    )
     result = run(pytester, "--collect-only", "-q")
     result.stdout.fnmatch_lines(["skills/gate/SKILL.md::trigger-open-up*"])
 
 
-def test_a_broken_case_has_its_file_and_line(pytester: pytest.Pytester, skill: Path) -> None:
+def test_a_broken_case_has_its_file_and_line(
+    pytester: pytest.Pytester, skill: Path
+) -> None:
     pytester.makeconftest(EXAMPLE)
-    (skill / "evals/questions.csv").write_text("question,answer\nWhich door?,oak\n,elm\n")
+    (skill / "evals/questions.csv").write_text(
+        "question,answer\nWhich door?,oak\n,elm\n"
+    )
     result = run(pytester)
-    result.stdout.fnmatch_lines(["*skills/gate/evals/questions.csv:3: *input: must not be empty*"])
+    result.stdout.fnmatch_lines(
+        ["*skills/gate/evals/questions.csv:3: *input: must not be empty*"]
+    )
 
 
 @pytest.mark.parametrize(
     ("conftest", "message"),
     [
         (RETURNED + "7", "pytest_upskill_suites: returned 7"),
-        (RETURNED + "1 / 0", "conftest.py:1: pytest_upskill_suites raised ZeroDivisionError"),
+        (
+            RETURNED + "1 / 0",
+            "conftest.py:1: pytest_upskill_suites raised ZeroDivisionError",
+        ),
         (
             MADE.format(body="raise InputError('cases.csv:4', 'no question')"),
             "cases.csv:4: no question",

@@ -59,7 +59,9 @@ def test_each_task_is_compared_with_and_without_its_own_skills(
 
 @needs_bwrap
 @pytest.mark.parametrize(
-    "args", [pytest.param((), marks=pytest.mark.nightly), ("-n", "1")], ids=["alone", "xdist"]
+    "args",
+    [pytest.param((), marks=pytest.mark.nightly), ("-n", "1")],
+    ids=["alone", "xdist"],
 )
 def test_the_oracle_solves_them_all(
     pytester: pytest.Pytester, tasks: Path, args: tuple[str, ...]
@@ -77,15 +79,17 @@ def test_the_reward_is_the_score_the_verifier_says_why_and_it_can_run_again(
     run = play(pytester, str(tasks), *ORACLE)
     assert (run.status, run.outcomes) == (1, {"passed": 1, "failed": 1})
     record = run.record(case="dues", arm="skill")
-    assert [(one["check"], one["passed"], one["share"]) for one in record["checks"]] == [
-        ("verifier", False, 0.75)
-    ]
+    assert [
+        (one["check"], one["passed"], one["share"]) for one in record["checks"]
+    ] == [("verifier", False, 0.75)]
     assert "/app/dues.csv has no line wool,99" in run.screen
     assert collected(pytester, str(tasks), *ORACLE, "--lf") == [f"{DUES}[oracle]"]
 
 
 @needs_bwrap
-def test_the_same_tasks_with_another_skill(pytester: pytest.Pytester, tasks: Path) -> None:
+def test_the_same_tasks_with_another_skill(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
     write_skill(pytester.path / "other", [])
     args = ("--skill", "other", "--skill-tests", str(tasks))
     assert len(collected(pytester, *args, *LOOP, "--model", MODEL)) == 2
@@ -129,7 +133,9 @@ def test_without_an_agent_nothing_is_collected_and_the_header_says_why(
     result.stdout.fnmatch_lines(["*tasks*--skill-agent*"])
 
 
-def test_a_plain_completion_can_not_do_tasks(pytester: pytest.Pytester, tasks: Path) -> None:
+def test_a_plain_completion_can_not_do_tasks(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
     run = play(pytester, "--skill", str(tasks))
     assert run.status == 1
     assert "--skill-agent" in run.screen
@@ -145,15 +151,26 @@ def test_broken_tasks_are_errors_with_their_files_and_others_run(
     (tasks / "verifier/tests/test.sh").unlink()
     (tasks / "skill/environment/skills/harbour-dues/SKILL.md").write_text("")
     (tasks / "gpu/task.toml").write_text("[environment]\ngpus = 1\n")
-    result = pytester.runpytest(str(tasks), *ORACLE, "-k", "not dues and not berth", "-rs")
+    result = pytester.runpytest(
+        str(tasks), *ORACLE, "-k", "not dues and not berth", "-rs"
+    )
     result.assert_outcomes(errors=3, skipped=1, deselected=2)
-    for text in ("it needs 1 GPU", "toml/task.toml:2: ", "verifier/task.toml:1: ", "SKILL.md"):
+    for text in (
+        "it needs 1 GPU",
+        "toml/task.toml:2: ",
+        "verifier/task.toml:1: ",
+        "SKILL.md",
+    ):
         assert text in result.stdout.str()
     assert "NotAnswered" not in result.stdout.str()
 
 
-def test_no_code_of_a_task_is_collected_or_imported(pytester: pytest.Pytester, tasks: Path) -> None:
-    code = "open('/'.join([*__file__.split('/')[:-1], 'ran']), 'w')\ndef test_it(): pass\n"
+def test_no_code_of_a_task_is_collected_or_imported(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    code = (
+        "open('/'.join([*__file__.split('/')[:-1], 'ran']), 'w')\ndef test_it(): pass\n"
+    )
     for name in (
         "conftest.py",
         "dues/conftest.py",

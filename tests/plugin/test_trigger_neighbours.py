@@ -33,8 +33,12 @@ def chooses(asked: Asked) -> Reply:
 def write_skills(folder: Path) -> None:
     write_skill(folder / "skills/gate", [])
     (folder / "skills/gate/evals").mkdir()
-    (folder / "skills/gate/evals/triggers.json").write_text(json.dumps(QUERIES), encoding="utf-8")
-    write_skill(folder / "other/boat", [], body="# Boats\n\nRow with both oars, and look back.")
+    (folder / "skills/gate/evals/triggers.json").write_text(
+        json.dumps(QUERIES), encoding="utf-8"
+    )
+    write_skill(
+        folder / "other/boat", [], body="# Boats\n\nRow with both oars, and look back."
+    )
 
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
@@ -47,7 +51,8 @@ def opened(run: SkillRun) -> dict[str, list[str]]:
 
 @pytest.mark.parametrize(
     ("agent", "asked"),
-    # An agent that took a wrong skill may still take ours, so its model is asked once more.
+    # An agent that took a wrong skill may still take ours,
+    # so its model is asked once more.
     [("chat", 3), ("loop", 4)],
 )
 def test_another_skill_may_be_opened(
@@ -56,7 +61,16 @@ def test_another_skill_may_be_opened(
     if agent == "loop":
         require_bwrap()
     write_skills(pytester.path)
-    args = ["--skill-agent", agent, "-n", workers, "--skill-with", "other", "--skill-noise", "7"]
+    args = [
+        "--skill-agent",
+        agent,
+        "-n",
+        workers,
+        "--skill-with",
+        "other",
+        "--skill-noise",
+        "7",
+    ]
     with LoopbackServer(chooses) as server:
         first = run(pytester, server, *args)
         assert first.outcomes == {"passed": 2, "failed": 1}
@@ -89,7 +103,9 @@ def test_a_server_without_tools_chooses_by_schema(pytester: pytest.Pytester) -> 
     assert not any(asked.results for asked in server.asked)
 
 
-def test_the_tested_skill_must_not_be_among_the_others(pytester: pytest.Pytester) -> None:
+def test_the_tested_skill_must_not_be_among_the_others(
+    pytester: pytest.Pytester,
+) -> None:
     write_skills(pytester.path)
     finished = run_skills(pytester, "haiku", "--skill-with", "skills", "--co")
     assert finished.status == pytest.ExitCode.USAGE_ERROR

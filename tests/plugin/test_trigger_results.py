@@ -30,7 +30,8 @@ def answer(question):
             name = (names.split(",") * 9)[question.run - 1]
             if name == "error":
                 raise RuntimeError("the model broke")
-            return Answer("", calls=(ToolCall("1", "skill", {"name": name}),)) if name else "No."
+            call = ToolCall("1", "skill", {"name": name})
+            return Answer("", calls=(call,)) if name else "No."
     return "hi"
 """
 ALL = "Fill:pdf\ntax:pdf\nSign:pdf\n"
@@ -50,7 +51,9 @@ def project(pytester: pytest.Pytester) -> pytest.Pytester:
 
 
 def write_queries(pytester: pytest.Pytester, queries: dict[str, bool]) -> None:
-    listed = [{"query": query, "should_trigger": should} for query, should in queries.items()]
+    listed = [
+        {"query": query, "should_trigger": should} for query, should in queries.items()
+    ]
     pytester.path.joinpath("pdf/evals/triggers.json").write_text(json.dumps(listed))
 
 
@@ -59,7 +62,9 @@ def write_case(pytester: pytest.Pytester, *more: str) -> None:
         {"id": name, "input": f"Say hi, {name}", "expected": {"contains": ["hi"]}}
         for name in ("greet", *more)
     ]
-    pytester.path.joinpath("pdf/skill_meta.json").write_text(json.dumps({"cases": cases}))
+    pytester.path.joinpath("pdf/skill_meta.json").write_text(
+        json.dumps({"cases": cases})
+    )
 
 
 def opens(pytester: pytest.Pytester, text: str) -> None:
@@ -69,7 +74,9 @@ def opens(pytester: pytest.Pytester, text: str) -> None:
 
 def run(pytester: pytest.Pytester, *args: str) -> SkillRun:
     options = ("--skill-with", "docs", "--skill-fresh")
-    return run_skills(pytester, "scripted:model.py:answer", *options, *args, skill="pdf")
+    return run_skills(
+        pytester, "scripted:model.py:answer", *options, *args, skill="pdf"
+    )
 
 
 def triggers(run: SkillRun) -> dict[str, Any]:
@@ -96,7 +103,9 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     assert {query["query"] for query in summary["queries"]} == set(QUERIES)
     assert finished.gate["passed"] is None
     assert "nothing was tested" not in finished.screen
-    assert "opened in 3 of 3 that need it" in page_words(Path("r.html").read_text("utf-8"))
+    assert "opened in 3 of 3 that need it" in page_words(
+        Path("r.html").read_text("utf-8")
+    )
     assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
     junit = Path("r.xml").read_text()
     assert "trigger-sign-the-contract" in junit
@@ -120,7 +129,9 @@ def test_a_skill_that_is_opened_instead_is_named(project: pytest.Pytester) -> No
         (f"France:error\n{ALL}", "--skill-min-recall=0.1", "3 trials without a result"),
     ],
 )
-def test_gates_decide(project: pytest.Pytester, opened: str, gate: str, reason: str) -> None:
+def test_gates_decide(
+    project: pytest.Pytester, opened: str, gate: str, reason: str
+) -> None:
     opens(project, opened)
     finished = run(project, gate)
     assert finished.status == (1 if reason else 0)
@@ -135,7 +146,9 @@ def test_a_gate_without_queries_does_not_pass(project: pytest.Pytester) -> None:
     assert deselected.gate["passed"] is False
 
 
-@pytest.mark.parametrize("workers_of_xdist", ["0", pytest.param("2", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "workers_of_xdist", ["0", pytest.param("2", marks=pytest.mark.nightly)]
+)
 def test_gates_of_the_ini_file_are_for_what_is_selected(
     project: pytest.Pytester, workers_of_xdist: str
 ) -> None:
@@ -198,7 +211,8 @@ def test_queries_of_a_file_that_is_gone(project: pytest.Pytester) -> None:
     both = run(project, "--skill-accept")
     assert both.outcomes == {"passed": 6}
     assert "accepted 1 case and 5 queries in" in both.screen
-    assert run(project, "-m", "not trigger").status == 0  # a part says nothing of the rest
+    # A part says nothing of the rest
+    assert run(project, "-m", "not trigger").status == 0
     Path("pdf/evals/triggers.json").unlink()
     gone = run(project)
     assert "trigger-complete-the-tax-form" in gone.gate["reasons"][0]
@@ -212,21 +226,30 @@ def test_a_run_of_all_cases_or_all_queries_tells_which_of_them_is_gone(
     write_case(project, "wave")
     run(project, "--skill-accept")
     write_case(project)
-    write_queries(project, {query: should for query, should in QUERIES.items() if should})
+    write_queries(
+        project, {query: should for query, should in QUERIES.items() if should}
+    )
     gone = {"not trigger": ["wave"], "trigger": ["capital", "haiku"]}
     for mark, names in gone.items():
         finished = run(project, "-m", mark)
         [reason] = finished.gate["reasons"]
         assert finished.status == 1
-        assert [name for name in ("wave", "capital", "haiku") if name in reason] == names
+        assert [
+            name for name in ("wave", "capital", "haiku") if name in reason
+        ] == names
     assert run(project, "-k", "tax").status == 0
     run(project, "-m", "trigger", "--skill-accept=lower")
     cases = accepted()["models"]["scripted:model.py:answer"]["cases"]
-    assert sorted(name for name in cases if not name.startswith("trigger-")) == ["greet", "wave"]
+    assert sorted(name for name in cases if not name.startswith("trigger-")) == [
+        "greet",
+        "wave",
+    ]
     assert len(cases) == 5
 
 
-def test_a_run_of_queries_alone_keeps_what_was_accepted_of_cases(project: pytest.Pytester) -> None:
+def test_a_run_of_queries_alone_keeps_what_was_accepted_of_cases(
+    project: pytest.Pytester,
+) -> None:
     write_case(project)
     run(project, "--skill-accept")
     assert run(project, "--skill-accept", "-m", "trigger").status == 0

@@ -1,4 +1,6 @@
-"""Queries of triggers as tests: which are asked, how they end, and where their records go."""
+"""Queries of triggers as tests: which are asked, how they end,
+and where their records go.
+"""
 
 import json
 import re
@@ -32,10 +34,14 @@ META = "skills/gate/skill_meta.json"
 ONLY = ("-m", "trigger")
 
 
-def write_triggers(folder: Path, queries: Any = None, name: str = "evals/triggers.json") -> Path:
+def write_triggers(
+    folder: Path, queries: Any = None, name: str = "evals/triggers.json"
+) -> Path:
     file = folder / name
     file.parent.mkdir(exist_ok=True, parents=True)
-    file.write_text(json.dumps(QUERIES if queries is None else queries, indent=1), encoding="utf-8")
+    file.write_text(
+        json.dumps(QUERIES if queries is None else queries, indent=1), encoding="utf-8"
+    )
     return file
 
 
@@ -48,7 +54,10 @@ def write_gate(folder: Path, queries: Any = None) -> Path:
 def write_model(folder: Path, skill: str = "gate") -> str:
     """Opens the skill for every query with a word in it, and knows nothing else."""
     call = {"tool": "skill", "arguments": {"name": skill}}
-    rules = [{"question": "gate", "offered": "skill", "calls": [call]}, {"answer": "gate up"}]
+    rules = [
+        {"question": "gate", "offered": "skill", "calls": [call]},
+        {"answer": "gate up"},
+    ]
     (folder / "m.json").write_text(json.dumps(rules), encoding="utf-8")
     return "scripted:m.json"
 
@@ -71,9 +80,15 @@ def query_records(run: SkillRun) -> list[dict[str, Any]]:
     return [record for record in run.records if record["case"] in queries]
 
 
-def test_a_model_chooses_by_itself(pytester: pytest.Pytester, model: str, workers: str) -> None:
+def test_a_model_chooses_by_itself(
+    pytester: pytest.Pytester, model: str, workers: str
+) -> None:
     run = run_skills(pytester, model, *ONLY, "-n", workers, "--junitxml", "j.xml")
-    assert {**run.outcomes, "deselected": 1} == {"passed": 2, "failed": 2, "deselected": 1}
+    assert {**run.outcomes, "deselected": 1} == {
+        "passed": 2,
+        "failed": 2,
+        "deselected": 1,
+    }
     assert outcomes(run) == OUTCOMES
     assert f"trigger-let-the-cart-through[{model}]'" in run.screen
     text = (pytester.path / "j.xml").read_text(encoding="utf-8")
@@ -90,11 +105,14 @@ def test_agents_are_asked(pytester: pytest.Pytester, model: str) -> None:
     assert {record["agent"] for record in query_records(run)} == {"loop"}
     assert len(run.records) == 2 + 4
     [row] = run.report["summary"]
-    assert (row["cases"], row["runs"]) == (1, 1)  # lift and verdict are of the case alone
+    # Lift and verdict are of the case alone
+    assert (row["cases"], row["runs"]) == (1, 1)
 
 
 def test_collecting_counts_the_calls(pytester: pytest.Pytester, model: str) -> None:
-    run = run_skills(pytester, model, *ONLY, "-o", "skill_trigger_runs=5", "--collect-only")
+    run = run_skills(
+        pytester, model, *ONLY, "-o", "skill_trigger_runs=5", "--collect-only"
+    )
     assert "up to 20 calls for triggers: 4 queries × 5 runs" in run.screen
     assert run.screen.count("<CaseItem trigger-") == run.screen.count("<CaseItem") == 4
 
@@ -117,7 +135,9 @@ def test_queries_are_selected_as_any_tests(
     assert "ran only" not in run.screen or "opens" in args
 
 
-def test_node_ids_failed_ones_and_deselected_ones(pytester: pytest.Pytester, model: str) -> None:
+def test_node_ids_failed_ones_and_deselected_ones(
+    pytester: pytest.Pytester, model: str
+) -> None:
     named = pytester.runpytest_inprocess(f"{META}::trigger-what-is-2-2[{model}]")
     named.assert_outcomes(passed=1)
     wrong = pytester.runpytest_inprocess(f"{META}::trigger-what-is-2", "--model", model)
@@ -130,9 +150,13 @@ def test_node_ids_failed_ones_and_deselected_ones(pytester: pytest.Pytester, mod
 
 
 def test_a_file_of_triggers_can_be_named(pytester: pytest.Pytester, model: str) -> None:
-    result = pytester.runpytest_inprocess("skills/gate/evals/triggers.json", "--model", model)
+    result = pytester.runpytest_inprocess(
+        "skills/gate/evals/triggers.json", "--model", model
+    )
     result.assert_outcomes(passed=2, failed=2)
-    assert "skills/gate/evals/triggers.json::trigger-paint-the-gate" in result.stdout.str()
+    assert (
+        "skills/gate/evals/triggers.json::trigger-paint-the-gate" in result.stdout.str()
+    )
 
 
 def test_a_skill_may_have_only_triggers(pytester: pytest.Pytester, model: str) -> None:
@@ -144,11 +168,19 @@ def test_a_skill_may_have_only_triggers(pytester: pytest.Pytester, model: str) -
 
 def test_a_broken_query_fails_alone(pytester: pytest.Pytester, model: str) -> None:
     odd = {**QUERIES[0], "query": "Is the gate up?", "should_triger": True}
-    write_triggers(pytester.path / "skills/gate", [*QUERIES, {"query": "x"}, "text", odd])
-    write_triggers(pytester.path / "skills/gate", [], "evals/a-trigger-file.json").write_text("[{]")
+    write_triggers(
+        pytester.path / "skills/gate", [*QUERIES, {"query": "x"}, "text", odd]
+    )
+    write_triggers(
+        pytester.path / "skills/gate", [], "evals/a-trigger-file.json"
+    ).write_text("[{]")
     run = run_skills(pytester, model, *ONLY, "-W", "default")
     assert run.outcomes == {"passed": 3, "failed": 5, "warnings": 1, "deselected": 1}
-    for place in ("triggers.json:18: ", "triggers.json:21: ", "a-trigger-file.json:1:3: "):
+    for place in (
+        "triggers.json:18: ",
+        "triggers.json:21: ",
+        "a-trigger-file.json:1:3: ",
+    ):
         assert f"skills/gate/evals/{place}" in run.screen
     assert "triggers.json:25: SkillWarning: unknown keys are ignored" in run.screen
     assert f"FAILED {META}::trigger-a-trigger-file" in run.screen
@@ -183,12 +215,16 @@ def test_half_of_the_runs_is_enough_to_open_and_too_much_not_to(
             return Answer("", calls=(call,)) if question.run % 2 else "No."
     """
     pytester.makepyfile(half=code)
-    run = run_skills(pytester, "scripted:half.py:answer", *ONLY, "-o", "skill_trigger_runs=2")
+    run = run_skills(
+        pytester, "scripted:half.py:answer", *ONLY, "-o", "skill_trigger_runs=2"
+    )
     assert run.outcomes == {"passed": 1, "failed": 1, "deselected": 1}
     assert "FAILED skills/gate/skill_meta.json::trigger-paint-the-gate" in run.screen
 
 
-def test_cases_that_need_a_judge_leave_the_queries(pytester: pytest.Pytester, model: str) -> None:
+def test_cases_that_need_a_judge_leave_the_queries(
+    pytester: pytest.Pytester, model: str
+) -> None:
     rubric = {"input": "Open?", "expected": {"judge": ["It opens."]}}
     write_skill(pytester.path / "skills/gate", [rubric])
     both = run_skills(pytester, model)
@@ -224,9 +260,10 @@ def test_a_budget_holds_for_queries(pytester: pytest.Pytester, model: str) -> No
 
 
 @pytest.mark.nightly
-def test_a_crashed_worker_loses_only_its_own(pytester: pytest.Pytester, model: str) -> None:
-    pytester.makeconftest(
-        """
+def test_a_crashed_worker_loses_only_its_own(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makeconftest("""
         import os
         import pytest
 
@@ -234,8 +271,7 @@ def test_a_crashed_worker_loses_only_its_own(pytester: pytest.Pytester, model: s
         def pytest_runtest_setup(item):
             if "trigger-what" in item.name:
                 os._exit(3)
-        """
-    )
+        """)
     run = run_skills(pytester, model, *ONLY, "-n", "2")
     assert run.outcomes == {"passed": 1, "failed": 3}
     assert "crashed" in run.screen
@@ -249,7 +285,15 @@ def test_the_command_that_runs_a_query_again(
     write_skill(pytester.path / "other/boat", [], body="How to row a boat.")
     pytester.makeini("[pytest]")
     monkeypatch.chdir(pytester.mkdir("sub"))
-    args = ["--skill", "../skills", "--model", "scripted:../m.json", *ONLY, "-k", "paint"]
+    args = [
+        "--skill",
+        "../skills",
+        "--model",
+        "scripted:../m.json",
+        *ONLY,
+        "-k",
+        "paint",
+    ]
     options = ["--skill-with", "../other/boat", "-o", "skill_trigger_runs=1"]
     result = pytester.runpytest_inprocess(*args, *options, "--skill-json", "r.json")
     result.assert_outcomes(failed=1, deselected=4)
@@ -260,7 +304,9 @@ def test_the_command_that_runs_a_query_again(
     pytester.runpytest_inprocess(*words).assert_outcomes(failed=1)
 
 
-def test_options_of_agents_that_queries_of_chat_use(pytester: pytest.Pytester, model: str) -> None:
+def test_options_of_agents_that_queries_of_chat_use(
+    pytester: pytest.Pytester, model: str
+) -> None:
     write_skill(pytester.path / "other/boat", [])
     args = ["--skill-with", "other/boat"]
     assert "only for agents" not in run_skills(pytester, model, *args).screen
@@ -271,8 +317,14 @@ def test_options_of_agents_that_queries_of_chat_use(pytester: pytest.Pytester, m
 @needs_bwrap
 def test_another_skill_is_opened_instead(pytester: pytest.Pytester) -> None:
     write_gate(pytester.path / "skills/gate", [QUERIES[0]])
-    write_skill(pytester.path / "other/boat", [case("Row?", "oar")], body="How to row a boat.")
+    write_skill(
+        pytester.path / "other/boat", [case("Row?", "oar")], body="How to row a boat."
+    )
     model = write_model(pytester.path, skill="boat")
-    run = run_skills(pytester, model, *ONLY, "--skill-agent", "loop", "--skill-with", "other/boat")
+    run = run_skills(
+        pytester, model, *ONLY, "--skill-agent", "loop", "--skill-with", "other/boat"
+    )
     assert run.outcomes == {"failed": 1, "deselected": 1}
-    assert [record["activity"]["opened"] for record in query_records(run)] == [["boat"]] * 3
+    assert [record["activity"]["opened"] for record in query_records(run)] == [
+        ["boat"]
+    ] * 3

@@ -28,7 +28,9 @@ def unread(skill: Path) -> dict[str, str]:
 def test_a_file_of_an_unknown_form_is_named(skill: Path) -> None:
     for name in ("evals/suite.yaml", "evals/cases.jsonl", "eval.yml", "eval_set.json"):
         (skill / name).write_text("{}")
-    reasons = dict.fromkeys(["evals/cases.jsonl", "evals/suite.yaml", "eval_set.json", "eval.yml"])
+    reasons = dict.fromkeys(
+        ["evals/cases.jsonl", "evals/suite.yaml", "eval_set.json", "eval.yml"]
+    )
     assert unread(skill) == dict.fromkeys(reasons, "no known form")
 
 
@@ -57,11 +59,16 @@ def test_queries_have_to_be_in_evals(skill: Path) -> None:
 
 
 def test_what_is_read_or_is_no_suite_is_not_named(skill: Path) -> None:
-    case = {"input": "Sum up", "expected": {"files": {"a.json": {"equals_file": "evals/a.json"}}}}
+    case = {
+        "input": "Sum up",
+        "expected": {"files": {"a.json": {"equals_file": "evals/a.json"}}},
+    }
     (skill / "skill_meta.json").write_text(json.dumps([case]))
     query = {"query": "Open up", "should_trigger": True}
     for name in ("triggers", "eval_queries", "activation"):
-        (skill / f"evals/{name}.json").write_text(json.dumps([{**query, "query": name}]))
+        (skill / f"evals/{name}.json").write_text(
+            json.dumps([{**query, "query": name}])
+        )
     for name in ("a.json", "results.json", "config.yml", "answers.jsonl"):
         (skill / "evals" / name).write_text("{}")
     assert unread(skill) == {}
@@ -86,7 +93,9 @@ def test_the_header_names_a_few_of_them(pytester: pytest.Pytester, skill: Path) 
     shown = " ".join(run(pytester, *args).stdout.str().split())
     assert "upskill: not read: skills/gate/evals/0.yaml (no known form)," in shown
     assert "2.yaml (no known form) and 2 more" in shown
-    assert "4.yaml (no known form)" in " ".join(run(pytester, *args, "-v").stdout.str().split())
+    assert "4.yaml (no known form)" in " ".join(
+        run(pytester, *args, "-v").stdout.str().split()
+    )
 
 
 def test_a_skill_without_cases_has_them_in_its_error(
@@ -98,7 +107,9 @@ def test_a_skill_without_cases_has_them_in_its_error(
     assert "Not read: skills/gate/evals/suite.yaml (no known form)" in shown
 
 
-def test_a_plugin_without_cases_has_them_in_its_error(pytester: pytest.Pytester) -> None:
+def test_a_plugin_without_cases_has_them_in_its_error(
+    pytester: pytest.Pytester,
+) -> None:
     plugin = pytester.path / "harbour"
     write_skill(plugin / "skills/gate")
     (plugin / "skills/gate/skill_meta.json").unlink()
@@ -109,13 +120,16 @@ def test_a_plugin_without_cases_has_them_in_its_error(pytester: pytest.Pytester)
     assert "Not read: harbour/evals/promptfooconfig.yaml (no known form)" in shown
 
 
-def test_a_run_that_names_its_cases_names_no_others(pytester: pytest.Pytester, skill: Path) -> None:
+def test_a_run_that_names_its_cases_names_no_others(
+    pytester: pytest.Pytester, skill: Path
+) -> None:
     (skill / "evals/suite.yaml").write_text("{}")
     other = skill / "evals/other.json"
     other.write_text(json.dumps([EVAL]))
     assert read_suites(skill, other).unread == ()
     assert (
-        "not read" not in run(pytester, "--collect-only", "--skill-tests", str(other)).stdout.str()
+        "not read"
+        not in run(pytester, "--collect-only", "--skill-tests", str(other)).stdout.str()
     )
 
 

@@ -10,12 +10,20 @@ from support.kit import write_script, write_skill
 
 def test_code_as_a_model_is_refused_and_not_run(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
-    code = "import pathlib\npathlib.Path('executed').touch()\ndef f(question): return 'gate up'\n"
+    code = (
+        "import pathlib\npathlib.Path('executed').touch()\ndef f(question): return"
+        " 'gate up'\n"
+    )
     (pytester.path / "evil.py").write_text(code)
-    (pytester.path / CONFIG_NAME).write_text("eval_model: [haiku, 'scripted:evil.py:f']")
+    (pytester.path / CONFIG_NAME).write_text(
+        "eval_model: [haiku, 'scripted:evil.py:f']"
+    )
     result = pytester.runpytest_inprocess("--skill", "skills")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "eval_model: scripted:evil.py:f: this file can't name code" in result.stderr.str()
+    assert (
+        "eval_model: scripted:evil.py:f: this file can't name code"
+        in result.stderr.str()
+    )
     assert not (pytester.path / "executed").exists()
     (pytester.path / CONFIG_NAME).unlink()
     args = ["--skill", "skills", "--model", "scripted:evil.py:f"]
@@ -64,7 +72,10 @@ def test_file_is_not_read_unless_a_skill_is_tested(
     ("text", "message"),
     [
         ("eval_model: hiku", "upskill.config.yaml: eval_model: hiku: unknown model*"),
-        ("eval_model: haiku", "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*"),
+        (
+            "eval_model: haiku",
+            "upskill.config.yaml: eval_model: haiku: ANTHROPIC_API_KEY is not*",
+        ),
         ("eval_model: [", "upskill.config.yaml:1:*: invalid YAML*"),
     ],
 )

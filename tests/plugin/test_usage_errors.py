@@ -1,7 +1,8 @@
-"""Wrong options and settings: one clear message each, before anything is collected or asked.
+"""Wrong options and settings: one clear message each,
+before anything is collected or asked.
 
-``test_a_usage_error_ends_the_run`` proves that such a message ends a run; all others are tested on
-the start of a session.
+``test_a_usage_error_ends_the_run`` proves that such a message ends a run; all others
+are tested on the start of a session.
 """
 
 import shutil
@@ -26,11 +27,23 @@ def _skill(pytester: pytest.Pytester) -> None:
     [
         (["--skill", "nowhere"], "", "--skill nowhere: no such file or folder"),
         (["--skill", "gat"], "", 'no skill of this name (did you mean "gate"?)'),
-        (["--skill", "skills/gat"], "", 'no such file or folder (did you mean "gate"?)'),
+        (
+            ["--skill", "skills/gat"],
+            "",
+            'no such file or folder (did you mean "gate"?)',
+        ),
         (["--skill", "skills", "--skill-runs", "0"], "", "'0' is not a whole number"),
         (["--skill", "skills", "--model", "hiaku"], "", 'did you mean "haiku"?'),
-        (["--skill", "skills"], "skill_runs = three", "tox.ini: skill_runs: 'three' is not"),
-        ([], "skill_paths = nowhere", "tox.ini: skill_paths: nowhere: no such file or folder"),
+        (
+            ["--skill", "skills"],
+            "skill_runs = three",
+            "tox.ini: skill_runs: 'three' is not",
+        ),
+        (
+            [],
+            "skill_paths = nowhere",
+            "tox.ini: skill_paths: nowhere: no such file or folder",
+        ),
     ],
 )
 def test_a_usage_error_ends_the_run(
@@ -50,13 +63,22 @@ def test_a_usage_error_ends_the_run(
         ("--skill ", "argument --skill: the value is empty"),
         ("--skill-runs 100000000", "'100000000' is not a whole number from 1 to 1,000"),
         ("--skill-timeout soon", "'soon' is not a number above 0"),
-        ("--skill-sandbox chroot", "'chroot' is not auto, bwrap, docker, podman or none"),
+        (
+            "--skill-sandbox chroot",
+            "'chroot' is not auto, bwrap, docker, podman or none",
+        ),
         ("--skill-no-worse", "--skill-no-worse: there is nothing to compare with"),
-        ("--skill-batch tests", "'tests' is not wait, submit or fallback (paths go before it"),
+        (
+            "--skill-batch tests",
+            "'tests' is not wait, submit or fallback (paths go before it",
+        ),
         ("--skill-batch=later", "'later' is not wait, submit or fallback"),
         ("--skill-batch --skill-replay x", "can't be combined with --skill-replay"),
         ("--skill-batch=submit --skill-fresh", "--skill-fresh: can't be combined with"),
-        ("--skill-batch=submit --skill-runs 2..4", "can't be combined with --skill-batch"),
+        (
+            "--skill-batch=submit --skill-runs 2..4",
+            "can't be combined with --skill-batch",
+        ),
         ("--skill-batch --model scripted:answers.json", "can't be asked by batch"),
     ],
 )
@@ -96,7 +118,10 @@ def test_an_empty_key_counts_as_missing(
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ("--skill-agent lop", '--skill-agent lop: no such agent (did you mean "loop"?)'),
+        (
+            "--skill-agent lop",
+            '--skill-agent lop: no such agent (did you mean "loop"?)',
+        ),
         ("--model local", "--model local: this model takes no tools"),
         ("--skill-with nowhere", "nowhere: no such file or folder"),
         ("--skill-with skills", "--skill-with skills/gate: this skill is tested, so "),
@@ -113,7 +138,11 @@ def test_agents(pytester: pytest.Pytester, args: str, message: str) -> None:
 
 @pytest.mark.parametrize(
     ("agent", "model", "what"),
-    [("acme", "haiku", "an agent"), ("loop", "own:x", "a model"), ("loop", "given:x", "a model")],
+    [
+        ("acme", "haiku", "an agent"),
+        ("loop", "own:x", "a model"),
+        ("loop", "given:x", "a model"),
+    ],
 )
 def test_what_a_conftest_adds_is_refused_on_a_cluster(
     pytester: pytest.Pytester,
@@ -123,8 +152,7 @@ def test_what_a_conftest_adds_is_refused_on_a_cluster(
     what: str,
 ) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1234567890abcdefghij")
-    pytester.makeconftest(
-        """
+    pytester.makeconftest("""
         from pytest_upskill import Answer, CommandAgent, Model, ModelSpec, Provider
 
         class Parrot(Model):
@@ -149,27 +177,39 @@ def test_what_a_conftest_adds_is_refused_on_a_cluster(
 
         def pytest_upskill_agents():
             return {"acme": Acme}
-        """
-    )
+        """)
     args = ("--skill-cluster", "tcp://127.0.0.1:1", "-o", "skill_cluster_keys=true")
     message = usage_error(
         pytester, "--skill", "skills", "--skill-agent", agent, "--model", model, *args
     )
-    assert f"{what} of a conftest.py is not known to the workers of a cluster" in message
+    assert (
+        f"{what} of a conftest.py is not known to the workers of a cluster" in message
+    )
     assert message.endswith("  Drop --skill-cluster.")
 
 
 @pytest.mark.parametrize(
     ("ini", "message"),
     [
-        ("skill_max_tokens = many", "tox.ini: skill_max_tokens: 'many' is not a whole number"),
-        ("skill_runs = 12..3", "tox.ini: skill_runs: '12..3': the smaller number comes first"),
+        (
+            "skill_max_tokens = many",
+            "tox.ini: skill_max_tokens: 'many' is not a whole number",
+        ),
+        (
+            "skill_runs = 12..3",
+            "tox.ini: skill_runs: '12..3': the smaller number comes first",
+        ),
         ("skill_fresh = maybe", "tox.ini: skill_fresh: 'maybe' is not true or false"),
-        ("skill_timeout = -1", "tox.ini: skill_timeout: '-1.0' is not a number above 0"),
+        (
+            "skill_timeout = -1",
+            "tox.ini: skill_timeout: '-1.0' is not a number above 0",
+        ),
         ("skill_models = hiaku", "tox.ini: skill_models: hiaku: unknown model"),
     ],
 )
-def test_values_in_the_ini_file(pytester: pytest.Pytester, ini: str, message: str) -> None:
+def test_values_in_the_ini_file(
+    pytester: pytest.Pytester, ini: str, message: str
+) -> None:
     pytester.makeini(f"[pytest]\n{ini}")
     assert message in usage_error(pytester, "--skill", "skills")
 
@@ -188,7 +228,9 @@ def test_wrong_types_in_pyproject(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.skipif(shutil.which("git") is None, reason="there is no git")
-def test_the_ref_of_against(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_ref_of_against(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(pytester.path.parent))
 
     def refused(ref: str) -> str:

@@ -1,4 +1,6 @@
-"""Cases with a user, in whole runs: of our own agent, and what is refused before the first call."""
+"""Cases with a user, in whole runs: of our own agent,
+and what is refused before the first call.
+"""
 
 import json
 from typing import Any
@@ -43,7 +45,9 @@ def write(pytester: pytest.Pytester, *cases: dict[str, Any], ini: str = INI) -> 
 
 
 def run(pytester: pytest.Pytester, server: LoopbackServer, *args: str) -> SkillRun:
-    return run_skills(pytester, server, "--skill-agent", "loop", "--skill-sandbox", "none", *args)
+    return run_skills(
+        pytester, server, "--skill-agent", "loop", "--skill-sandbox", "none", *args
+    )
 
 
 def test_a_user_answers_in_both_arms_and_is_paid_apart(
@@ -62,7 +66,10 @@ def test_a_user_answers_in_both_arms_and_is_paid_apart(
     assert skill["user"]["cost"] == pytest.approx(1010 * 100 / 1e6)
     assert done.record(arm="baseline", case="parcel")["user"] is None
     assert done.record(arm="skill", case="fixed")["user"] is None
-    assert "users played by cheap: 1 call, 1,010 tokens, $0.10; not in the table" in done.screen
+    assert (
+        "users played by cheap: 1 call, 1,010 tokens, $0.10; not in the table"
+        in done.screen
+    )
     assert "and up to 12 calls by the user" in done.screen.replace("\n  ", " ")
     asked = [one for one in server.asked if "play a person" in one.system]
     assert [one.body["model"] for one in asked] == ["cheap"]
@@ -71,7 +78,9 @@ def test_a_user_answers_in_both_arms_and_is_paid_apart(
     assert "to Norway" not in asked[0].question  # nothing of the checks
 
 
-def test_answers_of_a_user_are_stored_recorded_and_replayed(pytester: pytest.Pytester) -> None:
+def test_answers_of_a_user_are_stored_recorded_and_replayed(
+    pytester: pytest.Pytester,
+) -> None:
     write(pytester, FACTS)
     with LoopbackServer(office) as server:
         first = run(pytester, server, "--skill-record", "answers.jsonl")
@@ -135,7 +144,9 @@ def test_a_user_without_a_model_is_refused_before_the_first_call(
     assert fixed.outcomes == {"passed": 1}
 
 
-def test_a_model_that_nobody_knows_is_told_with_its_ini_key(pytester: pytest.Pytester) -> None:
+def test_a_model_that_nobody_knows_is_told_with_its_ini_key(
+    pytester: pytest.Pytester,
+) -> None:
     write(pytester, FACTS, ini="[pytest]\nskill_user_model = scripted:nothing.py:f")
     with LoopbackServer(office) as server:
         done = run(pytester, server)
@@ -151,7 +162,9 @@ def test_agents_that_can_not_be_answered_are_refused_by_name(
     write(pytester, FIXED)
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with LoopbackServer(office) as server:
-        done = run_skills(pytester, server, "--skill-agent", "goose", "--skill-agent", "loop")
+        done = run_skills(
+            pytester, server, "--skill-agent", "goose", "--skill-agent", "loop"
+        )
         write(pytester, {**FIXED, "models": ["loop/*"]})
         kept = run_skills(pytester, server, "--skill-agent", "loop")
     assert done.status == 4
@@ -169,7 +182,9 @@ def test_a_plain_completion_has_no_user(pytester: pytest.Pytester) -> None:
     assert "its user answers an agent; add --skill-agent loop" in done.screen
 
 
-def test_a_user_who_is_not_there_is_an_error_and_no_failure(pytester: pytest.Pytester) -> None:
+def test_a_user_who_is_not_there_is_an_error_and_no_failure(
+    pytester: pytest.Pytester,
+) -> None:
     def silent(asked: Asked) -> Reply:
         return Reply("") if "play a person" in asked.system else office(asked)
 

@@ -1,4 +1,6 @@
-"""-v, -q and the terminal: which lines there are, and the numbers on the line of a test."""
+"""-v, -q and the terminal: which lines there are,
+and the numbers on the line of a test.
+"""
 
 import os
 import re
@@ -29,7 +31,9 @@ RUNS = ["--skill-runs", "3"]
 
 @pytest.fixture(autouse=True)
 def project(pytester: pytest.Pytester) -> None:
-    cases = [case(f"{name}?", "gate up", id=name) for name in ("fails", "opens", "xfails")]
+    cases = [
+        case(f"{name}?", "gate up", id=name) for name in ("fails", "opens", "xfails")
+    ]
     cases[2]["xfail"] = "too hard"
     write_skill(pytester.path / "skills/gate", cases)
     pytester.makepyfile(fake=FAKE)
@@ -40,8 +44,13 @@ def usual_width(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("COLUMNS")
 
 
-def test_v_puts_the_numbers_on_the_line_of_each_test_of_a_skill(pytester: pytest.Pytester) -> None:
-    cases = [case(f"{name}?", "gate up", id=name) for name in ("fails", "xfails", "later", "errs")]
+def test_v_puts_the_numbers_on_the_line_of_each_test_of_a_skill(
+    pytester: pytest.Pytester,
+) -> None:
+    cases = [
+        case(f"{name}?", "gate up", id=name)
+        for name in ("fails", "xfails", "later", "errs")
+    ]
     cases[1] |= {"xfail": "too hard"}
     cases[2] |= {"skip": "not yet"}
     write_skill(pytester.path / "skills/gate", cases)
@@ -63,7 +72,9 @@ def test_v_puts_the_numbers_on_the_line_of_each_test_of_a_skill(pytester: pytest
     counts = {
         name: (word, numbers)
         for name, word, numbers in re.findall(
-            r"::(\w+)\S* ([A-Z]+) (.*?)(?: · [^·]* tokens.*)? +\[ *\d+%\]$", run.screen, re.M
+            r"::(\w+)\S* ([A-Z]+) (.*?)(?: · [^·]* tokens.*)? +\[ *\d+%\]$",
+            run.screen,
+            re.M,
         )
     }
     assert counts == {
@@ -74,7 +85,9 @@ def test_v_puts_the_numbers_on_the_line_of_each_test_of_a_skill(pytester: pytest
         "test_it": ("PASSED", "3/3 · baseline 1/3 · at main 3/3"),
         "test_other": ("PASSED", ""),
     }
-    assert re.search(rf"^FAILED skills/gate/skill_meta.json::fails\[{MODEL}\] - ", run.screen, re.M)
+    assert re.search(
+        rf"^FAILED skills/gate/skill_meta.json::fails\[{MODEL}\] - ", run.screen, re.M
+    )
 
 
 def test_without_v_there_are_no_numbers(pytester: pytest.Pytester) -> None:
@@ -82,10 +95,14 @@ def test_without_v_there_are_no_numbers(pytester: pytest.Pytester) -> None:
 
 
 @pytest.mark.nightly
-def test_the_numbers_come_before_the_name_under_xdist(pytester: pytest.Pytester) -> None:
+def test_the_numbers_come_before_the_name_under_xdist(
+    pytester: pytest.Pytester,
+) -> None:
     run = run_skills(pytester, MODEL, *RUNS, "-v", "-n2", "--skill-no-baseline")
     for word, name in (("FAILED 0/3", "fails"), ("PASSED 3/3", "opens")):
-        assert re.search(rf"^\[gw\d\] \[ *\d+%\] {word} · .* tokens .*::{name}", run.screen, re.M)
+        assert re.search(
+            rf"^\[gw\d\] \[ *\d+%\] {word} · .* tokens .*::{name}", run.screen, re.M
+        )
 
 
 class FakeConfig:
@@ -119,7 +136,9 @@ def test_numbers_that_do_not_fit_get_a_line_on_a_terminal(
     config: Any = FakeConfig(isatty=isatty, columns=columns)
     records = made_records({"baseline": "F", "skill": "P"})
     report = SimpleNamespace(when="call", nodeid="", user_properties=[(REFERENCE, "")])
-    status = ItemLines(config, None, {"": records}.__getitem__).pytest_report_teststatus(report)
+    status = ItemLines(
+        config, None, {"": records}.__getitem__
+    ).pytest_report_teststatus(report)
     next(status)
     with pytest.raises(StopIteration) as stopped:
         status.send(("passed", ".", "PASSED"))
@@ -128,14 +147,28 @@ def test_numbers_that_do_not_fit_get_a_line_on_a_terminal(
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("columns", [80, 120])
-def test_the_width_of_a_terminal_is_used(pytester: pytest.Pytester, columns: int) -> None:
-    command = [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", "--skill", "skills"]
+def test_the_width_of_a_terminal_is_used(
+    pytester: pytest.Pytester, columns: int
+) -> None:
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "no:cacheprovider",
+        "--skill",
+        "skills",
+    ]
     command += ["--model", MODEL, *RUNS, "-v"]
     environ = {**os.environ, "TERM": "xterm"}
-    shown = seen(run_on_terminal(command, pytester.path, environ, 60, columns), 60, columns)
+    shown = seen(
+        run_on_terminal(command, pytester.path, environ, 60, columns), 60, columns
+    )
     numbered = [line for line in shown if "baseline 1/3" in line]
     # The reason of an expected failure is written by pytest where there is room.
-    assert all(re.search(r"tokens( \(too .*\))? +\[[ \d]+%\]$", line) for line in numbered)
+    assert all(
+        re.search(r"tokens( \(too .*\))? +\[[ \d]+%\]$", line) for line in numbered
+    )
     assert [len(line) for line in numbered] == [columns - 1] * 3
     names = [line for line in shown if line.startswith("skills/gate/skill_meta.json::")]
     assert [("baseline" in name) for name in names] == [columns == 120] * 3
@@ -152,7 +185,9 @@ def test_q_shows_only_the_last_lines(pytester: pytest.Pytester) -> None:
 
 
 def test_qq_shows_a_failed_gate_and_nothing_else(pytester: pytest.Pytester) -> None:
-    run = run_skills(pytester, MODEL, *RUNS, "-qq", "-k", "opens", "--skill-min-lift", "0.9")
+    run = run_skills(
+        pytester, MODEL, *RUNS, "-qq", "-k", "opens", "--skill-min-lift", "0.9"
+    )
     assert run.status == 1
     assert len(run.gate["reasons"]) == 1
     assert any(line.startswith("✘ gate failed: ") for line in run.result.outlines)
@@ -160,17 +195,25 @@ def test_qq_shows_a_failed_gate_and_nothing_else(pytester: pytest.Pytester) -> N
     assert "upskill: up to" not in run.screen
 
 
-@pytest.mark.parametrize("workers", ["-n0", pytest.param("-n2", marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "workers", ["-n0", pytest.param("-n2", marks=pytest.mark.nightly)]
+)
 def test_a_wide_screen_has_both_answers_side_by_side(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, workers: str
 ) -> None:
     monkeypatch.setenv("COLUMNS", "130")
-    run = run_skills(pytester, MODEL, *RUNS, workers, "-v", "-k", "fails and not xfails")
-    assert re.search("^Run 1, with the skill: .*│ Run 1, without it: ", run.screen, re.M)
+    run = run_skills(
+        pytester, MODEL, *RUNS, workers, "-v", "-k", "fails and not xfails"
+    )
+    assert re.search(
+        "^Run 1, with the skill: .*│ Run 1, without it: ", run.screen, re.M
+    )
 
 
 @pytest.mark.parametrize(
-    "args", [["-v"], pytest.param(["-vv", "-n2"], marks=pytest.mark.nightly)], ids=" ".join
+    "args",
+    [["-v"], pytest.param(["-vv", "-n2"], marks=pytest.mark.nightly)],
+    ids=" ".join,
 )
 def test_a_terminal_without_the_characters_gets_ascii(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch, args: list[str]

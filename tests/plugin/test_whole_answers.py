@@ -17,13 +17,15 @@ SCRIPT = """
     def agent(question):
         made = AnswerFile.of("out/gate.txt", question.system[:9].encode())
         binary = AnswerFile.of("logo.png", b"\\x89PNG\\0")
-        turns = (Turn("call", "ls", "bash"), Turn("result", "<b>no</b>", "bash", failed=True))
+        call = Turn("call", "ls", "bash")
+        turns = (call, Turn("result", "<b>no</b>", "bash", failed=True))
         return Answer("done", files=(made, binary), transcript=turns)
 """
 CONFTEST = """
     def wrote(context):
         paths = [file.path for file in context.answer.files]
-        return context.value in paths and len(context.answer.transcript) == 2, ", ".join(paths)
+        passed = context.value in paths and len(context.answer.transcript) == 2
+        return passed, ", ".join(paths)
 
     def pytest_upskill_checks(config):
         return {"wrote": wrote}
@@ -34,19 +36,34 @@ def records(file: Path) -> Any:
     return json.loads(file.read_text())["records"]
 
 
-def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, workers: str) -> None:
+def test_files_and_transcript_arrive_everywhere(
+    pytester: pytest.Pytester, workers: str
+) -> None:
     pytester.makepyfile(agent=SCRIPT)
     pytester.makeconftest(CONFTEST)
     expected = {"wrote": "out/gate.txt", "contains": "done"}
     write_skill(pytester.path / "skills/gate", [{"input": "q", "expected": expected}])
     run = ["--skill", "skills", "--model", "scripted:agent.py:agent", "-n", workers]
-    first = [*run, "--skill-record", "a.jsonl", "--skill-json", "one.json", "--junitxml", "j.xml"]
-    pytester.runpytest_inprocess(*first, "--skill-html", "r.html").assert_outcomes(passed=1)
+    first = [
+        *run,
+        "--skill-record",
+        "a.jsonl",
+        "--skill-json",
+        "one.json",
+        "--junitxml",
+        "j.xml",
+    ]
+    pytester.runpytest_inprocess(*first, "--skill-html", "r.html").assert_outcomes(
+        passed=1
+    )
     again = [*run, "--skill-replay", "a.jsonl", "--skill-json", "two.json"]
     pytester.runpytest_inprocess(*again).assert_outcomes(passed=1)
     for file in ("one.json", "two.json"):
         for record in records(pytester.path / file):
-            assert [one["path"] for one in record["files"]] == ["out/gate.txt", "logo.png"]
+            assert [one["path"] for one in record["files"]] == [
+                "out/gate.txt",
+                "logo.png",
+            ]
             assert [one["text"] for one in record["files"]] == ["You are a", None]
             assert not record["transcript"]
             assert record["checks"][0]["reason"] == "out/gate.txt, logo.png"
@@ -55,7 +72,9 @@ def test_files_and_transcript_arrive_everywhere(pytester: pytest.Pytester, worke
     assert main(["report", "one.json", "--json", "three.json"]) == 0
     assert records(pytester.path / "three.json") == records(pytester.path / "one.json")
     for record in data_of((pytester.path / "r.html").read_text())["results"]["records"]:
-        assert [(file["path"], file["text"], file["change"]) for file in record["files"]] == [
+        assert [
+            (file["path"], file["text"], file["change"]) for file in record["files"]
+        ] == [
             ("out/gate.txt", "You are a", "made"),
             ("logo.png", None, "made"),
         ]

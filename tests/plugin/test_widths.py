@@ -21,7 +21,8 @@ NAME = "a-skill-with-a-name-that-is-as-long-as-any-name-should-be"
 # pytest's own lines, which are as long as node ids and paths are, and links.
 OTHERS = re.compile(
     r"(?:platform|rootdir|configfile|plugins|cachedir|hypothesis|collected|collecting)\b"
-    r"|_+ .* _+$|FAILED |ERROR |XFAIL |\S+::\S+ |\S+/\S+ [.FEx]+|page: |In the page: |\S+\.html#|::"
+    r"|_+ .* _+$|FAILED |ERROR |XFAIL |\S+::\S+ |\S+/\S+ [.FEx]+|page: |In the page:"
+    r" |\S+\.html#|::"
 )
 
 
@@ -52,7 +53,10 @@ def test_lines_of_golden_runs_fit(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
-    for variable, value in {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}.items():
+    for variable, value in {
+        "GIT_CONFIG_GLOBAL": os.devnull,
+        "GIT_CONFIG_NOSYSTEM": "1",
+    }.items():
         monkeypatch.setenv(variable, value)
     for who in ("AUTHOR", "COMMITTER"):
         monkeypatch.setenv(f"GIT_{who}_NAME", "A")
@@ -60,7 +64,9 @@ def test_lines_of_golden_runs_fit(
     for source in (GOLDEN / "shared", GOLDEN / name / "input"):
         if source.exists():
             shutil.copytree(source, pytester.path, dirs_exist_ok=True)
-    for command in (GOLDEN / name / "commands").read_text(encoding="utf-8").splitlines():
+    for command in (
+        (GOLDEN / name / "commands").read_text(encoding="utf-8").splitlines()
+    ):
         words = shlex.split(command)
         finished = shell.run(words, pytester.path)
         if words[0] == "pytest" and finished.status < 2:
@@ -71,8 +77,14 @@ def write_long_names(folder: Path) -> str:
     """Skills, cases and models with long names; the name of a model."""
     for letter in "abcdefghijklm":
         cases = [
-            case(f"Which command opens gate number {n} in the yard behind the house?", "up", id=i)
-            for n, i in enumerate(("x" * 70, "the-case-of-" + "a-very-" * 12 + "long-name"))
+            case(
+                f"Which command opens gate number {n} in the yard behind the house?",
+                "up",
+                id=i,
+            )
+            for n, i in enumerate(
+                ("x" * 70, "the-case-of-" + "a-very-" * 12 + "long-name")
+            )
         ]
         write_skill(folder / "skills" / f"{NAME}-{letter}", cases)
     model = folder / f"a-file-of-answers-{'with-a-long-name-' * 3}.json"
@@ -102,7 +114,16 @@ def test_long_names_fit(
 ) -> None:
     monkeypatch.setenv("COLUMNS", str(width))
     model = write_long_names(pytester.path)
-    words = ["pytest", "--skill", "skills", "--model", model, "--skill-runs", "2", *options]
+    words = [
+        "pytest",
+        "--skill",
+        "skills",
+        "--model",
+        model,
+        "--skill-runs",
+        "2",
+        *options,
+    ]
     finished = shell.run(words, pytester.path)
     assert finished.status == 1
     assert list(too_wide(finished.out, width)) == []

@@ -1,4 +1,6 @@
-"""Checks of answers with the skill alone: they fail tests, and no lift compares them."""
+"""Checks of answers with the skill alone: they fail tests, and no lift compares
+them.
+"""
 
 import json
 from pathlib import Path
@@ -14,10 +16,14 @@ from support.words import TOO_FEW
 DOCS = Path(__file__).parents[2] / "docs/checks.md"
 
 
-def run(pytester: pytest.Pytester, cases: list[dict[str, Any]], *options: str) -> SkillRun:
+def run(
+    pytester: pytest.Pytester, cases: list[dict[str, Any]], *options: str
+) -> SkillRun:
     """A model that says "gate up" with the skill, and also "please" without it."""
     write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json", knows="gate up", does_not="gate up please")
+    model = write_script(
+        pytester.path / "a.json", knows="gate up", does_not="gate up please"
+    )
     return run_skills(pytester, model, *options)
 
 
@@ -26,13 +32,19 @@ def polite(number: int, **common: Any) -> dict[str, Any]:
     return {"id": f"c{number}", "input": f"How, {number}?", "expected": expected}
 
 
-def test_they_fail_the_test_but_the_arms_compare_equal(pytester: pytest.Pytester) -> None:
+def test_they_fail_the_test_but_the_arms_compare_equal(
+    pytester: pytest.Pytester,
+) -> None:
     result = run(pytester, [polite(n, contains="gate") for n in range(2)], "-v")
     assert result.outcomes == {"failed": 2}
-    with_skill, without = (result.record(arm=a, case="c0") for a in ("skill", "baseline"))
+    with_skill, without = (
+        result.record(arm=a, case="c0") for a in ("skill", "baseline")
+    )
     assert (with_skill["outcome"], without["outcome"]) == ("failed", "passed")
     assert (with_skill["score"], without["score"]) == (1, 1)
-    assert [(c["check"], c["passed"], c["with_skill"]) for c in with_skill["checks"]] == [
+    assert [
+        (c["check"], c["passed"], c["with_skill"]) for c in with_skill["checks"]
+    ] == [
         ("contains", True, False),
         ("contains", False, True),
     ]
@@ -64,21 +76,28 @@ def test_a_run_of_such_cases_has_no_verdict(pytester: pytest.Pytester) -> None:
     assert result.gate["reasons"] == ["can't pass: no case was tested"]
 
 
-def test_a_plain_completion_is_not_asked_to_open_the_skill(pytester: pytest.Pytester) -> None:
+def test_a_plain_completion_is_not_asked_to_open_the_skill(
+    pytester: pytest.Pytester,
+) -> None:
     expected = {"contains": "gate", "with_skill": {"skill_activated": True}}
     result = run(pytester, [{"id": "a", "input": "How?", "expected": expected}])
     assert result.outcomes == {"passed": 1}
-    assert [check["check"] for check in result.record(arm="skill")["checks"]] == ["contains"]
+    assert [check["check"] for check in result.record(arm="skill")["checks"]] == [
+        "contains"
+    ]
 
 
 @needs_bwrap
 def test_an_agent_has_to_open_it(pytester: pytest.Pytester) -> None:
     expected = {"contains": "gate", "with_skill": {"skill_activated": True}}
-    cases = [{"id": f"c{n}", "input": f"How, {n}?", "expected": expected} for n in range(2)]
+    cases = [
+        {"id": f"c{n}", "input": f"How, {n}?", "expected": expected} for n in range(2)
+    ]
     result = run(pytester, cases, "--skill-agent", "loop")
     assert result.outcomes == {"failed": 2}
     assert (
-        result.record(arm="skill", case="c0")["checks"][1]["reason"] == "the skill was not opened"
+        result.record(arm="skill", case="c0")["checks"][1]["reason"]
+        == "the skill was not opened"
     )
     row = result.summary
     assert (row["skill_rate"], row["baseline_rate"], row["lift"]) == (1, 1, 0)
@@ -87,7 +106,8 @@ def test_an_agent_has_to_open_it(pytester: pytest.Pytester) -> None:
 def test_the_example_in_the_docs_can_be_run(pytester: pytest.Pytester) -> None:
     text = DOCS.read_text(encoding="utf-8").partition("**Only with the skill.**")[2]
     write_skill(
-        pytester.path / "skills/gate", json.loads(text.split("```json\n")[1].split("```")[0])
+        pytester.path / "skills/gate",
+        json.loads(text.split("```json\n")[1].split("```")[0]),
     )
     model = write_script(pytester.path / "a.json")
     result = run_skills(pytester, model, "--collect-only", "--skill-agent", "loop")
@@ -97,10 +117,17 @@ def test_the_example_in_the_docs_can_be_run(pytester: pytest.Pytester) -> None:
 
 @needs_bwrap
 @pytest.mark.parametrize("agent", ["chat", "loop"])
-def test_a_trial_ends_with_the_skill_that_is_opened(pytester: pytest.Pytester, agent: str) -> None:
+def test_a_trial_ends_with_the_skill_that_is_opened(
+    pytester: pytest.Pytester, agent: str
+) -> None:
     """As that of a trigger does, even if it may take only one turn."""
     cases = [
-        {"id": name, "input": f"How, {name}?", "max_turns": 1, "expected": {"with_skill": check}}
+        {
+            "id": name,
+            "input": f"How, {name}?",
+            "max_turns": 1,
+            "expected": {"with_skill": check},
+        }
         for name, check in {
             "opens": {"skill_opened": "gate"},
             "other": {"skill_opened": "door"},
@@ -109,7 +136,9 @@ def test_a_trial_ends_with_the_skill_that_is_opened(pytester: pytest.Pytester, a
     ]
     write_skill(pytester.path / "skills/gate", cases)
     call = {"tool": "skill", "arguments": {"name": "gate"}}
-    (pytester.path / "a.json").write_text(json.dumps([{"calls": [call]}, {"answer": "x"}]))
+    (pytester.path / "a.json").write_text(
+        json.dumps([{"calls": [call]}, {"answer": "x"}])
+    )
     result = run_skills(pytester, "scripted:a.json", "--skill-agent", agent)
     assert result.outcomes == {"passed": 1, "failed": 2}
     reasons = {r["case"]: [c["reason"] for c in r["checks"]] for r in result.records}

@@ -10,12 +10,23 @@ from support.usage import usage_error
     ("args", "message"),
     [
         ("--runs 3", '--runs: no such option (did you mean "--skill-runs"?)'),
-        ("--base-url=http://x/v1", '--base-url: no such option (did you mean "--skill-base-url"?)'),
-        ("--skill-rusn 3", '--skill-rusn: no such option (did you mean "--skill-runs"?)'),
-        ("--skill-trigger-runs 3", "(write it into the ini file, or -o skill_trigger_runs=VALUE)"),
+        (
+            "--base-url=http://x/v1",
+            '--base-url: no such option (did you mean "--skill-base-url"?)',
+        ),
+        (
+            "--skill-rusn 3",
+            '--skill-rusn: no such option (did you mean "--skill-runs"?)',
+        ),
+        (
+            "--skill-trigger-runs 3",
+            "(write it into the ini file, or -o skill_trigger_runs=VALUE)",
+        ),
     ],
 )
-def test_the_right_option_is_named(pytester: pytest.Pytester, args: str, message: str) -> None:
+def test_the_right_option_is_named(
+    pytester: pytest.Pytester, args: str, message: str
+) -> None:
     write_skill(pytester.path / "skills/gate")
     assert message in usage_error(pytester, "--skill", "skills", *args.split())
 
@@ -25,11 +36,15 @@ def test_a_mark_that_is_a_model_is_none(pytester: pytest.Pytester, model: str) -
     write_skill(pytester.path / "skills/gate")
     result = pytester.runpytest_inprocess("--skill", "skills", "-m", model)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(f"*-m {model}: -m selects by marks. For a model: --model {model}")
+    result.stderr.fnmatch_lines(
+        f"*-m {model}: -m selects by marks. For a model: --model {model}"
+    )
 
 
 def test_options_and_marks_of_others_are_theirs(pytester: pytest.Pytester) -> None:
-    pytester.makeconftest('def pytest_addoption(parser):\n    parser.addoption("--runs")\n')
+    pytester.makeconftest(
+        'def pytest_addoption(parser):\n    parser.addoption("--runs")\n'
+    )
     pytester.makeini("[pytest]\nmarkers =\n    haiku: three lines\n")
     write_skill(pytester.path / "skills/gate")
     model = write_script(pytester.path / "a.json")

@@ -8,7 +8,9 @@ from real_agents.table import Cells, Table, accept, rendered
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    parser.addoption("--accept", action="store_true", help="Take what came for what is expected.")
+    parser.addoption(
+        "--accept", action="store_true", help="Take what came for what is expected."
+    )
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -26,11 +28,15 @@ class _Collector:
         properties = dict(report.user_properties)
         if report.when != "call" or "cells" not in properties:
             return
-        name, version, cells = cast("tuple[str, str, dict[str, str]]", properties["cells"])
+        name, version, cells = cast(
+            "tuple[str, str, dict[str, str]]", properties["cells"]
+        )
         row = self._came.setdefault(name, Cells(version, {}))
         row.cells |= cells
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
         if self._came:
             terminalreporter.section("real agents")
             terminalreporter.write_line("\n\n".join(rendered(self._came)))

@@ -1,6 +1,7 @@
 """Install the real agents: python tests/real_agents/install.py [NAME …]
 
-Only what is missing, at the pinned versions; what can't be had is told, and the others go on.
+Only what is missing, at the pinned versions; what can't be had is told,
+and the others go on.
 """
 
 import os
@@ -51,17 +52,24 @@ def _installed(folder: Path, packages: Sequence[str]) -> str:
     command = ["npm", "install", "--prefix", str(folder), "--no-audit", "--no-fund"]
     command += ["--loglevel", "error", "--fetch-retries", "1", *packages]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=600, check=False)
+        done = subprocess.run(
+            command, capture_output=True, text=True, timeout=600, check=False
+        )
     except subprocess.TimeoutExpired:
         return "npm took more than 10 minutes"
     if done.returncode == 0:
         return ""
     lines = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-    return "; ".join(line.removeprefix("npm error").strip() for line in lines[:2]) or "npm failed"
+    return (
+        "; ".join(line.removeprefix("npm error").strip() for line in lines[:2])
+        or "npm failed"
+    )
 
 
 def _started(name: str) -> str:
-    """Ask an agent for its version: npm says nothing if there is no program for a machine."""
+    """Ask an agent for its version: npm says nothing if there is
+    no program for a machine.
+    """
     before = os.environ["PATH"]
     os.environ["PATH"] = path_for(name)
     try:

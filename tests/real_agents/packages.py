@@ -1,4 +1,6 @@
-"""The real agents of this repository's tests: which packages, and where they are installed."""
+"""The real agents of this repository's tests: which packages,
+and where they are installed.
+"""
 
 import json
 import os
@@ -9,7 +11,9 @@ from typing import Any, Final
 
 FOLDER: Final = Path(__file__).parents[2] / "build/agents"
 HOW: Final = "Install the real agents with: make agents"
-_FILE: Final = json.loads((Path(__file__).parent / "packages.json").read_text(encoding="utf-8"))
+_FILE: Final = json.loads(
+    (Path(__file__).parent / "packages.json").read_text(encoding="utf-8")
+)
 PACKAGES: Final[dict[str, dict[str, Any]]] = _FILE["agents"]
 NODE: Final[dict[str, str]] = _FILE["node"]
 
@@ -32,5 +36,7 @@ def path_for(name: str) -> str:
     """PATH, so that an agent is found by its name."""
     folders = [FOLDER / name / "node_modules/.bin"]
     if PACKAGES[name].get("node") and (node := NODE.get(platform.machine())):
-        folders.insert(0, FOLDER / "node/node_modules" / node.rpartition("@")[0] / "bin")
+        folders.insert(
+            0, FOLDER / "node/node_modules" / node.rpartition("@")[0] / "bin"
+        )
     return os.pathsep.join([*map(str, folders), os.environ["PATH"]])

@@ -8,7 +8,15 @@ from typing import Final
 from pytest_upskill.models.model import ProtocolName
 
 EXPECTED: Final = Path(__file__).parent / "expected.md"
-SKILL_COLUMNS: Final = ("opened", "listed", "baseline", "reference", "script", "file", "final")
+SKILL_COLUMNS: Final = (
+    "opened",
+    "listed",
+    "baseline",
+    "reference",
+    "script",
+    "file",
+    "final",
+)
 END_COLUMNS: Final = ("401", "500", "429", "hang", "turns", "budget", "kill")
 TRIGGER_COLUMNS: Final = ("opens", "answers", "opens another", "corrects itself")
 TABLES: Final = (SKILL_COLUMNS, END_COLUMNS, TRIGGER_COLUMNS)
@@ -50,7 +58,9 @@ def expected() -> Table:
             columns = words[2:]
             continue
         row = table.setdefault(words[0], Cells(words[1], {}))
-        row.cells |= {name: cell for name, cell in zip(columns, words[2:], strict=True) if cell}
+        row.cells |= {
+            name: cell for name, cell in zip(columns, words[2:], strict=True) if cell
+        }
     return table
 
 
@@ -73,7 +83,9 @@ def accept(came: Table) -> None:
         before = table.get(name, row)
         table[name] = Cells(row.version, {**before.cells, **row.cells})
     start = text.index("| agent")
-    EXPECTED.write_text(text[:start] + "\n\n".join(rendered(table)) + "\n", encoding="utf-8")
+    EXPECTED.write_text(
+        text[:start] + "\n\n".join(rendered(table)) + "\n", encoding="utf-8"
+    )
 
 
 def rendered(table: Mapping[str, Cells]) -> list[str]:
@@ -90,4 +102,6 @@ def _rendered(table: Mapping[str, Cells], columns: Sequence[str]) -> str:
     ]
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     lines = [head, ["-" * width for width in widths], *lines]
-    return "\n".join(f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines)
+    return "\n".join(
+        f"| {' | '.join(map(str.ljust, line, widths))} |" for line in lines
+    )

@@ -1,7 +1,8 @@
-"""What each real agent does with a skill, and with a model that misbehaves: one cell each.
+"""What each real agent does with a skill, and with a model that misbehaves:
+one cell each.
 
-`expected.md` has the table. A cell that differs fails here; if the new one is right, accept it
-with `pytest tests/real_agents --accept`.
+`expected.md` has the table. A cell that differs fails here; if the new one is right,
+accept it with `pytest tests/real_agents --accept`.
 """
 
 import json
@@ -66,7 +67,10 @@ def task(row: Row, skill: Path) -> Came:
     )
     answer = done.answer
     if answer is None or answer.activity is None:
-        return dict.fromkeys(("opened", "reference", "script", "file", "final"), "no"), done.told
+        return (
+            dict.fromkeys(("opened", "reference", "script", "file", "final"), "no"),
+            done.told,
+        )
     activity = answer.activity
     by = next((turn.tool for turn in answer.transcript if turn.kind == "call"), "")
     files = {file.path: file.text for file in answer.files}
@@ -96,10 +100,14 @@ def listed(row: Row, skill: Path) -> Came:
 
 def baseline(row: Row, skill: Path) -> Came:  # noqa: ARG001
     """Without the skill there is no trace of it."""
-    looks = ScriptStep("shell", "ls -aR ~ . 2>/dev/null | head -c 20000; env | cut -d= -f1")
+    looks = ScriptStep(
+        "shell", "ls -aR ~ . 2>/dev/null | head -c 20000; env | cut -d= -f1"
+    )
     done = tried(row.agent, row.protocol, plays(looks, SAY))
     said = "\n".join(json.dumps(one.body) for one in done.asked)
-    traces = [trace for trace in (SKILL, DESCRIPTION, "Walrus", "motor") if trace in said]
+    traces = [
+        trace for trace in (SKILL, DESCRIPTION, "Walrus", "motor") if trace in said
+    ]
     ended = done.answer is not None and done.answer.text == FINAL
     clean = "clean" if ended else "error"
     return {"baseline": f"trace {traces[0]}" if traces else clean}, done.told
@@ -109,7 +117,9 @@ def fails(
     script: Script, reason: str, row: Row, skill: Path, call_timeout: float = 60
 ) -> tuple[str, Tried]:
     """How a trial ends if the model does, and how often the model was asked."""
-    done = tried(row.agent, row.protocol, script, skill=skill, call_timeout=call_timeout)
+    done = tried(
+        row.agent, row.protocol, script, skill=skill, call_timeout=call_timeout
+    )
     asked = sum(1 for one in done.asked if one.tools)
     how = done.answer.stop if done.answer else "error"
     if done.answer is None and reason not in done.told:
@@ -146,7 +156,9 @@ def status_429(row: Row, skill: Path) -> Came:
 
 def hang(row: Row, skill: Path) -> Came:
     """A server that never answers: an error, when the time of a call is over."""
-    cell, done = fails(lambda _: Fault("hang"), "within 3 s", row, skill, call_timeout=3)
+    cell, done = fails(
+        lambda _: Fault("hang"), "within 3 s", row, skill, call_timeout=3
+    )
     return {"hang": cell}, done.told
 
 
@@ -176,12 +188,17 @@ def budget(row: Row, skill: Path) -> Came:
 
 
 def trigger(row: Row, skill: Path) -> Came:
-    """Is ended once it is decided whether the skill is opened; how often its model was asked."""
+    """Is ended once it is decided whether the skill is opened;
+    how often its model was asked.
+    """
     other = write_shed(skill.parent)
     ways = {
         "opens": [ScriptStep("skill", SKILL)],
         "answers": [],
-        "opens another": [ScriptStep("skill", OTHER), ScriptStep("shell", "echo on another way")],
+        "opens another": [
+            ScriptStep("skill", OTHER),
+            ScriptStep("shell", "echo on another way"),
+        ],
         "corrects itself": [ScriptStep("skill", OTHER), ScriptStep("skill", SKILL)],
     }
     cells, told = dict[str, str](), list[str]()
@@ -194,9 +211,12 @@ def trigger(row: Row, skill: Path) -> Came:
         cells[way] = f"error ×{asked}"
         if done.answer and (activity := done.answer.activity):
             what = "opened" if activity.activated else "not opened"
-            # After its answer, an agent may ask for more, and hang up: Grok does at times.
+            # After its answer, an agent may ask for more, and hang up:
+            # Grok does at times.
             only = done.answer.stop != "decided" or asked == activity.turns
-            cells[way] = f"{what} ×{activity.turns}" + ("" if only else f", asked ×{asked}")
+            cells[way] = f"{what} ×{activity.turns}" + (
+                "" if only else f", asked ×{asked}"
+            )
     return cells, "\n\n".join(told)
 
 
@@ -204,17 +224,28 @@ def kill(row: Row, skill: Path) -> Came:
     """Ctrl-C ends a run, and all that the agent started."""
     file = f"waits-{os.getpid()}-{time.monotonic_ns()}"  # by which the process is known
     case = {"id": "in", "input": PROMPT, "expected": {"contains": "open"}}
-    (skill / "skill_meta.json").write_text(json.dumps({"cases": [case]}), encoding="utf-8")
+    (skill / "skill_meta.json").write_text(
+        json.dumps({"cases": [case]}), encoding="utf-8"
+    )
     output = skill.parent / "output.txt"
     with (
-        LoopbackServer(plays(ScriptStep("shell", f"touch {file}; tail -f {file}"), SAY)) as server,
+        LoopbackServer(
+            plays(ScriptStep("shell", f"touch {file}; tail -f {file}"), SAY)
+        ) as server,
         output.open("w") as out,
         environment(row.protocol),
     ):
         spec = server_for(row.protocol, server.url)
         provider = PROVIDERS[MODELS[row.protocol][0]]
         address = {provider.base_url_envs[0]: spec.base_url}  # type: ignore[attr-defined]
-        command = [sys.executable, "-m", "pytest", "--skill", str(skill), "--skill-agent"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "--skill",
+            str(skill),
+            "--skill-agent",
+        ]
         command += [
             row.agent,
             "--skill-no-baseline",
@@ -244,7 +275,9 @@ def kill(row: Row, skill: Path) -> Came:
 
 
 def every_process() -> list[int]:
-    return [int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()]
+    return [
+        int(folder.name) for folder in Path("/proc").iterdir() if folder.name.isdigit()
+    ]
 
 
 def with_word(word: str) -> list[int]:

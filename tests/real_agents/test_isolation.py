@@ -17,14 +17,33 @@ _HOOK: Final = {"type": "command", "command": f"echo {TRAP}"}
 _SERVERS: Final = {"mcpServers": {TRAP: {"command": "echo", "args": [TRAP]}}}
 _SKILL: Final = f"---\nname: trap\ndescription: {TRAP}\n---\n\n{TRAP}\n"
 _FOLDERS: Final = (
-    *(".claude", ".codex", ".agents", ".gemini", ".qwen", ".copilot", ".kimi", ".pi", ".grok"),
-    *(".config/opencode", ".config/goose", ".config/agents", ".factory", ".cline", ".goose"),
+    *(
+        ".claude",
+        ".codex",
+        ".agents",
+        ".gemini",
+        ".qwen",
+        ".copilot",
+        ".kimi",
+        ".pi",
+        ".grok",
+    ),
+    *(
+        ".config/opencode",
+        ".config/goose",
+        ".config/agents",
+        ".factory",
+        ".cline",
+        ".goose",
+    ),
 )
 _MEMORIES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".goosehints")
 # What agents read in a home, in any of their folders.
 HOME_FILES: Final = {
     ".claude.json": json.dumps(_SERVERS),
-    ".claude/settings.json": json.dumps({"hooks": {"SessionStart": [{"hooks": [_HOOK]}]}}),
+    ".claude/settings.json": json.dumps(
+        {"hooks": {"SessionStart": [{"hooks": [_HOOK]}]}}
+    ),
     ".gemini/settings.json": json.dumps(_SERVERS),
     ".qwen/settings.json": json.dumps(_SERVERS),
     ".codex/config.toml": f'developer_instructions = "{TRAP}"\n',
@@ -35,7 +54,10 @@ HOME_FILES: Final = {
     **{f"{folder}/{name}": f"{TRAP}\n" for folder in _FOLDERS for name in _MEMORIES},
     **dict.fromkeys(_MEMORIES, f"{TRAP}\n"),
 }
-LOOK: Final = "env; ls -aR ~ 2>/dev/null | head -c 20000; cat ~/.npmrc ~/.bashrc; git config --list"
+LOOK: Final = (
+    "env; ls -aR ~ 2>/dev/null | head -c 20000; cat ~/.npmrc ~/.bashrc; git config"
+    " --list"
+)
 
 
 @pytest.mark.parametrize("name", [name for name in PACKAGES if name in AGENTS])
@@ -48,9 +70,19 @@ def test_nothing_of_the_user_reaches_an_agent(
     monkeypatch.setenv("PATH", path_for(name))
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("XDG_CONFIG_HOME", str(tmp_path / ".config"))
-    for folder in ("CLAUDE_CONFIG_DIR", "CODEX_HOME", "COPILOT_HOME", "GEMINI_CLI_HOME"):
+    for folder in (
+        "CLAUDE_CONFIG_DIR",
+        "CODEX_HOME",
+        "COPILOT_HOME",
+        "GEMINI_CLI_HOME",
+    ):
         monkeypatch.setenv(folder, str(tmp_path / ".claude"))
-    for variable in ("TRAP", "GOOSE_SYSTEM_PROMPT", "CLAUDE_CODE_EXTRA_BODY", "GEMINI_SYSTEM_MD"):
+    for variable in (
+        "TRAP",
+        "GOOSE_SYSTEM_PROMPT",
+        "CLAUDE_CODE_EXTRA_BODY",
+        "GEMINI_SYSTEM_MD",
+    ):
         monkeypatch.setenv(variable, f'{{"trap": "{TRAP}"}}')
     script = plays(ScriptStep("shell", LOOK), ScriptStep("say", "Done."))
     done = tried(name, agent_named(name).protocols[0], script)

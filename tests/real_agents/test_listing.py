@@ -1,4 +1,6 @@
-"""Real agents with many skills, and with one that a user invokes: what their models are sent."""
+"""Real agents with many skills, and with one that a user invokes:
+what their models are sent.
+"""
 
 import json
 from pathlib import Path
@@ -39,7 +41,9 @@ def write_parts(folder: Path, number: int, length: int) -> list[Path]:
     files = list[Path]()
     for part in range(number):
         name = f"part-{part:03}"
-        description = f"Use this skill to build part {part} of a machine: {'it-turns-' * 120}"
+        description = (
+            f"Use this skill to build part {part} of a machine: {'it-turns-' * 120}"
+        )
         file = folder / name / "SKILL.md"
         file.parent.mkdir(parents=True)
         head = f"---\nname: {name}\ndescription: {description[:length]}\n---\n\n"
@@ -80,10 +84,13 @@ def test_codex_cuts_descriptions_and_then_leaves_out_skills(
 ) -> None:
     need("codex", monkeypatch)
     copies = [
-        SkillCopy.of(file.parent.name, file.parent) for file in write_parts(tmp_path, 900, 1_000)
+        SkillCopy.of(file.parent.name, file.parent)
+        for file in write_parts(tmp_path, 900, 1_000)
     ]
     few = activity(
-        tried("codex", "responses", plays(DONE), arm=Arm("few", skills=tuple(copies[:60])))
+        tried(
+            "codex", "responses", plays(DONE), arm=Arm("few", skills=tuple(copies[:60]))
+        )
     ).listed
     assert {skill.sent for skill in few} == {"cut"}
     many = activity(
@@ -104,7 +111,9 @@ def test_a_skill_that_is_invoked_is_opened(
         head = "---\ndisable-model-invocation: true\n"
         file.write_text(file.read_text().replace("---\n", head, 1))
     invoke = Invocation(SKILL, "for the visitors of Walrus street")
-    done = tried(name, agent_named(name).protocols[0], plays(DONE), skill=skill, invoke=invoke)
+    done = tried(
+        name, agent_named(name).protocols[0], plays(DONE), skill=skill, invoke=invoke
+    )
     used = activity(done)
     assert (used.activated, used.opened[:1]) == (True, (SKILL,)), done.told
     assert done.answer

@@ -1,4 +1,6 @@
-"""Real agents use the tools of an MCP server, which a stand-in answers in their sandbox."""
+"""Real agents use the tools of an MCP server, which a stand-in
+answers in their sandbox.
+"""
 
 import json
 import re
@@ -19,7 +21,9 @@ pytestmark = needs_bwrap
 NAMES: Final = [name for name in PACKAGES if name in AGENTS and AGENTS[name]().mcp]
 TOOLS: Final = json.dumps([{"name": "close", "inputSchema": {"type": "object"}}])
 MOCKS: Final = {
-    "evals/mocks/lamp-tracker/create.md": "---\nexpect: {title: string}\n---\n#48{{input.title}}21",
+    "evals/mocks/lamp-tracker/create.md": (
+        "---\nexpect: {title: string}\n---\n#48{{input.title}}21"
+    ),
     "evals/mocks/lamp-tracker/_tools.json": TOOLS,
 }
 CALLS: Final = [("create", {"title": "ab"}), ("create", {"title": 7}), ("close", {})]
@@ -58,11 +62,15 @@ def test_an_agent_calls_tools_of_a_stand_in(
     answer = done.answer
     assert answer, done.told
     assert answer.activity
-    assert answer.activity.findings[:1] == ("no mock answers the MCP tool lamp-tracker/close",)
+    assert answer.activity.findings[:1] == (
+        "no mock answers the MCP tool lamp-tracker/close",
+    )
 
     def texts(tool: str) -> list[str]:
         turns = [turn for turn in answer.transcript if turn.kind == "result"]
-        return [turn.text for turn in turns if turn.tool == f"mcp__lamp-tracker__{tool}"]
+        return [
+            turn.text for turn in turns if turn.tool == f"mcp__lamp-tracker__{tool}"
+        ]
 
     made, refused = texts("create")
     assert "#48ab21" in made, done.told

@@ -29,7 +29,8 @@ def _installed(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def arms(tmp_path: Path, **manifest: Any) -> tuple[Arm, ...]:
     files = {
-        "skills/water-birds/SKILL.md": skill_text("heron", SECRET),  # named by its folder there
+        # Named by its folder there
+        "skills/water-birds/SKILL.md": skill_text("heron", SECRET),
         "evals/answers.md": "Only cases know this.",
     }
     root = write_plugin(tmp_path / "garden", files=files, **manifest)
@@ -38,7 +39,9 @@ def arms(tmp_path: Path, **manifest: Any) -> tuple[Arm, ...]:
 
 
 def carried_out(arm: Arm, *steps: ScriptStep) -> Tried:
-    return tried("claude", "messages", plays(*steps, ScriptStep("say", "Done.")), arm=arm)
+    return tried(
+        "claude", "messages", plays(*steps, ScriptStep("say", "Done.")), arm=arm
+    )
 
 
 def sent(done: Tried) -> list[str]:

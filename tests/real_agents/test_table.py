@@ -32,7 +32,10 @@ def test_a_difference_names_the_cell() -> None:
     ]
     assert differences(known, "claude", known["claude"]) == []
     [told] = differences(known, "codex", Cells("0.1", {"file": "yes"}))
-    assert told == "codex 0.1: file: 'yes' came, 'nothing' was expected (as no version does)"
+    assert (
+        told
+        == "codex 0.1: file: 'yes' came, 'nothing' was expected (as no version does)"
+    )
 
 
 def test_cells_that_are_accepted_leave_the_others(

@@ -14,17 +14,23 @@ from support.loopback import Asked, Reply
 from support.sandboxes import needs_bwrap
 
 pytestmark = needs_bwrap
-NAMES: Final = [name for name in PACKAGES if name in AGENTS and AGENTS[name]().takes_answers]
+NAMES: Final = [
+    name for name in PACKAGES if name in AGENTS and AGENTS[name]().takes_answers
+]
 USER: Final = User(("The code is 4711.",), most=3, model="cheap", max_output=200)
 QUESTION: Final = "One thing is open.\n\nWhat is the code?"
 ANSWER: Final = "It is 4711."
 
 
 class Keeper:
-    """Looks around, asks twice, writes a file, and ends; the user always says the same."""
+    """Looks around, asks twice, writes a file, and ends; the user always says the
+    same.
+    """
 
     def __init__(self) -> None:
-        self.looks = plays(ScriptStep("shell", "echo looked > looked.txt"), ScriptStep("say", "…"))
+        self.looks = plays(
+            ScriptStep("shell", "echo looked > looked.txt"), ScriptStep("say", "…")
+        )
         self.replies = 0
 
     def __call__(self, asked: Asked) -> Reply:
@@ -40,7 +46,9 @@ class Keeper:
         return Reply(QUESTION if self.replies < 4 else "The gate is open.")
 
 
-def run(name: str, monkeypatch: pytest.MonkeyPatch, max_turns: int = 20) -> tuple[Answer, Tried]:
+def run(
+    name: str, monkeypatch: pytest.MonkeyPatch, max_turns: int = 20
+) -> tuple[Answer, Tried]:
     if not is_there(name, PACKAGES[name]["npm"]):
         pytest.skip(f"{name} is not installed. {HOW}")
     monkeypatch.setenv("PATH", path_for(name))
@@ -56,17 +64,23 @@ def test_an_agent_goes_on_with_what_its_user_says(
 ) -> None:
     answer, done = run(name, monkeypatch)
     assert (answer.text, answer.stop) == ("The gate is open.", "end"), done.told
-    spoken = [turn for turn in answer.transcript if turn.kind in ("assistant", "answer", "call")]
+    spoken = [
+        turn
+        for turn in answer.transcript
+        if turn.kind in ("assistant", "answer", "call")
+    ]
     kinds = [turn.kind for turn in spoken]
     assert kinds == ["call", *("assistant", "answer") * 2, "assistant"], done.told
-    assert [turn.text for turn in answer.transcript if turn.text.strip() == PROMPT] == [PROMPT]
+    assert [turn.text for turn in answer.transcript if turn.text.strip() == PROMPT] == [
+        PROMPT
+    ]
     assert answer.activity
     assert answer.activity.turns == 4
     assert (answer.usage.input, answer.usage.output) == (40, 20)
     assert answer.user
     assert (answer.user.calls, answer.user.usage.input) == (2, 2000)
     assert [file.path for file in answer.files] == ["looked.txt"]
-    (asked, _) = (one for one in done.asked if "play a person" in one.system)
+    asked, _ = (one for one in done.asked if "play a person" in one.system)
     assert QUESTION in asked.question
 
 

@@ -1,4 +1,6 @@
-"""A real agent on a scripted model: in its sandbox, through the engine, as a run has it."""
+"""A real agent on a scripted model: in its sandbox, through the engine,
+as a run has it.
+"""
 
 import json
 import os
@@ -34,7 +36,9 @@ from support.endpoints import KEY
 from support.loopback import Asked, Fault, LoopbackServer
 
 Script = Callable[[Asked], loopback.Reply | Fault]
-DESCRIPTION: Final = "Opens the garden gate with the code of the day, and closes it again."
+DESCRIPTION: Final = (
+    "Opens the garden gate with the code of the day, and closes it again."
+)
 SKILL: Final = "garden-gate"
 OTHER: Final = "boat-shed"  # another skill that is installed
 PROMPT: Final = "Let the visitors in, please."
@@ -71,22 +75,36 @@ class Tried:
         if not isinstance(self.reply, Answer):
             return self.reply.reason
         activity = self.reply.activity
-        said = [f"{turn.kind}: {turn.tool} {turn.text[:300]}" for turn in self.reply.transcript[2:]]
-        return "\n".join([f"{self.reply.stop}: {self.reply.text[:300]}", str(activity), *said])
+        said = [
+            f"{turn.kind}: {turn.tool} {turn.text[:300]}"
+            for turn in self.reply.transcript[2:]
+        ]
+        return "\n".join(
+            [f"{self.reply.stop}: {self.reply.text[:300]}", str(activity), *said]
+        )
 
 
 def write_gate(folder: Path) -> Path:
     """A skill with a reference and a script."""
     head = f"---\nname: {SKILL}\ndescription: {DESCRIPTION}\n---\n\n"
-    files = {"SKILL.md": head + BODY, "references/codes.md": CODES, "scripts/open.sh": SCRIPT}
+    files = {
+        "SKILL.md": head + BODY,
+        "references/codes.md": CODES,
+        "scripts/open.sh": SCRIPT,
+    }
     write_files(folder / SKILL, files)
     return folder / SKILL
 
 
 def write_shed(folder: Path) -> Path:
     """Another skill."""
-    head = f"---\nname: {OTHER}\ndescription: Lays up rowing boats for the winter.\n---\n\n"
-    body = "# Boat shed\n\nRinse the hull, and lift the boat keel up onto the trestles.\n"
+    head = (
+        f"---\nname: {OTHER}\ndescription: Lays up rowing boats for the"
+        " winter.\n---\n\n"
+    )
+    body = (
+        "# Boat shed\n\nRinse the hull, and lift the boat keel up onto the trestles.\n"
+    )
     write_files(folder / OTHER, {"SKILL.md": head + body})
     return folder / OTHER
 
@@ -117,8 +135,12 @@ def plays(*steps: ScriptStep) -> Script:
     player = ToolScript(steps, SKILL)
 
     def script(asked: Asked) -> loopback.Reply:
-        understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].parse_request(dict(asked.body))
-        answer = player(question_of(understood, Question("m", "", (("user", ""),), 1000, 1)))
+        understood = PROTOCOLS[_OF_LOOPBACK[asked.protocol]].parse_request(
+            dict(asked.body)
+        )
+        answer = player(
+            question_of(understood, Question("m", "", (("user", ""),), 1000, 1))
+        )
         calls = tuple((call.name, json.loads(call.arguments)) for call in answer.calls)
         return loopback.Reply(answer.text, calls=calls)
 

@@ -43,7 +43,9 @@ def test_the_worst_come_first_and_the_rest_is_counted() -> None:
         return number > 20 or run <= number % 3
 
     accepted = {number: accepted_count(5, 5) for number in (15, 18)}
-    run = made_run(cases=22, runs=5, passes=passes, accepted=accepted, gates=Gates(min_lift=0.5))
+    run = made_run(
+        cases=22, runs=5, passes=passes, accepted=accepted, gates=Gates(min_lift=0.5)
+    )
     shown = annotations(run)
     errors = [line for line in shown if line.startswith("::error ")]
     assert len(errors) == MOST
@@ -52,22 +54,33 @@ def test_the_worst_come_first_and_the_rest_is_counted() -> None:
     counts = [int(re.findall(r"(\d) of 5 passed", line)[0]) for line in errors[2:9]]
     assert counts == sorted(counts)
     (rest,) = [line for line in shown if not line.startswith("::error ")]
-    assert rest == ("::notice title=skills::12 cases more failed: see the summary of the job")
+    assert (
+        rest
+        == "::notice title=skills::12 cases more failed: see the summary of the job"
+    )
 
 
 def test_a_case_that_only_fails_with_the_skill_says_so() -> None:
-    run = made_run(cases=1, runs=3, passes=lambda _case, _model, arm, _run: arm == "baseline")
-    assert ": 0 of 3 passed, 3 of 3 without the skill; contains: " in annotations(run)[0]
+    run = made_run(
+        cases=1, runs=3, passes=lambda _case, _model, arm, _run: arm == "baseline"
+    )
+    assert (
+        ": 0 of 3 passed, 3 of 3 without the skill; contains: " in annotations(run)[0]
+    )
 
 
 def test_an_error_of_many_cases_takes_one_line() -> None:
     run = made_run(cases=30, passes=never)
-    records = [replace(one, outcome="errored", error="no budget left") for one in run.records[2:]]
+    records = [
+        replace(one, outcome="errored", error="no budget left")
+        for one in run.records[2:]
+    ]
     shown = annotations(replace(run, records=(*run.records[:2], *records)))
     assert [title(line) for line in shown] == ["skill failed", "skill unanswered"]
     name = "gate on haiku: case-1 (and 28 more tests)"
-    assert shown[1] == (
-        f"::error file={FILE},line=2,title=skill unanswered::{name}: no budget left"
+    assert (
+        shown[1]
+        == f"::error file={FILE},line=2,title=skill unanswered::{name}: no budget left"
     )
 
 
@@ -84,7 +97,9 @@ def test_a_skill_that_got_worse_as_a_whole_is_told_at_the_top_of_its_file() -> N
 
 
 def test_what_could_not_be_asked_is_told_at_its_place() -> None:
-    run = replace(made_run(cases=0), broken={"a.json::x": "a.json:7: no", "b.json::y": "b.json"})
+    run = replace(
+        made_run(cases=0), broken={"a.json::x": "a.json:7: no", "b.json::y": "b.json"}
+    )
     shown = annotations(run, lambda file: f"sub/{file}", {"a.json::x": ("a.json", 7)})
     assert shown == [
         "::error file=sub/a.json,line=7,title=skill broken::a.json:7: no",
@@ -103,5 +118,7 @@ def test_no_text_makes_a_line_or_a_command_of_its_own(text: str) -> None:
     run = made_run(skills=(text,), models=(text,), cases=2, passes=never)
     run = replace(run, broken={f"{text}::x": text})
     for line in annotations(run, lambda file: file + text):
-        assert re.fullmatch(r"::error file=[^:,]*,line=\d+,title=skill \w+::.*", line), line
+        assert re.fullmatch(
+            r"::error file=[^:,]*,line=\d+,title=skill \w+::.*", line
+        ), line
         assert not re.search(r"[\x00-\x08\x0a-\x1f\x7f\u2028\u2029\x85]", line)

@@ -1,4 +1,6 @@
-"""report --benchmark: what skill-creator's aggregator and viewer need, and the guide's names."""
+"""report --benchmark: what skill-creator's aggregator and viewer need,
+and the guide's names.
+"""
 
 import json
 import math
@@ -35,7 +37,9 @@ def written(results: RunResults, folder: Path) -> Path:
 
 def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
     iteration = written(made_run(cases=1, runs=2), tmp_path)
-    names = sorted(str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file())
+    names = sorted(
+        str(f.relative_to(tmp_path)) for f in tmp_path.rglob("*") if f.is_file()
+    )
     one = [
         f"iteration-1/eval-case-0/{arm}/{name}"
         for arm in ("with_skill", "without_skill")
@@ -49,7 +53,9 @@ def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
         )
     ]
     about = "iteration-1/eval-case-0/eval_metadata.json"
-    assert names == sorted([*one, about, "iteration-1/benchmark.json", "iteration-1/benchmark.md"])
+    assert names == sorted(
+        [*one, about, "iteration-1/benchmark.json", "iteration-1/benchmark.md"]
+    )
     assert read(iteration / "eval-case-0/eval_metadata.json") == {
         "eval_id": 1,
         "eval_name": "case-0",
@@ -64,9 +70,18 @@ def test_one_skill_on_one_model_has_no_subfolders(tmp_path: Path) -> None:
         "executor_duration_seconds": 1.25,
     }
     grading = read(run / "grading.json")
-    grade = {"text": "contains", "passed": True, "evidence": "'gate up' is in the answer"}
+    grade = {
+        "text": "contains",
+        "passed": True,
+        "evidence": "'gate up' is in the answer",
+    }
     assert grading["expectations"] == grading["assertion_results"] == [grade]
-    assert grading["summary"] == {"passed": 1, "failed": 0, "total": 1, "pass_rate": 1.0}
+    assert grading["summary"] == {
+        "passed": 1,
+        "failed": 0,
+        "total": 1,
+        "pass_rate": 1.0,
+    }
     assert (run / "outputs/answer.md").read_text() == "Type gate up."
 
 
@@ -85,7 +100,9 @@ def test_the_aggregator_finds_the_numbers_of_benchmark_json(tmp_path: Path) -> N
                 "min": min(values),
                 "max": max(values),
             }
-    lift = fmean(found["with_skill"]["pass_rate"]) - fmean(found["without_skill"]["pass_rate"])
+    lift = fmean(found["with_skill"]["pass_rate"]) - fmean(
+        found["without_skill"]["pass_rate"]
+    )
     assert summary["delta"] == {
         "pass_rate": f"{lift:+.2f}",
         "time_seconds": "+0.0",
@@ -122,13 +139,18 @@ def test_the_viewer_finds_all_files(tmp_path: Path) -> None:
         "tool_calls": 0,
         "errors": 0,
     }
-    # It lists the configurations of an eval in the order of its runs, the skill's first.
-    assert [run["configuration"] for run in benchmark["runs"][:4]] == ["with_skill"] * 2 + [
-        "without_skill"
-    ] * 2
+    # It lists the configurations of an eval in the order of its runs,
+    # the skill's first.
+    assert [run["configuration"] for run in benchmark["runs"][:4]] == [
+        "with_skill"
+    ] * 2 + ["without_skill"] * 2
     # These it multiplies, rounds and compares: each has to be a number.
-    for statistics in (benchmark["run_summary"][arm] for arm in ("with_skill", "without_skill")):
-        assert all(math.isfinite(v) for stat in statistics.values() for v in stat.values())
+    for statistics in (
+        benchmark["run_summary"][arm] for arm in ("with_skill", "without_skill")
+    ):
+        assert all(
+            math.isfinite(v) for stat in statistics.values() for v in stat.values()
+        )
     assert float(benchmark["run_summary"]["delta"]["pass_rate"]) > 0
     assert benchmark["notes"][0].startswith(f"{results.verdicts[0].word}: ")
 
@@ -140,9 +162,14 @@ def test_assertions_are_distinct_and_the_same_in_every_run(tmp_path: Path) -> No
             Grade(name, good, f"reason of {arm}", asks=asks)
             for (name, asks), good in zip(names, passed, strict=True)
         ]
-        return made_record("gate", "case-0", "haiku", arm, 1, checks=tuple(grades), passed=False)
+        return made_record(
+            "gate", "case-0", "haiku", arm, 1, checks=tuple(grades), passed=False
+        )
 
-    records = (record("baseline", False, False, True), record("skill", True, True, False))
+    records = (
+        record("baseline", False, False, True),
+        record("skill", True, True, False),
+    )
     iteration = written(replace(made_run(cases=1), records=records), tmp_path)
     texts = ["contains: up", "contains: up (2)", "It is kind."]
     runs = read(iteration / "benchmark.json")["runs"]
@@ -153,7 +180,9 @@ def test_assertions_are_distinct_and_the_same_in_every_run(tmp_path: Path) -> No
 
 def test_an_ungraded_trial_is_only_in_the_notes(tmp_path: Path) -> None:
     made = made_run(cases=2)
-    lost = replace(made.records[0], outcome="errored", output=None, checks=(), error="no network")
+    lost = replace(
+        made.records[0], outcome="errored", output=None, checks=(), error="no network"
+    )
     iteration = written(replace(made, records=(lost, *made.records[1:])), tmp_path)
     run = iteration / "eval-case-0/without_skill/run-1"
     assert [file.name for file in run.rglob("*") if file.is_file()] == ["error.txt"]
@@ -168,7 +197,8 @@ def test_unknown_usage_is_left_out(tmp_path: Path) -> None:
     made = made_run(cases=1)
     records = tuple(replace(record, input_tokens=None) for record in made.records)
     iteration = written(replace(made, records=records), tmp_path)
-    assert aggregated(iteration)["with_skill"]["tokens"] == [0]  # and not how long the answer is
+    # And not how long the answer is
+    assert aggregated(iteration)["with_skill"]["tokens"] == [0]
     benchmark = read(iteration / "benchmark.json")
     assert "tokens" not in benchmark["run_summary"]["with_skill"]
     assert set(benchmark["run_summary"]["delta"]) == {"pass_rate", "time_seconds"}
@@ -180,7 +210,11 @@ def test_unknown_usage_is_left_out(tmp_path: Path) -> None:
         (("skill",), ["with_skill"], {}),
         # Their aggregator sorts by name, and takes the second from the first.
         (("skill", "previous"), ["new_skill", "old_skill"], None),
-        (("baseline", "previous", "skill"), ["new_skill", "old_skill", "without_skill"], None),
+        (
+            ("baseline", "previous", "skill"),
+            ["new_skill", "old_skill", "without_skill"],
+            None,
+        ),
     ],
 )
 def test_each_arm_has_its_configuration(
@@ -207,7 +241,9 @@ def test_each_skill_and_model_has_a_folder(more: Any, folders: list[str]) -> Non
 
 
 def test_an_iteration_is_never_overwritten(tmp_path: Path) -> None:
-    for number, results in enumerate([made_run(), made_run(models=("a", "b")), made_run()], 1):
+    for number, results in enumerate(
+        [made_run(), made_run(models=("a", "b")), made_run()], 1
+    ):
         add_benchmark(tmp_path, results)
         assert (tmp_path / "iteration-2").exists() == (number == 3)
     (tmp_path / "iteration-11").mkdir()
@@ -215,10 +251,12 @@ def test_an_iteration_is_never_overwritten(tmp_path: Path) -> None:
     add_benchmark(tmp_path, made_run())
     found = sorted(path.name for path in tmp_path.iterdir())
     assert found == [
-        "a", "b", "iteration-1", "iteration-11", "iteration-12", "iteration-2", "iteration-x",
+        "a", "b", "iteration-1", "iteration-11", "iteration-12",
+        "iteration-2", "iteration-x",
     ]  # fmt: skip
     (tmp_path / "b/iteration-7").mkdir()
-    add_benchmark(tmp_path, made_run(models=("a", "b")))  # the number is that of the run
+    # The number is that of the run
+    add_benchmark(tmp_path, made_run(models=("a", "b")))
     assert (tmp_path / "a/iteration-8").is_dir()
     assert (tmp_path / "b/iteration-8").is_dir()
 
@@ -244,13 +282,19 @@ def test_folder_names_are_distinct_and_plain(names: list[str]) -> None:
     folders = folder_names(names)
     assert list(folders) == names
     assert len(set(folders.values())) == len(names)
-    assert all(re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", folder) for folder in folders.values())
+    assert all(
+        re.fullmatch("[a-z0-9]+(-[a-z0-9]+)*", folder) for folder in folders.values()
+    )
 
 
 @given(st.text(), st.text(), st.text())
-def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: str) -> None:
+def test_any_text_makes_files_that_can_be_read(
+    name: str, answer: str, reason: str
+) -> None:
     grades = (Grade("contains", False, reason, asks=reason),)
-    record = made_record("gate", name, "haiku", "skill", 1, output=answer, checks=grades)
+    record = made_record(
+        "gate", name, "haiku", "skill", 1, output=answer, checks=grades
+    )
     made = replace(made_run(cases=1), records=(replace(record, outcome="failed"),))
     (place,) = benchmark_places(made)
     files = dict(place.files)
@@ -266,7 +310,9 @@ def test_any_text_makes_files_that_can_be_read(name: str, answer: str, reason: s
 
 def with_files(*files: AnswerFile, cases: int = 1) -> RunResults:
     made = agent_run(cases=cases)
-    return replace(made, records=tuple(replace(one, files=files) for one in made.records))
+    return replace(
+        made, records=tuple(replace(one, files=files) for one in made.records)
+    )
 
 
 def test_an_agent_leaves_its_files(tmp_path: Path) -> None:
@@ -296,14 +342,20 @@ def test_an_agent_leaves_its_files(tmp_path: Path) -> None:
     assert result["tool_calls"] == 4
 
 
-def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(tmp_path: Path) -> None:
+def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(
+    tmp_path: Path,
+) -> None:
     bad = "</ScRipt><script>alert(1)</script><!--"
-    made = with_files(AnswerFile.of("page.html", bad.encode()), AnswerFile.of("a.py", bad.encode()))
+    made = with_files(
+        AnswerFile.of("page.html", bad.encode()), AnswerFile.of("a.py", bad.encode())
+    )
     grade = Grade("judge", False, f'{bad} "', asks=bad)
     records = [replace(one, output=bad, checks=(grade,)) for one in made.records]
     records[0] = replace(records[0], outcome="errored", error=bad)
     questions = dict.fromkeys(made.questions, bad)
-    iteration = written(replace(made, records=tuple(records), questions=questions), tmp_path)
+    iteration = written(
+        replace(made, records=tuple(records), questions=questions), tmp_path
+    )
     ending = re.compile("</?script|<!--", re.IGNORECASE)
     runs = viewed(iteration)
     assert runs[0]["outputs"]["page.html.htm"] == bad.encode()  # offered as a download
@@ -315,7 +367,9 @@ def test_nothing_ends_the_script_that_the_viewer_puts_texts_into(tmp_path: Path)
         assert not ending.search(json.dumps(read(file)))
     benchmark = read(iteration / "benchmark.json")
     # It stands in an attribute, too.
-    assert not any('"' in e["evidence"] for run in benchmark["runs"] for e in run["expectations"])
+    assert not any(
+        '"' in e["evidence"] for run in benchmark["runs"] for e in run["expectations"]
+    )
 
 
 def test_pytest_finds_nothing_to_run_among_outputs(tmp_path: Path) -> None:
@@ -333,7 +387,9 @@ def test_pytest_finds_nothing_to_run_among_outputs(tmp_path: Path) -> None:
     iteration = written(made, tmp_path)
     assert set(viewed(iteration)[0]["outputs"]) == {"answer.md", *texts.values()}
     names = {file.name for file in iteration.rglob("*")}
-    assert not any(fnmatch(name, "test*") or fnmatch(name, "*_test.py") for name in names)
+    assert not any(
+        fnmatch(name, "test*") or fnmatch(name, "*_test.py") for name in names
+    )
 
 
 def test_a_file_that_gets_another_name_hides_none(tmp_path: Path) -> None:
@@ -349,10 +405,14 @@ def test_numbers_of_evals_are_kept(tmp_path: Path) -> None:
     named = replace(
         made,
         records=tuple(replace(one, case=ids[one.case]) for one in made.records),
-        questions={("gate", ids[case]): text for (_, case), text in made.questions.items()},
+        questions={
+            ("gate", ids[case]): text for (_, case), text in made.questions.items()
+        },
     )
     iteration = written(named, tmp_path)
-    about = [read(iteration / f"eval-{number}/eval_metadata.json") for number in (0, 12)]
+    about = [
+        read(iteration / f"eval-{number}/eval_metadata.json") for number in (0, 12)
+    ]
     assert [one["eval_id"] for one in about] == [0, 12]
     assert about[1]["eval_name"] == "12: How do I open case-1?"
     assert read(iteration / "benchmark.json")["metadata"]["evals_run"] == [0, 12]

@@ -1,4 +1,6 @@
-"""The last lines of a run: the skills, the worst first, what was spent, what to do next."""
+"""The last lines of a run: the skills, the worst first, what was spent,
+what to do next.
+"""
 
 import shlex
 from dataclasses import replace
@@ -48,7 +50,11 @@ def shown(results: RunResults | None, width: int = 80, **ending: Any) -> list[st
 def without_answers(results: RunResults, case: str) -> RunResults:
     """Of one case."""
     records = [
-        replace(one, outcome="errored", error="nobody home") if one.case == case else one
+        (
+            replace(one, outcome="errored", error="nobody home")
+            if one.case == case
+            else one
+        )
         for one in results.records
     ]
     return replace(results, records=tuple(records))
@@ -85,7 +91,9 @@ def test_failed_tests_are_counted_and_cross_their_skill() -> None:
 
 
 def test_no_cross_without_a_failed_run() -> None:
-    run = made_run(cases=10, passes=hurts, accepted={n: accepted_count(0) for n in range(10)})
+    run = made_run(
+        cases=10, passes=hurts, accepted={n: accepted_count(0) for n in range(10)}
+    )
     [line] = shown(run)
     assert line.startswith(f"! gate {HURTS} haiku -100 (-100 to -61)")
 
@@ -108,18 +116,25 @@ def test_what_is_neither_good_nor_bad(cases: int, passes: Any, line: str) -> Non
 def test_missing_answers_are_not_failed_tests() -> None:
     run = without_answers(made_run(cases=10), "case-3")
     [line] = shown(run, failed=True)
-    assert line == f"✘ gate {INCOMPLETE} on haiku +80 to +100 ({missing_words(run.summaries[0])})"
+    assert (
+        line == f"✘ gate {INCOMPLETE} on haiku +80 to +100"
+        f" ({missing_words(run.summaries[0])})"
+    )
 
 
 def test_without_a_baseline() -> None:
     assert shown(made_run(cases=4, arms=["skill"])) == ["✔ gate passes 100% on haiku"]
-    [line] = shown(made_run(cases=4, arms=["skill"], passes=lambda n, *_: n < 2), failed=True)
+    [line] = shown(
+        made_run(cases=4, arms=["skill"], passes=lambda n, *_: n < 2), failed=True
+    )
     assert line == "✘ gate passes 50% on haiku; 2 failed of 4 tests"
 
 
 def test_a_skill_that_got_worse_since_a_ref() -> None:
     arms = ["baseline", "previous", "skill"]
-    run = made_run(cases=10, arms=arms, passes=lambda _n, _m, arm, _r: arm == "previous")
+    run = made_run(
+        cases=10, arms=arms, passes=lambda _n, _m, arm, _r: arm == "previous"
+    )
     run = replace(run, skills=tuple(replace(one, against="HEAD") for one in run.skills))
     line, *_ = shown(run, failed=True)
     assert line.startswith("✘ gate worse since HEAD -100")
@@ -127,7 +142,9 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
         cases=10,
         arms=arms,
         models=["haiku", "opus"],
-        passes=lambda _n, m, arm, _r: arm != "baseline" if m == "opus" else arm == "previous",
+        passes=lambda _n, m, arm, _r: (
+            arm != "baseline" if m == "opus" else arm == "previous"
+        ),
     )
     two = replace(two, skills=tuple(replace(one, against="HEAD") for one in two.skills))
     [line] = shown(two, 250, failed=True)
@@ -135,13 +152,18 @@ def test_a_skill_that_got_worse_since_a_ref() -> None:
     assert f"{HELPS} opus +100" in line
 
 
-def test_several_models_share_a_line_with_the_worst_first_and_many_are_counted() -> None:
+def test_several_models_share_a_line_with_the_worst_first_and_many_are_counted() -> (
+    None
+):
     def passes(number: int, model: str, arm: str, run: int) -> bool:
         return (helps if model != "tiny" else hurts)(number, model, arm, run)
 
     run = made_run(models=["opus", "haiku", "tiny"], cases=10, passes=passes)
     [line] = shown(run, 140, failed=True)
-    first = f"✘ gate {HURTS} tiny -100 (-100 to -61); {HELPS} opus +100 (+61 to +100), haiku"
+    first = (
+        f"✘ gate {HURTS} tiny -100 (-100 to -61); {HELPS} opus +100 (+61 to +100),"
+        " haiku"
+    )
     assert line.startswith(first)
     run = made_run(models=[*"abcde", "tiny"], cases=10, passes=passes)
     [line] = shown(run, 70, failed=True)
@@ -152,7 +174,9 @@ def test_a_skill_that_no_agent_opened() -> None:
     run = agent_run(opens=lambda *_: False)
     assert any("never opened by loop/haiku" in line for line in shown(run))
     name_only, unlisted = (with_listing(run, sent) for sent in ("name", "not listed"))
-    assert any("(its description was not sent whole)" in line for line in shown(name_only))
+    assert any(
+        "(its description was not sent whole)" in line for line in shown(name_only)
+    )
     assert any("never listed by loop/haiku" in line for line in shown(unlisted))
 
 
@@ -261,8 +285,14 @@ def test_page_spent_and_next_are_last() -> None:
         (Spent(0.42, 9, calls=3), "spent $0.42, 3 calls"),
         (Spent(None, 1234, calls=1), "spent 1,234 tokens, 1 call"),
         (Spent(0.0, 9, calls=3, most_usd=2.5), "spent $0 of $2.50, 3 calls"),
-        (Spent(None, 900, calls=2, most_tokens=5000), "spent 900 of 5,000 tokens, 2 calls"),
-        (Spent(1.5, 90, 40, calls=2), "spent $1.50 and 40 tokens of unknown price, 2 calls"),
+        (
+            Spent(None, 900, calls=2, most_tokens=5000),
+            "spent 900 of 5,000 tokens, 2 calls",
+        ),
+        (
+            Spent(1.5, 90, 40, calls=2),
+            "spent $1.50 and 40 tokens of unknown price, 2 calls",
+        ),
         (
             Spent(0.5, 90, calls=2, stored=1, unanswered=3),
             "spent $0.50, 6 calls (1 from cache, 3 without an answer)",
@@ -283,7 +313,17 @@ def test_what_was_spent(spent: Spent, words: str) -> None:
 
 def test_a_long_command_can_be_pasted() -> None:
     nodeid = f"{'folder/' * 8}skill_meta.json::a case[haiku]"
-    words = ["pytest", "--lf", "--skill", "my skills", "-k", "a or b", "--model", "m" * 99, nodeid]
+    words = [
+        "pytest",
+        "--lf",
+        "--skill",
+        "my skills",
+        "-k",
+        "a or b",
+        "--model",
+        "m" * 99,
+        nodeid,
+    ]
     lines = command_lines("next: ", [shlex.quote(word) for word in words], 50)
     assert max(map(len, lines)) <= 50
     assert all(line.endswith("\\") for line in lines[:-1])

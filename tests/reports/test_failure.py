@@ -6,7 +6,11 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.reports.terminal.failure import expected_lines, failure_text, painted_failure
+from pytest_upskill.reports.terminal.failure import (
+    expected_lines,
+    failure_text,
+    painted_failure,
+)
 from pytest_upskill.reports.terminal.layout import (
     ASCII_MARKS,
     UNICODE_MARKS,
@@ -19,11 +23,20 @@ from pytest_upskill.trials.transcript import Activity, Turn
 from support.agent_runs import agent_run
 
 
-def record(arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any) -> Record:
+def record(
+    arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any
+) -> Record:
     reason = '"gate up" is not in the answer'
     checks = (Grade("contains", False, reason), Grade("not_contains", True, "fine"))
-    values = {"outcome": "failed", "output_tokens": 1234, "seconds": 1.26, "checks": checks}
-    return Record("gate", "open", "haiku", arm, run, output=output, **{**values, **more})
+    values = {
+        "outcome": "failed",
+        "output_tokens": 1234,
+        "seconds": 1.26,
+        "checks": checks,
+    }
+    return Record(
+        "gate", "open", "haiku", arm, run, output=output, **{**values, **more}
+    )
 
 
 def test_a_failure_shows_question_checks_and_both_answers() -> None:
@@ -50,7 +63,9 @@ def test_a_failure_shows_question_checks_and_both_answers() -> None:
 def test_a_failure_shows_the_answer_at_the_git_ref_too() -> None:
     before = record("previous", output="Type gate up.", outcome="passed", checks=())
     text = failure_text("How?", [before, record()], against="main")
-    assert text.index("With the skill: failed") < text.index("With the skill at main: passed")
+    assert text.index("With the skill: failed") < text.index(
+        "With the skill at main: passed"
+    )
 
 
 def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
@@ -79,7 +94,9 @@ def test_a_failure_without_a_baseline_shows_one_answer() -> None:
 def test_a_failure_is_harmless() -> None:
     evil = "\x1b[2J\u202e\x9b\ud800"
     grades = (Grade("contains", False, evil),)
-    text = failure_text(evil, [record(output=evil, checks=grades), record("baseline", output=evil)])
+    text = failure_text(
+        evil, [record(output=evil, checks=grades), record("baseline", output=evil)]
+    )
     assert not set(text) & set(evil) - set("[2J")
     assert text.count("\\x1b[2J\\u202e\\x9b\\ud800") == 5
 
@@ -89,7 +106,9 @@ def test_a_long_failure_is_shortened_except_with_vv() -> None:
     short = failure_text(question, [marked(output=answer)])
     assert "[… 2,000 characters left out …]" in short
     assert "[… 3,600 characters left out …]" in short
-    whole = failure_text(question, [record(output=answer)], look=TerminalLook(verbosity=2))
+    whole = failure_text(
+        question, [record(output=answer)], look=TerminalLook(verbosity=2)
+    )
     assert question in whole
     assert answer in whole
     assert "left out" not in whole
@@ -104,7 +123,9 @@ def test_text_is_not_cut_if_that_saves_little(longer: int, is_cut: bool) -> None
 def runs(outcomes: str, arm: Any = "skill") -> list[Any]:
     """A record for each letter: p passed, f failed."""
     return [
-        record(arm, run, f"{arm} {run}", outcome="passed" if letter == "p" else "failed")
+        record(
+            arm, run, f"{arm} {run}", outcome="passed" if letter == "p" else "failed"
+        )
         for run, letter in enumerate(outcomes, start=1)
     ]
 
@@ -129,7 +150,7 @@ def test_failed_runs_are_shown_before_those_that_passed() -> None:
 BRIEF = TerminalLook(80, verbosity=0)
 
 
-def test_without_v_a_failure_is_its_check_the_question_and_the_start_of_the_answer() -> None:
+def test_without_v_a_failure_is_check_question_and_start_of_the_answer() -> None:
     answers = [
         record(output="No idea.\n" * 99),
         record("previous", outcome="passed"),
@@ -139,7 +160,9 @@ def test_without_v_a_failure_is_its_check_the_question_and_the_start_of_the_answ
     lines = text.split("\n")
     assert lines[0] == '"gate up" is not in the answer'
     assert lines[1].startswith("Question: How do I open it? How do I open it?")
-    assert lines[3].startswith("With the skill (with the skill at main: passed, without it: failed")
+    assert lines[3].startswith(
+        "With the skill (with the skill at main: passed, without it: failed"
+    )
     assert "No idea. No idea." in text
     assert text.endswith("…")
     assert len(lines) == 5
@@ -157,7 +180,9 @@ def test_without_v_several_runs_are_counted_and_the_first_failed_one_is_shown() 
 
 
 def test_without_v_found_text_is_marked_and_nothing_does_harm() -> None:
-    text = failure_text("\x1b[2J", [marked(output="the gate \x1b[2J\u202e")], look=BRIEF)
+    text = failure_text(
+        "\x1b[2J", [marked(output="the gate \x1b[2J\u202e")], look=BRIEF
+    )
     assert text.split("\n")[-1] == "With the skill: the »gate« \\x1b[2J\\u202e"
     assert "\x1b" not in text
     empty = failure_text("How?", [record(output="")], look=BRIEF)
@@ -188,21 +213,34 @@ def test_how_many_runs_are_shown(
 
 def test_answers_are_side_by_side_from_110_columns_on() -> None:
     answers = ["A\tB " * 30 + "end", "門" * 70]
-    records = [record(output=answers[0]), record("baseline", output=answers[1], outcome="passed")]
+    records = [
+        record(output=answers[0]),
+        record("baseline", output=answers[1], outcome="passed"),
+    ]
     narrow = failure_text("How?", records, look=TerminalLook(109, verbosity=1))
     assert "│" not in narrow
     assert f"  | {'門' * 52}\n  | {'門' * 18}" in narrow
-    whole = failure_text("How?", records, look=TerminalLook(width=200, verbosity=2)).split("\n")
+    whole = failure_text(
+        "How?", records, look=TerminalLook(width=200, verbosity=2)
+    ).split("\n")
     assert {f"  | {answer}" for answer in answers} < set(whole)
     for width in (110, 111, 140):
-        lines = failure_text("How?", records, look=TerminalLook(width, verbosity=1)).split("\n")
-        start = next(n for n, line in enumerate(lines) if line.startswith("With the skill: failed"))
+        lines = failure_text(
+            "How?", records, look=TerminalLook(width, verbosity=1)
+        ).split("\n")
+        start = next(
+            n
+            for n, line in enumerate(lines)
+            if line.startswith("With the skill: failed")
+        )
         rows = lines[start:]
         assert rows[0].split("│")[1] == " Without it: passed"
         assert {text_width(row.split("│")[0]) for row in rows} == {(width - 3) // 2 + 1}
         assert max(map(text_width, rows)) <= width
         left = [row.split("│")[0].strip() for row in rows]
-        assert "".join(part[2:] for part in left if part.startswith("| ")).endswith("end")
+        assert "".join(part[2:] for part in left if part.startswith("| ")).endswith(
+            "end"
+        )
         assert sum(row.split("│")[1].count("門") for row in rows) == 70
 
 
@@ -211,7 +249,9 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     words = "the gate opens " * 20 + "門" * 99
     records = [marked(output=words), marked("baseline", output=f"{words}.")]
     expected = {"contains": words}
-    text = failure_text(words, records, expected=expected, look=TerminalLook(width, verbosity=1))
+    text = failure_text(
+        words, records, expected=expected, look=TerminalLook(width, verbosity=1)
+    )
     lines = text.split("\n")
     assert max(map(text_width, lines)) <= width
     asked = lines[3 : lines.index("", 3)]
@@ -220,7 +260,9 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
     assert all(line.startswith("  ") for line in lines if "門" in line)
     assert text.count("»gate«") == 2 * 20
     records = [record(output=words), record("baseline", output=words)]
-    whole = failure_text(words, records, expected=expected, look=TerminalLook(width, verbosity=2))
+    whole = failure_text(
+        words, records, expected=expected, look=TerminalLook(width, verbosity=2)
+    )
     assert whole.split("\n").count(f"  | {words}") == 3
     assert f'  contains: "{words}"' in whole.split("\n")
 
@@ -228,8 +270,13 @@ def test_question_expected_and_answers_are_wrapped_to_the_width(width: int) -> N
 def test_three_answers_take_160_columns() -> None:
     records = [record(arm, output=arm) for arm in ("skill", "previous", "baseline")]
     for width, rows in ((159, 0), (160, 1)):
-        text = failure_text("How?", records, against="main", look=TerminalLook(width, verbosity=1))
-        assert sum(line.count("│") == 2 and "at main" in line for line in text.split("\n")) == rows
+        text = failure_text(
+            "How?", records, against="main", look=TerminalLook(width, verbosity=1)
+        )
+        assert (
+            sum(line.count("│") == 2 and "at main" in line for line in text.split("\n"))
+            == rows
+        )
     text = failure_text("How?", records[:1], look=TerminalLook(200, verbosity=1))
     assert "│" not in text
 
@@ -237,15 +284,24 @@ def test_three_answers_take_160_columns() -> None:
 def marked(arm: Any = "skill", *, output: str) -> Record:
     """A record whose check found every "gate"."""
     made = record(arm, output=output)
-    places = tuple((n, n + 4) for n in range(len(output)) if output.startswith("gate", n))
-    return replace(made, checks=tuple(replace(one, found=places) for one in made.checks[:1]))
+    places = tuple(
+        (n, n + 4) for n in range(len(output)) if output.startswith("gate", n)
+    )
+    return replace(
+        made, checks=tuple(replace(one, found=places) for one in made.checks[:1])
+    )
 
 
 def test_the_same_answer_is_shown_once() -> None:
-    records = [record(arm, run, "Lift it.") for run in (1, 2) for arm in ("skill", "baseline")]
+    records = [
+        record(arm, run, "Lift it.") for run in (1, 2) for arm in ("skill", "baseline")
+    ]
     text = failure_text("How?", records)
     assert text.count("| Lift it.") == 1
-    same = "Same answer: run 1, with the skill; run 1, without it; run 2, with the skill; run 2,"
+    same = (
+        "Same answer: run 1, with the skill; run 1, without it; run 2, with the skill;"
+        " run 2,"
+    )
     assert same in " ".join(text.split())
     whole = failure_text("How?", records, look=TerminalLook(verbosity=2))
     assert whole.count("| Lift it.") == 4
@@ -288,7 +344,9 @@ def test_a_failure_has_an_ascii_form() -> None:
 
 def test_the_names_of_checks_are_harmless_too() -> None:
     grades = (Grade("ev\x1b[31mil\n", False, "a\nreason\x07"),)
-    text = failure_text("How?", [record(checks=grades)], expected={"\x1b]8;;x\x07": ["\u202e"]})
+    text = failure_text(
+        "How?", [record(checks=grades)], expected={"\x1b]8;;x\x07": ["\u202e"]}
+    )
     assert "  FAIL ev\\x1b[31mil: a reason\\x07" in text.split("\n")
     assert '  \\x1b]8;;x\\x07: "\\u202e"' in text.split("\n")
 
@@ -296,7 +354,10 @@ def test_the_names_of_checks_are_harmless_too() -> None:
 @pytest.mark.parametrize(
     ("expected", "shown"),
     [
-        ({"contains": ["a", "b"], "max_words": 5}, ['contains: "a", "b"', "max_words: 5"]),
+        (
+            {"contains": ["a", "b"], "max_words": 5},
+            ['contains: "a", "b"', "max_words: 5"],
+        ),
         ({"contains": "a", "case_sensitive": True}, ['contains: "a" (case-sensitive)']),
         ([{"regex": "a+", "required": False}], ['regex: "a+" (not required)']),
         ({"all_of": [{"words": "a"}, {"json": True}]}, ['words: "a"', "json: true"]),
@@ -305,7 +366,10 @@ def test_the_names_of_checks_are_harmless_too() -> None:
             ['any_of: words: "a"; and json: true; or words: "b"'],
         ),
         ({"not": {"contains": "a"}}, ['not: contains: "a"']),
-        ({"judge": ["It is kind.", "It is short."]}, ["judge: It is kind.", "judge: It is short."]),
+        (
+            {"judge": ["It is kind.", "It is short."]},
+            ["judge: It is kind.", "judge: It is short."],
+        ),
         ({"json_schema": {"type": "object"}}, ['json_schema: {"type": "object"}']),
         ({"judge": None, "contains": "ä"}, ['contains: "ä"']),
         ([None, {"own_check": {"value": 1}}], ['own_check: {"value": 1}']),
@@ -340,13 +404,17 @@ def test_what_an_agent_did_is_a_line_and_more_of_it_with_v() -> None:
     ]
     most = failure_text("How?", agent_records(), look=TerminalLook(verbosity=2))
     assert "  All 12 steps:" in most
-    assert "    skill gave:\n      | # pdf\n      | \n      | Run scripts/sum.py" in most
+    assert (
+        "    skill gave:\n      | # pdf\n      | \n      | Run scripts/sum.py" in most
+    )
     assert "      | Total: 1,234.50" in most
 
 
 def test_an_agent_that_did_not_open_the_skill_says_so() -> None:
     failed = agent_run(cases=1, passes=lambda *_: False, opens=lambda *_: False)
-    assert "3 tool calls, did not open the skill" in failure_text("How?", failed.records)
+    assert "3 tool calls, did not open the skill" in failure_text(
+        "How?", failed.records
+    )
     other = [
         replace(one, activity=replace(one.activity, opened=("docs-writer",)))
         for one in failed.records
@@ -362,15 +430,22 @@ def test_files_tell_what_became_of_them() -> None:
         AnswerFile("b.md", None, 0, "", "deleted"),
         *(AnswerFile.of(f"{n}.txt", b"x") for n in range(30)),
     )
-    shown = failure_text("How?", agent_records(files=files), look=TerminalLook(verbosity=1))
-    assert "    changed a.md (1 byte)\n    deleted b.md\n    made 0.txt (1 byte)" in shown
+    shown = failure_text(
+        "How?", agent_records(files=files), look=TerminalLook(verbosity=1)
+    )
+    assert (
+        "    changed a.md (1 byte)\n    deleted b.md\n    made 0.txt (1 byte)" in shown
+    )
     assert "    and 12 more files" in shown
 
 
 def test_what_an_agent_said_can_do_no_harm() -> None:
     bad = "\x1b]0;owned\x07 \u202e ::error::x\n::error::y " + "z" * 5_000_000
     activity = Activity(2, 1, True, findings=(bad,))
-    turns = (Turn("call", bad, bad, reply=1), Turn("result", bad, bad, failed=True, reply=1))
+    turns = (
+        Turn("call", bad, bad, reply=1),
+        Turn("result", bad, bad, failed=True, reply=1),
+    )
     files = (AnswerFile(bad, bad, 9, ""),)
     records = agent_records(transcript=turns, files=files, activity=activity)
     for verbosity in (1, 2):
@@ -386,9 +461,13 @@ def test_what_an_agent_said_can_do_no_harm() -> None:
 
 def test_a_long_run_of_an_agent_shows_its_end() -> None:
     turns = tuple(
-        Turn(kind, f"step {n}", "bash", reply=n) for n in range(500) for kind in ("call", "result")
+        Turn(kind, f"step {n}", "bash", reply=n)
+        for n in range(500)
+        for kind in ("call", "result")
     )
-    shown = failure_text("How?", agent_records(transcript=turns), look=TerminalLook(verbosity=1))
+    shown = failure_text(
+        "How?", agent_records(transcript=turns), look=TerminalLook(verbosity=1)
+    )
     assert "The last 6 of 1,000 steps:" in shown
     assert "step 499" in shown
     assert "step 496" not in shown
@@ -409,7 +488,10 @@ def graded(arm: str, output: str, passed: bool) -> Record:
         Grade("max_words", False, "90 words", required=False),
     )
     outcome = "passed" if passed else "failed"
-    return Record("gate", "open", "haiku", arm, 1, outcome, output=output, checks=grades)  # type: ignore[arg-type]
+    return Record(
+        "gate", "open", "haiku", arm, 1, outcome,  # type: ignore[arg-type]
+        output=output, checks=grades,
+    )  # fmt: skip
 
 
 RECORDS = [graded("skill", "Push it.", False), graded("baseline", "gate up", True)]

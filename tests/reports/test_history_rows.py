@@ -12,7 +12,10 @@ METRICS = metrics()
 
 
 def test_csv_has_a_line_for_each_row_and_no_formulas() -> None:
-    entries = [*ENTRIES, made_entry(1, made_row(-0.5, skill="=1+1", model="@\x1bx"), "c0ffee")]
+    entries = [
+        *ENTRIES,
+        made_entry(1, made_row(-0.5, skill="=1+1", model="@\x1bx"), "c0ffee"),
+    ]
     rows = list(csv.DictReader(io.StringIO(history_csv(entries, METRICS["cost"]))))
     assert len(rows) == 5
     assert rows[0]["commit"] == "c0ffee123456"
@@ -41,4 +44,7 @@ def test_csv_of_nothing_is_empty() -> None:
 
 def test_times_are_texts_in_json() -> None:
     entry = made_entry(1, made_row(0.5, skill_asked_last=STARTED))
-    assert json.loads(json.dumps(row_data(entry)))["skill_asked_last"] == "2026-01-02T03:04:05Z"
+    assert (
+        json.loads(json.dumps(row_data(entry)))["skill_asked_last"]
+        == "2026-01-02T03:04:05Z"
+    )

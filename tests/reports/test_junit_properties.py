@@ -30,7 +30,10 @@ def test_a_regression_of_the_whole_skill_is_in_the_suite() -> None:
 def test_without_gates_there_is_no_gate_property() -> None:
     properties = dict(suite_properties(made_run()))
     assert not any(name.startswith("upskill_gate") for name in properties)
-    assert dict(suite_properties(made_run(gates=Gates(min_lift=0))))["upskill_gate"] == "passed"
+    assert (
+        dict(suite_properties(made_run(gates=Gates(min_lift=0))))["upskill_gate"]
+        == "passed"
+    )
 
 
 def test_an_unknown_cost_is_left_out() -> None:
@@ -76,7 +79,9 @@ def test_both_lifts_are_there() -> None:
     suite = dict(suite_properties(results))
     assert suite["upskill:gate:haiku:score"] == "checks"
     assert float(suite["upskill:gate:haiku:rate_lift"]) == 0
-    assert float(suite["upskill:gate:haiku:score_lift"]) == pytest.approx(5 / 7, abs=1e-6)
+    assert float(suite["upskill:gate:haiku:score_lift"]) == pytest.approx(
+        5 / 7, abs=1e-6
+    )
     records = [record for record in results.records if record.case == "case-0"]
     of_case = dict(case_properties(records, "checks"))
     assert float(of_case["upskill_lift"]) == pytest.approx(5 / 7, abs=1e-6)

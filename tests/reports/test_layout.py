@@ -25,7 +25,16 @@ texts = st.text(alphabet="ab -/_:.日本é\u0301🎉", max_size=60)
 
 @pytest.mark.parametrize(
     ("text", "columns"),
-    [("", 0), ("gate", 4), ("é", 1), ("e\u0301", 1), ("日本", 4), ("ｇ", 2), ("🎉", 2), ("→█", 2)],
+    [
+        ("", 0),
+        ("gate", 4),
+        ("é", 1),
+        ("e\u0301", 1),
+        ("日本", 4),
+        ("ｇ", 2),
+        ("🎉", 2),
+        ("→█", 2),
+    ],
 )
 def test_width_is_counted_in_terminal_columns(text: str, columns: int) -> None:
     assert text_width(text) == columns
@@ -47,7 +56,11 @@ def test_wide_text_is_cut_at_the_end_or_in_the_middle() -> None:
 
 @given(texts, st.integers(4, 30))
 def test_cut_text_fits_the_width(text: str, width: int) -> None:
-    for shown in (cut(text, width, "…"), cut_middle(text, width, "…"), cut(text, width, "~")):
+    for shown in (
+        cut(text, width, "…"),
+        cut_middle(text, width, "…"),
+        cut(text, width, "~"),
+    ):
         assert text_width(shown) <= width
     if text_width(text) <= width:
         assert cut(text, width, "…") == cut_middle(text, width, "…") == text
@@ -85,12 +98,16 @@ def test_wrapping_lines_with_marks_loses_nothing(text: str, width: int) -> None:
 @example(["", " ", "1" * 12 + "\x1b" * 3 + "\u0301"], 26, "…")
 @given(
     st.lists(
-        st.text(alphabet="ab:/-.日\x1b \u2026~1\u0301", max_size=40), unique=True, max_size=12
+        st.text(alphabet="ab:/-.日\x1b \u2026~1\u0301", max_size=40),
+        unique=True,
+        max_size=12,
     ),
     st.integers(8, 30),
     st.sampled_from("…~"),
 )
-def test_different_names_never_look_the_same(names: list[str], width: int, mark: str) -> None:
+def test_different_names_never_look_the_same(
+    names: list[str], width: int, mark: str
+) -> None:
     shown = distinct_names(names, width, mark)
     assert list(shown) == names
     assert len(set(shown.values())) == len(names)
@@ -103,16 +120,26 @@ def test_different_names_never_look_the_same(names: list[str], width: int, mark:
     [
         (["scripted:a.json", "haiku"], 15, ["scripted:a.json", "haiku"]),
         (["scripted:good.json", "scripted:bad.json"], 12, ["good.json", "bad.json"]),
-        (["org/GLM-4.7-Flash:Q4", "org/GLM-4.7-Air:Q4"], 11, ["GLM-4…sh:Q4", "GLM-4…ir:Q4"]),
+        (
+            ["org/GLM-4.7-Flash:Q4", "org/GLM-4.7-Air:Q4"],
+            11,
+            ["GLM-4…sh:Q4", "GLM-4…ir:Q4"],
+        ),
         (["scripted:a-good.json", "scripted:a-poor.json", "haiku"], 12, NOT_ALL_ALIKE),
         (["conventional-commits"], 9, ["conv…mits"]),
-        (["x" * 30 + "1" + "x" * 30, "x" * 30 + "2" + "x" * 30], 9, ["xxxxxxx…1", "xxxxxxx…2"]),
+        (
+            ["x" * 30 + "1" + "x" * 30, "x" * 30 + "2" + "x" * 30],
+            9,
+            ["xxxxxxx…1", "xxxxxxx…2"],
+        ),
         (["a b", "a  b"], 9, ["a b…1", "a b…2"]),
         (["a:", "a:" + "b" * 9], 8, ["a:", "a:bb…bbb"]),
         ([], 9, []),
     ],
 )
-def test_names_first_lose_what_they_share(names: list[str], width: int, shown: list[str]) -> None:
+def test_names_first_lose_what_they_share(
+    names: list[str], width: int, shown: list[str]
+) -> None:
     assert list(distinct_names(names, width, "…").values()) == shown
 
 
@@ -155,7 +182,9 @@ def test_blocks_of_wide_characters_line_up_side_by_side() -> None:
 @pytest.mark.parametrize("encoding", ["ascii", "latin-1", "cp1252", "no-such-encoding"])
 def test_other_terminals_get_ascii(encoding: str) -> None:
     assert marks_for(encoding) == ASCII_MARKS
-    assert "\n".join(lines(made_summary(LONG_MODEL), marks=marks_for(encoding))).isascii()
+    assert "\n".join(
+        lines(made_summary(LONG_MODEL), marks=marks_for(encoding))
+    ).isascii()
 
 
 def test_a_unicode_terminal_gets_block_characters() -> None:

@@ -14,14 +14,21 @@ from support.agent_runs import agent_run
 
 def test_agents_at_work_are_told_with_their_turns_and_tokens() -> None:
     progress = Progress(4, 12, 2, 0, 900, None, None, agents=3, turns=12)
-    line = "upskill: 4 of 12 answers, 3 agents at work (12 turns), 900 tokens, 2 calls in flight"
+    line = (
+        "upskill: 4 of 12 answers, 3 agents at work (12 turns), 900 tokens, 2 calls in"
+        " flight"
+    )
     assert progress_line(progress, 90) == line
     assert progress_line(progress, 79) == line.removesuffix(", 2 calls in flight")
 
 
 def test_an_agent_that_waits_for_its_first_reply_is_at_work() -> None:
     line = progress_line(Progress(0, 2, 1, 0, 0, None, None, agents=1), 79)
-    assert line == "upskill: 0 of 2 answers, 1 agent at work (0 turns), 0 tokens, 1 call in flight"
+    assert (
+        line
+        == "upskill: 0 of 2 answers, 1 agent at work (0 turns), 0 tokens, 1 call in"
+        " flight"
+    )
 
 
 @pytest.mark.parametrize(
@@ -31,7 +38,10 @@ def test_an_agent_that_waits_for_its_first_reply_is_at_work() -> None:
         ({"opening": "loading the anthropic SDK"}, "loading the anthropic SDK"),
         ({"agents": 2}, "2 agents starting"),
         ({"agents": 2, "turns": 1}, "2 agents at work (1 turn), "),
-        ({"agents": 2, "opening": "loading the openai SDK"}, "2 agents starting, loading the op*"),
+        (
+            {"agents": 2, "opening": "loading the openai SDK"},
+            "2 agents starting, loading the op*",
+        ),
         ({"done": 3}, "waiting for others"),
     ],
 )
@@ -44,13 +54,21 @@ def test_what_a_run_waits_for_is_said_if_nothing_is_in_flight(
 
 
 HALF: Final = Progress(
-    done=34, all=1200, in_flight=16, reused=12, tokens=41200, cost=0.123, seconds_left=100
+    done=34,
+    all=1200,
+    in_flight=16,
+    reused=12,
+    tokens=41200,
+    cost=0.123,
+    seconds_left=100,
 )
 
 
 def test_the_line_has_all_numbers() -> None:
-    assert progress_line(HALF, 120) == (
-        "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 from cache, "
+    assert (
+        progress_line(HALF, 120)
+        == "upskill: 34 of 1,200 answers, 16 in flight, about 2 min left, 12 from"
+        " cache, "
         "41,200 tokens, $0.12"
     )
 
@@ -100,7 +118,8 @@ def test_tokens_are_means_and_left_out_where_they_are_not_known() -> None:
     unknown = [made_record("skill", True, None), made_record("skill", True)]
     assert item_numbers(unknown, UNICODE_MARKS) == "2/2"
     previous = [*skill, made_record("previous", True)]
-    assert item_numbers(previous, ASCII_MARKS, "a" * 30) == (
-        f"1/2 - at {'a' * 19}~ 1/1 - 1,511 tokens"
+    assert (
+        item_numbers(previous, ASCII_MARKS, "a" * 30)
+        == f"1/2 - at {'a' * 19}~ 1/1 - 1,511 tokens"
     )
     assert item_numbers([], UNICODE_MARKS) == ""

@@ -1,4 +1,6 @@
-"""--skill-markdown: a comment that GitHub takes, and that no text from outside breaks."""
+"""--skill-markdown: a comment that GitHub takes, and that no text from outside
+breaks.
+"""
 
 import re
 from collections import Counter
@@ -23,27 +25,50 @@ from pytest_upskill.reports.markdown import (
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.records import Grade
 from support.agent_runs import agent_run
-from support.made import accepted_count, helps, made_record, made_run, with_missing_cases
-
-HOSTILE = (
-    "</summary></details><script>alert(1)</script>\n\n```\n~~~\n````\n</details>\n"
-    "<img src=x onerror=y> ![i](http://x.example/i.png) [l](http://x.example) http://x.example "
-    "www.x.example @all a@x.example #12 | a | b |\n# h\n- - x\n1. y\n> z\n---\n<!-- c"
+from support.made import (
+    accepted_count,
+    helps,
+    made_record,
+    made_run,
+    with_missing_cases,
 )
 
-OURS = {"h2", "h3", "p", "strong", "ul", "li", "table", "thead", "tbody", "tr", "th", "td"}
+HOSTILE = (
+    "</summary></details><script>alert(1)</script>\n\n```\n~~~\n````\n</details>\n<img"
+    " src=x onerror=y> ![i](http://x.example/i.png) [l](http://x.example)"
+    " http://x.example www.x.example @all a@x.example #12 | a | b |\n# h\n- - x\n1."
+    " y\n> z\n---\n<!-- c"
+)
+
+OURS = {
+    "h2",
+    "h3",
+    "p",
+    "strong",
+    "ul",
+    "li",
+    "table",
+    "thead",
+    "tbody",
+    "tr",
+    "th",
+    "td",
+}
 OURS |= {"details", "summary", "pre", "code"}
 
 
 class Page(HTMLParser):
-    """What GitHub's own parser of Markdown makes of a text, as tags and as what they hold."""
+    """What GitHub's own parser of Markdown makes of a text,
+    as tags and as what they hold.
+    """
 
     def __init__(self, markdown: str) -> None:
         super().__init__()
         self.tags: Counter[str] = Counter()
         self.open: list[str] = []
         self.texts: dict[str, list[str]] = {}
-        raw = Options.CMARK_OPT_UNSAFE  # HTML stays: what GitHub filters out is not counted on
+        # HTML stays: what GitHub filters out is not counted on
+        raw = Options.CMARK_OPT_UNSAFE
         self.html = cmarkgfm.github_flavored_markdown_to_html(markdown, raw)
         self.feed(self.html)
         self.close()
@@ -64,7 +89,9 @@ class Page(HTMLParser):
 
 
 def regressed(**more: Any) -> RunResults:
-    """Case 0 passed five of five runs when it was accepted, and one now; case 1 is new."""
+    """Case 0 passed five of five runs when it was accepted, and one now; case 1 is
+    new.
+    """
 
     def passes(number: int, _model: str, arm: str, run: int) -> bool:
         return arm == "skill" and (run == 1 or number > 1)
@@ -78,10 +105,14 @@ def hostile(text: str, results: RunResults | None = None) -> RunResults:
     made = results or regressed(models=(text,))
     grades = (Grade(text, False, text),)
     records = [
-        replace(record, output=text, checks=grades if record.outcome == "failed" else ())
+        replace(
+            record, output=text, checks=grades if record.outcome == "failed" else ()
+        )
         for record in made.records
     ]
-    return replace(made, records=tuple(records), questions=dict.fromkeys(made.questions, text))
+    return replace(
+        made, records=tuple(records), questions=dict.fromkeys(made.questions, text)
+    )
 
 
 def head(results: RunResults, failed: int | None = None) -> str:
@@ -94,7 +125,9 @@ def head(results: RunResults, failed: int | None = None) -> str:
 def test_what_changed_comes_first_then_the_table_then_regressions() -> None:
     text = markdown_summary(regressed(), ["a note"])
     title = "❌ gate fell on haiku: 100→84"
-    assert text.startswith(f"{MARKER}\n## {title}\n\n**Failed:** 2 failed, 4 passed.\n\n| skill ")
+    assert text.startswith(
+        f"{MARKER}\n## {title}\n\n**Failed:** 2 failed, 4 passed.\n\n| skill "
+    )
     page = Page(text)
     assert page.texts["h3"] == ["Regressions", "Failed cases"]
     assert page.texts["summary"] == [
@@ -106,7 +139,9 @@ def test_what_changed_comes_first_then_the_table_then_regressions() -> None:
     assert "How do I open case-0?" in worse
     assert "Answer with the skill, run 2:\nNo idea." in worse
     assert 'contains: "gate up" is not in the answer' in worse
-    assert text.index("| gate | haiku |") < text.index("a note") < text.index("<details>")
+    assert (
+        text.index("| gate | haiku |") < text.index("a note") < text.index("<details>")
+    )
 
 
 def test_the_head_names_the_skill_that_fell_most_and_on_which_models() -> None:
@@ -135,7 +170,9 @@ def test_without_a_change_the_head_says_why_the_run_fails_or_what_it_shows() -> 
     passing = made_run(cases=12, passes=lambda _n, _m, arm, _r: arm == "skill")
     assert head(passing).startswith("✅ gate on haiku: helps, +100 (")
     assert head(passing, failed=1) == "❌ 1 other test failed"
-    models = made_run(cases=12, models=("a", "b"), passes=lambda _n, _m, arm, _r: arm == "skill")
+    models = made_run(
+        cases=12, models=("a", "b"), passes=lambda _n, _m, arm, _r: arm == "skill"
+    )
     assert head(models) == "✅ 24 passed; helps 2"
     accepted = {n: accepted_count(5, 5) for n in range(12)}
     same = made_run(cases=12, runs=5, passes=lambda *_: True, accepted=accepted)
@@ -168,10 +205,15 @@ def test_notable_cases_are_listed_below_the_verdict() -> None:
     records = tuple(replace(record, case=f"{record.case}*") for record in made.records)
     tests = tuple(replace(test, case=f"{test.case}*") for test in made.tests)
     text = markdown_summary(replace(made, records=records, tests=tests))
-    assert re.search(r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text)
+    assert re.search(
+        r"\n  - [a-z ]+: case-0\\\*, case-2\\\*\n  - [a-z ]+: case-1\\\*\n", text
+    )
     assert Page(text.partition("### Failed")[0]).tags["ul"] == 2
     details = Page(markdown_summary(made)).texts["details"][1:]
-    assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [True, True]
+    assert ["Without the skill: passed 3 of 3 runs." in words for words in details] == [
+        True,
+        True,
+    ]
 
 
 def test_without_a_baseline_there_are_no_baseline_numbers() -> None:
@@ -180,7 +222,9 @@ def test_without_a_baseline_there_are_no_baseline_numbers() -> None:
     assert "ithout the skill" not in text
 
 
-@pytest.mark.parametrize(("cost", "shown"), [(None, False), (0.0, False), (0.001, True)])
+@pytest.mark.parametrize(
+    ("cost", "shown"), [(None, False), (0.0, False), (0.001, True)]
+)
 def test_the_cost_column_is_shown_only_if_something_costs_money(
     cost: float | None, shown: bool
 ) -> None:
@@ -199,12 +243,17 @@ def test_of_a_run_that_passes_only_sentences_are_folded() -> None:
 
 def test_cases_missing_from_all_shards_fail_the_comment() -> None:
     run = with_missing_cases(made_run(), 2)
-    assert f"**Failed:** 1 failed, 5 passed.\n\n- {run.unfinished[0]}" in markdown_summary(run)
+    assert (
+        f"**Failed:** 1 failed, 5 passed.\n\n- {run.unfinished[0]}"
+        in markdown_summary(run)
+    )
 
 
 def test_a_case_without_an_answer_shows_the_error() -> None:
     made = made_run(cases=2, passes=lambda *_: True)
-    lost = made_record("gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None)
+    lost = made_record(
+        "gate", "case-0", "haiku", "baseline", 1, outcome="errored", output=None
+    )
     records = (replace(lost, checks=(), error="no network"), *made.records[1:])
     page = Page(markdown_summary(replace(made, records=records)))
     assert page.texts["summary"][1:] == ["case-0 on haiku: not answered, or not graded"]
@@ -212,7 +261,9 @@ def test_a_case_without_an_answer_shows_the_error() -> None:
 
 
 def test_accepted_failures_are_not_listed() -> None:
-    made = made_run(passes=lambda *_: False, accepted={n: accepted_count(0) for n in range(6)})
+    made = made_run(
+        passes=lambda *_: False, accepted={n: accepted_count(0) for n in range(6)}
+    )
     assert markdown_summary(made).count("<details>") == 1
 
 
@@ -233,7 +284,9 @@ def test_hostile_text_stays_text() -> None:
     assert "<script>alert(1)</script>" in page.texts["code"][0]  # as text, whole
 
 
-@given(st.text(st.sampled_from("<>&`~|\\[]()!#*_-+=.:/@\n\r\t \x00\ud800w1a"), max_size=60))
+@given(
+    st.text(st.sampled_from("<>&`~|\\[]()!#*_-+=.:/@\n\r\t \x00\ud800w1a"), max_size=60)
+)
 def test_no_text_breaks_out(text: str) -> None:
     page = Page(markdown_summary(hostile(text + "x"), [text]))
     assert set(page.tags) <= OURS
@@ -257,7 +310,9 @@ def test_escaped_text_is_one_plain_paragraph(text: str) -> None:
     assert set(summary.tags) == {"summary"}
 
 
-@pytest.mark.parametrize("text", ["see #12", "@all", "http://x.example", "WWW.x.example"])
+@pytest.mark.parametrize(
+    "text", ["see #12", "@all", "http://x.example", "WWW.x.example"]
+)
 def test_nothing_calls_people_or_refers_to_issues(text: str) -> None:
     shown = Page(escaped(text)).texts["p"][0]
     assert shown.replace("\u200b", "").strip() == text
@@ -269,7 +324,9 @@ def test_nothing_calls_people_or_refers_to_issues(text: str) -> None:
     [
         made_run(models=[f"model-{n}" for n in range(300)], cases=2),
         made_run(skills=[f"skill-{n}" for n in range(300)], cases=2),
-        made_run(skills=[f"{n}" * 900 for n in range(50)], models=["@" * 900] * 1, cases=2),
+        made_run(
+            skills=[f"{n}" * 900 for n in range(50)], models=["@" * 900] * 1, cases=2
+        ),
     ],
     ids=["models", "skills", "names"],
 )
@@ -288,7 +345,9 @@ def test_tables_of_hundreds_of_rows_are_cut(results: RunResults) -> None:
 
 @pytest.mark.parametrize("answer", ["No. " * 5000, "`" * 9000])
 def test_details_are_dropped_whole_from_the_end_and_counted(answer: str) -> None:
-    text = markdown_summary(hostile(answer, made_run(cases=90, passes=lambda *_: False)))
+    text = markdown_summary(
+        hostile(answer, made_run(cases=90, passes=lambda *_: False))
+    )
     assert 40_000 < len(text) < LIMIT
     shown = Page(text).tags["details"] - 1
     assert shown >= 3
@@ -302,7 +361,9 @@ def test_a_short_case_does_not_jump_the_queue() -> None:
         replace(record, output="x", checks=()) if record.case == last else record
         for record in made.records
     ]
-    questions = {key: "x" if last in key else text for key, text in made.questions.items()}
+    questions = {
+        key: "x" if last in key else text for key, text in made.questions.items()
+    }
     text = markdown_summary(replace(made, records=tuple(short), questions=questions))
     assert len(text) < LIMIT - 1_500
     assert "<summary>case-1 on " in text
@@ -311,7 +372,9 @@ def test_a_short_case_does_not_jump_the_queue() -> None:
 
 def test_regressions_come_before_other_failures() -> None:
     accepted = {number: accepted_count(1) for number in range(200)}
-    made = hostile("No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted))
+    made = hostile(
+        "No. " * 900, made_run(cases=400, passes=lambda *_: False, accepted=accepted)
+    )
     text = markdown_summary(made)
     assert len(text) < LIMIT
     shown = Page(text).tags["details"] - 1

@@ -5,7 +5,11 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.model_change_tables import facts_of, model_change_table, score_table
+from pytest_upskill.reports.model_change_tables import (
+    facts_of,
+    model_change_table,
+    score_table,
+)
 from pytest_upskill.reports.terminal.layout import TerminalLook, marks_for, text_width
 from pytest_upskill.reports.terminal.study_lines import model_change_lines
 from pytest_upskill.results.model_change import ModelChange, SkillOnModel
@@ -26,7 +30,9 @@ CHANGE = made_model_change(spared)
 
 @pytest.fixture(scope="module")
 def many() -> ModelChange:
-    return made_model_change(spared, skills=(*(f"skill-{n}" for n in range(30)), LONG, *PAYLOADS))
+    return made_model_change(
+        spared, skills=(*(f"skill-{n}" for n in range(30)), LONG, *PAYLOADS)
+    )
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
@@ -37,18 +43,27 @@ def test_it_fits_any_terminal(width: int, verbosity: int, many: ModelChange) -> 
         assert max(map(text_width, model_change_lines([change], look))) <= width
 
 
-def test_what_needs_attention_comes_first_and_the_others_are_folded(many: ModelChange) -> None:
+def test_what_needs_attention_comes_first_and_the_others_are_folded(
+    many: ModelChange,
+) -> None:
     table = model_change_table(many, 12)
     assert len(table.rows) == 12
-    assert table.folded == f"{len(many.skills) - 12} more: {len(many.skills) - 12} lift fell"
-    helping = made_model_change(lambda _case, _model, arm, _run: arm == "skill", skills=("a",))
+    assert (
+        table.folded
+        == f"{len(many.skills) - 12} more: {len(many.skills) - 12} lift fell"
+    )
+    helping = made_model_change(
+        lambda _case, _model, arm, _run: arm == "skill", skills=("a",)
+    )
     both = replace(CHANGE, skills=(*CHANGE.skills, *helping.skills))
     assert [row[0] for row in model_change_table(both).rows] == ["gate", "a"]
 
 
 def test_lifts_have_intervals_where_there_is_room() -> None:
     headers = ("skill", "lift, old", "lift, new", "change", "broke", "verdict")
-    (wide,), (brief,) = (model_change_table(CHANGE, brief=brief).rows for brief in (False, True))
+    (wide,), (brief,) = (
+        model_change_table(CHANGE, brief=brief).rows for brief in (False, True)
+    )
     assert model_change_table(CHANGE).headers == headers
     assert wide[1] == "+100 (+83 to +100)"
     assert brief == ("gate", "+100", "-10", wide[3], "2 cases", "lift fell")
@@ -64,7 +79,9 @@ def test_scores_stand_for_lifts_where_there_is_no_skill() -> None:
 
 def test_the_facts_count_the_cases_that_were_asked() -> None:
     (skill,) = CHANGE.skills
-    assert "20 cases × 3 runs" in facts_of(replace(CHANGE, skills=(replace(skill, cases=0),)))
+    assert "20 cases × 3 runs" in facts_of(
+        replace(CHANGE, skills=(replace(skill, cases=0),))
+    )
 
 
 def test_markdown_has_what_to_remember_and_a_table() -> None:

@@ -1,4 +1,6 @@
-"""One list of numbers: a new entry appears in every report, and a cost reads the same in all."""
+"""One list of numbers: a new entry appears in every report,
+and a cost reads the same in all.
+"""
 
 import csv
 import io
@@ -12,7 +14,14 @@ import pytest
 from pytest_upskill.reports import numbers
 from pytest_upskill.reports.history_rows import history_csv
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.numbers import LIFT, RATE, TOKENS, Number, growth_words, metrics
+from pytest_upskill.reports.numbers import (
+    LIFT,
+    RATE,
+    TOKENS,
+    Number,
+    growth_words,
+    metrics,
+)
 from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.reports.terminal.layout import TerminalLook
 from pytest_upskill.reports.terminal.summary_text import summary_lines
@@ -52,7 +61,9 @@ def trend(results: RunResults, folder: Path) -> str:
 
 
 Report = Callable[[RunResults, Path], str]
-everywhere = pytest.mark.parametrize("report", [terminal, comment, page, history, trend])
+everywhere = pytest.mark.parametrize(
+    "report", [terminal, comment, page, history, trend]
+)
 
 
 @pytest.fixture
@@ -60,7 +71,11 @@ def gain(monkeypatch: pytest.MonkeyPatch) -> Number:
     """A new column: one entry."""
 
     entry = Number(
-        "gain", "gained", ("normalised_gain",), RATE, title="share of what was left to gain"
+        "gain",
+        "gained",
+        ("normalised_gain",),
+        RATE,
+        title="share of what was left to gain",
     )
     monkeypatch.setattr(numbers, "NUMBERS", [*numbers.NUMBERS, entry])
     return entry
@@ -78,13 +93,17 @@ def test_one_entry_adds_a_column_to_every_table(
 
 
 @everywhere
-def test_without_the_entry_there_is_no_such_column(report: Report, tmp_path: Path) -> None:
+def test_without_the_entry_there_is_no_such_column(
+    report: Report, tmp_path: Path
+) -> None:
     text = report(made_run(), tmp_path)
     assert "gained" not in text
     assert "75%</td>" not in text
 
 
-def test_one_entry_adds_a_column_to_the_csv_and_a_metric(gain: Number, tmp_path: Path) -> None:
+def test_one_entry_adds_a_column_to_the_csv_and_a_metric(
+    gain: Number, tmp_path: Path
+) -> None:
     kept = kept_rows(made_run(), tmp_path)
     assert metrics()["gain"] is gain
     (row,) = csv.DictReader(io.StringIO(history_csv(kept, gain)))
@@ -111,7 +130,9 @@ def test_a_new_column_is_dropped_first(gain: Number, tmp_path: Path) -> None:
 @everywhere
 def test_a_cost_reads_the_same_everywhere(report: Report, tmp_path: Path) -> None:
     made = made_run(models=("haiku", "opus"))
-    records = [replace(r, cost=0.1234 if r.label == "haiku" else 2.5) for r in made.records]
+    records = [
+        replace(r, cost=0.1234 if r.label == "haiku" else 2.5) for r in made.records
+    ]
     text = report(replace(made, records=tuple(records)), tmp_path)
     assert "$/1000" in text
     assert "$123.40" in text
@@ -131,7 +152,9 @@ def test_a_column_of_costs_is_left_out_if_nothing_costs_anything(
 
 
 @everywhere
-def test_what_agents_did_is_in_every_table_that_has_agents(report: Report, tmp_path: Path) -> None:
+def test_what_agents_did_is_in_every_table_that_has_agents(
+    report: Report, tmp_path: Path
+) -> None:
     agents = agent_run(cases=10, opens=lambda case, _: case < 9, also=("haiku",))
     text = report(agents, tmp_path)
     assert "loop/haiku" in text
@@ -148,7 +171,9 @@ def test_what_agents_did_is_in_every_table_that_has_agents(report: Report, tmp_p
 @pytest.mark.parametrize("width", [120, 160])
 def test_what_agents_did_stays_at_usual_widths(width: int) -> None:
     made = agent_run(cases=10, also=("haiku",))
-    many = [replace(r, input_tokens=18_000, cost=0.06, seconds=33.3) for r in made.records]
+    many = [
+        replace(r, input_tokens=18_000, cost=0.06, seconds=33.3) for r in made.records
+    ]
     results = replace(made, records=tuple(many))
     shown = summary_lines(results.skills, results.verdicts, TerminalLook(width))
     header = next(line for line in shown if line.startswith("model"))
@@ -167,13 +192,21 @@ def test_the_fields_of_all_numbers_exist() -> None:
 
 
 def test_changes_of_tokens_cost_and_seconds_have_paired_intervals() -> None:
-    """Cases differ tenfold in what they take; the skill makes each of them about half as much."""
+    """Cases differ tenfold in what they take; the skill makes each
+    of them about half as much.
+    """
     made = made_run(cases=8)
 
     def taking(record: Record) -> Record:
         number = int(record.case.removeprefix("case-"))
-        size = 10 * (1 + number) * ((1.4 if number % 2 else 1.6) if record.arm == "skill" else 1)
-        return replace(record, seconds=size, cost=size / 1000, input_tokens=round(100 * size))
+        size = (
+            10
+            * (1 + number)
+            * ((1.4 if number % 2 else 1.6) if record.arm == "skill" else 1)
+        )
+        return replace(
+            record, seconds=size, cost=size / 1000, input_tokens=round(100 * size)
+        )
 
     results = replace(made, records=tuple(map(taking, made.records)))
     (row,) = (row_of(verdict) for verdict in results.verdicts)
@@ -189,14 +222,22 @@ def test_changes_of_tokens_cost_and_seconds_have_paired_intervals() -> None:
         assert 0.35 < low < change < high < 0.65  # not the tenfold spread of the cases
     words = growth_words(row, details=True)
     changes = [
-        f"{name} {number.growth_text(row)}" for name, number in metrics().items() if number.growth
+        f"{name} {number.growth_text(row)}"
+        for name, number in metrics().items()
+        if number.growth
     ]
     assert words.startswith(f"with the skill: {', '.join(changes)}, seconds +49% (")
     markdown = markdown_summary(results)
-    assert data_of(run_page(results))["rows"][0]["texts"]["tokens"][2] == TOKENS.growth_text(row)
+    assert data_of(run_page(results))["rows"][0]["texts"]["tokens"][
+        2
+    ] == TOKENS.growth_text(row)
     assert f"- {growth_words(row, details=False)}\n" in markdown
     default, verbose = (
-        "\n".join(summary_lines(results.skills, results.verdicts, TerminalLook(200, verbosity=v)))
+        "\n".join(
+            summary_lines(
+                results.skills, results.verdicts, TerminalLook(200, verbosity=v)
+            )
+        )
         for v in (0, 1)
     )
     assert words not in default

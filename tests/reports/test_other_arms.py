@@ -17,9 +17,11 @@ ODD = 'all <b>others</b> @team "x'
 def run() -> RunResults:
     run = made_run(arms=("baseline", ODD, "skill"), passes=lambda *_: False)
     records = [
-        replace(record, outcome="errored", error="no answer", output="I gave up.")
-        if record.arm == ODD and record.case == "case-0"
-        else record
+        (
+            replace(record, outcome="errored", error="no answer", output="I gave up.")
+            if record.arm == ODD and record.case == "case-0"
+            else record
+        )
         for record in run.records
     ]
     return replace(run, records=tuple(records))
@@ -27,7 +29,8 @@ def run() -> RunResults:
 
 def test_every_report_can_be_written(tmp_path: Path, run: RunResults) -> None:
     finished = Finished(run, lambda: markdown_summary(run), ())
-    for setting in REPORTS.keys() - {"transcripts_folder"}:  # only runs of agents have them
+    # Only runs of agents have them
+    for setting in REPORTS.keys() - {"transcripts_folder"}:
         REPORTS[setting](tmp_path / setting, finished)
     page = (tmp_path / "html_file").read_text("utf-8")
     assert "<b>others</b>" not in page

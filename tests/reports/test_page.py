@@ -62,11 +62,15 @@ def hashes(inlined: Sequence[str]) -> list[str]:
     return [f"'sha256-{base64.b64encode(digest).decode()}'" for digest in digests]
 
 
-@pytest.mark.parametrize("run", [made_run(), hostile_run()], ids=["ordinary", "hostile"])
+@pytest.mark.parametrize(
+    "run", [made_run(), hostile_run()], ids=["ordinary", "hostile"]
+)
 def test_a_page_has_the_same_elements_whatever_a_model_says(run: RunResults) -> None:
     page = run_page(run, PAYLOADS)
     found = Elements(page)
-    assert [tag for tag, _ in found.found if tag in ("script", "div", "img", "a", "iframe")] == [
+    assert [
+        tag for tag, _ in found.found if tag in ("script", "div", "img", "a", "iframe")
+    ] == [
         "div",
         *["script"] * 6,  # the data, four libraries and the viewer
     ]
@@ -76,25 +80,43 @@ def test_a_page_has_the_same_elements_whatever_a_model_says(run: RunResults) -> 
 
 
 def test_the_data_comes_back_as_it_was() -> None:
-    values = {"answer": f"</script> \ud800 \x00 😀 {ALL_PAYLOADS}", "number": 1.5, "none": None}
+    values = {
+        "answer": f"</script> \ud800 \x00 😀 {ALL_PAYLOADS}",
+        "number": 1.5,
+        "none": None,
+    }
     data = packed(values)
     assert re.fullmatch(r"[A-Za-z0-9+/=]+", data)
     assert data_of(f'<script type="text/plain" id="data">{data}</script>') == values
 
 
 def test_nothing_in_our_scripts_ends_an_element() -> None:
-    scripts = [file for folder in ("viewer", "vendor") for file in (FOLDER / folder).iterdir()]
-    texts = [file.read_text("utf-8") for file in scripts if file.name.endswith((".js", ".css"))]
+    scripts = [
+        file for folder in ("viewer", "vendor") for file in (FOLDER / folder).iterdir()
+    ]
+    texts = [
+        file.read_text("utf-8")
+        for file in scripts
+        if file.name.endswith((".js", ".css"))
+    ]
     assert len(texts) > 15
     for text in texts:
         assert not re.search(r"</(script|style)", text, re.IGNORECASE)
-        assert "<!--" not in text or not re.search(r"<script[\s/>]", text, re.IGNORECASE)
+        assert "<!--" not in text or not re.search(
+            r"<script[\s/>]", text, re.IGNORECASE
+        )
 
 
 def test_every_library_has_its_version_and_its_licence() -> None:
-    vendor = {file.name: file.read_text("utf-8") for file in (FOLDER / "vendor").iterdir()}
-    rows = re.findall(r"^\| `(\S+)` \| (\w+).*?\| ([\d.]+) \|", vendor["README.md"], re.MULTILINE)
-    assert {file for file, _, _ in rows} == {name for name in vendor if name.endswith(".js")}
+    vendor = {
+        file.name: file.read_text("utf-8") for file in (FOLDER / "vendor").iterdir()
+    }
+    rows = re.findall(
+        r"^\| `(\S+)` \| (\w+).*?\| ([\d.]+) \|", vendor["README.md"], re.MULTILINE
+    )
+    assert {file for file, _, _ in rows} == {
+        name for name in vendor if name.endswith(".js")
+    }
     for file, package, version in rows:
         assert f"LICENSE-{package}.txt" in vendor
         named = re.search(r"(?:marked v|DOMPurify )([\d.]+\d)", vendor[file][:400])
@@ -108,7 +130,9 @@ def test_a_page_has_the_file_of_the_run_with_transcripts() -> None:
     run = replace(run, records=tuple(replace(r, transcript=turns) for r in run.records))
     results = data_of(run_page(run))["results"]
     assert results["schema"] == 1
-    assert [turn["text"] for turn in results["records"][0]["transcript"]] == [t.text for t in turns]
+    assert [turn["text"] for turn in results["records"][0]["transcript"]] == [
+        t.text for t in turns
+    ]
 
 
 def test_numbers_and_counts_are_those_of_other_reports() -> None:
@@ -117,13 +141,20 @@ def test_numbers_and_counts_are_those_of_other_reports() -> None:
     assert data["outcome"] == "failed"
     outcomes = [test["outcome"] for test in data["tests"]]
     counts = data["results"]["outcome_counts"]
-    assert outcomes.count("failed") + outcomes.count("regressed") == counts["failed"] == 9
-    assert (outcomes.count("regressed"), counts["error"], counts["passed"]) == (1, 1, 38)
+    assert (
+        outcomes.count("failed") + outcomes.count("regressed") == counts["failed"] == 9
+    )
+    assert (outcomes.count("regressed"), counts["error"], counts["passed"]) == (
+        1,
+        1,
+        38,
+    )
     assert [row["word"] for row in data["rows"]] == [
         *(HELPS, TOO_FEW, TOO_FEW, INCOMPLETE),
     ]
     assert data["rows"][0]["texts"]["lift"][:2] == ["+75", "+53 to +97"]
-    assert not [line for line in data["problems"] if "failed" in line]  # they are counted
+    # They are counted
+    assert not [line for line in data["problems"] if "failed" in line]
 
 
 def test_what_did_not_run_stands_first() -> None:
@@ -170,10 +201,14 @@ def test_a_large_page_is_small_enough_and_cuts_passed_cases_first(
     assert max(kept[True]) < max(kept[False])
 
 
-def test_a_page_is_written_even_if_nothing_more_can_be_cut(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_page_is_written_even_if_nothing_more_can_be_cut(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(page_module, "_MOST", 10)
     data = data_of(run_page(made_run()))
-    assert {record["output"].partition("\n")[0] for record in data["results"]["records"]} == {""}
+    assert {
+        record["output"].partition("\n")[0] for record in data["results"]["records"]
+    } == {""}
 
 
 def test_images_are_shown_once_and_only_real_ones() -> None:
@@ -184,5 +219,7 @@ def test_images_are_shown_once_and_only_real_ones() -> None:
         AnswerFile("c.png", None, 9, "two", data="PHN2Zz4="),
         AnswerFile("d.png", None, 9, "three", data=f"{PNG}' onerror='x"),
     ]
-    run = replace(run, records=tuple(replace(r, files=tuple(made)) for r in run.records))
+    run = replace(
+        run, records=tuple(replace(r, files=tuple(made)) for r in run.records)
+    )
     assert data_of(run_page(run))["images"] == {"one": f"data:image/png;base64,{PNG}"}

@@ -17,7 +17,9 @@ ID = "20260102T030405Z-abcdef"
 
 
 def changes_of(before: RunResults, after: RunResults) -> dict[str, Any]:
-    found: dict[str, Any] = data_of(run_page(after, earlier=Earlier(ID, before)))["changes"]
+    found: dict[str, Any] = data_of(run_page(after, earlier=Earlier(ID, before)))[
+        "changes"
+    ]
     return found
 
 
@@ -47,8 +49,14 @@ def test_the_run_is_named_and_what_changed_is_listed() -> None:
     (pair,) = compare_runs(before, after).pairs
     assert pair.change
     assert changes["pairs"][0]["text"] == span_words(pair.change.lift)
-    found = [(case["case"], case["kind"], case["was"], case["now"]) for case in changes["cases"]]
-    assert found == [("case-1", "fixed", [0, 1], [1, 1]), ("case-3", "broke", [1, 1], [0, 1])]
+    found = [
+        (case["case"], case["kind"], case["was"], case["now"])
+        for case in changes["cases"]
+    ]
+    assert found == [
+        ("case-1", "fixed", [0, 1], [1, 1]),
+        ("case-3", "broke", [1, 1], [0, 1]),
+    ]
 
 
 def test_nothing_changed() -> None:
@@ -67,7 +75,10 @@ def test_what_can_not_be_compared_is_said() -> None:
         judge="opus",
         with_skills=("skills/b",),
     )
-    tests = [replace(test, digest="x") if test.case == "case-0" else test for test in other.tests]
+    tests = [
+        replace(test, digest="x") if test.case == "case-0" else test
+        for test in other.tests
+    ]
     changes = changes_of(before, replace(other, tests=tuple(tests)))
     assert {
         "the model was id-of-haiku and is now id-2",
@@ -90,7 +101,9 @@ def none_pass(_case: int, _model: str, _arm: str, _run: int) -> bool:
 
 
 def test_better_and_worse_need_evidence() -> None:
-    changes = changes_of(made_run(passes=all_pass, runs=9), made_run(passes=none_pass, runs=9))
+    changes = changes_of(
+        made_run(passes=all_pass, runs=9), made_run(passes=none_pass, runs=9)
+    )
     assert all(case["shown"] for case in changes["cases"])
     few = (made_run(passes=passes, runs=2, cases=1) for passes in (all_pass, none_pass))
     assert [case["shown"] for case in changes_of(*few)["cases"]] == [False]
@@ -99,7 +112,10 @@ def test_better_and_worse_need_evidence() -> None:
 def test_unchanged_answers_are_not_repeated() -> None:
     _, broke = changes_of(*both())["cases"]
     records = {record["arm"]: record for record in broke["records"]}
-    assert (records["skill"]["output"], records["skill"]["same"]) == ("Type gate up.", False)
+    assert (records["skill"]["output"], records["skill"]["same"]) == (
+        "Type gate up.",
+        False,
+    )
     assert (records["baseline"]["output"], records["baseline"]["same"]) == (None, True)
 
 

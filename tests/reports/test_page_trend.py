@@ -23,7 +23,11 @@ def test_a_row_has_every_known_metric_with_its_interval_and_its_texts() -> None:
     newest, _, part, unknown = trend_of()["rows"]
     assert newest["values"]["lift"] == pytest.approx([0.7, 0.6, 0.8])
     assert newest["texts"]["lift"] == ["+70", "+60 to +80"]
-    assert (newest["commit"], part["commit"], unknown["commit"]) == ("c0ffee1", "abcdef1+", "-")
+    assert (newest["commit"], part["commit"], unknown["commit"]) == (
+        "c0ffee1",
+        "abcdef1+",
+        "-",
+    )
     assert (part["subset"], part["cases"]) == (True, "5 of 12")
     assert "lift" not in unknown["values"]
 
@@ -37,7 +41,9 @@ def test_the_metric_that_was_asked_for_is_drawn_first() -> None:
 
 def test_the_viewer_can_write_every_unit() -> None:
     viewer = files("pytest_upskill.reports.page") / "viewer"
-    source = "".join((viewer / name).read_text("utf-8") for name in ("data.js", "trend.js"))
+    source = "".join(
+        (viewer / name).read_text("utf-8") for name in ("data.js", "trend.js")
+    )
     formats = set(re.findall(r"^(?:  |const )(\w+)(?::| =) \(\w+\) =>", source, re.M))
     assert {metric.unit.text.__name__ for metric in metrics().values()} <= formats
 

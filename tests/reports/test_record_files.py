@@ -48,7 +48,9 @@ def test_a_row_has_all_fields_of_a_record() -> None:
         Grade("words", False, "no"),
         Grade("regex", False, "no"),
     )
-    assert one_row(checks=grades, score=1 / 3, passed=False, judge_calls=2, stored=True) == {
+    assert one_row(
+        checks=grades, score=1 / 3, passed=False, judge_calls=2, stored=True
+    ) == {
         "skill": "gate",
         "case": "case-0",
         "model": "haiku",
@@ -80,8 +82,16 @@ def test_a_row_has_all_fields_of_a_record() -> None:
 
 def test_rows_of_agents_tell_what_they_did() -> None:
     baseline, skill = rows(csv_text(agent_run(cases=1)))
-    assert (skill["agent"], skill["model"], skill["model_id"]) == ("loop", "haiku", "id-of-haiku")
-    assert (skill["turns"], skill["tool_calls"], skill["activated"]) == ("5", "4", "true")
+    assert (skill["agent"], skill["model"], skill["model_id"]) == (
+        "loop",
+        "haiku",
+        "id-of-haiku",
+    )
+    assert (skill["turns"], skill["tool_calls"], skill["activated"]) == (
+        "5",
+        "4",
+        "true",
+    )
     assert (baseline["turns"], baseline["activated"]) == ("4", "")
 
 
@@ -98,8 +108,12 @@ def test_the_form_is_that_of_rfc_4180() -> None:
 
 
 def test_unknown_values_are_empty() -> None:
-    row = one_row(input_tokens=None, cost=None, seconds=None, score=None, error="no network")
-    assert [row[name] for name in ("input_tokens", "cost", "seconds", "score")] == [""] * 4
+    row = one_row(
+        input_tokens=None, cost=None, seconds=None, score=None, error="no network"
+    )
+    assert [row[name] for name in ("input_tokens", "cost", "seconds", "score")] == [
+        ""
+    ] * 4
     assert row["error"] == "no network"
 
 
@@ -109,13 +123,17 @@ def test_no_text_of_a_model_is_a_formula(first: str) -> None:
     assert one_row(output=f"1{first}1")["answer"] == f"1{first}1"
 
 
-@pytest.mark.parametrize("hidden", [" ", "\xa0", "\u3000", "\ufeff", "\u200b", " \u2060 "])
+@pytest.mark.parametrize(
+    "hidden", [" ", "\xa0", "\u3000", "\ufeff", "\u200b", " \u2060 "]
+)
 def test_a_formula_behind_what_nobody_sees_is_none(hidden: str) -> None:
     assert one_row(output=f"{hidden}=1+1")["answer"] == f"'{hidden}=1+1"
     assert one_row(output=f"{hidden}fine")["answer"] == f"{hidden}fine"
 
 
-@pytest.mark.parametrize("bad", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"])
+@pytest.mark.parametrize(
+    "bad", ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1"]
+)
 def test_no_column_holds_a_formula(bad: str) -> None:
     others = ("checks", "cost", "activity")
     texts: dict[str, Any] = {
@@ -123,11 +141,23 @@ def test_no_column_holds_a_formula(bad: str) -> None:
     }
     record = made_record("gate", "case-0", "haiku", "skill", 1)
     record = replace(record, **texts, checks=(Grade(bad, False, bad),))
-    results = replace(made_run(cases=1), records=(record,), model_ids={f"{bad}/{bad}": bad})
+    results = replace(
+        made_run(cases=1), records=(record,), model_ids={f"{bad}/{bad}": bad}
+    )
     (row,) = rows(csv_text(results))
     held = [name for name, cell in row.items() if cell == f"'{bad}"]
-    assert {"skill", "case", "model", "model_id", "arm", "failed_checks", "error"} <= set(held)
-    assert [name for name, cell in row.items() if cell.startswith(tuple("=+-@\t\r"))] == []
+    assert {
+        "skill",
+        "case",
+        "model",
+        "model_id",
+        "arm",
+        "failed_checks",
+        "error",
+    } <= set(held)
+    assert [
+        name for name, cell in row.items() if cell.startswith(tuple("=+-@\t\r"))
+    ] == []
 
 
 @pytest.mark.parametrize("number", ["-0.25", "-5", "0", "1e-07", "-1.5e+20", "12.0"])
@@ -136,7 +166,9 @@ def test_a_number_stays_a_number(number: str) -> None:
     assert one_row(seconds=float(number))["seconds"] == str(float(number))
 
 
-@pytest.mark.parametrize("number", ["-inf", "-1-1", "-1e9999", "+1", "--1", "-", "-1\n"])
+@pytest.mark.parametrize(
+    "number", ["-inf", "-1-1", "-1e9999", "+1", "--1", "-", "-1\n"]
+)
 def test_what_only_resembles_a_number_is_text(number: str) -> None:
     assert one_row(output=number)["answer"] == f"'{number}"
 
@@ -171,7 +203,9 @@ def test_other_text_is_read_back_as_it_was(answer: str) -> None:
 
 
 def test_all_records_are_there() -> None:
-    results: RunResults = made_run(skills=("gate", "door"), models=("a", "b"), cases=3, runs=2)
+    results: RunResults = made_run(
+        skills=("gate", "door"), models=("a", "b"), cases=3, runs=2
+    )
     assert len(rows(csv_text(results))) == len(results.records) == 48
 
 
@@ -185,7 +219,9 @@ def test_a_file_for_each_trial_of_an_agent() -> None:
         "gate/case-0[loop-haiku]/skill-2.jsonl",
     ]
     assert len(files) == 8
-    head, *turns = map(json.loads, files["gate/case-0[loop-haiku]/skill-1.jsonl"].splitlines())
+    head, *turns = map(
+        json.loads, files["gate/case-0[loop-haiku]/skill-1.jsonl"].splitlines()
+    )
     assert head["agent"] == "loop"
     assert (head["skill"], head["case"], head["model"]) == ("gate", "case-0", "haiku")
     assert (head["arm"], head["run"], head["outcome"]) == ("skill", 1, "passed")
@@ -199,12 +235,13 @@ def test_any_text_is_one_line_and_reads_back(tmp_path: Path) -> None:
     results = agent_run(cases=1)
     turns = (Turn("result", "a\nb\r\u2028\ud800\x00</script>", "bash"),)
     made = replace(
-        results, records=tuple(replace(one, transcript=turns) for one in results.records)
+        results,
+        records=tuple(replace(one, transcript=turns) for one in results.records),
     )
     report = REPORTS["transcripts_folder"]
     (path,) = report(tmp_path / "t", Finished(made, str, ()))
     assert path == tmp_path / "t"
-    (file, _) = sorted(path.rglob("*.jsonl"))
+    file, _ = sorted(path.rglob("*.jsonl"))
     _, line = file.read_bytes().splitlines()
     assert form_of(Turn).validate_python(json.loads(line)) == turns[0]
 
@@ -221,7 +258,9 @@ def test_transcripts_are_of_agents_and_never_in_a_skill(
 ) -> None:
     write_skill(tmp_path / "gate")
     run = Finished(results, str, ())
-    done = write_all([("x", lambda: REPORTS["transcripts_folder"](tmp_path / folder, run))])
+    done = write_all(
+        [("x", lambda: REPORTS["transcripts_folder"](tmp_path / folder, run))]
+    )
     assert problem in str(done.problems[0])
     assert not (tmp_path / folder).exists()
 
@@ -259,7 +298,8 @@ def test_no_key_is_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
     results = agent_run(cases=1)
     turns = (Turn("result", f"ANTHROPIC_API_KEY={key}", key),)
     made = replace(
-        results, records=tuple(replace(one, transcript=turns) for one in results.records)
+        results,
+        records=tuple(replace(one, transcript=turns) for one in results.records),
     )
     REPORTS["transcripts_folder"](tmp_path, Finished(made, str, ()))
     texts = [file.read_text() for file in tmp_path.rglob("*.jsonl")]

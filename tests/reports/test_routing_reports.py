@@ -3,7 +3,11 @@
 import pytest
 
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.routing_tables import confused_table, skill_table, wrong_table
+from pytest_upskill.reports.routing_tables import (
+    confused_table,
+    skill_table,
+    wrong_table,
+)
 from pytest_upskill.reports.terminal.layout import TerminalLook, marks_for, text_width
 from pytest_upskill.reports.terminal.routing_lines import routing_lines
 from support.made import made_run
@@ -42,7 +46,10 @@ def test_of_many_skills_only_those_with_something_wrong_are_listed() -> None:
     assert len(table.rows) == 12
     assert table.rows[0][0] == "skill-0"  # the most queries that went wrong
     wrong = len(PAYLOADS) + 4 - 12
-    assert table.folded == f"{len(MANY.skills) - 12} more: {wrong} wrong, 37 without a query"
+    assert (
+        table.folded
+        == f"{len(MANY.skills) - 12} more: {wrong} wrong, 37 without a query"
+    )
     assert len(skill_table(MANY).rows) == len(MANY.skills)
 
 
@@ -50,4 +57,7 @@ def test_markdown_has_what_to_remember_and_a_table() -> None:
     text = markdown_summary(made_run(cases=0, routings=(made_routing(),)))
     assert "### Which skill each query opens" in text
     assert "| xlsx | 0 of 1 | 0% (0% to 79%) | – | (none) 2 |" in text
-    assert "3 of 6 queries are routed right (1 missed, 1 wrong skill, 1 false alarm)" in text
+    assert (
+        "3 of 6 queries are routed right (1 missed, 1 wrong skill, 1 false alarm)"
+        in text
+    )

@@ -13,7 +13,11 @@ from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
 from pytest_upskill.reports.page import run_page, trend_page
 from pytest_upskill.reports.terminal.failure import failure_text
-from pytest_upskill.reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, TerminalLook
+from pytest_upskill.reports.terminal.layout import (
+    ASCII_MARKS,
+    UNICODE_MARKS,
+    TerminalLook,
+)
 from pytest_upskill.reports.terminal.live import item_numbers
 from pytest_upskill.reports.terminal.run_lines import comparison_lines, run_lines
 from pytest_upskill.reports.terminal.summary_text import summary_lines
@@ -25,7 +29,8 @@ from support.made import NOW, STARTED, checked_run, kept_rows, made_entry, made_
 from support.pages import data_of
 from support.words import HELPS
 
-HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+# Of 7: no case passes in either arm
+HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]
 OF_CHECKS = SCORE_WORDS["checks"]
 CHECKS, PASS = checked_run(HIDDEN), checked_run(HIDDEN, score="pass")
 
@@ -73,7 +78,13 @@ def test_one_check_each_has_no_column_of_its_own() -> None:
     [
         (13, "Shares of checks in %, without and with the skill, and the lift."),
         (0, "Pass rates in %, without and with the skill, and the lift."),
-        (1, "Pass rates in %, without and with the skill, and the lift; * shares of checks."),
+        (
+            1,
+            (
+                "Pass rates in %, without and with the skill, and the lift; * shares of"
+                " checks."
+            ),
+        ),
     ],
 )
 def test_the_legend_of_a_matrix_says_what_it_is_of(by_checks: int, legend: str) -> None:
@@ -84,7 +95,9 @@ def test_the_legend_of_a_matrix_says_what_it_is_of(by_checks: int, legend: str) 
     )
     lines = shown(replace(made, skills=skills), 120)
     assert legend in lines
-    starred = [line.split()[0] for line in lines if line.startswith("skill-") and "* " in line]
+    starred = [
+        line.split()[0] for line in lines if line.startswith("skill-") and "* " in line
+    ]
     assert starred == (["skill-0*"] if by_checks == 1 else [])
 
 
@@ -100,7 +113,9 @@ def test_markdown_has_both_lifts() -> None:
 
 
 def test_the_page_has_both_lifts() -> None:
-    (by_checks,), (by_passes,) = (data_of(run_page(run))["rows"] for run in (CHECKS, PASS))
+    (by_checks,), (by_passes,) = (
+        data_of(run_page(run))["rows"] for run in (CHECKS, PASS)
+    )
     assert by_checks["texts"]["pass-rate"][::2] == ["0% → 0%", "+0 (-46 to +46)"]
     assert by_passes["texts"]["checks"][::2] == ["0.7/7 → 5.8/7", "+74 (+40 to +86)"]
 
@@ -123,8 +138,13 @@ def test_a_failure_shows_the_checks_of_both_arms() -> None:
     assert "Without it: failed, 1 of 7 checks" in lines
     twice = [*records, *(replace(record, run=2) for record in records)]
     lines = failure_text("How?", twice).split("\n")
-    assert lines[0].startswith("0 of 2 runs passed, 6 of 7 checks (1 without the skill): ")
-    told = "With the skill: 0 of 2 runs passed, 6 of 7 checks. Without it: 0 of 2, 1 of 7 checks."
+    assert lines[0].startswith(
+        "0 of 2 runs passed, 6 of 7 checks (1 without the skill): "
+    )
+    told = (
+        "With the skill: 0 of 2 runs passed, 6 of 7 checks. Without it: 0 of 2, 1 of 7"
+        " checks."
+    )
     assert told in " ".join(" ".join(lines).split())
 
 
@@ -155,7 +175,9 @@ def test_the_history_keeps_both_scores(tmp_path: Path) -> None:
     text = "\n".join(history_lines([entry], TerminalLook(160), STARTED))
     assert text.endswith(f" of the {OF_CHECKS}")
     header, _, line = text.splitlines()[:3]
-    cells = dict(zip(header.split(), line.replace("just now", "now").split(), strict=False))
+    cells = dict(
+        zip(header.split(), line.replace("just now", "now").split(), strict=False)
+    )
     assert (cells["with"], cells["lift"], cells["passed"]) == ("83%", "+74", "0%")
     assert row_data(entry)["skill_score"] == pytest.approx(35 / 42)
     named = metrics()
@@ -170,7 +192,9 @@ def test_runs_of_both_scores_are_told_apart(tmp_path: Path) -> None:
     assert " +74c " in lines[2]
     assert " +50 " in lines[3]
     assert lines[-1].startswith(f"c of the {OF_CHECKS}, ")
-    (bar,) = [line for line in plot_lines(both, LIFT, TerminalLook(120), NOW) if "+74" in line]
+    (bar,) = [
+        line for line in plot_lines(both, LIFT, TerminalLook(120), NOW) if "+74" in line
+    ]
     assert bar.endswith("(+40 to +86) of checks")
     rows = data_of(trend_page(both, LIFT))["trend"]["rows"]
     lifts = [row["texts"]["lift"] for row in rows]
@@ -184,7 +208,9 @@ def test_a_kept_run_is_shown_with_its_score() -> None:
 def test_two_runs_are_compared_by_checks() -> None:
     before, after = checked_run([(0, 1)] * 6), checked_run([(0, 6)] * 6)
     both = [("a", before), ("b", after)]
-    text = "\n".join(comparison_lines(both, compare_runs(before, after), TerminalLook(120)))
+    text = "\n".join(
+        comparison_lines(both, compare_runs(before, after), TerminalLook(120))
+    )
     assert f"gate: the same skill in both, {OF_CHECKS}" in text
     assert re.search(r"6 +14% +86% +\+71 \(\+39 to \+85\) .* better", text)
     assert "  0 of pass rate (-46 to +46)" in text

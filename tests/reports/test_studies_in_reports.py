@@ -17,7 +17,14 @@ from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, te
 from pytest_upskill.reports.terminal.study_lines import study_lines
 from pytest_upskill.results.contrasts import Study, StudyArm
 from support.made import made_run
-from support.made_studies import EVERY_WORD, HURTS, LONG, UNCHANGED, made_contrast, made_study
+from support.made_studies import (
+    EVERY_WORD,
+    HURTS,
+    LONG,
+    UNCHANGED,
+    made_contrast,
+    made_study,
+)
 from support.pages import PAYLOADS, page_words
 
 BAD_NAMES = [
@@ -37,22 +44,34 @@ LOST = (-40, -62, -18)
 def hostile() -> Study:
     names = [*BAD_NAMES, *(f"{'x' * 2000} (line {number})" for number in (4, 9))]
     made = made_study([made_contrast(name, LOST, "shown") for name in names])
-    arms = tuple(replace(arm, opened={BAD_NAMES[2]: 3, BAD_NAMES[0]: 2}) for arm in made.arms)
+    arms = tuple(
+        replace(arm, opened={BAD_NAMES[2]: 3, BAD_NAMES[0]: 2}) for arm in made.arms
+    )
     bad = BAD_NAMES[1]
     return replace(
-        made, arms=arms, title=bad, legend=bad, model=bad, error=bad, conclusions=tuple(BAD_NAMES)
+        made,
+        arms=arms,
+        title=bad,
+        legend=bad,
+        model=bad,
+        error=bad,
+        conclusions=tuple(BAD_NAMES),
     )
 
 
 def many(number: int = 30) -> Study:
-    others = [replace(UNCHANGED, name=f"{LONG}-{n} with pdf") for n in range(number - 1)]
+    others = [
+        replace(UNCHANGED, name=f"{LONG}-{n} with pdf") for n in range(number - 1)
+    ]
     return made_study([*others, HURTS])
 
 
 @pytest.mark.parametrize("width", [60, 80, 120])
 @pytest.mark.parametrize("verbosity", [0, 1])
 @pytest.mark.parametrize("study", [made_study(), hostile(), many()])
-def test_no_line_is_wider_than_the_terminal(width: int, verbosity: int, study: Study) -> None:
+def test_no_line_is_wider_than_the_terminal(
+    width: int, verbosity: int, study: Study
+) -> None:
     lines = study_lines([study], TerminalLook(width, ASCII_MARKS, verbosity=verbosity))
     assert max(map(text_width, lines)) <= width
     assert harmless("\n".join(lines)) == "\n".join(lines)
@@ -94,7 +113,11 @@ def test_names_that_differ_look_different() -> None:
 
 def test_columns_of_which_nothing_is_known_are_left_out() -> None:
     contrasts = [replace(contrast, tokens=None) for contrast in EVERY_WORD]
-    assert contrast_table(made_study(contrasts)).headers == ("contrast", "change", "verdict")
+    assert contrast_table(made_study(contrasts)).headers == (
+        "contrast",
+        "change",
+        "verdict",
+    )
     plain = made_study(arms=(StudyArm("a", 0.5), StudyArm("b")))
     assert arm_table(plain, every=True).rows == (("a", "50%"), ("b", "–"))
     assert arm_table(made_study(arms=(StudyArm("a"),)), every=True).rows == ()
@@ -103,10 +126,14 @@ def test_columns_of_which_nothing_is_known_are_left_out() -> None:
 
 def test_tokens_have_an_interval_where_there_is_room() -> None:
     study = made_study([replace(HURTS, tokens_span=(-35.6, -26.4)), UNCHANGED])
-    narrow, wide = ("\n".join(study_lines([study], TerminalLook(width))) for width in (80, 120))
+    narrow, wide = (
+        "\n".join(study_lines([study], TerminalLook(width))) for width in (80, 120)
+    )
     assert " -31  hurts" in narrow
     assert "-31 (-36 to -26)  hurts" in wide
-    assert "| -31 (-36 to -26) |" in markdown_summary(made_run(cases=0, studies=(study,)))
+    assert "| -31 (-36 to -26) |" in markdown_summary(
+        made_run(cases=0, studies=(study,))
+    )
     assert [row[2] for row in contrast_table(study, brief=True).rows] == ["-31", "-31"]
 
 
@@ -117,7 +144,9 @@ def test_of_many_contrasts_those_without_a_change_are_folded() -> None:
     assert len(contrast_table(many()).rows) == 30
     shown = "\n".join(study_lines([many()], TerminalLook(80)))
     assert "29 more: 29 no change shown (-v shows them)." in shown
-    assert "29 more" not in "\n".join(study_lines([many()], TerminalLook(80, verbosity=1)))
+    assert "29 more" not in "\n".join(
+        study_lines([many()], TerminalLook(80, verbosity=1))
+    )
 
 
 def test_all_reports_say_the_same() -> None:

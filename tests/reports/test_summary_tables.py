@@ -28,12 +28,15 @@ from support.words import HELPS, HURTS, INCOMPLETE
 
 widths = pytest.mark.parametrize("width", [60, 80, 100, 120, 200])
 models = pytest.mark.parametrize(
-    "model", ["haiku", LONG_MODEL, "x" * 60, "openrouter:meta-llama/llama-4-maverick-17b-128e"]
+    "model",
+    ["haiku", LONG_MODEL, "x" * 60, "openrouter:meta-llama/llama-4-maverick-17b-128e"],
 )
 
 
 def name_in(table: list[str]) -> str:
-    """The first column of a table, its pieces joined: it is as broad as the widest of them."""
+    """The first column of a table, its pieces joined:
+    it is as broad as the widest of them.
+    """
     start = next(number for number, line in enumerate(table) if set(line) == {"─"})
     broad = table[start - 1].index("without")
     end = table.index("", start)
@@ -44,16 +47,24 @@ def name_in(table: list[str]) -> str:
 @models
 def test_the_table_fits_the_terminal(width: int, model: str) -> None:
     full: dict[str, Any] = {"baseline_rate": 1.0, "skill_rate": 0.0, "errored": 12}
-    long: dict[str, Any] = {"checks_passed": 3600, "checks_total": 4320, "baseline_seconds": 112.3}
+    long: dict[str, Any] = {
+        "checks_passed": 3600,
+        "checks_total": 4320,
+        "baseline_seconds": 112.3,
+    }
     long |= {"skill_seconds": 145.6, "skill_tokens": 123_456.0}
-    others: list[tuple[str, dict[str, Any]]] = [("haiku", {}), (LONG_MODEL, {"errored": 3})]
+    others: list[tuple[str, dict[str, Any]]] = [
+        ("haiku", {}),
+        (LONG_MODEL, {"errored": 3}),
+    ]
     for own in (full, {**full, **PAID}, {**full, **PAID, **long}):
         several = [(model, own), *others]
         compared: dict[str, Any] = {"against": "feature/gate", "previous_rate": 1.0}
         for rows in (several[:1], several):
             for more in ({}, compared):
                 shown = lines(
-                    *(made_summary(name, **numbers, **more) for name, numbers in rows), width=width
+                    *(made_summary(name, **numbers, **more) for name, numbers in rows),
+                    width=width,
                 )
                 assert max(map(len, shown)) <= width
 
@@ -62,7 +73,12 @@ def test_the_rate_at_a_git_ref_has_a_column_if_there_is_one() -> None:
     compared = made_summary(against="feature/gate-with-keys", previous_rate=0.5)
     header, _, row = lines(compared, width=128)[2:5]
     assert header.split()[:4] == ["model", "without", "feature/gate-wit…", "with"]
-    assert [text for text in row.split() if "%" in text] == ["42%", "50%", "83%", "+90%"]
+    assert [text for text in row.split() if "%" in text] == [
+        "42%",
+        "50%",
+        "83%",
+        "+90%",
+    ]
     assert lines(made_summary())[2].split()[:3] == ["model", "without", "with"]
     short = lines(replace(compared, against="main"), width=80)[2]
     assert short.split()[:4] == ["model", "without", "main", "with"]
@@ -70,9 +86,13 @@ def test_the_rate_at_a_git_ref_has_a_column_if_there_is_one() -> None:
 
 @widths
 @models
-def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str) -> None:
+def test_every_number_and_the_whole_name_are_in_the_table(
+    width: int, model: str
+) -> None:
     complete = made_summary(model, skill_rate=1.0)
-    missing = made_summary(model, errored=7, skill_rate=1.0, possible_lift=Interval(0.31, 0.58))
+    missing = made_summary(
+        model, errored=7, skill_rate=1.0, possible_lift=Interval(0.31, 0.58)
+    )
     amounts = ["12,345", "23,456", "+90%", *(["12.3", "45.6"] if width >= 200 else [])]
     for row, numbers in (
         (complete, ["42%", "100%", *(["2.5/3"] if width >= 120 else []), *amounts]),
@@ -87,7 +107,9 @@ def test_every_number_and_the_whole_name_are_in_the_table(width: int, model: str
 
 
 def headers_at(width: int, *rows: Summary) -> list[str]:
-    return next(line.split() for line in lines(*rows, width=width) if line.startswith("model"))
+    return next(
+        line.split() for line in lines(*rows, width=width) if line.startswith("model")
+    )
 
 
 def test_the_least_important_columns_are_dropped_first() -> None:
@@ -96,7 +118,9 @@ def test_the_least_important_columns_are_dropped_first() -> None:
     assert headers_at(80, made_summary(**small)) == everything
     shown = [headers_at(width, made_summary(**small)) for width in range(80, 50, -1)]
     gone = [[name for name in everything if name not in headers] for headers in shown]
-    assert [gone[n] for n in range(len(gone)) if n == 0 or gone[n] != gone[n - 1]][:3] == [
+    assert [gone[n] for n in range(len(gone)) if n == 0 or gone[n] != gone[n - 1]][
+        :3
+    ] == [
         [],
         ["seconds"],
         ["checks", "seconds"],
@@ -132,27 +156,46 @@ def test_unknown_numbers_are_dashes(width: int) -> None:
     unknown: dict[str, Any] = dict.fromkeys(
         ["baseline_rate", "skill_rate", "baseline_tokens", "skill_tokens"]
     )
-    unknown |= dict.fromkeys(["baseline_seconds", "skill_seconds", "baseline_score", "skill_score"])
+    unknown |= dict.fromkeys(
+        ["baseline_seconds", "skill_seconds", "baseline_score", "skill_score"]
+    )
     row = lines(made_summary(**unknown), width=width)[4]
     assert row.split() == ["haiku", *["-"] * 5]
-    assert not any("interval" in line for line in lines(made_summary(**unknown), width=width))
+    assert not any(
+        "interval" in line for line in lines(made_summary(**unknown), width=width)
+    )
 
 
 @widths
 @models
 def test_cost_is_shown_if_a_model_costs_something(width: int, model: str) -> None:
     free: dict[str, Any] = {"baseline_cost": 0.0, "skill_cost": 0.0}
-    text = "\n".join(lines(made_summary(model, **PAID), made_summary("local", **free), width=width))
+    text = "\n".join(
+        lines(made_summary(model, **PAID), made_summary("local", **free), width=width)
+    )
     assert "$/1000" in text
-    for number in ("$14.20", "$1,234"):  # without and with the skill, perhaps one below the other
+    # Without and with the skill, perhaps one below the other
+    for number in ("$14.20", "$1,234"):
         assert re.search(rf"(?<![\d.,]){re.escape(number)}(?![\d.,])", text), number
-    for rows in ([made_summary("haiku")], [made_summary("haiku"), made_summary("local", **free)]):
+    for rows in (
+        [made_summary("haiku")],
+        [made_summary("haiku"), made_summary("local", **free)],
+    ):
         assert "$" not in "\n".join(lines(*rows, width=width))
 
 
 def test_each_row_has_the_cost_of_a_thousand_answers() -> None:
-    costs = [(0.0000524, 0.0000812), (0.0142, 0.0999), (0, 0), (None, None), (None, 0.0005)]
-    rows = [made_summary(f"m{n}", baseline_cost=b, skill_cost=s) for n, (b, s) in enumerate(costs)]
+    costs = [
+        (0.0000524, 0.0000812),
+        (0.0142, 0.0999),
+        (0, 0),
+        (None, None),
+        (None, 0.0005),
+    ]
+    rows = [
+        made_summary(f"m{n}", baseline_cost=b, skill_cost=s)
+        for n, (b, s) in enumerate(costs)
+    ]
     header, _, *shown = lines(*rows)[2:8]
     at = slice(header.index("$/1000"), header.index("seconds"))
     assert [row[at].strip() for row in shown] == [
@@ -172,13 +215,16 @@ def test_without_a_baseline_only_the_skill_arm_is_shown() -> None:
 
 
 @pytest.mark.parametrize(
-    ("rate", "bar"), [(0.0, "░░░░░░░░░░   0%"), (0.5, "█████░░░░░  50%"), (1.0, "██████████ 100%")]
+    ("rate", "bar"),
+    [(0.0, "░░░░░░░░░░   0%"), (0.5, "█████░░░░░  50%"), (1.0, "██████████ 100%")],
 )
 def test_a_rate_is_drawn_as_a_bar(rate: float, bar: str) -> None:
     assert bar in lines(made_summary(skill_rate=rate), width=97)[4]
 
 
-@pytest.mark.parametrize(("lift", "shown"), [(0.004, "0"), (-0.25, "-25"), (1.0, "+100")])
+@pytest.mark.parametrize(
+    ("lift", "shown"), [(0.004, "0"), (-0.25, "-25"), (1.0, "+100")]
+)
 def test_lift_is_shown_in_points_with_its_sign(lift: float, shown: str) -> None:
     row = made_summary(baseline_rate=max(0.0, -lift), skill_rate=max(0.0, lift))
     assert lines(row)[4].split()[5] == shown
@@ -186,16 +232,24 @@ def test_lift_is_shown_in_points_with_its_sign(lift: float, shown: str) -> None:
 
 @pytest.mark.parametrize(
     ("passed", "total", "graded", "shown"),
-    [(3, 3, 1, "3/3"), (7, 12, 4, "1.8/3"), (100, 120, 1, "100/120"), (116, 120, 10, "11.6/12")],
+    [
+        (3, 3, 1, "3/3"),
+        (7, 12, 4, "1.8/3"),
+        (100, 120, 1, "100/120"),
+        (116, 120, 10, "11.6/12"),
+    ],
 )
-def test_checks_are_shown_per_answer(passed: int, total: int, graded: int, shown: str) -> None:
+def test_checks_are_shown_per_answer(
+    passed: int, total: int, graded: int, shown: str
+) -> None:
     row = made_summary(checks_passed=passed, checks_total=total, graded=graded)
     assert f" 1.5/3 → {shown} " in lines(row)[4]
 
 
 def test_checks_of_answers_with_more_and_fewer_of_them_are_shares() -> None:
     good, bad = Grade("contains", True, ""), Grade("contains", False, "")
-    counts = {"a": (14, 20), "b": (1, 2), "c": (2, 2)}  # eight on average, which nobody asked
+    # Eight on average, which nobody asked
+    counts = {"a": (14, 20), "b": (1, 2), "c": (2, 2)}
     records = [
         replace(
             record,
@@ -205,7 +259,9 @@ def test_checks_of_answers_with_more_and_fewer_of_them_are_shares() -> None:
         for case, (passed, total) in counts.items()
         for record in made_records({"baseline": "F", "skill": "P"}, case)
     ]
-    row = summarize(records, pair_of("gate", "haiku"), model_id="claude-haiku", not_run=0)
+    row = summarize(
+        records, pair_of("gate", "haiku"), model_id="claude-haiku", not_run=0
+    )
     shown = lines(row, width=140)[4]
     assert "/8" not in shown
     assert "73%" in shown
@@ -219,7 +275,9 @@ def test_growth_of_a_thousand_percent_is_a_factor(change: float, shown: str) -> 
 
 
 def without_baseline(model: str, skill: str) -> Summary:
-    return made_summary(model, skill, rates=[(None, 1.0)], skill_rate=0.83, skill_tokens=23456.0)
+    return made_summary(
+        model, skill, rates=[(None, 1.0)], skill_rate=0.83, skill_tokens=23456.0
+    )
 
 
 def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None:
@@ -245,21 +303,29 @@ def test_a_matrix_has_a_row_for_each_skill_and_a_column_for_each_model() -> None
     assert "; ! is " not in "\n".join(lines(*many_rows()))
 
 
-def test_a_matrix_of_many_skills_has_those_with_the_lowest_lift_and_all_with_v() -> None:
-    rows = [ten_cases("haiku", f"skill-{n:02}", 0, 9 if n % 3 else 2) for n in range(60)]
+def test_a_matrix_of_many_skills_has_those_with_the_lowest_lift_and_all_with_v() -> (
+    None
+):
+    rows = [
+        ten_cases("haiku", f"skill-{n:02}", 0, 9 if n % 3 else 2) for n in range(60)
+    ]
     shown = [line.split()[0] for line in lines(*rows) if "→" in line]
     assert shown == sorted(shown)
     assert len(shown) == 40
     assert {f"skill-{n:02}" for n in range(0, 60, 3)} <= set(shown)
     assert "the 40 skills with the lowest lift" in "\n".join(lines(*rows))
     whole = [
-        line for line in lines(*rows, verbosity=1) if line.startswith("skill-") and "→" in line
+        line
+        for line in lines(*rows, verbosity=1)
+        if line.startswith("skill-") and "→" in line
     ]
     assert len(whole) == 60
 
 
 def test_a_matrix_without_a_baseline_has_one_rate() -> None:
-    shown = lines(*(without_baseline(model, f"s{n}") for n in range(3) for model in MODELS))
+    shown = lines(
+        *(without_baseline(model, f"s{n}") for n in range(3) for model in MODELS)
+    )
     assert shown[2].split() == ["s0", *["83"] * 5]
     assert shown[-1] == "-v shows the table of each skill."
 
@@ -270,7 +336,9 @@ def test_a_matrix_is_split_if_the_models_do_not_fit(width: int) -> None:
     for verbosity in (0, 1):
         shown = lines(*wide, width=width, verbosity=verbosity)
         assert max(map(text_width, shown)) <= width
-    heads = [line for line in lines(*many_rows(), width=width) if line.startswith("skill ")]
+    heads = [
+        line for line in lines(*many_rows(), width=width) if line.startswith("skill ")
+    ]
     assert len(heads) == {60: 3, 80: 2, 100: 1, 120: 1}[width]
     names = [name[:8] for line in heads for name in line.split()[1:]]
     assert names == [*(model[:8] for model in MODELS), "verdict"]
@@ -285,7 +353,9 @@ def test_a_matrix_is_painted_and_harmless() -> None:
 
     rows = [ten_cases("ev\x1b[31mil", "skill-0", 0, 9, errored=2), *many_rows()[1:]]
     skills = [SkillInfo(f"skill-{n}", "p", "0" * 64, 9) for n in range(3)]
-    shown = summary_lines(skills, verdicts_of(rows), TerminalLook(99, ASCII_MARKS, paint))
+    shown = summary_lines(
+        skills, verdicts_of(rows), TerminalLook(99, ASCII_MARKS, paint)
+    )
     assert ("+90", {"green": True, "bold": True}) in painted
     assert ("!", {"red": True}) in painted
     assert "\n".join(shown).isascii()
@@ -315,5 +385,7 @@ def test_a_lift_is_painted_only_if_the_verdict_says_that_it_is_shown(
 
     rows = [ten_cases("haiku", f"s{n}", before, after) for n in range(number)]
     skills = [SkillInfo(one.skill, "p", "0" * 64, 9) for one in rows]
-    summary_lines(skills, verdicts_of(rows), TerminalLook(120, ASCII_MARKS, paint, verbosity))
+    summary_lines(
+        skills, verdicts_of(rows), TerminalLook(120, ASCII_MARKS, paint, verbosity)
+    )
     assert painted.get(f"{10 * (after - before):+d}") == style

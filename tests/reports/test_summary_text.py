@@ -10,7 +10,15 @@ from pytest_upskill.reports.terminal.summary_text import summary_lines
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.trials.plan import SkillInfo
-from support.made import GATE, MODELS, lines, made_run, made_summary, many_rows, ten_cases
+from support.made import (
+    GATE,
+    MODELS,
+    lines,
+    made_run,
+    made_summary,
+    many_rows,
+    ten_cases,
+)
 from support.pages import data_of
 from support.words import HELPS, HURTS, TOO_FEW
 
@@ -62,7 +70,9 @@ def test_notes_come_between_tables_and_verdicts() -> None:
 
 def test_the_verdict_stands_below_the_table() -> None:
     (verdict,) = verdicts_of([made_summary(not_run=1)])
-    assert f"haiku: {verdict.word}: {verdict.sentence}." in lines(made_summary(not_run=1))
+    assert f"haiku: {verdict.word}: {verdict.sentence}." in lines(
+        made_summary(not_run=1)
+    )
 
 
 def test_a_note_under_the_table_is_harmless() -> None:
@@ -126,7 +136,10 @@ def test_the_sweet_spot_names_its_skill() -> None:
         for model, cost in zip(("haiku", "opus"), costs, strict=True)
     ]
     spots = [line for line in lines(*rows) if line.startswith("Sweet spot")]
-    assert [spot.split(":")[0] for spot in spots] == ["Sweet spot of gate", "Sweet spot of door"]
+    assert [spot.split(":")[0] for spot in spots] == [
+        "Sweet spot of gate",
+        "Sweet spot of door",
+    ]
     assert lines(*rows[:2])[-1].startswith(f"Sweet spot: {TOO_FEW}: haiku")
 
 

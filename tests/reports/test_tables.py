@@ -22,12 +22,20 @@ def test_columns_are_as_wide_as_their_widest_cell() -> None:
 
 
 def test_a_cell_may_have_several_lines() -> None:
-    assert table(("a\nlong", "+5")).body(TerminalLook().paint) == ["a        +5", "long"]
+    assert table(("a\nlong", "+5")).body(TerminalLook().paint) == [
+        "a        +5",
+        "long",
+    ]
 
 
 def test_only_the_words_are_painted() -> None:
-    rows = [[Cell("a"), Cell("+5", {"green": True})], [Cell("b"), Cell("", {"red": True})]]
-    lines = Table(COLUMNS, rows).body(lambda text, **style: f"<{','.join(style)}>{text}")
+    rows = [
+        [Cell("a"), Cell("+5", {"green": True})],
+        [Cell("b"), Cell("", {"red": True})],
+    ]
+    lines = Table(COLUMNS, rows).body(
+        lambda text, **style: f"<{','.join(style)}>{text}"
+    )
     assert lines == ["a        <green>+5", "b"]
 
 

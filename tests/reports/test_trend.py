@@ -25,7 +25,9 @@ def cells(line: str) -> str:
 
 def test_what_entries_of_a_run_share_is_shown_once() -> None:
     lines = history_lines(ENTRIES, replace(LOOK, width=140), NOW)
-    headers = "run when commit skill model cases without with lift tokens $/1000 verdict"
+    headers = (
+        "run when commit skill model cases without with lift tokens $/1000 verdict"
+    )
     assert cells(lines[0]) == headers
     numbers = "12 25% 70% +70 1,150 $1.50"
     assert cells(lines[2]) == f"000000 just now c0ffee1 wick haiku {numbers} {HELPS}"
@@ -72,7 +74,9 @@ def test_lift_and_verdict_are_painted() -> None:
 
     bad = made_entry(1, made_row(-0.5, verdict=HURTS))
     chance = made_entry(2, made_row(0.4, verdict=NO_EFFECT))
-    lines = history_lines([ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint), NOW)
+    lines = history_lines(
+        [ENTRIES[0], bad, chance], replace(LOOK, width=120, paint=paint), NOW
+    )
     assert "<green><bold>+70" in lines[2]
     assert f"<green><bold>{HELPS}" in lines[2]
     assert "<red><bold>-50" in lines[3]
@@ -102,10 +106,20 @@ def test_the_current_year_is_not_shown() -> None:
 
 
 def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
-    entries = [ENTRIES[0], ENTRIES[2], made_entry(5, made_row(0.25)), made_entry(6, made_row(0.0))]
+    entries = [
+        ENTRIES[0],
+        ENTRIES[2],
+        made_entry(5, made_row(0.25)),
+        made_entry(6, made_row(0.0)),
+    ]
     lines = plot_lines(entries, METRICS["lift"], LOOK, NOW)
     assert lines[0] == f"wick on haiku: {METRICS['lift'].title}"
-    assert [line.split()[0] for line in lines[1:5]] == ["00003c", "000032", "00001e", "000000"]
+    assert [line.split()[0] for line in lines[1:5]] == [
+        "00003c",
+        "000032",
+        "00001e",
+        "000000",
+    ]
     assert [line.count("█") for line in lines[1:5]] == [0, 4, 8, 11]
     assert [line.count("░") for line in lines[1:5]] == [16, 12, 8, 5]
     assert lines[3].endswith("+50  (+40 to +60) 5/12 cases")
@@ -114,8 +128,16 @@ def test_a_plot_has_a_bar_for_each_run_and_a_trend() -> None:
 
 
 def test_runs_of_some_cases_are_not_part_of_the_trend() -> None:
-    entries = [ENTRIES[2], made_entry(4, made_row(0.1, cases=3)), made_entry(5, made_row(0.2))]
-    assert not [line for line in plot_lines(entries, METRICS["lift"], LOOK, NOW) if "trend" in line]
+    entries = [
+        ENTRIES[2],
+        made_entry(4, made_row(0.1, cases=3)),
+        made_entry(5, made_row(0.2)),
+    ]
+    assert not [
+        line
+        for line in plot_lines(entries, METRICS["lift"], LOOK, NOW)
+        if "trend" in line
+    ]
 
 
 @pytest.mark.parametrize(
@@ -139,7 +161,9 @@ def test_a_change_is_the_difference_of_what_is_shown(
 
 
 def test_models_stay_distinct_at_any_width() -> None:
-    names = [f"scripted:a-long-name-of-model-{kind}.json" for kind in ("good", "poor", "odd")]
+    names = [
+        f"scripted:a-long-name-of-model-{kind}.json" for kind in ("good", "poor", "odd")
+    ]
     entries = [made_entry(0, made_row(0.5, model=name)) for name in names]
     before = 0
     for width in range(50, 180):
@@ -153,7 +177,10 @@ def test_models_stay_distinct_at_any_width() -> None:
 
 def test_negative_values_go_left_of_the_middle() -> None:
     lines = plot_lines(
-        [made_entry(0, made_row(-0.5)), made_entry(1, made_row(1.0))], METRICS["lift"], LOOK, NOW
+        [made_entry(0, made_row(-0.5)), made_entry(1, made_row(1.0))],
+        METRICS["lift"],
+        LOOK,
+        NOW,
     )
     bars = [re.findall("[█░]+", line)[0] for line in lines[1:3]]
     assert bars == ["░" * 15 + "█" * 15, "░" * 8 + "█" * 7 + "░" * 15]
@@ -161,7 +188,9 @@ def test_negative_values_go_left_of_the_middle() -> None:
 
 def test_a_plot_has_an_ascii_form() -> None:
     entries = [*ENTRIES, made_entry(5, made_row(0.2))]
-    lines = plot_lines(entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS), NOW)
+    lines = plot_lines(
+        entries, METRICS["pass-rate"], replace(LOOK, marks=ASCII_MARKS), NOW
+    )
     assert all(line.isascii() for line in lines)
     assert any("####" in line for line in lines)
     assert "-> 70%" in lines[-4]
@@ -176,7 +205,9 @@ def test_a_plot_has_an_ascii_form() -> None:
 )
 def test_a_trend_has_the_unit_of_its_metric(metric: str, words: str) -> None:
     first = made_entry(9, made_row(0.0, skill_tokens=900.4, skill_cost=0.0009))
-    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK, NOW)[-1].endswith(words)
+    assert plot_lines([ENTRIES[0], first], METRICS[metric], LOOK, NOW)[-1].endswith(
+        words
+    )
 
 
 def test_unknown_values_are_said_to_be() -> None:

@@ -25,20 +25,26 @@ NEEDS = ["ooo"] * 14 + ["xx-"] * 6
 SPARES = ["ooo"] + ["---"] * 19
 RUN = made_triggers(NEEDS, SPARES)
 MIXED = made_triggers(
-    ["ooo", "oEo"], ["---"], models=["haiku", "claude/haiku"], skills=["gate", "door"], only=False
+    ["ooo", "oEo"],
+    ["---"],
+    models=["haiku", "claude/haiku"],
+    skills=["gate", "door"],
+    only=False,
 )
 
 
 def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> str:
     return "\n".join(
-        results_lines(results, TerminalLook(width, verbosity=verbosity), run_notes(results))
+        results_lines(
+            results, TerminalLook(width, verbosity=verbosity), run_notes(results)
+        )
     )
 
 
 def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
     table, _, verdict = shown(RUN).rpartition("\n\n")
-    assert table == (
-        "triggers · 20 queries that need gate, 20 that don't × 3 runs\n"
+    assert (
+        table == "triggers · 20 queries that need gate, 20 that don't × 3 runs\n"
         "\n"
         "model         recall             interval    false alarms       interval\n"
         "─────────────────────────────────────────────────────────────────────────\n"
@@ -51,7 +57,10 @@ def test_the_terminal_shows_a_table_and_the_verdict_last() -> None:
 
 
 def test_the_queries_of_all_skills_are_counted() -> None:
-    first, second = made_triggers(["ooo"] * 3, ["---"]), made_triggers(["ooo"] * 2, ["---"] * 4)
+    first, second = (
+        made_triggers(["ooo"] * 3, ["---"]),
+        made_triggers(["ooo"] * 2, ["---"] * 4),
+    )
     other = [replace(row, skill="door") for row in second.trigger_summaries]
     said = size_words([*first.trigger_summaries, *first.trigger_summaries, *other])
     assert said == "5 queries that need their skill, 5 that don't × 3 runs"
@@ -64,24 +73,33 @@ def test_a_subset_is_told() -> None:
 
 def test_many_skills_have_their_verdicts_with_v() -> None:
     many = made_triggers(["o"], ["-"], skills=[f"skill-{n}" for n in range(13)])
-    assert shown(many).splitlines()[-1] == "-v shows the verdict on the triggers of each skill."
+    assert (
+        shown(many).splitlines()[-1]
+        == "-v shows the verdict on the triggers of each skill."
+    )
     assert "skill-12 on claude/haiku: " in shown(many, verbosity=1)
 
 
 def test_errors_are_told_with_their_causes() -> None:
     results = made_triggers(["ooE", "EEE"], ["---"])
     (row,) = results.trigger_summaries
-    assert f"claude/haiku: {row.word}: {row.sentence}" in " ".join(shown(results).split())
+    assert f"claude/haiku: {row.word}: {row.sentence}" in " ".join(
+        shown(results).split()
+    )
     assert "  without a result: timed out (4)" in shown(results)
 
 
 @pytest.mark.parametrize("models", [["haiku"], ["haiku", "claude/haiku"]])
-def test_the_choice_of_a_model_is_called_that_wherever_its_numbers_stand(models: list[str]) -> None:
+def test_the_choice_of_a_model_is_called_that_wherever_its_numbers_stand(
+    models: list[str],
+) -> None:
     results = made_triggers(NEEDS, SPARES, models=models)
     texts = [shown(results, verbosity=verbosity) for verbosity in (-1, 0, 1)]
     texts += [markdown_summary(results), page_words(run_page(results))]
     for text in texts:
-        assert MODELS_CHOICE in " ".join(text.split()).replace("The choice", "the choice")
+        assert MODELS_CHOICE in " ".join(text.split()).replace(
+            "The choice", "the choice"
+        )
     for text in (shown(RUN), markdown_summary(RUN), page_words(run_page(RUN))):
         assert MODELS_CHOICE not in text
 
@@ -96,7 +114,10 @@ def test_markdown_has_the_verdict_and_the_queries_that_failed() -> None:
 
 def test_the_page_has_all_queries() -> None:
     page = data_of(run_page(RUN))
-    assert page["results"]["trigger_summaries"][0]["sentence"] == RUN.trigger_summaries[0].sentence
+    assert (
+        page["results"]["trigger_summaries"][0]["sentence"]
+        == RUN.trigger_summaries[0].sentence
+    )
     assert "opened instead: docs-writer in 12 trials" in page_words(run_page(RUN))
     assert len(page["tests"]) == 40
     assert page["tests"][14]["outcome"] == "failed"
@@ -148,12 +169,15 @@ def test_hostile_queries_stay_text(bad: str) -> None:
         ),
     )
     page, markdown = run_page(results), markdown_summary(results, failed=3)
-    markdown = re.sub(r"```text\n.*?\n```", "", markdown, flags=re.DOTALL)  # which is text
+    # Which is text
+    markdown = re.sub(r"```text\n.*?\n```", "", markdown, flags=re.DOTALL)
     for text in (page, markdown):
         assert not re.search(r"<script>alert|<img src=x", text)
         assert "\x1b" not in text
     for verbosity in (-1, 0, 1):
-        lines = results_lines(results, TerminalLook(80, ASCII_MARKS, verbosity=verbosity))
+        lines = results_lines(
+            results, TerminalLook(80, ASCII_MARKS, verbosity=verbosity)
+        )
         assert not any(re.search("[\x00-\x1f\x7f]", line) for line in lines)
 
 
@@ -161,15 +185,23 @@ def test_hostile_queries_stay_text(bad: str) -> None:
     st.lists(st.text("o-xE", max_size=4), max_size=6),
     st.lists(st.text("o-xE", max_size=4), max_size=6),
     st.integers(60, 130),
-    st.sampled_from([["haiku"], ["claude/haiku"], ["haiku", "loop/an-odd-and-rather-long-model"]]),
+    st.sampled_from(
+        [["haiku"], ["claude/haiku"], ["haiku", "loop/an-odd-and-rather-long-model"]]
+    ),
     st.sampled_from([["gate"], ["gate", "a-skill-with-a-name-of-some-length"]]),
 )
 def test_lines_fit_any_terminal(
-    needs: list[str], spares: list[str], width: int, models: list[str], skills: list[str]
+    needs: list[str],
+    spares: list[str],
+    width: int,
+    models: list[str],
+    skills: list[str],
 ) -> None:
     results = made_triggers(needs, spares, models=models, skills=skills)
     for verbosity in (-1, 0, 1):
-        lines = results_lines(results, TerminalLook(width, verbosity=verbosity), run_notes(results))
+        lines = results_lines(
+            results, TerminalLook(width, verbosity=verbosity), run_notes(results)
+        )
         assert max(map(text_width, lines), default=0) <= width
     assert markdown_summary(results)
     assert run_page(results)

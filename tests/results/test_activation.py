@@ -1,4 +1,6 @@
-"""Whether agents opened the skill: counted over cases, told in the verdict, never a gate."""
+"""Whether agents opened the skill: counted over cases, told in the verdict,
+never a gate.
+"""
 
 from dataclasses import replace
 
@@ -45,15 +47,21 @@ def test_a_plain_completion_has_no_activation() -> None:
 
 def test_a_lift_per_opening_is_the_lift_over_all_trials_by_the_share_opened() -> None:
     def lucky(case: int, _model: str, arm: str, run: int) -> bool:
-        """No effect, but each trial that opens the skill passes, as do half of the baseline."""
+        """No effect, but each trial that opens the skill passes,
+        as do half of the baseline.
+        """
         return run == 1 if arm == "skill" else (case + run) % 2 == 0
 
-    (verdict,) = agent_run(cases=20, runs=2, passes=lucky, opens=lambda _, run: run == 1).verdicts
+    (verdict,) = agent_run(
+        cases=20, runs=2, passes=lucky, opens=lambda _, run: run == 1
+    ).verdicts
     effect = verdict.lift_per_opening
     assert effect is not None
     assert effect.lift == 0
     assert effect.low < 0 < effect.high
-    (helped,) = agent_run(cases=12, runs=2, passes=SOME, opens=lambda case, _: case < 9).verdicts
+    (helped,) = agent_run(
+        cases=12, runs=2, passes=SOME, opens=lambda case, _: case < 9
+    ).verdicts
     assert helped.lift
     assert helped.lift_per_opening
     assert helped.lift_per_opening.lift == pytest.approx(helped.lift.lift / 0.75) == 1
@@ -77,7 +85,9 @@ def test_no_lift_per_opening_while_answers_are_missing() -> None:
 
 def test_cases_that_ask_the_same_are_one_sample() -> None:
     results = agent_run(cases=6, opens=lambda case, _: case < 5)
-    same = replace(results, tests=tuple(replace(test, sample="s") for test in results.tests))
+    same = replace(
+        results, tests=tuple(replace(test, sample="s") for test in results.tests)
+    )
     found = activation(same)
     assert len(found.shares) == 1
     assert found.rate == pytest.approx(5 / 6)
@@ -116,8 +126,10 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
             SAME,
             NONE,
             TOO_FEW,
-            "never opened in 10 trials, so this says nothing of its text: let the description "
-            "say when to use it, or write cases that need it",
+            (
+                "never opened in 10 trials, so this says nothing of its text: let the"
+                " description say when to use it, or write cases that need it"
+            ),
         ),
         (
             SAME,
@@ -130,36 +142,55 @@ WITHOUT: Passes = lambda _case, _model, arm, _run: arm != "skill"  # noqa: E731
             SAME,
             lambda case, _: case < 1,
             TOO_FEW,
-            "opened in 1 of 10 trials: work on the description first, then judge its text; ",
+            (
+                "opened in 1 of 10 trials: work on the description first, then judge"
+                " its text; "
+            ),
         ),
-        (SAME, lambda case, _: case < 3, TOO_FEW, "opened in 3 of 10 trials; "),  # maybe in half
+        # Maybe in half
+        (SAME, lambda case, _: case < 3, TOO_FEW, "opened in 3 of 10 trials; "),
         (WITH_SKILL, ALL, HELPS, "opened in 10 of 10 trials"),
         (
             lambda case, _model, arm, _run: arm == "skill" and case < 6,
             lambda case, _: case < 6,
             HELPS,
-            "opened in 6 of 10 trials, +100 points per opening (+57 to +100): a "
-            "description that says when to use it may help more often",
+            (
+                "opened in 6 of 10 trials, +100 points per opening (+57 to +100): a "
+                "description that says when to use it may help more often"
+            ),
         ),
-        (WITH_SKILL, NONE, HELPS, "never opened in 10 trials, so this says nothing of its text: "),
+        (
+            WITH_SKILL,
+            NONE,
+            HELPS,
+            "never opened in 10 trials, so this says nothing of its text: ",
+        ),
         (
             WITHOUT,
             ALL,
             HURTS,
-            "opened in 10 of 10 trials: what it says makes answers worse, so work on its text",
+            (
+                "opened in 10 of 10 trials: what it says makes answers worse, so work"
+                " on its text"
+            ),
         ),
         (
             WITHOUT,
             lambda case, _: case < 2,
             HURTS,
-            "opened in 2 of 10 trials: answers got worse where it was not opened, too, so look at "
-            "those first",
+            (
+                "opened in 2 of 10 trials: answers got worse where it was not opened,"
+                " too, so look at those first"
+            ),
         ),
         (
             lambda *_: True,
             ALL,
             NOT_NEEDED,
-            "opened in 20 of 20 trials: the cases pass without it, so write harder ones",
+            (
+                "opened in 20 of 20 trials: the cases pass without it, so write harder"
+                " ones"
+            ),
         ),
     ],
 )
@@ -174,7 +205,7 @@ def test_the_sentence_tells_apart_what_came_of_opening_it(
         assert verdict.sentence.rpartition("; ")[2].startswith("never opened")
 
 
-def test_a_better_description_is_advised_only_if_the_skill_is_shown_to_be_opened_seldom() -> None:
+def test_a_better_description_is_advised_only_if_shown_to_be_opened_seldom() -> None:
     for cases, advised in ((10, False), (40, True)):  # 8 of 10 may be 90 %
 
         def in_most(case: int, cases: int = cases) -> bool:
@@ -206,7 +237,9 @@ def test_nothing_is_said_of_the_text_if_those_who_opened_it_may_be_helped(
 ) -> None:
     """The lift of all is shown to be small, that of an opening is not."""
     (verdict,) = agent_run(
-        cases=60, passes=lambda case, _m, arm, _r: case % 6 != (arm == "skill"), opens=opens
+        cases=60,
+        passes=lambda case, _m, arm, _r: case % 6 != (arm == "skill"),
+        opens=opens,
     ).verdicts
     assert verdict.word == NO_EFFECT
     assert ("did not help" in verdict.sentence) is advised
@@ -230,7 +263,9 @@ def test_arms_that_both_have_no_end_point_to_the_model(
         if end == "silent":
             return replace(record, output="<think>Again.</think>")
         why = f"{STOPPED} limit of 30 turns"
-        return replace(record, checks=tuple(replace(grade, reason=why) for grade in record.checks))
+        return replace(
+            record, checks=tuple(replace(grade, reason=why) for grade in record.checks)
+        )
 
     (verdict,) = replace(results, records=tuple(map(done, results.records))).verdicts
     assert ("points to the model" in verdict.sentence) is is_model
@@ -251,9 +286,13 @@ def test_a_model_that_calls_no_tool_is_looked_at_before_the_description() -> Non
 def test_skills_that_were_opened_instead_are_named() -> None:
     results = agent_run(cases=4, opens=lambda case, _run: case == 0)
     other = [
-        replace(record, activity=replace(record.activity, opened=("docs-writer",)))
-        if record.activity and record.arm == "skill" and not record.activity.activated
-        else record
+        (
+            replace(record, activity=replace(record.activity, opened=("docs-writer",)))
+            if record.activity
+            and record.arm == "skill"
+            and not record.activity.activated
+            else record
+        )
         for record in results.records
     ]
     found = activation(replace(results, records=tuple(other)))
@@ -262,7 +301,8 @@ def test_skills_that_were_opened_instead_are_named() -> None:
     assert words.startswith("opened in 1 of 4 trials (instead: docs-writer in 3)")
     never = replace(found, count=0)
     assert activation_words(never, None, None, None).startswith(
-        "never opened in 4 trials (instead: docs-writer in 3), so this says nothing of its text"
+        "never opened in 4 trials (instead: docs-writer in 3), so this says nothing of"
+        " its text"
     )
 
 
@@ -272,7 +312,9 @@ def test_of_a_bundle_each_skill_is_counted() -> None:
     records = [
         replace(record, activity=replace(record.activity, opened=opened[number % 4]))
         for arm in ("baseline", "skill")
-        for number, record in enumerate(each for each in results.records if each.arm == arm)
+        for number, record in enumerate(
+            each for each in results.records if each.arm == arm
+        )
         if record.activity
     ]
     [info] = results.skills
@@ -292,7 +334,9 @@ def test_one_trial_reads_as_one() -> None:
     )
 
 
-@pytest.mark.parametrize(("untold", "words"), [(10, "never listed in 10"), (9, "in 9 of 9 trials")])
+@pytest.mark.parametrize(
+    ("untold", "words"), [(10, "never listed in 10"), (9, "in 9 of 9 trials")]
+)
 def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_little(
     untold: int, words: str
 ) -> None:
@@ -305,7 +349,8 @@ def test_an_agent_that_knows_no_skills_is_told_from_a_description_that_says_litt
         return replace(
             record,
             activity=replace(
-                record.activity, listed=(ListedSkill("wick", "not listed", tested=True),)
+                record.activity,
+                listed=(ListedSkill("wick", "not listed", tested=True),),
             ),
         )
 
@@ -331,14 +376,19 @@ def test_a_skill_that_was_never_opened_is_told_by_how_it_was_listed(
     (verdict,), (row,) = results.verdicts, results.summary
     assert words in verdict.sentence
     names = ("listed_whole", "listed_cut", "listed_by_name", "not_listed")
-    assert {name: getattr(row, name) for name in names} == {**dict.fromkeys(names, 0), field: 10}
+    assert {name: getattr(row, name) for name in names} == {
+        **dict.fromkeys(names, 0),
+        field: 10,
+    }
 
 
 def test_an_agent_that_did_not_take_the_command_is_told() -> None:
     results = agent_run(cases=10, opens=NONE)
     records = (
         replace(
-            record, activity=record.activity and replace(record.activity, findings=(NOT_INVOKED,))
+            record,
+            activity=record.activity
+            and replace(record.activity, findings=(NOT_INVOKED,)),
         )
         for record in results.records
     )
@@ -348,23 +398,33 @@ def test_an_agent_that_did_not_take_the_command_is_told() -> None:
 
 def test_a_skill_that_was_opened_without_its_description_is_told_so() -> None:
     (verdict,) = with_listing(agent_run(cases=10, opens=ALL), "name").verdicts
-    assert "opened in 10 of 10 trials (listed by name only in 10 of 10 trials)" in verdict.sentence
+    assert (
+        "opened in 10 of 10 trials (listed by name only in 10 of 10 trials)"
+        in verdict.sentence
+    )
 
 
 def test_a_note_names_all_skills_that_were_not_listed_whole() -> None:
     results = agent_run(cases=10, opens=NONE)
     assert not any("all descriptions" in note for note in run_notes(results))
-    notes = [note for note in run_notes(with_listing(results, "cut")) if "all descriptions" in note]
+    notes = [
+        note
+        for note in run_notes(with_listing(results, "cut"))
+        if "all descriptions" in note
+    ]
     assert notes == [
-        "loop/haiku did not send all descriptions of 2 installed skills: cut 1 (wick-0), name only "
-        "1 (docs-writer)."
+        (
+            "loop/haiku did not send all descriptions of 2 installed skills: cut 1"
+            " (wick-0), name only 1 (docs-writer)."
+        )
     ]
 
 
 def test_no_gate_goes_by_what_was_opened() -> None:
     gates = Gates(min_lift=0.1, min_pass_rate=0.5)
     opened, not_opened = (
-        agent_run(cases=10, passes=WITH_SKILL, opens=opens).verdicts for opens in (ALL, NONE)
+        agent_run(cases=10, passes=WITH_SKILL, opens=opens).verdicts
+        for opens in (ALL, NONE)
     )
     assert gate_reasons(opened, gates) == gate_reasons(not_opened, gates) == []
 

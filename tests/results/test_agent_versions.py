@@ -1,4 +1,6 @@
-"""Versions of agents in results: where they are kept, and that a change of them is told."""
+"""Versions of agents in results: where they are kept,
+and that a change of them is told.
+"""
 
 from dataclasses import replace
 from datetime import UTC, datetime
@@ -33,7 +35,10 @@ RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
 def run_of(version: str, agent: str = "claude") -> RunResults:
     made = agent_run(agent=agent)
     records = tuple(
-        replace(one, activity=one.activity and replace(one.activity, agents=((agent, version),)))
+        replace(
+            one,
+            activity=one.activity and replace(one.activity, agents=((agent, version),)),
+        )
         for one in made.records
     )
     return replace(made, records=records, bundled={agent: ("init",)})
@@ -48,7 +53,10 @@ def test_a_kept_run_knows_them(tmp_path: Path) -> None:
     file = keep(run_of("2.1.325"), tmp_path, 10**9)
     assert [row.agent_version for row in read_head(file).summary] == ["2.1.325"]
     again = read_run(file)
-    assert (again.agents, again.bundled) == ({"claude": "2.1.325"}, {"claude": ("init",)})
+    assert (again.agents, again.bundled) == (
+        {"claude": "2.1.325"},
+        {"claude": ("init",)},
+    )
     assert [row.agent_version for row in again.summaries] == ["2.1.325"]
 
 
@@ -70,9 +78,13 @@ def test_accepted_results_of_another_version_are_told_once() -> None:
 
 
 def test_the_file_of_accepted_results_keeps_them(tmp_path: Path) -> None:
-    one = ModelResults("claude-haiku-5-5", "2026-01-02", "aaaabbbbcccc", {"a": RESULT}, "2.1.325")
+    one = ModelResults(
+        "claude-haiku-5-5", "2026-01-02", "aaaabbbbcccc", {"a": RESULT}, "2.1.325"
+    )
     other = replace(one, agent_version="")
-    write_results(tmp_path, AcceptedResults(models={"claude/haiku": one, "mine": other}))
+    write_results(
+        tmp_path, AcceptedResults(models={"claude/haiku": one, "mine": other})
+    )
     results = read_results(tmp_path)
     assert results.models["mine"].agent_version == ""
     expected = results.models["claude/haiku"].expectation("a", RESULT.case_digest)
@@ -88,13 +100,18 @@ def test_two_runs_of_different_versions_say_so() -> None:
     whole, notes = merged([Source("a", before), Source("b", before)])
     assert notes == ["12 trials in several files, counted once."]
     whole, notes = merged([Source("a", before), Source("b", after)])
-    assert notes[1:] == ["The files are of different versions of claude: 2.1.320, 2.1.325."]
+    assert notes[1:] == [
+        "The files are of different versions of claude: 2.1.320, 2.1.325."
+    ]
     assert whole.agents == {"claude": "2.1.320"}
 
 
 def test_the_list_of_runs_says_where_a_version_changed(tmp_path: Path) -> None:
     (before,), (after,) = (
-        kept_rows(replace(run_of(version), started=datetime(2026, 1, day, tzinfo=UTC)), tmp_path)
+        kept_rows(
+            replace(run_of(version), started=datetime(2026, 1, day, tzinfo=UTC)),
+            tmp_path,
+        )
         for day, version in enumerate(("2.1.320", "2.1.325"), start=2)
     )
     lines = history_lines([after, before], LOOK, datetime(2026, 1, 5, tzinfo=UTC))

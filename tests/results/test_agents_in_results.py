@@ -1,4 +1,6 @@
-"""An agent on a model goes by its label through history, merging, comparing and accepting."""
+"""An agent on a model goes by its label through history, merging,
+comparing and accepting.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,9 +33,17 @@ BOTH = agent_run(cases=6, opens=lambda case, _: case < 5, also=("haiku",))
 def test_the_history_keeps_agents_apart(tmp_path: Path) -> None:
     file = keep(BOTH, tmp_path, BIG)
     loop, chat = read_head(file).summary
-    assert (loop.agent, loop.label, loop.model_id) == ("loop", "loop/haiku", "id-of-haiku")
+    assert (loop.agent, loop.label, loop.model_id) == (
+        "loop",
+        "loop/haiku",
+        "id-of-haiku",
+    )
     assert (chat.agent, chat.model) == ("chat", "haiku")
-    assert (loop.activated, loop.activated_trials, loop.skill_turns) == (5, 6, 4 + 5 / 6)
+    assert (loop.activated, loop.activated_trials, loop.skill_turns) == (
+        5,
+        6,
+        4 + 5 / 6,
+    )
     assert (chat.activated, chat.skill_turns) == (None, None)
     assert loop.all_cases == chat.all_cases == 6
     assert list(newest(tmp_path)["gate"]) == ["loop/haiku", "haiku"]
@@ -67,7 +77,8 @@ def accepted(results: RunResults, folder: Path) -> dict[str, ModelResults]:
         cases = {
             test.case: found
             for test in results.tests
-            if test.label == label and (found := case_result(results.records_of(test), test.digest))
+            if test.label == label
+            and (found := case_result(results.records_of(test), test.digest))
         }
         now = ModelResults("id", "2026-01-01", "0" * 12, cases)
         write_results(folder, read_results(folder).updated(label, now, set(cases)))
@@ -116,7 +127,9 @@ def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict(
 
 def test_the_sweet_spot_names_the_agent() -> None:
     run = agent_run(cases=60, also=("haiku",))
-    records = tuple(replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in run.records)
+    records = tuple(
+        replace(one, cost=0.001 if one.agent == "loop" else 0.1) for one in run.records
+    )
     spot = sweet_choice(replace(run, records=records).verdicts)
     assert spot
     assert (spot.model, spot.arm) == ("loop/haiku", "skill")

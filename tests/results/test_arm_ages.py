@@ -16,12 +16,16 @@ NOW = datetime(2026, 11, 17, 12, tzinfo=UTC)
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 
 
-def run_of(baseline: datetime, skill: datetime = NOW, max_age: timedelta = DAY) -> RunResults:
+def run_of(
+    baseline: datetime, skill: datetime = NOW, max_age: timedelta = DAY
+) -> RunResults:
     """Arms asked at these times, one second a case; the run is of ``NOW``."""
     made = made_run(passes=lambda _case, _model, arm, _run: arm == "skill")
     moments = {"baseline": baseline, "skill": skill}
     records = [
-        replace(record, asked_at=int(moments[record.arm].timestamp()) + int(record.case[-1]))
+        replace(
+            record, asked_at=int(moments[record.arm].timestamp()) + int(record.case[-1])
+        )
         for record in made.records
     ]
     seconds = max_age.total_seconds()
@@ -42,7 +46,12 @@ def test_no_verdict_on_arms_that_are_too_far_apart(max_age: timedelta) -> None:
     if max_age > DAY:
         assert (row.verdict, row.lift) == ("helps", 1.0)
         return
-    assert (row.verdict, row.lift, row.p_value, verdict.lift) == ("incomplete", None, None, None)
+    assert (row.verdict, row.lift, row.p_value, verdict.lift) == (
+        "incomplete",
+        None,
+        None,
+        None,
+    )
     assert row.skill_rate == 1.0
     reasons = gate_reasons([verdict], Gates(min_lift=0.1))
     for text in (row.sentence, *reasons):
@@ -65,7 +74,11 @@ def test_one_case_of_another_day_is_enough() -> None:
         (NOW, NOW, ""),
         (NOW - 0.9 * HOUR, NOW, ""),
         (NOW - 5 * HOUR, NOW - 5 * HOUR, ""),
-        (NOW - 5 * HOUR, NOW, "baseline asked 2026-11-17 07:00 UTC, skill 2026-11-17 12:00 UTC"),
+        (
+            NOW - 5 * HOUR,
+            NOW,
+            "baseline asked 2026-11-17 07:00 UTC, skill 2026-11-17 12:00 UTC",
+        ),
         (NOW - 13 * HOUR, NOW, "baseline asked 2026-11-16, skill 2026-11-17"),
         (NOW - 7 * DAY, NOW - 7 * DAY, "asked 2026-11-10"),
         (NOW + 7 * DAY, NOW + 7 * DAY, ""),  # by a clock that was wrong

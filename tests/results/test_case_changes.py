@@ -14,7 +14,9 @@ from support.made import STARTED, checked_run, made_run, made_triggers, pair_of
 SAME = ("case-0", "case-1", "case-2", "case-3")
 
 
-def run(passes: dict[int, int], runs: int = 1, cases: int = 4, **more: object) -> RunResults:
+def run(
+    passes: dict[int, int], runs: int = 1, cases: int = 4, **more: object
+) -> RunResults:
     """So many of its runs pass of each case; all of those that are not named."""
 
     def passed(case: int, _model: str, _arm: str, number: int) -> bool:
@@ -37,7 +39,9 @@ def test_the_same_run_twice_has_no_changes() -> None:
 
 
 def test_what_broke_was_fixed_fell_and_rose() -> None:
-    found = compared(run({0: 5, 1: 1, 2: 5, 3: 1}, runs=5), run({0: 1, 1: 5, 2: 4, 3: 2}, runs=5))
+    found = compared(
+        run({0: 5, 1: 1, 2: 5, 3: 1}, runs=5), run({0: 1, 1: 5, 2: 4, 3: 2}, runs=5)
+    )
     assert kinds(found) == {
         "case-0": "broke",
         "case-1": "fixed",
@@ -50,7 +54,9 @@ def test_what_broke_was_fixed_fell_and_rose() -> None:
 
 
 def test_only_what_more_than_chance_explains_is_shown_to_be_better_or_worse() -> None:
-    found = compared(run({0: 20, 1: 0, 2: 12}, runs=20), run({0: 0, 1: 20, 2: 8}, runs=20))
+    found = compared(
+        run({0: 20, 1: 0, 2: 12}, runs=20), run({0: 0, 1: 20, 2: 8}, runs=20)
+    )
     shown = {case: change.shown for (_, case), change in found.cases.items()}
     assert kinds(found)["case-2"] == "broke"
     assert shown == {"case-0": True, "case-1": True, "case-2": False}
@@ -64,11 +70,19 @@ def test_a_single_run_shows_nothing_by_itself() -> None:
 def test_another_answer_or_another_file_is_a_change_too() -> None:
     before = run({})
     records = list(before.records)
-    number = next(n for n, r in enumerate(records) if (r.case, r.arm) == ("case-1", "skill"))
+    number = next(
+        n for n, r in enumerate(records) if (r.case, r.arm) == ("case-1", "skill")
+    )
     records[number] = replace(records[number], output="Type gate up, please.")
-    number = next(n for n, r in enumerate(records) if (r.case, r.arm) == ("case-2", "skill"))
-    records[number] = replace(records[number], files=(AnswerFile("a.txt", "x", 1, "1"),))
-    number = next(n for n, r in enumerate(records) if (r.case, r.arm) == ("case-3", "baseline"))
+    number = next(
+        n for n, r in enumerate(records) if (r.case, r.arm) == ("case-2", "skill")
+    )
+    records[number] = replace(
+        records[number], files=(AnswerFile("a.txt", "x", 1, "1"),)
+    )
+    number = next(
+        n for n, r in enumerate(records) if (r.case, r.arm) == ("case-3", "baseline")
+    )
     records[number] = replace(records[number], output="Another one without the skill.")
     assert kinds(compared(before, replace(before, records=tuple(records)))) == {
         "case-1": "answer",
@@ -80,7 +94,9 @@ def test_answers_are_compared_in_the_runs_that_both_have() -> None:
     assert kinds(compared(run({}, runs=2), run({}, runs=3))) == {}
     after = run({}, runs=3)
     records = [replace(r, output="Hm.") if r.run == 3 else r for r in after.records]
-    assert kinds(compared(run({}, runs=2), replace(after, records=tuple(records)))) == {}
+    assert (
+        kinds(compared(run({}, runs=2), replace(after, records=tuple(records)))) == {}
+    )
 
 
 def test_other_checks_are_more_than_another_answer() -> None:
@@ -130,11 +146,15 @@ def test_a_deselected_case_is_neither_new_nor_gone(swap: bool) -> None:
 
 
 @pytest.mark.parametrize("swap", [False, True])
-def test_cases_are_neither_new_nor_gone_beside_a_run_of_triggers_alone(swap: bool) -> None:
+def test_cases_are_neither_new_nor_gone_beside_a_run_of_triggers_alone(
+    swap: bool,
+) -> None:
     both = [made_triggers(only=False), made_triggers()]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 7)
-    assert found.not_asked == {Group(pair_of("gate", "haiku", "claude"), of_triggers=False): 6}
+    assert found.not_asked == {
+        Group(pair_of("gate", "haiku", "claude"), of_triggers=False): 6
+    }
 
 
 def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:

@@ -18,17 +18,26 @@ def errored(model: str, error: str, agent: str = "chat") -> Record:
 @pytest.mark.parametrize(
     ("one", "other"),
     [
-        ("budget reached ($0.0098 of $0.01): raise it", "budget reached (<$0.001 of $1): raise it"),
+        (
+            "budget reached ($0.0098 of $0.01): raise it",
+            "budget reached (<$0.001 of $1): raise it",
+        ),
         (
             "this call could exceed the budget ($0.001 of $0.01 spent): raise it",
             "budget reached ($0.0098 of $0.01): raise it",
         ),
-        ("budget reached (900 of 1,000 tokens)", "budget reached (1,010 of 1,000 tokens)"),
+        (
+            "budget reached (900 of 1,000 tokens)",
+            "budget reached (1,010 of 1,000 tokens)",
+        ),
         (
             "can't connect to http://127.0.0.1:40001/v1",
             "can't connect to http://127.0.0.1:54321/v1",
         ),
-        ("Connect call failed ('127.0.0.1', 9)", "Connect call failed ('127.0.0.1', 99)"),
+        (
+            "Connect call failed ('127.0.0.1', 9)",
+            "Connect call failed ('127.0.0.1', 99)",
+        ),
         ("500 from http://h/v1: oops (5 attempts)", "500 from http://h/v1: oops"),
         ("down (request id req_0548c93e)", "down (request id req_9f48aa3e)"),
         ("down, request_id: 7f3c", "down, request_id: 9a"),
@@ -48,15 +57,27 @@ def test_sums_ports_ids_and_tries_make_no_other_cause(one: str, other: str) -> N
     ("one", "other"),
     [
         ("401 from http://h/v1: no", "403 from http://h/v1: no"),
-        ("404 from http://h/v1: gpt-4 not found", "404 from http://h/v1: gpt-5 not found"),
+        (
+            "404 from http://h/v1: gpt-4 not found",
+            "404 from http://h/v1: gpt-5 not found",
+        ),
         ("can't connect to http://10.0.0.1/v1", "can't connect to http://10.0.0.2/v1"),
-        ("can't connect to http://localhost:11434/v1", "can't connect to http://localhost:1234/v1"),
-        ("can't connect to http://[::1]:8000/v1", "can't connect to http://[::1]:8001/v1"),
+        (
+            "can't connect to http://localhost:11434/v1",
+            "can't connect to http://localhost:1234/v1",
+        ),
+        (
+            "can't connect to http://[::1]:8000/v1",
+            "can't connect to http://[::1]:8001/v1",
+        ),
         ("the gateway says HTTP 401", "the gateway says HTTP 503"),
         ("Error code: 401 - {'error': 'no'}", "Error code: 429 - {'error': 'no'}"),
         ("the agent ended with status 1", "the agent ended with status 137"),
         ("budget reached ($1 of $1)", "can't connect to http://h/v1"),
-        ("the judge is unsure about 'It is short.'", "the judge is unsure about 'It is long.'"),
+        (
+            "the judge is unsure about 'It is short.'",
+            "the judge is unsure about 'It is long.'",
+        ),
     ],
 )
 def test_other_errors_are_other_causes(one: str, other: str) -> None:
@@ -75,13 +96,24 @@ def test_a_megabyte_takes_no_time() -> None:
 
 def test_models_of_the_same_dead_server_are_one_cause() -> None:
     records = [
-        ("a", errored("m", "m: can't connect to http://h:1/v1 (5 attempts). Is it running?")),
+        (
+            "a",
+            errored(
+                "m", "m: can't connect to http://h:1/v1 (5 attempts). Is it running?"
+            ),
+        ),
         ("a", errored("m", "m: can't connect to http://h:1/v1. Is it running?")),
-        ("b", errored("n", "n: can't connect to http://h:1/v1. Is it running?", "loop")),
+        (
+            "b",
+            errored("n", "n: can't connect to http://h:1/v1. Is it running?", "loop"),
+        ),
         ("c", errored("m", "the judge gave no ruling: j: 401 from http://j/v1")),
     ]
     first, second = causes_of(records)
-    assert first.text == "m, n: can't connect to http://h:1/v1 (5 attempts). Is it running?"
+    assert (
+        first.text
+        == "m, n: can't connect to http://h:1/v1 (5 attempts). Is it running?"
+    )
     assert (list(first.tests), first.answers) == (["a", "b"], 3)
     assert cause_lines([second, first]) == [
         f"3 answers are missing in 2 tests: {first.text}",
@@ -99,7 +131,9 @@ def test_many_causes_are_counted() -> None:
 
 def test_of_calls_as_text_it_is_told_in_how_many_trials() -> None:
     error = f"m: {PROBLEM}. {ADVICE}"
-    answered = Record("gate", "c", "m", "skill", 2, "failed", agent="loop", activity=Activity())
+    answered = Record(
+        "gate", "c", "m", "skill", 2, "failed", agent="loop", activity=Activity()
+    )
     records = [
         ("a", errored("m", error, "loop")),
         ("b", errored("m", error, "loop")),

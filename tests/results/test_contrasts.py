@@ -20,7 +20,8 @@ SHARES = st.floats(0, 1, allow_nan=False)
         ((0, -4, 6), "none shown", None, "no change shown"),
         ((0, -4, 6), "dropped", 0.03, "not known"),
         ((-40, -62, -18), "shown", 0.1, "hurts"),
-        ((-5, -8, -2), "shown", 0.1, "hurts"),  # below the margin, and a loss all the same
+        # Below the margin, and a loss all the same
+        ((-5, -8, -2), "shown", 0.1, "hurts"),
         ((30, 10, 50), "shown", None, "helps"),
         ((0, -4, 6), "incomplete", 0.1, "incomplete"),
         ((-40, -62, -18), "incomplete", None, "incomplete"),
@@ -28,7 +29,10 @@ SHARES = st.floats(0, 1, allow_nan=False)
     ],
 )
 def test_the_word_of_a_contrast(
-    change: tuple[int, int, int] | None, state: State, margin: float | None, word: ContrastWord
+    change: tuple[int, int, int] | None,
+    state: State,
+    margin: float | None,
+    word: ContrastWord,
 ) -> None:
     assert made_contrast("x", change, state, margin=margin).word == word
 
@@ -52,7 +56,9 @@ def test_a_contrast_is_incomplete_until_it_is_measured() -> None:
 
 
 @given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=30), st.floats(0.01, 1))
-def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin: float) -> None:
+def test_words_agree_with_the_interval(
+    pairs: list[tuple[float, float]], margin: float
+) -> None:
     change = paired_lift(pairs, 2)
     state: State = "shown" if change.shown else "none shown"
     contrast = Contrast("x", ("a",), ("b",), margin, change, len(pairs), 2, state)
@@ -63,9 +69,12 @@ def test_words_agree_with_the_interval(pairs: list[tuple[float, float]], margin:
         assert contrast.words.startswith("no loss shown (")
 
 
-@pytest.mark.parametrize(("margin", "cases"), [(0.1, 36), (0.3, 11), (0.99, 2), (1.0, 2)])
+@pytest.mark.parametrize(
+    ("margin", "cases"), [(0.1, 36), (0.3, 11), (0.99, 2), (1.0, 2)]
+)
 def test_cases_that_rule_out_a_loss(margin: float, cases: int) -> None:
-    assert cases_to_rule_out(margin) == cases  # as many may miss this share of other cases
+    # As many may miss this share of other cases
+    assert cases_to_rule_out(margin) == cases
     assert is_within(paired_lift([(1.0, 1.0)] * cases, 2), margin)
     assert not is_within(paired_lift([(1.0, 1.0)] * (cases - 1), 2), margin)
     assert not is_within(None, margin)

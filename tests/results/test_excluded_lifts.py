@@ -1,4 +1,6 @@
-"""How often a word claims that there is no lift or loss of 20 points where there is one."""
+"""How often a word claims that there is no lift or loss of 20
+points where there is one.
+"""
 
 from math import comb
 
@@ -11,7 +13,7 @@ from support.made import Pair, made_summary
 @pytest.mark.parametrize("runs", [1, 3])
 @pytest.mark.parametrize("cases", [17, 20, 30, 40, 60])
 @pytest.mark.parametrize("changed", [(0, 1), (1, 0)])
-def test_the_effect_of_a_skill_that_decides_a_fifth_of_the_cases_is_hardly_ever_excluded(
+def test_a_skill_that_decides_a_fifth_of_the_cases_is_hardly_ever_excluded(
     changed: Pair, cases: int, runs: int
 ) -> None:
     """The chance is exact. All other cases pass in both arms."""

@@ -1,4 +1,6 @@
-"""The history of runs: written whole or not at all, listed without being unpacked, pruned."""
+"""The history of runs: written whole or not at all, listed without being unpacked,
+pruned.
+"""
 
 import gzip
 import json
@@ -54,7 +56,9 @@ def test_a_run_is_named_by_its_start_and_reads_back_whole(tmp_path: Path) -> Non
     file = keep(results, tmp_path / "runs", BIG)
     assert re.fullmatch(r"20261115T083012Z-[0-9a-f]{6}\.json\.gz", file.name)
     assert results_text(read_run(file)) == results_text(results)
-    assert json.loads(gzip.decompress(file.read_bytes()))["versions"] == results.versions
+    assert (
+        json.loads(gzip.decompress(file.read_bytes()))["versions"] == results.versions
+    )
     assert [entry.name for entry in file.parent.iterdir()] == [file.name]
 
 
@@ -105,7 +109,10 @@ def test_a_file_without_a_head_is_read_whole(tmp_path: Path) -> None:
     results = made_run()
     file = keep(results, tmp_path, BIG)
     head = read_head(file)
-    for data in (gzip.compress(results_text(results).encode()), results_text(results).encode()):
+    for data in (
+        gzip.compress(results_text(results).encode()),
+        results_text(results).encode(),
+    ):
         file.write_bytes(data)
         assert read_head(file) == head
 
@@ -144,7 +151,9 @@ def test_any_names_of_skills_and_models_are_kept(
 ) -> None:
     results = made_run(skills=(skill + "\ud800\0",), models=(model,), cases=1)
     head = read_head(keep(results, new_folder(tmp_path_factory), BIG))
-    assert [(row.skill, row.model) for row in head.summary] == [(skill + "\ud800\0", model)]
+    assert [(row.skill, row.model) for row in head.summary] == [
+        (skill + "\ud800\0", model)
+    ]
 
 
 def test_names_are_unique_even_at_the_same_second(
@@ -161,7 +170,9 @@ def test_names_are_unique_even_at_the_same_second(
 
 def test_two_writers_at_once_lose_no_run(tmp_path: Path) -> None:
     with ThreadPoolExecutor(8) as pool:
-        files = list(pool.map(lambda n: keep(made_run(cases=n), tmp_path, BIG), range(1, 25)))
+        files = list(
+            pool.map(lambda n: keep(made_run(cases=n), tmp_path, BIG), range(1, 25))
+        )
     assert [len(read_run(file).tests) for file in files] == list(range(1, 25))
     assert len(list(tmp_path.iterdir())) == 24
 
@@ -175,7 +186,13 @@ def test_two_processes_that_prune_keep_their_own_runs(tmp_path: Path) -> None:
         "from pytest_upskill.results.history import keep\n"
         "for _ in range(20): assert keep(made_run(), Path(sys.argv[1]), 5000)\n"
     )
-    command = [sys.executable, "-c", script, str(tmp_path), str(Path(__file__).parents[1])]
+    command = [
+        sys.executable,
+        "-c",
+        script,
+        str(tmp_path),
+        str(Path(__file__).parents[1]),
+    ]
     both = [subprocess.Popen(command) for _ in range(2)]
     assert [process.wait() for process in both] == [0, 0]
     left = runs(tmp_path)
@@ -198,7 +215,12 @@ def test_the_newest_run_and_this_one_stay_however_large(tmp_path: Path) -> None:
 
 
 def test_only_runs_are_deleted(tmp_path: Path) -> None:
-    others = ["notes.json.gz", "20260102T030405Z-xyz.json.gz", "keep.draft", ".other.draft"]
+    others = [
+        "notes.json.gz",
+        "20260102T030405Z-xyz.json.gz",
+        "keep.draft",
+        ".other.draft",
+    ]
     for name in others:
         (tmp_path / name).write_bytes(b"x" * 9999)
         os.utime(tmp_path / name, (0, 0))
@@ -207,7 +229,9 @@ def test_only_runs_are_deleted(tmp_path: Path) -> None:
 
 
 def test_drafts_of_killed_runs_are_deleted_after_a_day(tmp_path: Path) -> None:
-    stale, fresh = (tmp_path / f".20260102T030405Z-{mark}.draft" for mark in ("aaaaaa", "bbbbbb"))
+    stale, fresh = (
+        tmp_path / f".20260102T030405Z-{mark}.draft" for mark in ("aaaaaa", "bbbbbb")
+    )
     for file, age in ((stale, 100_000), (fresh, 100)):
         file.touch()
         os.utime(file, (time.time() - age,) * 2)
@@ -234,7 +258,9 @@ def some_runs(*ids: str) -> list[KeptRun]:
     return [KeptRun(run_id, Path(run_id)) for run_id in ids]
 
 
-KNOWN = some_runs("20261115T083012Z-1a2b3c", "20261115T083012Z-aaaaaa", "20261114T000000Z-bbbbbb")
+KNOWN = some_runs(
+    "20261115T083012Z-1a2b3c", "20261115T083012Z-aaaaaa", "20261114T000000Z-bbbbbb"
+)
 
 
 @pytest.mark.parametrize(
@@ -258,7 +284,10 @@ def test_a_run_is_found_by_id_or_last(text: str, number: int) -> None:
     ("text", "problem"),
     [
         ("last~3", "last~3: the history has 3 runs"),
-        ("20261115", "matches several runs: 20261115T083012Z-1a2b3c, 20261115T083012Z-aaaaaa"),
+        (
+            "20261115",
+            "matches several runs: 20261115T083012Z-1a2b3c, 20261115T083012Z-aaaaaa",
+        ),
         ("", "no such run in the history"),
         ("first\x1b[31m", r"first\x1b[31m: no such run in the history"),
     ],
@@ -280,7 +309,11 @@ def test_a_short_id_is_the_end_of_the_id_if_unique(tmp_path: Path) -> None:
 def test_the_last_results_are_the_newest_of_each_model(tmp_path: Path) -> None:
     for minutes, models in enumerate((["haiku", "opus"], ["haiku"], ["haiku"])):
         started = STARTED + timedelta(minutes=minutes)
-        keep(made_run(skills=("gate", "door"), models=models, started=started), tmp_path, BIG)
+        keep(
+            made_run(skills=("gate", "door"), models=models, started=started),
+            tmp_path,
+            BIG,
+        )
     runs(tmp_path)[0].path.write_bytes(b"damaged")
     found = newest(tmp_path)["door"]
     started_at = {model: last.run.head.started for model, last in found.items()}
@@ -290,7 +323,9 @@ def test_the_last_results_are_the_newest_of_each_model(tmp_path: Path) -> None:
 
 
 def test_a_run_without_answers_is_not_kept() -> None:
-    lost = made_record("gate", "case-0", "haiku", "skill", 1, outcome="errored", error="no key")
+    lost = made_record(
+        "gate", "case-0", "haiku", "skill", 1, outcome="errored", error="no key"
+    )
     answered = made_record("gate", "case-0", "haiku", "baseline", 1, passed=False)
     assert not worth_keeping(made_run(records=()))
     assert not worth_keeping(made_run(records=(lost,)))

@@ -1,4 +1,6 @@
-"""Our own files with one value changed to something odd: an error for people, or a good result."""
+"""Our own files with one value changed to something odd: an error for people,
+or a good result.
+"""
 
 import gzip
 import json
@@ -23,7 +25,9 @@ from pytest_upskill.results.run_file import read_run, results_values
 from support.made import accepted_count, made_run
 from support.made_studies import made_study
 
-RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), studies=(made_study(),))
+RUN = made_run(
+    cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), studies=(made_study(),)
+)
 REPORT: dict[str, Any] = json.loads(json.dumps(results_values(RUN)))
 ACCEPTED: dict[str, Any] = {
     "schema": 1,
@@ -46,12 +50,43 @@ ACCEPTED: dict[str, Any] = {
 }
 ODD: st.SearchStrategy[object] = st.sampled_from(
     [
-        *(float("nan"), float("inf"), -float("inf"), 1e300, -1, 0, 2**53, 2**63, 10**400),
-        *("", "many", "\ud800", "a\0b", "9999-12-31T23:59:59-12:00", True, None, [], {}, [1]),
+        *(
+            float("nan"),
+            float("inf"),
+            -float("inf"),
+            1e300,
+            -1,
+            0,
+            2**53,
+            2**63,
+            10**400,
+        ),
+        *(
+            "",
+            "many",
+            "\ud800",
+            "a\0b",
+            "9999-12-31T23:59:59-12:00",
+            True,
+            None,
+            [],
+            {},
+            [1],
+        ),
     ]
 )
 # Python refuses to read the first two: a limit of digits, and of recursion.
-TEXTS = ["1" * 5000, "[" * 100_000, "", "\0", "[]", "1e999", "\ufeff{}", '{"a": "\\ud800"}', "{"]
+TEXTS = [
+    "1" * 5000,
+    "[" * 100_000,
+    "",
+    "\0",
+    "[]",
+    "1e999",
+    "\ufeff{}",
+    '{"a": "\\ud800"}',
+    "{",
+]
 
 
 def paths(data: Any, above: tuple[Any, ...] = ()) -> Iterator[tuple[Any, ...]]:
@@ -110,7 +145,11 @@ def test_an_odd_head_of_a_kept_run_is_an_error_or_not_believed(
         return
     assert 2020 < read.started.year < 3001 or path == ("started",)
     for row in read.summary:
-        assert all(abs(value) <= 2**53 for value in vars(row).values() if isinstance(value, float))
+        assert all(
+            abs(value) <= 2**53
+            for value in vars(row).values()
+            if isinstance(value, float)
+        )
 
 
 @given(st.sampled_from(list(paths(ACCEPTED))), ODD)
@@ -123,7 +162,9 @@ def test_odd_accepted_results_are_an_error_or_good(
     except AcceptedError:
         return
     for model in results.models.values():
-        assert all(0 <= case.passes <= case.runs <= 10_000 for case in model.cases.values())
+        assert all(
+            0 <= case.passes <= case.runs <= 10_000 for case in model.cases.values()
+        )
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))
@@ -161,7 +202,9 @@ def test_a_text_that_is_no_report_is_one_line(
         ("started", "0001-01-01T00:00:00+14:00", "started: no time of a run"),
     ],
 )
-def test_an_impossible_number_is_named(tmp_path: Path, key: str, value: object, told: str) -> None:
+def test_an_impossible_number_is_named(
+    tmp_path: Path, key: str, value: object, told: str
+) -> None:
     (tmp_path / "r.json").write_text(changed(REPORT, (key,), value))
     with pytest.raises(ResultsError, match=told):
         read_run(tmp_path / "r.json")
@@ -169,6 +212,10 @@ def test_an_impossible_number_is_named(tmp_path: Path, key: str, value: object, 
 
 def test_an_unknown_key_is_named(tmp_path: Path) -> None:
     path = ("tests", 0, "expected", "was")
-    (tmp_path / "r.json").write_text(changed(REPORT, path, {"passes": 1, "runs": 1, "run": 1}))
-    with pytest.raises(ResultsError, match=r"tests\[0\]\.expected\.was\.run: unknown key"):
+    (tmp_path / "r.json").write_text(
+        changed(REPORT, path, {"passes": 1, "runs": 1, "run": 1})
+    )
+    with pytest.raises(
+        ResultsError, match=r"tests\[0\]\.expected\.was\.run: unknown key"
+    ):
         read_run(tmp_path / "r.json")

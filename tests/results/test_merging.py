@@ -34,8 +34,12 @@ def part(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults
     return replace(
         results,
         tests=tests,
-        records=tuple(r for r in results.records if (r.skill, r.case, r.label) in places),
-        skills=tuple(s for s in results.skills if s.name in {test.skill for test in tests}),
+        records=tuple(
+            r for r in results.records if (r.skill, r.case, r.label) in places
+        ),
+        skills=tuple(
+            s for s in results.skills if s.name in {test.skill for test in tests}
+        ),
         questions={
             key: text
             for key, text in results.questions.items()
@@ -44,14 +48,18 @@ def part(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults
     )
 
 
-def shards(results: RunResults, of: Callable[[PlannedCase], int], number: int) -> list[Source]:
+def shards(
+    results: RunResults, of: Callable[[PlannedCase], int], number: int
+) -> list[Source]:
     def shard(this: int) -> Source:
         return Source(f"{this}.json", part(results, lambda test: of(test) == this))
 
     return [shard(this) for this in range(number)]
 
 
-@given(st.lists(st.integers(0, 3), min_size=len(WHOLE.tests), max_size=len(WHOLE.tests)))
+@given(
+    st.lists(st.integers(0, 3), min_size=len(WHOLE.tests), max_size=len(WHOLE.tests))
+)
 def test_merged_shards_have_the_verdict_of_one_run(dealt: list[int]) -> None:
     by_test = dict(zip((test.nodeid for test in WHOLE.tests), dealt, strict=True))
     again, notes = merged(shards(WHOLE, lambda test: by_test[test.nodeid], 4))
@@ -75,7 +83,9 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     }
     assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
     assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
-    assert list(results.gate.reasons) == gate_reasons(results.verdicts, WHOLE.gates) != []
+    assert (
+        list(results.gate.reasons) == gate_reasons(results.verdicts, WHOLE.gates) != []
+    )
     on_purpose, _ = merged([one, two], subset=True)
     assert not on_purpose.missing
 
@@ -84,7 +94,12 @@ def test_shards_can_be_split_by_model() -> None:
     sources = shards(WHOLE, lambda test: test.label == "local", 2)
     results, _ = merged(sources)
     assert not results.missing
-    assert [row.label for row in results.summaries] == ["haiku", "local", "haiku", "local"]
+    assert [row.label for row in results.summaries] == [
+        "haiku",
+        "local",
+        "haiku",
+        "local",
+    ]
 
 
 def test_the_same_trial_twice_counts_once() -> None:
@@ -100,7 +115,9 @@ def test_the_time_spans_all_shards() -> None:
 
 
 def test_different_commits_are_noted() -> None:
-    _, notes = merged([Source("a.json", WHOLE), Source("b.json", replace(WHOLE, commit=None))])
+    _, notes = merged(
+        [Source("a.json", WHOLE), Source("b.json", replace(WHOLE, commit=None))]
+    )
     assert notes[-1] == "The files are from different commits."
 
 
@@ -112,22 +129,33 @@ FIRST = WHOLE.records[0]
     [
         (
             {"records": (replace(FIRST, output="Otherwise."),)},
-            "b.json: case-0 of gate on haiku (arm baseline, run 1) has another answer in a",
+            (
+                "b.json: case-0 of gate on haiku (arm baseline, run 1) has another"
+                " answer in a"
+            ),
         ),
         (
             {"skills": (replace(WHOLE.skills[0], digest="1"),)},
             "b.json: the skill gate differs from a.json",
         ),
-        ({"model_ids": {"haiku": "new"}}, "b.json: the model haiku differs from a.json"),
+        (
+            {"model_ids": {"haiku": "new"}},
+            "b.json: the model haiku differs from a.json",
+        ),
         ({"gates": Gates()}, "b.json: different gates than in a.json"),
         ({"looks": (3, 6)}, "b.json: different numbers of runs than in a.json"),
         (
             {"tests": (replace(WHOLE.tests[0], digest=""),)},
-            "b.json: the case case-0 of gate on haiku has a different question or checks than in a",
+            (
+                "b.json: the case case-0 of gate on haiku has a different question or"
+                " checks than in a"
+            ),
         ),
     ],
 )
-def test_files_of_different_runs_are_an_error(other: dict[str, object], problem: str) -> None:
+def test_files_of_different_runs_are_an_error(
+    other: dict[str, object], problem: str
+) -> None:
     changed = replace(WHOLE, **other)  # type: ignore[arg-type]
     with pytest.raises(ResultsError) as caught:
         merged([Source("a.json", WHOLE), Source("b.json", changed)])
@@ -138,7 +166,10 @@ def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
     one, two = shards(WHOLE, lambda test: int(test.label == "local"), 2)
     lost = (two.results.tests[0].nodeid, "elsewhere")
     stopped = replace(
-        one.results, interrupted="Ctrl-C", lost=lost, untested={"local": "x", "window": "no cases"}
+        one.results,
+        interrupted="Ctrl-C",
+        lost=lost,
+        untested={"local": "x", "window": "no cases"},
     )
     again, _ = merged([replace(one, results=stopped), two])
     assert (again.interrupted, again.lost) == ("Ctrl-C", ("elsewhere",))
@@ -161,9 +192,9 @@ def test_queries_of_shards_become_one_summary() -> None:
     whole = made_triggers(only=False, gates=Gates(min_recall=0.5))
     one = queries_of(whole, lambda test: test.should_open)
     two = queries_of(whole, lambda test: not test.should_open)
-    assert merged([Source("1.json", one), Source("2.json", two)])[0].trigger_summaries == (
-        whole.trigger_summaries
-    )
+    assert merged([Source("1.json", one), Source("2.json", two)])[
+        0
+    ].trigger_summaries == (whole.trigger_summaries)
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
     assert lacking.missing == {Group(pair_of("gate", "haiku", "claude"), True): 3}
     reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])

@@ -1,4 +1,6 @@
-"""Skills on an old model and on a new one: lifts, their change, what broke, and what to do."""
+"""Skills on an old model and on a new one: lifts, their change, what broke,
+and what to do.
+"""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -75,7 +77,9 @@ def test_the_change_is_paired_by_case_and_reaches_from_minus_to_plus_200() -> No
     def others(case: int, model: str, arm: str, _run: int) -> bool:
         return arm == "skill" and case % 2 == (model == "new")
 
-    narrow, wide = (made_model_change(passes).skills[0].change for passes in (same, others))
+    narrow, wide = (
+        made_model_change(passes).skills[0].change for passes in (same, others)
+    )
     assert narrow
     assert wide
     assert narrow.lift == wide.lift == 0
@@ -87,7 +91,9 @@ def test_the_more_skills_the_more_evidence_a_change_takes() -> None:
         return arm == "skill" and (model == "old" or case >= 7)
 
     (alone,) = made_model_change(less).skills
-    among = made_model_change(less, skills=[f"s{number}" for number in range(12)]).skills
+    among = made_model_change(
+        less, skills=[f"s{number}" for number in range(12)]
+    ).skills
     assert alone.change
     assert alone.change.shown
     for skill in among:
@@ -127,17 +133,23 @@ def test_what_broke_takes_the_rule_for_cases_that_got_worse() -> None:
         return arm == "skill" and not (model == "new" and case == 3)
 
     (skill,) = made_model_change(one_broke, runs=8).skills
-    assert [(case.case, case.before, case.after) for case in skill.broken] == [("case-3", 1.0, 0.0)]
+    assert [(case.case, case.before, case.after) for case in skill.broken] == [
+        ("case-3", 1.0, 0.0)
+    ]
     assert not skill.fallen
-    (skill,) = made_model_change(one_broke, runs=3).skills  # of 20 cases, that may be chance
+    # Of 20 cases, that may be chance
+    (skill,) = made_model_change(one_broke, runs=3).skills
     assert not skill.broken
     assert [case.case for case in skill.fallen] == ["case-3"]
 
     def many_broke(case: int, model: str, arm: str, _run: int) -> bool:
         return arm == "skill" and not (model == "new" and case < 8)
 
-    (skill,) = made_model_change(many_broke, runs=1).skills  # together they are evidence
-    assert [case.case for case in skill.broken] == [f"case-{number}" for number in range(8)]
+    # Together they are evidence
+    (skill,) = made_model_change(many_broke, runs=1).skills
+    assert [case.case for case in skill.broken] == [
+        f"case-{number}" for number in range(8)
+    ]
 
 
 def test_the_last_sentence_says_what_to_do() -> None:
@@ -151,7 +163,9 @@ def test_the_last_sentence_says_what_to_do() -> None:
     )
     few = made_model_change(by(0, 1, 1, 1), cases=10)
     assert few.skills[0].word == "lift fell"
-    assert few.conclusions[-2].endswith("10 cases can't show that it is not needed: that takes 17")
+    assert few.conclusions[-2].endswith(
+        "10 cases can't show that it is not needed: that takes 17"
+    )
 
 
 def test_missing_answers_are_told_of_the_model_that_lacks_them() -> None:
@@ -178,7 +192,9 @@ def test_a_sentence_names_the_model_that_is_incomplete() -> None:
 
 def test_an_answer_without_a_grade_is_missing_though_it_is_stored() -> None:
     graded = Record("gate", "a", "m", "skill", 1, "passed", stored=True)
-    answers = ModelAnswers.of("m", "m", [graded, replace(graded, case="b", outcome="errored")])
+    answers = ModelAnswers.of(
+        "m", "m", [graded, replace(graded, case="b", outcome="errored")]
+    )
     assert (answers.stored, answers.errored, answers.bought) == (1, 1, 0)
 
 
@@ -190,11 +206,14 @@ def results(gates: Gates, shares: tuple[float, ...]) -> RunResults:
 def test_only_a_gate_fails_a_run_in_which_something_got_worse() -> None:
     worse = (0, 1, 0, 0.5)
     assert not results(Gates(), worse).problems
-    assert results(Gates(no_worse=True), worse).problems == ["gate on new: 10 cases broke"]
+    assert results(Gates(no_worse=True), worse).problems == [
+        "gate on new: 10 cases broke"
+    ]
     assert not results(Gates(no_worse=True), (0, 1, 0, 1)).problems
     hurts = results(Gates(no_worse=True), (0.5, 0.5, 1, 0.5)).problems
     assert hurts == ["gate on new: hurts now"]
-    assert results(Gates(min_lift=0.1), worse).problems  # there is no test that it could be of
+    # There is no test that it could be of
+    assert results(Gates(min_lift=0.1), worse).problems
 
 
 def test_a_file_of_results_keeps_it(tmp_path: Path) -> None:

@@ -1,4 +1,6 @@
-"""A model that got worse since results were accepted: what its baseline explains, and what not."""
+"""A model that got worse since results were accepted: what its baseline explains,
+and what not.
+"""
 
 import random
 from collections.abc import Sequence
@@ -14,7 +16,8 @@ from support.made import pair_of
 from support.simulated import passes
 
 RUNS = 5
-Passes = tuple[int, int, int, int]  # with the skill and without, then and now; of five runs
+# With the skill and without, then and now; of five runs
+Passes = tuple[int, int, int, int]
 
 
 def compared(
@@ -29,7 +32,9 @@ def compared(
             expected=Expectation(*then),
             sample=f"{sample}{number % 8}" if sample else "",
         )
-        made.append(Compared(test, CaseResult(skill_now, RUNS, baseline_now, 9, f"d{number}")))
+        made.append(
+            Compared(test, CaseResult(skill_now, RUNS, baseline_now, 9, f"d{number}"))
+        )
     return compare({group: made}, {"m": "m-2"})[0]
 
 
@@ -39,8 +44,10 @@ FALLEN = [(5, 4, 2, 1)] * 8
 def test_a_drift_is_one_reason_with_both_rates_and_ids() -> None:
     found = compared(FALLEN)
     assert found.reasons == [
-        "gate on m: the model got worse (baseline 80 → 20), no change of the lift is shown "
-        "(+20 → +20; change -26 to +26); it was m-1, and is now m-2"
+        (
+            "gate on m: the model got worse (baseline 80 → 20), no change of the lift"
+            " is shown (+20 → +20; change -26 to +26); it was m-1, and is now m-2"
+        )
     ]
     assert len(found.regressed) == 8
     assert not found.worse
@@ -52,7 +59,10 @@ def test_a_drift_is_one_reason_with_both_rates_and_ids() -> None:
     ("cases", "words"),
     [
         (FALLEN * 3, "the skill's lift is unchanged (+20 → +20; change -15 to +15)"),
-        ([(5, 4, 1, 1)] * 8, "no change of the lift is shown (+20 → 0; change -45 to +5)"),
+        (
+            [(5, 4, 1, 1)] * 8,
+            "no change of the lift is shown (+20 → 0; change -45 to +5)",
+        ),
         ([(5, 4, 0, 1)] * 8, "the skill's lift was +20 and is now -20"),
         ([(5, 4, 5, 1)] * 8, "the skill's lift was +20 and is now +80"),
     ],
@@ -69,7 +79,9 @@ def test_a_lift_is_called_unchanged_if_its_interval_is_narrow(
 def test_cases_that_ask_the_same_are_one() -> None:
     drift = compared(FALLEN * 3, sample="question").drift
     assert drift
-    assert "no change of the lift is shown (+20 → +20; change -26 to +26)" in drift.words
+    assert (
+        "no change of the lift is shown (+20 → +20; change -26 to +26)" in drift.words
+    )
 
 
 def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
@@ -81,7 +93,8 @@ def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
 
 
 @pytest.mark.parametrize(
-    "cases", [[(5, 1, 2, 1)] * 8, [(5, 4, 0, 3)] * 8, [(5, 1, 2, 1)] * 7 + [(5, 5, 0, 0)]]
+    "cases",
+    [[(5, 1, 2, 1)] * 8, [(5, 4, 0, 3)] * 8, [(5, 1, 2, 1)] * 7 + [(5, 5, 0, 0)]],
 )
 def test_a_baseline_that_hardly_fell_explains_nothing(cases: list[Passes]) -> None:
     found = compared(cases, "warn")
@@ -96,14 +109,19 @@ def test_a_baseline_that_hardly_fell_explains_nothing(cases: list[Passes]) -> No
 def test_how_often_a_fall_of_the_lift_is_shown(
     now: tuple[float, float], falls: tuple[float, float]
 ) -> None:
-    """From 30 % to 70 %; then both unchanged, both 20 points lower, or the skill alone 30 lower."""
+    """From 30 % to 70 %; then both unchanged, both 20 points lower,
+    or the skill alone 30 lower.
+    """
     draw, draws = random.Random(1), 300
 
     def arm(before: float, after: float) -> CasePasses:
-        return CasePasses((passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS))
+        return CasePasses(
+            (passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS)
+        )
 
     shown = [
-        lift_change([(arm(0.7, now[1]), arm(0.3, now[0])) for _ in range(20)]).p_fell <= 0.05
+        lift_change([(arm(0.7, now[1]), arm(0.3, now[0])) for _ in range(20)]).p_fell
+        <= 0.05
         for _ in range(draws)
     ]
     assert falls[0] <= sum(shown) / draws <= falls[1]
@@ -121,9 +139,16 @@ def test_how_often_the_interval_holds_the_change_of_the_lift() -> None:
     draw, draws = random.Random(1), 300
 
     def arm(before: float, after: float) -> CasePasses:
-        return CasePasses((passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS))
+        return CasePasses(
+            (passes(draw, before, RUNS), RUNS), (passes(draw, after, RUNS), RUNS)
+        )
 
     changes = [
-        lift_change([(arm(0.9, 0.6), arm(0.5, 0.4)) for _ in range(12)]) for _ in range(draws)
+        lift_change([(arm(0.9, 0.6), arm(0.5, 0.4)) for _ in range(12)])
+        for _ in range(draws)
     ]
-    assert 0.93 <= sum(change.low < -0.2 < change.high for change in changes) / draws <= 0.99
+    assert (
+        0.93
+        <= sum(change.low < -0.2 < change.high for change in changes) / draws
+        <= 0.99
+    )

@@ -29,7 +29,9 @@ def test_a_wrong_answer_fails_and_one_accepted_as_failing_does_not() -> None:
     assert results.outcome_counts == {"failed": 1, "passed": 2, "accepted": 1}
     assert [test.case for test in results.failed] == ["case-0"]
     assert results.outcomes[0].reason == '"gate up" is not in the answer'
-    assert results.outcomes[2].reason.startswith("accepted as failing on 2026-01-01 (0 of 1): ")
+    assert results.outcomes[2].reason.startswith(
+        "accepted as failing on 2026-01-01 (0 of 1): "
+    )
 
 
 def test_a_regression_is_a_failure() -> None:
@@ -43,13 +45,17 @@ def test_a_regression_is_a_failure() -> None:
 def test_a_missing_answer_is_an_error_and_a_test_that_never_ran_is_none() -> None:
     made = made_run(cases=3, passes=lambda *_: True)
     records = [
-        replace(record, outcome="errored", error="no server", checks=())
-        if record.case == "case-1"
-        else record
+        (
+            replace(record, outcome="errored", error="no server", checks=())
+            if record.case == "case-1"
+            else record
+        )
         for record in made.records
         if record.case != "case-2"
     ]
-    results = replace(made, records=tuple(records), broken={"x": "no such check"}, lost=("y",))
+    results = replace(
+        made, records=tuple(records), broken={"x": "no such check"}, lost=("y",)
+    )
     assert words(results) == ["passed", "error", "not run", "error", "not run"]
     reasons = [outcome.reason for outcome in results.outcomes]
     assert reasons == ["", "no server", "", "no such check", ""]
@@ -62,7 +68,9 @@ def test_a_missing_answer_is_an_error_and_a_test_that_never_ran_is_none() -> Non
         *(("xfailed", "accepted"), ("skipped", "not run")),
     ],
 )
-def test_where_pytest_ran_the_test_its_word_decides(reported: Reported, word: OutcomeWord) -> None:
+def test_where_pytest_ran_the_test_its_word_decides(
+    reported: Reported, word: OutcomeWord
+) -> None:
     made = made_run(cases=1, passes=lambda *_: False)
     results = replace(made, reported={made.tests[0].nodeid: reported})
     assert words(results) == [word]
@@ -70,13 +78,20 @@ def test_where_pytest_ran_the_test_its_word_decides(reported: Reported, word: Ou
 
 def test_a_test_marked_xfail_is_an_accepted_failure() -> None:
     made = made_run(cases=2, passes=fails_even)
-    results = replace(made, tests=tuple(replace(test, compared=False) for test in made.tests))
+    results = replace(
+        made, tests=tuple(replace(test, compared=False) for test in made.tests)
+    )
     assert words(results) == ["accepted", "passed"]
     assert results.outcomes[0].reason.startswith("marked xfail: ")
 
 
 def test_counts_are_listed_as_pytest_does() -> None:
-    counts: dict[OutcomeWord, int] = {"failed": 18, "passed": 45, "accepted": 8, "error": 1}
+    counts: dict[OutcomeWord, int] = {
+        "failed": 18,
+        "passed": 45,
+        "accepted": 8,
+        "error": 1,
+    }
     assert count_words(counts) == "18 failed, 8 accepted, 1 error"
     assert count_words({"passed": 1200}) == "1,200 passed"
     assert count_words({"error": 2, "not run": 1}) == "2 errors, 1 not run"
@@ -93,6 +108,14 @@ def test_accepted_numbers_are_of_the_cases_that_were_accepted() -> None:
     assert row.accepted_rate == pytest.approx(0.9)
     assert row.accepted_change == pytest.approx(-0.4)
     assert (row.accepted_date, row.accepted_verdict) == ("2026-01-01", "worse")
-    assert row.accepted_words == results.verdicts[0].fell == "fell 90 → 50 since 2026-01-01"
+    assert (
+        row.accepted_words
+        == results.verdicts[0].fell
+        == "fell 90 → 50 since 2026-01-01"
+    )
     (row,) = made_run().summary
-    assert (row.accepted_rate, row.accepted_change, row.accepted_words) == (None, None, "")
+    assert (row.accepted_rate, row.accepted_change, row.accepted_words) == (
+        None,
+        None,
+        "",
+    )

@@ -54,7 +54,9 @@ def test_one_case_compared_with_its_accepted_result(
         ((0, 3), None, False),
     ],
 )
-def test_which_cases_are_flaky(now: tuple[int, int], threshold: float | None, flips: bool) -> None:
+def test_which_cases_are_flaky(
+    now: tuple[int, int], threshold: float | None, flips: bool
+) -> None:
     assert could_flip(Count(*now), threshold) is flips
 
 
@@ -63,7 +65,8 @@ def test_which_cases_are_flaky(now: tuple[int, int], threshold: float | None, fl
     [
         ((1, 1), (0, 1), False),
         ((1, 1), (0, 30), False),
-        ((2, 2), (0, 8), False),  # p = 0.022, but two runs are no evidence about one case
+        # P = 0.022, but two runs are no evidence about one case
+        ((2, 2), (0, 8), False),
         ((3, 3), (0, 5), True),
         ((5, 5), (0, 1), False),
         ((5, 5), (2, 5), False),
@@ -110,8 +113,10 @@ def test_in_a_collapse_all_cases_that_fell_regressed() -> None:
     found = compared([(4, 5)] * 9, [(0, 5)] * 4 + [(5, 5)] + [(0, 5)] * 4)
     assert (found.worse, bool(found.together)) == ((), True)
     assert names(found.regressed) == "c0 c1 c2 c3 c5 c6 c7 c8"
-    assert found.standing(found.cases[0]).reason == (
-        "regression of the skill as a whole: 0 of 5 passed (accepted: 4 of 5, 2026-01-02)"
+    assert (
+        found.standing(found.cases[0]).reason
+        == "regression of the skill as a whole: 0 of 5 passed (accepted: 4 of 5,"
+        " 2026-01-02)"
     )
     assert found.of_kind("could be chance") == ()
     assert len(found.reasons) == 1
@@ -134,12 +139,16 @@ def test_a_broken_case_and_a_drop_of_all_others_are_two_regressions() -> None:
     assert names(found.worse) == "c0"
     assert len(found.regressed) == 12
     assert "regression: 0 of 8" in found.standing(found.cases[0]).reason
-    assert "of the other cases together: 6 of 8" in found.standing(found.cases[1]).reason
+    assert (
+        "of the other cases together: 6 of 8" in found.standing(found.cases[1]).reason
+    )
 
 
 def test_a_test_that_failed_stays_a_regression_in_a_stopped_run() -> None:
     first = compared([(3, 3)], [(0, 3)]).cases[0]
-    decided = replace(first, test=replace(first.test, regression="regression of the skill"))
+    decided = replace(
+        first, test=replace(first.test, regression="regression of the skill")
+    )
     (stopped,) = compare({GROUP: [decided]})
     assert names(stopped.regressed) == "c0"
     assert stopped.reasons == ["gate on m: c0: regression of the skill"]
@@ -147,7 +156,13 @@ def test_a_test_that_failed_stays_a_regression_in_a_stopped_run() -> None:
 
 @pytest.mark.parametrize(
     ("cases", "runs"),
-    [(12, 3), *(pytest.param(*size, marks=pytest.mark.nightly) for size in ((40, 5), (8, 10)))],
+    [
+        (12, 3),
+        *(
+            pytest.param(*size, marks=pytest.mark.nightly)
+            for size in ((40, 5), (8, 10))
+        ),
+    ],
 )
 @pytest.mark.parametrize(("a", "b"), [(1, 1), (5, 1), (5, 5)])
 def test_an_unchanged_skill_fails_a_test_in_at_most_five_percent(
@@ -157,6 +172,8 @@ def test_an_unchanged_skill_fails_a_test_in_at_most_five_percent(
     chances = [draw.betavariate(a, b) for _ in range(cases)]
     alarms = 0
     for _ in range(300):
-        was, now = [[(passes(draw, own, runs), runs) for own in chances] for _ in range(2)]
+        was, now = [
+            [(passes(draw, own, runs), runs) for own in chances] for _ in range(2)
+        ]
         alarms += bool(compared(was, now).regressed)
     assert alarms / 300 <= 0.05

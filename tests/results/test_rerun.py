@@ -36,7 +36,9 @@ def test_only_tests_in_python_need_their_model_named() -> None:
 
 
 def test_no_credential_and_no_control_character_is_shown() -> None:
-    shown = Rerun(("--skill-base-url", "https://me:hunter22@host/v1")).command("a.json::\x1b[31m\n")
+    shown = Rerun(("--skill-base-url", "https://me:hunter22@host/v1")).command(
+        "a.json::\x1b[31m\n"
+    )
     assert "hunter22" not in shown
     assert "\x1b" not in shown
     assert "\n" not in shown

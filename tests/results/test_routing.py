@@ -27,10 +27,14 @@ def query(expected: Any = (), unopened: int = 0, **opened: int) -> RoutedQuery:
 
 
 def routing(*queries: RoutedQuery, **changes: Any) -> Routing:
-    return replace(Routing(agent="chat", model="haiku", skills=SKILLS, queries=queries), **changes)
+    return replace(
+        Routing(agent="chat", model="haiku", skills=SKILLS, queries=queries), **changes
+    )
 
 
-def record(*opened: str, outcome: Outcome = "passed", error: str | None = None) -> Record:
+def record(
+    *opened: str, outcome: Outcome = "passed", error: str | None = None
+) -> Record:
     activity = None if error else Activity(1, 1, bool(opened), opened)
     return Record("", "q", "haiku", "skill", 1, outcome, error=error, activity=activity)
 
@@ -54,7 +58,9 @@ def test_each_query_has_one_outcome(asked: RoutedQuery, outcome: str) -> None:
     assert asked.outcome == outcome
 
 
-def test_a_query_that_only_names_unwanted_skills_is_a_false_alarm_for_those_alone() -> None:
+def test_a_query_that_only_names_unwanted_skills_is_a_false_alarm_for_those_alone() -> (
+    None
+):
     unwanted = replace(query(pdf=1), unwanted=("pdf",))
     other = replace(query(docx=1), unwanted=("pdf",))
     assert (unwanted.outcome, other.outcome) == ("false alarm", "right")
@@ -77,7 +83,9 @@ def test_the_skill_that_is_opened_first_decides_and_errors_are_no_misses() -> No
 
 
 def test_runs_of_a_query_are_averaged_before_its_interval() -> None:
-    recall = routing(query("pdf", pdf=2, docx=2), query("pdf", pdf=4), query(docx=9)).recall
+    recall = routing(
+        query("pdf", pdf=2, docx=2), query("pdf", pdf=4), query(docx=9)
+    ).recall
     assert recall
     assert (recall.rate, recall.queries) == (0.75, 2)
     assert recall.interval == wilson(0.75, 2)
@@ -94,10 +102,19 @@ def test_precision_weighs_queries_by_how_often_they_open_the_skill() -> None:
 
 
 def test_the_table_has_what_was_opened_by_what_should_be() -> None:
-    queries = (query("pdf", pdf=1), query("pdf", docx=1), query(unopened=1), query("docx"))
+    queries = (
+        query("pdf", pdf=1),
+        query("pdf", docx=1),
+        query(unopened=1),
+        query("docx"),
+    )
     table = routing(*queries).table
     assert table.opened == (*SKILLS, NO_SKILL)
-    assert table.rows == {"docx": (0, 0, 0, 0), "pdf": (1, 1, 0, 0), NO_SKILL: (0, 0, 0, 1)}
+    assert table.rows == {
+        "docx": (0, 0, 0, 0),
+        "pdf": (1, 1, 0, 0),
+        NO_SKILL: (0, 0, 0, 1),
+    }
 
 
 runs = st.integers(0, 4)
@@ -137,7 +154,11 @@ def test_its_json_is_read_back(queries: tuple[RoutedQuery, ...]) -> None:
 
 
 def test_gates_fail_by_the_share_of_all_queries_and_never_pass_with_errors() -> None:
-    queries = [*[query("pdf", pdf=1)] * 8, *[query("pdf", docx=1)] * 2, *[query(unopened=1)] * 5]
+    queries = [
+        *[query("pdf", pdf=1)] * 8,
+        *[query("pdf", docx=1)] * 2,
+        *[query(unopened=1)] * 5,
+    ]
     found = routing(*queries)
     gates = Gates(min_recall=0.8, max_false_alarms=0.0)
     assert routing_reasons([found], gates) == []
@@ -145,8 +166,12 @@ def test_gates_fail_by_the_share_of_all_queries_and_never_pass_with_errors() -> 
     (reason,) = routing_reasons([found], Gates(min_recall=0.9))
     assert reason.startswith("haiku: recall is 80% (minimum 90%; could be chance: ")
     broken = routing(*queries, replace(query("pdf", pdf=1), errors=("down",)))
-    assert routing_reasons([broken], gates) == ["haiku: can't pass: 1 trial without a result"]
-    (unknown,) = routing_reasons([routing(query("pdf", pdf=1))], Gates(max_false_alarms=0.1))
+    assert routing_reasons([broken], gates) == [
+        "haiku: can't pass: 1 trial without a result"
+    ]
+    (unknown,) = routing_reasons(
+        [routing(query("pdf", pdf=1))], Gates(max_false_alarms=0.1)
+    )
     assert "false alarms unknown" in unknown
 
 
@@ -176,6 +201,8 @@ def test_a_run_of_a_routing_fails_by_its_gates_or_if_answers_are_missing() -> No
 
 
 def test_shards_keep_all_routings() -> None:
-    first, second = (routing(query("pdf", pdf=1), model=name) for name in ("haiku", "sonnet"))
+    first, second = (
+        routing(query("pdf", pdf=1), model=name) for name in ("haiku", "sonnet")
+    )
     run, _ = merged([Source("a", results(first)), Source("b", results(second))])
     assert run.routings == (first, second)

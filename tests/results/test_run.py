@@ -26,7 +26,11 @@ def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
     whole = made_run(skills=("gate", "door"), models=("haiku", "opus"), cases=5)
     some = replace(
         whole,
-        tests=tuple(t for t in whole.tests if t.skill == "door" or t.case in ("case-0", "case-3")),
+        tests=tuple(
+            t
+            for t in whole.tests
+            if t.skill == "door" or t.case in ("case-0", "case-3")
+        ),
     )
     assert subset_notes(whole) == []
     assert subset_notes(some) == ["gate on haiku, gate on opus: ran only 2 of 5 cases."]
@@ -40,7 +44,7 @@ def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
 
 
 def test_a_python_test_is_no_subset() -> None:
-    (test, *_) = made_run(cases=1).tests
+    test, *_ = made_run(cases=1).tests
     in_python = replace(test, of=0)
     assert incomplete([in_python]) == {}
     assert incomplete([in_python, replace(test, of=2)]) == {
@@ -62,7 +66,13 @@ def all_pass(*_: object) -> bool:
         ),
         ({"records": ()}, ["gate on haiku: can't pass: 6 cases not run"]),
         (
-            {"untested": {"a": "no cases", "b": "no cases", "opus": "no case is for this model"}},
+            {
+                "untested": {
+                    "a": "no cases",
+                    "b": "no cases",
+                    "opus": "no case is for this model",
+                }
+            },
             [
                 "a, b: can't pass: no cases",
                 "opus: can't pass: no case is for this model",

@@ -15,8 +15,12 @@ from support.made import STARTED, made_run, made_triggers
 def made(*cases: int, **more: Any) -> RunResults:
     """A run of a skill, with only these of its cases."""
     results = made_run(cases=4, **more)
-    names = [f"case-{number}" for number in cases] or [test.case for test in results.tests]
-    return replace(results, tests=tuple(test for test in results.tests if test.case in names))
+    names = [f"case-{number}" for number in cases] or [
+        test.case for test in results.tests
+    ]
+    return replace(
+        results, tests=tuple(test for test in results.tests if test.case in names)
+    )
 
 
 class History:
@@ -49,7 +53,9 @@ def test_the_newest_run_counts(history: History) -> None:
     assert history.before(made()) == newest
 
 
-def test_a_run_of_another_skill_or_on_another_model_is_passed_over(history: History) -> None:
+def test_a_run_of_another_skill_or_on_another_model_is_passed_over(
+    history: History,
+) -> None:
     first = history.keep(made())
     history.keep(made(skills=["door"]))
     history.keep(made(models=["opus"]))
@@ -87,7 +93,9 @@ def test_without_a_run_of_all_cases_the_newest_with_most_of_them_is_taken(
 
 def test_queries_are_not_compared_with_a_run_of_cases(history: History) -> None:
     queries = history.keep(made_triggers())
-    history.keep(replace(made_triggers(only=False), tests=made_triggers(only=False).cases))
+    history.keep(
+        replace(made_triggers(only=False), tests=made_triggers(only=False).cases)
+    )
     assert history.before(made_triggers()) == queries
 
 

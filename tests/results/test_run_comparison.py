@@ -1,4 +1,6 @@
-"""Two runs side by side: the same statistics as against a git ref, over cases that are the same."""
+"""Two runs side by side: the same statistics as against a git ref,
+over cases that are the same.
+"""
 
 from collections.abc import Callable, Collection
 from dataclasses import replace
@@ -39,12 +41,18 @@ def test_a_change_has_the_statistics_of_a_lift() -> None:
 
 def test_a_drop_that_could_be_chance_is_not_worse() -> None:
     found = compare_runs(run(range(12)), run(range(10)))
-    assert [pair.change and pair.change.word for pair in found.pairs] == ["no change shown"]
+    assert [pair.change and pair.change.word for pair in found.pairs] == [
+        "no change shown"
+    ]
     assert not found.reasons
 
 
-def some_broke(broken: int, models: tuple[str, ...] = ("haiku",), runs: int = 10) -> RunResults:
-    """Forty cases, of which the first few never pass with the skill on the first model."""
+def some_broke(
+    broken: int, models: tuple[str, ...] = ("haiku",), runs: int = 10
+) -> RunResults:
+    """Forty cases, of which the first few never pass with the skill on the first
+    model.
+    """
     return made_run(
         cases=40,
         runs=runs,
@@ -69,7 +77,9 @@ def test_four_of_forty_cases_that_broke_are_worse() -> None:
     assert back.reasons == []
     assert back.pairs[0].change
     assert back.pairs[0].change.versions
-    assert back.pairs[0].change.versions.better_cases == pair.change.versions.worse_cases
+    assert (
+        back.pairs[0].change.versions.better_cases == pair.change.versions.worse_cases
+    )
 
 
 def test_cases_of_a_group_are_separate_and_those_that_ask_the_same_are_not() -> None:
@@ -95,7 +105,9 @@ def test_single_runs_show_that_all_together_got_worse() -> None:
 
 
 def test_all_models_of_a_run_are_one_family() -> None:
-    """Six cases fall on one model: enough by itself, but not beside one where six changed."""
+    """Six cases fall on one model: enough by itself,
+    but not beside one where six changed.
+    """
 
     def run_of(later: bool, *models: str) -> RunResults:
         def passes(number: int, model: str, _arm: str, _run: int) -> bool:
@@ -120,21 +132,26 @@ def test_p_values_are_adjusted_for_several_models() -> None:
 def test_only_unchanged_cases_with_answers_are_paired() -> None:
     one, two = run(range(12)), run(range(12), cases=14)
     edited = replace(two.tests[3], digest="another")
-    lost = made_record("gate", "case-5", "haiku", "skill", 1, outcome="errored", error="busy")
+    lost = made_record(
+        "gate", "case-5", "haiku", "skill", 1, outcome="errored", error="busy"
+    )
     two = replace(
         two,
         tests=(*two.tests[1:3], edited, *two.tests[4:]),  # without case-0
         records=(*(r for r in two.records if r.case not in ("case-0", "case-5")), lost),
     )
     (pair,) = compare_runs(one, two).pairs
-    assert pair.left_out == UnpairedCases(only_before=1, only_after=2, edited=1, unanswered=1)
+    assert pair.left_out == UnpairedCases(
+        only_before=1, only_after=2, edited=1, unanswered=1
+    )
     assert pair.cases == 9
 
 
 def test_a_missing_baseline_answer_removes_no_case() -> None:
     one, two = run(range(12)), run(range(12), arms=("skill",))
     one = replace(
-        one, records=tuple(r for r in one.records if r.arm == "skill" or r.case > "case-4")
+        one,
+        records=tuple(r for r in one.records if r.arm == "skill" or r.case > "case-4"),
     )
     (pair,) = compare_runs(one, two).pairs
     assert pair.cases == 12

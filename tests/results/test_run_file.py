@@ -28,11 +28,15 @@ from support.made import accepted_count, made_record, made_run, made_triggers
 KEYS = {
     "": "schema started seconds skills summary records gate",
     "skills": "name path digest tokens",
-    "summary": "skill model model_id cases runs baseline_rate skill_rate lift lift_low lift_high "
-    "p_value detectable_lift baseline_tokens skill_tokens token_change baseline_cost skill_cost "
-    "checks_passed checks_total errored verdict",
-    "records": "skill case model arm run outcome output input_tokens output_tokens cached_tokens "
-    "seconds stored checks error",
+    "summary": (
+        "skill model model_id cases runs baseline_rate skill_rate lift lift_low"
+        " lift_high p_value detectable_lift baseline_tokens skill_tokens token_change"
+        " baseline_cost skill_cost checks_passed checks_total errored verdict"
+    ),
+    "records": (
+        "skill case model arm run outcome output input_tokens output_tokens"
+        " cached_tokens seconds stored checks error"
+    ),
     "checks": "check passed reason",
     "gate": "passed reasons",
 }
@@ -61,7 +65,11 @@ def written(results: RunResults, folder: Path) -> Path:
 def test_the_report_has_all_keys_that_never_change() -> None:
     results = made_run(accepted={0: accepted_count(1)})
     report = json.loads(results_text(results))
-    found = {"": report, "gate": report["gate"], "checks": report["records"][0]["checks"][0]}
+    found = {
+        "": report,
+        "gate": report["gate"],
+        "checks": report["records"][0]["checks"][0],
+    }
     found |= {key: report[key][0] for key in ("skills", "summary", "records")}
     for name, keys in KEYS.items():
         assert found[name].keys() >= set(keys.split()), name
@@ -74,8 +82,12 @@ def test_the_report_has_all_keys_that_never_change() -> None:
 
 def test_nothing_private_is_in_the_report() -> None:
     made = made_run(cases=1)
-    trial = Trial("gate", "case-0", "haiku", "skill", 1, Question("haiku", "", (), 9, 1))
-    tests = tuple(replace(test, folder="/home/me", trials=(trial,)) for test in made.tests)
+    trial = Trial(
+        "gate", "case-0", "haiku", "skill", 1, Question("haiku", "", (), 9, 1)
+    )
+    tests = tuple(
+        replace(test, folder="/home/me", trials=(trial,)) for test in made.tests
+    )
     report = json.loads(results_text(replace(made, tests=tests)))
     assert not {"trials", "folder", "siblings"} & report["tests"][0].keys()
 
@@ -94,7 +106,9 @@ def test_the_report_has_triggers_among_the_tests() -> None:
     assert queries == {"trigger-needs-0", "trigger-needs-1", "trigger-spares-0"}
     assert len(report["tests"]) == 6 + 3
     assert sum(record["case"] in queries for record in report["records"]) == 9
-    assert {case["case"] for case in report["by_case"]} == {f"case-{n}" for n in range(6)}
+    assert {case["case"] for case in report["by_case"]} == {
+        f"case-{n}" for n in range(6)
+    }
     assert summary["cases"] == 6
 
 
@@ -110,7 +124,9 @@ def test_the_report_has_the_numbers_of_each_case_and_of_the_scores() -> None:
 
 @pytest.mark.parametrize("third", ["previous", "trace"])
 def test_the_third_arm_has_one_place_in_the_schema(third: str) -> None:
-    results = made_run(arms=("baseline", third, "skill"), passes=lambda *trial: trial[2] == third)
+    results = made_run(
+        arms=("baseline", third, "skill"), passes=lambda *trial: trial[2] == third
+    )
     (row,) = json.loads(results_text(results))["summary"]
     assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 0)
     assert (row["previous_tokens"], row["previous_cost"]) == (50, pytest.approx(0.0005))
@@ -128,13 +144,24 @@ def test_the_third_arm_has_one_place_in_the_schema(third: str) -> None:
         made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
         replace(made_run(), skills=(FULL,)),
-        made_triggers(["oox", "oEo"], ["---"], gates=Gates(min_recall=0.5, max_false_alarms=0.1)),
-        made_triggers(only=False, models=("haiku", "claude/haiku"), skills=("gate", "door")),
+        made_triggers(
+            ["oox", "oEo"], ["---"], gates=Gates(min_recall=0.5, max_false_alarms=0.1)
+        ),
+        made_triggers(
+            only=False, models=("haiku", "claude/haiku"), skills=("gate", "door")
+        ),
         made_triggers(accepted={"trigger-needs-2": accepted_count(9, 9)}),
-        agent_run(cases=7, runs=2, opens=lambda case, run: case > run, also=("haiku", "loop/odd")),
+        agent_run(
+            cases=7,
+            runs=2,
+            opens=lambda case, run: case > run,
+            also=("haiku", "loop/odd"),
+        ),
     ],
 )
-def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_path: Path) -> None:
+def test_a_report_is_read_back_with_the_same_verdicts(
+    results: RunResults, tmp_path: Path
+) -> None:
     again = read_run(written(results, tmp_path))
     assert again.verdicts == results.verdicts
     assert again.trigger_summaries == results.trigger_summaries
@@ -142,12 +169,18 @@ def test_a_report_is_read_back_with_the_same_verdicts(results: RunResults, tmp_p
     assert again.skills == results.skills
     assert again.gate == results.gate
     assert again.questions == results.questions
-    assert [test.nodeid for test in again.tests] == [test.nodeid for test in results.tests]
+    assert [test.nodeid for test in again.tests] == [
+        test.nodeid for test in results.tests
+    ]
     assert results_text(again) == results_text(results)
 
 
-def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(tmp_path: Path) -> None:
-    was = Unmatched("gate", "haiku", "old", Count(1, 1), "2026-01-01", "gone", agent="loop")
+def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(
+    tmp_path: Path,
+) -> None:
+    was = Unmatched(
+        "gate", "haiku", "old", Count(1, 1), "2026-01-01", "gone", agent="loop"
+    )
     results = replace(agent_run(also=("haiku",)), unmatched=(was,))
     report = json.loads(results_text(results))
     assert {(row["agent"], row["model"]) for row in report["summary"]} == {
@@ -159,7 +192,9 @@ def test_agent_and_model_are_apart_in_the_file_and_one_label_inside(tmp_path: Pa
         ("loop", "loop/haiku"),
         ("chat", "haiku"),
     }
-    assert [test.agent for test in again.tests] == [test.agent for test in results.tests]
+    assert [test.agent for test in again.tests] == [
+        test.agent for test in results.tests
+    ]
     assert again.unmatched == results.unmatched
     assert again.model_ids == results.model_ids
     assert [r.activity for r in again.records] == [r.activity for r in results.records]
@@ -172,15 +207,26 @@ def test_the_report_of_agents_has_their_numbers() -> None:
     results = agent_run(cases=10, passes=passes, opens=lambda case, _: case < 9)
     (row,) = json.loads(results_text(results))["summary"]
     assert (row["baseline_turns"], row["skill_turns"]) == (4, pytest.approx(4.9))
-    assert (row["baseline_tool_calls"], row["skill_tool_calls"]) == (3, pytest.approx(3.9))
-    assert (row["activated"], row["activated_trials"], row["activated_rate"]) == (9, 10, 0.9)
+    assert (row["baseline_tool_calls"], row["skill_tool_calls"]) == (
+        3,
+        pytest.approx(3.9),
+    )
+    assert (row["activated"], row["activated_trials"], row["activated_rate"]) == (
+        9,
+        10,
+        0.9,
+    )
     assert row["activated_low"] < 0.9 < row["activated_high"]
     effect = row["lift_per_opening"]
     assert effect == pytest.approx(row["lift"] / 0.9)
     assert row["lift_per_opening_low"] < effect <= row["lift_per_opening_high"]
     record = json.loads(results_text(results))["records"][1]
     activity = record["activity"]
-    assert (activity["turns"], activity["tool_calls"], activity["activated"]) == (5, 4, True)
+    assert (activity["turns"], activity["tool_calls"], activity["activated"]) == (
+        5,
+        4,
+        True,
+    )
     assert activity["read"] == ["references/layout.md"]
     assert [file["path"] for file in record["files"]] == ["report.md", "data/out.bin"]
 
@@ -198,7 +244,9 @@ def test_transcripts_are_not_in_the_report_and_long_files_are_cut() -> None:
 
 
 @pytest.mark.parametrize("value", [-1, 2**60, "many", 1.5])
-def test_numbers_that_no_agent_can_have_are_rejected(value: object, tmp_path: Path) -> None:
+def test_numbers_that_no_agent_can_have_are_rejected(
+    value: object, tmp_path: Path
+) -> None:
     report = json.loads(results_text(agent_run()))
     report["records"][0]["activity"]["turns"] = value
     file = tmp_path / "bad.json"
@@ -209,13 +257,20 @@ def test_numbers_that_no_agent_can_have_are_rejected(value: object, tmp_path: Pa
 
 @given(st.text(), st.text(), st.lists(st.text()))
 def test_any_text_is_read_back_unchanged(
-    tmp_path_factory: pytest.TempPathFactory, answer: str, question: str, tags: list[str]
+    tmp_path_factory: pytest.TempPathFactory,
+    answer: str,
+    question: str,
+    tags: list[str],
 ) -> None:
     made = made_run(cases=1)
     (test,) = made.tests
     results = replace(
         made,
-        records=(made_record("gate", "case-0", "haiku", "skill", 1, output=answer + "\ud800"),),
+        records=(
+            made_record(
+                "gate", "case-0", "haiku", "skill", 1, output=answer + "\ud800"
+            ),
+        ),
         questions={("gate", "case-0"): f"?{question}"},
         tests=(replace(test, tags=tuple(tags)),),
     )
@@ -238,7 +293,11 @@ def test_any_text_is_read_back_unchanged(
     ],
 )
 def test_an_invalid_file_is_an_error_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, part: str, damaged: str, problem: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    part: str,
+    damaged: str,
+    problem: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     file = written(made_run(), tmp_path)
@@ -264,7 +323,9 @@ def test_a_small_file_that_unpacks_to_a_huge_one_is_not_unpacked(
         read_run(file)
 
 
-@pytest.mark.parametrize("key", ["skills", "records", "tests", "unmatched", "studies", "lost"])
+@pytest.mark.parametrize(
+    "key", ["skills", "records", "tests", "unmatched", "studies", "lost"]
+)
 def test_one_wrong_item_is_enough_to_refuse_a_file(key: str) -> None:
     """Each error takes 300 times the room of its item."""
     values = {**json.loads(results_text(made_run())), key: [{}] * 1000}
@@ -291,7 +352,9 @@ def test_a_small_file_of_millions_of_values_is_not_parsed(tmp_path: Path) -> Non
         ("run", 10**400),
     ],
 )
-def test_an_impossible_number_of_a_record_is_named(tmp_path: Path, key: str, value: object) -> None:
+def test_an_impossible_number_of_a_record_is_named(
+    tmp_path: Path, key: str, value: object
+) -> None:
     data = json.loads(results_text(made_run()))
     data["records"][0][key] = value
     (tmp_path / "r.json").write_text(json.dumps(data))
@@ -318,5 +381,8 @@ def test_places_and_texts_of_skills_are_read_back(tmp_path: Path) -> None:
         (((0, 4), (7, 9)), ()),
         ((), ((2, 3),)),
     ]
-    assert (again.skills[0].text, again.skills[0].previous_text) == ("# Gate", "# Gates")
+    assert (again.skills[0].text, again.skills[0].previous_text) == (
+        "# Gate",
+        "# Gates",
+    )
     assert again.rerun == rerun

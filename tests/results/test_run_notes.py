@@ -27,18 +27,29 @@ def info(*files: UnseenFile, name: str = "pdf") -> SkillInfo:
     [
         (
             [UnseenFile("forms.md")],
-            "1 file of this skill was not available to the model: forms.md; "
-            "--refs puts it in context, --agent loop reads it.",
+            (
+                "1 file of this skill was not available to the model: forms.md; "
+                "--refs puts it in context, --agent loop reads it."
+            ),
         ),
         (
             [UnseenFile(f"{letter}.md") for letter in "abcdefg"],
-            "7 files of this skill were not available to the model: a.md, b.md, c.md, d.md, e.md, "
-            "2 more; --refs puts them in context, --agent loop reads them.",
+            (
+                "7 files of this skill were not available to the model: a.md, b.md,"
+                " c.md, d.md, e.md, 2 more; --refs puts them in context, --agent loop"
+                " reads them."
+            ),
         ),
         (
-            [UnseenFile("a.md", BIG), UnseenFile("b.md", BIG), UnseenFile("c.png", "not a text")],
-            "3 files of this skill were not available to the model: a.md, b.md (no room in 20,000 "
-            "tokens), c.png (not a text).",
+            [
+                UnseenFile("a.md", BIG),
+                UnseenFile("b.md", BIG),
+                UnseenFile("c.png", "not a text"),
+            ],
+            (
+                "3 files of this skill were not available to the model: a.md, b.md (no"
+                " room in 20,000 tokens), c.png (not a text)."
+            ),
         ),
     ],
 )
@@ -49,7 +60,9 @@ def test_the_first_files_are_named(files: list[UnseenFile], note: str) -> None:
 def test_many_skills_share_one_note() -> None:
     files = [UnseenFile("key.md"), UnseenFile("more.md")]
     [note] = unseen_notes([info(*files, name=name) for name in "abcd"], SPELL)
-    assert note.startswith("8 files of 4 skills were not available to the model: a/key.md, ")
+    assert note.startswith(
+        "8 files of 4 skills were not available to the model: a/key.md, "
+    )
     assert "c/key.md, 3 more; --refs " in note
 
 
@@ -63,7 +76,11 @@ def test_a_skill_whose_files_were_all_seen_has_no_note() -> None:
 
 
 def test_names_are_safe_to_print() -> None:
-    files = [UnseenFile("a\x1b[31m.md"), UnseenFile("b.md", "\n::error"), UnseenFile("x" * 500)]
+    files = [
+        UnseenFile("a\x1b[31m.md"),
+        UnseenFile("b.md", "\n::error"),
+        UnseenFile("x" * 500),
+    ]
     (note,) = unseen_notes([info(*files, name="x\n::error")])
     assert "\x1b" not in note
     assert "\n" not in note
@@ -77,7 +94,10 @@ def test_agents_have_all_files_of_a_skill() -> None:
 
     assert notes(agent_run()) == []
     (note,) = notes(agent_run(also=("haiku",)))
-    assert note == "gate: 1 file of this skill was not available to plain completions: a.md."
+    assert (
+        note
+        == "gate: 1 file of this skill was not available to plain completions: a.md."
+    )
     assert "to the model: a.md" in notes(made_run())[0]
 
 
@@ -90,9 +110,13 @@ def test_a_test_in_python_may_ask_an_agent_in_a_run_of_plain_completions() -> No
 
 def test_retries_are_told_where_the_arms_differ() -> None:
     run = made_run()
-    alike = replace(run, records=tuple(replace(record, retries=1) for record in run.records))
+    alike = replace(
+        run, records=tuple(replace(record, retries=1) for record in run.records)
+    )
     assert run_notes(alike) == run_notes(run)
-    records = [replace(record, retries=2 * (record.arm == "skill")) for record in run.records]
+    records = [
+        replace(record, retries=2 * (record.arm == "skill")) for record in run.records
+    ]
     [note] = set(run_notes(replace(run, records=tuple(records)))) - set(run_notes(run))
     assert note == "gate on haiku: asked again after errors: baseline 0, skill 12."
 

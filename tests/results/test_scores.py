@@ -1,4 +1,6 @@
-"""Verdicts on shares of checks: for cases with many assertions, all-or-nothing hides a lift."""
+"""Verdicts on shares of checks: for cases with many assertions,
+all-or-nothing hides a lift.
+"""
 
 import json
 from dataclasses import replace
@@ -20,7 +22,8 @@ from pytest_upskill.trials.records import Record
 from support.made import checked_run, made_record, made_run, pair_of
 from support.words import HELPS, HURTS, NOT_NEEDED, TOO_FEW
 
-HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+# Of 7: no case passes in either arm
+HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]
 
 
 def only(results: RunResults) -> Verdict:
@@ -86,7 +89,9 @@ def test_the_gate_of_the_lift_is_of_checks(gates: Gates, passed: bool) -> None:
 
 
 def test_several_models_are_adjusted_for_both_scores() -> None:
-    results = checked_run([(0, 2), (1, 2), (0, 1), (1, 2), (0, 2), (1, 1)], models=("a", "b", "c"))
+    results = checked_run(
+        [(0, 2), (1, 2), (0, 1), (1, 2), (0, 2), (1, 1)], models=("a", "b", "c")
+    )
     alone = paired_lift([(0, 2 / 7), (1 / 7, 2 / 7), (0, 1 / 7), (1 / 7, 2 / 7)], 1)
     assert alone.p_value > 0.05
     one = only(checked_run([(0, 2), (1, 2), (0, 1), (1, 2), (0, 2), (1, 1)]))
@@ -121,7 +126,9 @@ def test_the_chance_of_a_run_is_observed_for_shares() -> None:
     """Pass rates tell it themselves; shares vary less than zeros and ones."""
     records = runs_of("a", baseline=[0.2, 0.4], skill=[0.5, 0.5])
     records += runs_of("b", baseline=[0.0, 0.0], skill=[0.6, 0.8])
-    row = summarize(records, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks")
+    row = summarize(
+        records, pair_of("gate", "haiku"), model_id="m", not_run=0, score="checks"
+    )
     assert row.scores(over="baseline") == [
         pytest.approx((0.3, 0.5)),
         pytest.approx((0.0, 0.7)),
@@ -142,7 +149,8 @@ def test_the_chance_of_a_run_is_observed_for_shares() -> None:
 
 def test_json_says_which_score_the_lift_is_of() -> None:
     report, other = (
-        json.loads(results_text(checked_run(HIDDEN, score=score))) for score in ("checks", "pass")
+        json.loads(results_text(checked_run(HIDDEN, score=score)))
+        for score in ("checks", "pass")
     )
     (checks,), (rate,) = report["summary"], other["summary"]
     assert (checks["score"], rate["score"]) == ("checks", "pass")
@@ -160,7 +168,9 @@ def test_json_says_which_score_the_lift_is_of() -> None:
     assert checks["p_value"] < 0.05 < rate["p_value"]
     assert (checks["verdict"], rate["verdict"]) == (HELPS, TOO_FEW)
     assert (checks["baseline_rate"], checks["skill_rate"]) == (0, 0)
-    assert (checks["baseline_score"], checks["skill_score"]) == pytest.approx((4 / 42, 35 / 42))
+    assert (checks["baseline_score"], checks["skill_score"]) == pytest.approx(
+        (4 / 42, 35 / 42)
+    )
     counts = [checks[f"{arm}checks_passed"] for arm in ("baseline_", "")]
     assert counts == [4, 35]
     assert checks["baseline_checks_total"] == checks["checks_total"] == 42
@@ -188,11 +198,15 @@ def test_two_runs_are_compared_by_the_score_of_the_later() -> None:
     assert by_passes.change.other == "checks"
 
 
-@given(st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12))
+@given(
+    st.lists(st.tuples(st.integers(0, 7), st.integers(0, 7)), min_size=1, max_size=12)
+)
 def test_both_scores_are_always_there_and_the_verdict_is_on_the_chosen(
     counts: list[tuple[int, int]],
 ) -> None:
-    checks, rate = (only(checked_run(counts, score=score)) for score in ("checks", "pass"))
+    checks, rate = (
+        only(checked_run(counts, score=score)) for score in ("checks", "pass")
+    )
     one, other = checks.over("baseline"), rate.over("baseline")
     assert one
     assert other

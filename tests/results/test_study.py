@@ -17,10 +17,12 @@ from support.made_studies import HURTS, MISSING, made_study
 
 
 def test_a_study_comes_back_from_a_file(tmp_path: Path) -> None:
-    run = replace(made_run(), studies=(made_study(), made_study([], agent="chat", cost=None)))
+    run = replace(
+        made_run(), studies=(made_study(), made_study([], agent="chat", cost=None))
+    )
     (tmp_path / "run.json").write_text(results_text(run), encoding="utf-8")
     assert read_run(tmp_path / "run.json").studies == run.studies
-    (study, _) = results_values(run)["studies"]
+    study, _ = results_values(run)["studies"]
     assert (study["agent"], study["contrasts"][0]["word"]) == ("loop", "hurts")
     whole, _ = merged([Source("a", run), Source("b", replace(run, studies=()))])
     assert whole.studies == run.studies
@@ -47,7 +49,10 @@ def test_a_run_of_a_study_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:
 
 
 def test_a_study_that_fails_or_lacks_answers_fails_its_run() -> None:
-    hurt, missing = made_study([HURTS], failure="1 pair shown to hurt"), made_study([MISSING])
+    hurt, missing = (
+        made_study([HURTS], failure="1 pair shown to hurt"),
+        made_study([MISSING]),
+    )
     run = made_run(cases=0, studies=(hurt, missing))
     assert run.problems == [
         "loop/haiku: 1 pair shown to hurt",

@@ -51,7 +51,9 @@ def rates(rows: Sequence[Record]) -> tuple[float | None, float | None, float | N
 def test_lift_is_the_rate_with_the_skill_less_the_rate_without(
     cases: list[tuple[str, str]], expected: tuple[float, float, float]
 ) -> None:
-    rows = [row for number, arms in enumerate(cases) for row in records(str(number), *arms)]
+    rows = [
+        row for number, arms in enumerate(cases) for row in records(str(number), *arms)
+    ]
     assert rates(rows) == expected
     assert summed(rows).cases == len(cases)
 
@@ -64,7 +66,9 @@ def test_runs_are_averaged_per_case_first() -> None:
     assert rates(half) == (0.5, 0.75, 0.25)
 
 
-@pytest.mark.parametrize(("baseline", "skill"), [("PF", "EP"), ("EF", "FP"), ("EF", "EP")])
+@pytest.mark.parametrize(
+    ("baseline", "skill"), [("PF", "EP"), ("EF", "FP"), ("EF", "EP")]
+)
 def test_an_errored_trial_takes_its_partner_with_it(baseline: str, skill: str) -> None:
     assert rates(records("a", baseline, skill)) == (0, 1, 1)
 
@@ -72,7 +76,11 @@ def test_an_errored_trial_takes_its_partner_with_it(baseline: str, skill: str) -
 def test_a_case_without_a_complete_pair_is_left_out_of_the_rates() -> None:
     rows = [*records("a", "F", "P"), *records("b", "E", "F"), *records("c", "P", "E")]
     summary = summed(rows)
-    assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (0, 1, 1)
+    assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (
+        0,
+        1,
+        1,
+    )
     assert (summary.cases, summary.errored) == (3, 2)
 
 
@@ -92,9 +100,13 @@ def test_a_case_without_a_complete_pair_is_left_out_of_the_rates() -> None:
     ],
 )
 def test_the_lift_is_within_bounds_whatever_is_missing(
-    cases: list[tuple[str, str]], more: dict[str, Any], bounds: tuple[float, float] | None
+    cases: list[tuple[str, str]],
+    more: dict[str, Any],
+    bounds: tuple[float, float] | None,
 ) -> None:
-    rows = [row for number, arms in enumerate(cases) for row in records(str(number), *arms)]
+    rows = [
+        row for number, arms in enumerate(cases) for row in records(str(number), *arms)
+    ]
     for score in ("pass", "checks"):
         scored = [replace(row, score=float(row.outcome == "passed")) for row in rows]
         assert summed(scored, score=score, **more).possible_lift == bounds
@@ -103,14 +115,17 @@ def test_the_lift_is_within_bounds_whatever_is_missing(
 @pytest.mark.parametrize(
     ("baseline", "skill", "bounds"),
     [
-        (("F", 0), ("E", None), (-0.5, 1)),  # the baseline will be asked again, beside the skill
+        # The baseline will be asked again, beside the skill
+        (("F", 0), ("E", None), (-0.5, 1)),
         (("F", 0), ("P", 2), (0, 1)),  # so will it here
         (("F", 2), ("E", None), (0, 1)),
         (("F", 0), ("P", 0), (0.5, 1)),  # both are of the same day
     ],
 )
 def test_answers_too_old_to_compare_are_missing_from_the_bounds(
-    baseline: tuple[str, int], skill: tuple[str, int | None], bounds: tuple[float, float]
+    baseline: tuple[str, int],
+    skill: tuple[str, int | None],
+    bounds: tuple[float, float],
 ) -> None:
     started = datetime(2026, 1, 2, tzinfo=UTC)
     day_length = int(DAY)
@@ -172,7 +187,14 @@ def test_a_baseline_that_always_errors_is_not_a_missing_one() -> None:
 def test_without_a_baseline_there_is_a_rate_but_no_lift() -> None:
     rows = [
         record("skill", input_tokens=20, output_tokens=10, seconds=2.0),
-        record("skill", "b", outcome="failed", input_tokens=30, output_tokens=10, seconds=4.0),
+        record(
+            "skill",
+            "b",
+            outcome="failed",
+            input_tokens=30,
+            output_tokens=10,
+            seconds=4.0,
+        ),
     ]
     summary = summed(rows)
     assert (summary.arm("baseline").rate, summary.arm("skill").rate, summary.lift) == (
@@ -288,5 +310,9 @@ def test_records_of_other_skills_and_models_do_not_count() -> None:
 
 def test_facts_of_the_run_are_passed_on() -> None:
     summary = summed([*records("a", "FF", "PP"), *records("b", "F", "P")], not_run=3)
-    assert (summary.skill, summary.label, summary.model_id) == ("gate", "haiku", "claude-haiku")
+    assert (summary.skill, summary.label, summary.model_id) == (
+        "gate",
+        "haiku",
+        "claude-haiku",
+    )
     assert (summary.runs, summary.not_run) == (2, 3)

@@ -1,4 +1,6 @@
-"""Triggers of two runs, paired by query, those that should open the skill and others apart."""
+"""Triggers of two runs, paired by query, those that should open
+the skill and others apart.
+"""
 
 from dataclasses import replace
 
@@ -17,7 +19,9 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     after = made_triggers(["---"] * 8 + ["ooo"] * 2, ["ooo"] * 8 + ["---"] * 2)
     found = compare_runs(before, after)
     assert words(found) == [("opens", "worse"), ("stays-closed", "worse")]
-    assert [(pair.before, pair.after, pair.cases) for pair in found.pairs] == [(1, 0.2, 10)] * 2
+    assert [(pair.before, pair.after, pair.cases) for pair in found.pairs] == [
+        (1, 0.2, 10)
+    ] * 2
     assert [reason.partition(":")[0] for reason in found.reasons] == [
         "gate on claude/haiku opens",
         "gate on claude/haiku stays-closed",
@@ -28,12 +32,16 @@ def test_a_lost_recall_is_worse_and_more_false_alarms_too() -> None:
     lines = comparison_lines([("a", before), ("b", after)], found, TerminalLook(80))
     assert max(map(len, lines)) <= 80
     rows = [line.split() for line in lines]
-    assert any(row[:5] == ["claude/haiku", "stays-closed", "10", "100%", "20%"] for row in rows)
+    assert any(
+        row[:5] == ["claude/haiku", "stays-closed", "10", "100%", "20%"] for row in rows
+    )
     assert "Nothing to compare" not in "\n".join(lines)
 
 
 def test_a_little_less_is_no_change_shown() -> None:
-    found = compare_runs(made_triggers(["ooo"] * 6), made_triggers(["ooo"] * 5 + ["oo-"]))
+    found = compare_runs(
+        made_triggers(["ooo"] * 6), made_triggers(["ooo"] * 5 + ["oo-"])
+    )
     assert [word for _, word in words(found)] == ["no change shown"] * 2
     assert found.reasons == []
 
@@ -57,7 +65,10 @@ def test_a_run_of_cases_and_one_of_triggers_share_no_tests() -> None:
 
 
 def test_what_has_no_pair_is_left_out_and_told() -> None:
-    before, after = made_triggers(["ooo"] * 6, []), made_triggers(["ooo"] * 4 + ["EEE", "ooo"], [])
+    before, after = (
+        made_triggers(["ooo"] * 6, []),
+        made_triggers(["ooo"] * 4 + ["EEE", "ooo"], []),
+    )
     *others, last = after.tests
     after = replace(after, tests=(*others, replace(last, digest="another")))
     (pair,) = compare_runs(before, after).pairs

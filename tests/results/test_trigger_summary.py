@@ -1,4 +1,6 @@
-"""Recall and false alarms from records: the query is the sample, and an error is no decision."""
+"""Recall and false alarms from records: the query is the sample,
+and an error is no decision.
+"""
 
 import random
 from dataclasses import replace
@@ -10,7 +12,12 @@ from hypothesis import strategies as st
 
 from pytest_upskill.cli import main
 from pytest_upskill.results.run_notes import run_notes
-from pytest_upskill.results.trigger_summary import DESCRIBE, MODELS_CHOICE, QueryRate, share_of
+from pytest_upskill.results.trigger_summary import (
+    DESCRIBE,
+    MODELS_CHOICE,
+    QueryRate,
+    share_of,
+)
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
 from support.made import made_run, made_triggers, with_missing_cases
@@ -18,7 +25,9 @@ from support.simulated import passes
 
 
 def test_rates_are_means_over_queries() -> None:
-    (row,) = made_triggers(["ooo", "oo-", "xx-", "ooo"], ["---", "o--", "---"]).trigger_summaries
+    (row,) = made_triggers(
+        ["ooo", "oo-", "xx-", "ooo"], ["---", "o--", "---"]
+    ).trigger_summaries
     assert row.recall
     assert row.false_alarms
     assert row.recall.rate == pytest.approx((1 + 2 / 3 + 0 + 1) / 4)
@@ -28,8 +37,8 @@ def test_rates_are_means_over_queries() -> None:
     assert (row.false_alarms.opened, row.false_alarms.queries) == (0, 3)
     assert row.instead == {"docs-writer": 2}
     assert row.trials == 21
-    assert row.sentence == (
-        "opened in 3 of 4 that need it (recall 67%, 25% to 92%), "
+    assert (
+        row.sentence == "opened in 3 of 4 that need it (recall 67%, 25% to 92%), "
         "in 0 of 3 that don't (false alarms 11%, 1% to 65%)"
     )
 
@@ -45,11 +54,16 @@ def test_the_words_of_the_issue() -> None:
     assert row.sentence.startswith("opened in 14 of 20 that need it (")
     assert ", in 1 of 20 that don't (" in row.sentence
     assert row.advice == [
-        'not opened for: "Please trigger-needs-14" (0 of 1), "Please trigger-needs-15" (0 of 1), '
-        '"Please trigger-needs-16" (0 of 1), and 3 more',
+        (
+            'not opened for: "Please trigger-needs-14" (0 of 1), "Please'
+            ' trigger-needs-15" (0 of 1), "Please trigger-needs-16" (0 of 1), and 3'
+            " more"
+        ),
         'opened without need for: "Please trigger-spares-0" (1 of 1)',
-        "to improve its description: pytest-upskill describe skills/gate "
-        "--eval-agent claude --eval-model haiku",
+        (
+            "to improve its description: pytest-upskill describe skills/gate "
+            "--eval-agent claude --eval-model haiku"
+        ),
     ]
 
 
@@ -58,9 +72,10 @@ def test_the_command_installs_what_was_installed() -> None:
     skills = tuple(replace(one, path="my skills/gate") for one in run.skills)
     run = replace(run, skills=skills, with_skills=("skills/docs writer",), noise=50)
     (row,) = run.trigger_summaries
-    assert row.advice[-1] == (
-        "to improve its description: pytest-upskill describe 'my skills/gate' --eval-model haiku "
-        "--with 'skills/docs writer' --noise 50"
+    assert (
+        row.advice[-1]
+        == "to improve its description: pytest-upskill describe 'my skills/gate'"
+        " --eval-model haiku --with 'skills/docs writer' --noise 50"
     )
     again = replace(run, with_skills=(), noise=0).trigger_summaries[0]
     assert again.advice[-1].endswith(" --eval-model haiku")
@@ -69,7 +84,9 @@ def test_the_command_installs_what_was_installed() -> None:
 def test_the_command_asks_the_same_server() -> None:
     run = made_triggers(["x"] * 10, ["-"] * 10, models=["qwen"])
     (row,) = replace(run, base_url="http://127.0.0.1:8080/v1").trigger_summaries
-    assert row.advice[-1].endswith(" --eval-model qwen --eval-base-url http://127.0.0.1:8080/v1")
+    assert row.advice[-1].endswith(
+        " --eval-model qwen --eval-base-url http://127.0.0.1:8080/v1"
+    )
 
 
 def test_the_command_knows_the_options(capsys: pytest.CaptureFixture[str]) -> None:
@@ -82,7 +99,10 @@ def test_the_command_knows_the_options(capsys: pytest.CaptureFixture[str]) -> No
 def test_what_few_queries_can_show() -> None:
     (row,) = made_triggers(["ooo"] * 5, ["---"] * 12).trigger_summaries
     assert row.advice == [
-        "5 queries that need it show little: even with 5 of 5, recall could still be 57%",
+        (
+            "5 queries that need it show little: even with 5 of 5, recall could still"
+            " be 57%"
+        ),
         "to write more queries: pytest-upskill triggers skills/gate",
     ]
     (row,) = made_triggers(["ooo"] * 10, ["---"] * 10).trigger_summaries
@@ -91,10 +111,13 @@ def test_what_few_queries_can_show() -> None:
 
 def test_queries_of_one_kind_make_a_whole_sentence() -> None:
     (row,) = made_triggers([], ["ooo"]).trigger_summaries
-    assert row.sentence.startswith("opened in 1 of 1 that don't need it (false alarms 100%, ")
-    assert row.advice[1] == (
-        "1 query that doesn't need it shows little: even with 0 of 1, false alarms could still be "
-        "79%"
+    assert row.sentence.startswith(
+        "opened in 1 of 1 that don't need it (false alarms 100%, "
+    )
+    assert (
+        row.advice[1]
+        == "1 query that doesn't need it shows little: even with 0 of 1, false alarms"
+        " could still be 79%"
     )
 
 
@@ -129,13 +152,18 @@ def test_nothing_decided() -> None:
 def test_queries_that_ask_the_same_are_one_sample() -> None:
     results = made_triggers(["ooo", "---", "ooo"], ["---"])
     first, second, *others = results.tests
-    results = replace(results, tests=(first, replace(second, sample=first.sample), *others))
+    results = replace(
+        results, tests=(first, replace(second, sample=first.sample), *others)
+    )
     (row,) = results.trigger_summaries
     assert row.recall
     assert row.recall.queries == 2
     assert row.recall.rate == pytest.approx((0.5 + 1) / 2)
     assert run_notes(results) == [
-        "gate: 4 queries in 3 groups: queries of a group, or that ask the same, count as one."
+        (
+            "gate: 4 queries in 3 groups: queries of a group, or that ask the same,"
+            " count as one."
+        )
     ]
 
 
@@ -155,7 +183,10 @@ def test_cases_and_queries_do_not_mix() -> None:
 
 def test_wrong_queries_fail_the_run() -> None:
     results = made_triggers(["ooo", "-o-"], ["oo-", "o--"])
-    assert [test.case for test in results.failed] == ["trigger-needs-1", "trigger-spares-0"]
+    assert [test.case for test in results.failed] == [
+        "trigger-needs-1",
+        "trigger-spares-0",
+    ]
     assert results.outcome() == "failed"
     good = made_triggers(["ooo"], ["---"])
     assert good.problems == []
@@ -174,14 +205,21 @@ ALARMS = Gates(max_false_alarms=0.2)
         (
             RECALL,
             {"needs": ["ooo", "---"]},
-            ["gate on claude/haiku: recall is 50% (minimum 80%; could be chance: 9% to 91%)"],
+            [
+                (
+                    "gate on claude/haiku: recall is 50% (minimum 80%;"
+                    " could be chance: 9% to 91%)"
+                )
+            ],
         ),
         (
             replace(RECALL, confident=True),
             {"needs": ["ooo"] * 5},
             [
-                "gate on claude/haiku: lowest likely recall is 57% "
-                "(minimum 80%; could be chance: 57% to 100%)"
+                (
+                    "gate on claude/haiku: lowest likely recall is 57% "
+                    "(minimum 80%; could be chance: 57% to 100%)"
+                )
             ],
         ),
         (replace(RECALL, confident=True), {"needs": ["ooo"] * 20}, []),
@@ -190,30 +228,41 @@ ALARMS = Gates(max_false_alarms=0.2)
             ALARMS,
             {"spares": ["o--"]},
             [
-                "gate on claude/haiku: share of false alarms is 33% "
-                "(maximum 20%; could be chance: 3% to 91%)"
+                (
+                    "gate on claude/haiku: share of false alarms is 33% "
+                    "(maximum 20%; could be chance: 3% to 91%)"
+                )
             ],
         ),
         (
             ALARMS,
             {"spares": ["ooo"] * 9},
             [
-                "gate on claude/haiku: share of false alarms is 100% "
-                "(maximum 20%; shown: 70% to 100%)"
+                (
+                    "gate on claude/haiku: share of false alarms is 100% "
+                    "(maximum 20%; shown: 70% to 100%)"
+                )
             ],
         ),
         (
             replace(ALARMS, confident=True),
             {"spares": ["---"] * 3},
             [
-                "gate on claude/haiku: highest likely share of false alarms is 56% "
-                "(maximum 20%; could be chance: 0% to 56%)"
+                (
+                    "gate on claude/haiku: highest likely share of false alarms is 56% "
+                    "(maximum 20%; could be chance: 0% to 56%)"
+                )
             ],
         ),
         (
             Gates(min_recall=0.667),
             {"needs": ["oo-"]},
-            ["gate on claude/haiku: recall is 66.67% (minimum 66.70%; could be chance: 9% to 97%)"],
+            [
+                (
+                    "gate on claude/haiku: recall is 66.67% (minimum 66.70%; could be"
+                    " chance: 9% to 97%)"
+                )
+            ],
         ),
         (Gates(min_recall=0.7), {"needs": ["ooooooo---"] * 3}, []),
         (
@@ -221,18 +270,36 @@ ALARMS = Gates(max_false_alarms=0.2)
             {"needs": ["ooE"]},
             ["gate on claude/haiku: can't pass: 1 trial without a result"],
         ),
-        (RECALL, {"needs": ["o", ""]}, ["gate on claude/haiku: can't pass: 1 query not run"]),
+        (
+            RECALL,
+            {"needs": ["o", ""]},
+            ["gate on claude/haiku: can't pass: 1 query not run"],
+        ),
         (
             RECALL,
             {"needs": []},
-            ["gate on claude/haiku: recall unknown: no query that needs a skill was asked"],
+            [
+                (
+                    "gate on claude/haiku: recall unknown: no query that needs"
+                    " a skill was asked"
+                )
+            ],
         ),
         (
             ALARMS,
             {"spares": []},
-            ["gate on claude/haiku: false alarms unknown: no query without need of one was asked"],
+            [
+                (
+                    "gate on claude/haiku: false alarms unknown: no query without"
+                    " need of one was asked"
+                )
+            ],
         ),
-        (RECALL, {"needs": [], "spares": []}, ["gate: can't pass: no query was tested"]),
+        (
+            RECALL,
+            {"needs": [], "spares": []},
+            ["gate: can't pass: no query was tested"],
+        ),
         (
             RECALL,
             {"needs": [], "spares": [], "skills": []},
@@ -249,7 +316,9 @@ def test_gates_of_cases_need_cases_and_those_of_triggers_don_t() -> None:
         "can't pass: no case was tested",
     )
     assert made_triggers(["o"], ["-"], gates=RECALL).gate.passed
-    assert made_run(gates=RECALL).gate.reasons == ("gate: can't pass: no query was tested",)
+    assert made_run(gates=RECALL).gate.reasons == (
+        "gate: can't pass: no query was tested",
+    )
 
 
 @pytest.mark.parametrize("queries", [3, 5, 10, 20])
@@ -263,7 +332,9 @@ def test_interval_covers_the_true_recall(queries: int, runs: int) -> None:
             asked = []
             for number in range(queries):
                 opened = passes(draw, draw.betavariate(a, b), runs)
-                asked.append(QueryRate(f"trigger-{number}", "", True, opened, runs, 0, {}))
+                asked.append(
+                    QueryRate(f"trigger-{number}", "", True, opened, runs, 0, {})
+                )
             share = share_of(asked)
             assert share
             held += share.interval.low <= a / (a + b) <= share.interval.high
@@ -276,7 +347,9 @@ def test_interval_covers_the_true_recall(queries: int, runs: int) -> None:
     st.lists(st.text("o-xE", max_size=4), max_size=6),
 )
 def test_any_decisions(needs: list[str], spares: list[str]) -> None:
-    results = made_triggers(needs, spares, gates=Gates(min_recall=0.0, max_false_alarms=1.0))
+    results = made_triggers(
+        needs, spares, gates=Gates(min_recall=0.0, max_false_alarms=1.0)
+    )
     for row in results.trigger_summaries:
         for share, own in ((row.recall, needs), (row.false_alarms, spares)):
             decided = [one.replace("E", "") for one in own if one.replace("E", "")]

@@ -18,7 +18,10 @@ ACCEPTED = ModelResults(
     "id",
     "2026-01-02",
     "s",
-    {name: CaseResult(5, 5, 0, 9, f"d-{name}") for name in ("a", "b", "test_x::test_y")},
+    {
+        name: CaseResult(5, 5, 0, 9, f"d-{name}")
+        for name in ("a", "b", "test_x::test_y")
+    },
 )
 B = Present("d-b", "tested")
 
@@ -30,20 +33,29 @@ B = Present("d-b", "tested")
         ({"a": Present("other", "tested"), "b": B}, [("a", "changed")]),
         ({"a": Present("d-a", "skipped"), "b": B}, [("a", "skipped")]),
         ({"a": Present("other", "skipped"), "b": B}, [("a", "skipped")]),
-        ({"a": Present("d-a", "for other models"), "b": B}, [("a", "for other models")]),
+        (
+            {"a": Present("d-a", "for other models"), "b": B},
+            [("a", "for other models")],
+        ),
         ({"a": Present("other", "left out"), "b": B}, []),
         ({"b": B}, [("a", "gone")]),
         ({"new": Present("d-a", "tested"), "b": B}, []),  # it has another id now
         ({"new": Present("d-a", "skipped"), "b": B}, [("a", "gone")]),
         ({"a": Present("other", "tested"), "c": Present("d-a", "tested"), "b": B}, []),
-        ({"test_x::test_y": Present("other", "tested")}, [("a", "gone"), ("b", "gone"), "y"]),
+        (
+            {"test_x::test_y": Present("other", "tested")},
+            [("a", "gone"), ("b", "gone"), "y"],
+        ),
     ],
 )
 def test_accepted_cases_that_are_not_compared(
     present: dict[str, Present], found: list[object]
 ) -> None:
     in_python = [("test_x::test_y", "changed")]
-    expected = [*(in_python if "y" in found else []), *(one for one in found if one != "y")]
+    expected = [
+        *(in_python if "y" in found else []),
+        *(one for one in found if one != "y"),
+    ]
     told = sorted(unmatched_in(ACCEPTED, present, all_listed=True))
     assert told == sorted(expected)  # type: ignore[type-var]
 
@@ -57,10 +69,17 @@ def unmatched(case: str, why: Why, of: int = 0) -> Unmatched:
 
 
 def test_each_reason_is_one_line() -> None:
-    found = [unmatched("z", "changed"), *(unmatched(f"c{n}", "gone") for n in range(12))]
+    found = [
+        unmatched("z", "changed"),
+        *(unmatched(f"c{n}", "gone") for n in range(12)),
+    ]
     gone, changed = unmatched_reasons(found)
-    assert gone.startswith("gate on m: accepted, but gone from the file: c0 (4 of 5), c1 (4 of 5)")
-    assert gone.endswith("c9 (4 of 5) and 2 more; undo that, or accept that they are dropped")
+    assert gone.startswith(
+        "gate on m: accepted, but gone from the file: c0 (4 of 5), c1 (4 of 5)"
+    )
+    assert gone.endswith(
+        "c9 (4 of 5) and 2 more; undo that, or accept that they are dropped"
+    )
     assert (
         changed == "gate on m: changed since accepted: z (4 of 5); "
         "undo that, or accept the new results"
@@ -69,7 +88,11 @@ def test_each_reason_is_one_line() -> None:
 
 def test_a_run_of_some_cases_says_nothing_of_those_that_it_has_no_test_for() -> None:
     tests = [PlannedCase("n", "gate", "a", "m", of=2)]
-    found = [unmatched("b", "gone", 2), unmatched("c", "skipped", 2), unmatched("d", "gone", 1)]
+    found = [
+        unmatched("b", "gone", 2),
+        unmatched("c", "skipped", 2),
+        unmatched("d", "gone", 1),
+    ]
     assert [one.case for one in judged(found, tests)] == ["c", "d"]
     assert [one.case for one in judged(found, [*tests, *tests])] == ["b", "c", "d"]
 

@@ -18,7 +18,14 @@ from pytest_upskill.results.verdict import (
 )
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import Interval
-from support.made import Pair, checked_run, made_records, made_run, made_summary, pair_of
+from support.made import (
+    Pair,
+    checked_run,
+    made_records,
+    made_run,
+    made_summary,
+    pair_of,
+)
 
 Cases = Sequence[Pair]
 
@@ -50,7 +57,8 @@ HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
         ([(1, 1)] * 17, "not needed"),
         ([(1, 1)] * 17 + [(0, 0)] * 2, "no effect shown"),  # 89 % pass without it
         ([(1, 1)] * 60 + [(1, 0)] * 4, "no effect shown"),  # it breaks some
-        ([(1, 1)] * 18 + [(1, 0)] * 2, "too few cases to tell"),  # -10 points (-30 to +8)
+        # -10 points (-30 to +8)
+        ([(1, 1)] * 18 + [(1, 0)] * 2, "too few cases to tell"),
         ([(0, 1)] * 3 + [(1, 0)] * 2 + [(0, 0)] * 30, "no effect shown"),
         ([(None, 1), (None, 0)], None),
         ([], "incomplete"),
@@ -68,18 +76,27 @@ def test_one_word(cases: Cases, word: str | None) -> None:
         ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run"),
     ],
 )
-def test_missing_answers_and_cases_make_it_incomplete(more: dict[str, int], told: str) -> None:
+def test_missing_answers_and_cases_make_it_incomplete(
+    more: dict[str, int], told: str
+) -> None:
     possible = Interval(0.65, 0.9)
     counts = {"skill_asked": 10, "skill_passed": 8, "possible_lift": possible}
     found = verdict(*HELPS, **more, **counts)
-    assert (found.word, found.lift, found.gain, found.comparisons) == ("incomplete", None, None, {})
+    assert (found.word, found.lift, found.gain, found.comparisons) == (
+        "incomplete",
+        None,
+        None,
+        {},
+    )
     answered = 10 - more.get("errored", 0)
     assert found.sentence.startswith(f"{told}; baseline 0 of 0 answered, ")
     assert found.sentence.endswith(
         f"; skill {answered} of 10 answered, 8 passed; "
         "with what is missing, the lift is between +65 and +90 points"
     )
-    assert gate_reasons([found], Gates(min_lift=0.1)) == [f"gate on haiku: can't pass: {told}"]
+    assert gate_reasons([found], Gates(min_lift=0.1)) == [
+        f"gate on haiku: can't pass: {told}"
+    ]
     row = row_of(found)
     assert (row.lift, row.lift_low, row.p_value, row.normalised_gain) == (None,) * 4
     assert (row.possible_lift_low, row.possible_lift_high) == possible
@@ -103,11 +120,17 @@ def test_one_sentence(cases: Cases, tokens: Any, sentence: str) -> None:
 
 def test_no_effect_shown_says_which_lift_so_many_cases_could_show() -> None:
     few = verdict((0, 0), (0, 0), tokens=(None, None))
-    assert few.sentence == "0 points (-84 to +84); 2 cases can show no lift with 80% power"
+    assert (
+        few.sentence == "0 points (-84 to +84); 2 cases can show no lift with 80% power"
+    )
     even = verdict(*[(0, 0)] * 10, tokens=(None, None))
-    assert even.sentence.endswith("; 10 cases can show a lift of 59+ points with 80% power")
+    assert even.sentence.endswith(
+        "; 10 cases can show a lift of 59+ points with 80% power"
+    )
     row = summary(*[(0, 0)] * 20)
-    pairs = tuple(replace(case, sample=f"{n // 2}") for n, case in enumerate(row.by_case))
+    pairs = tuple(
+        replace(case, sample=f"{n // 2}") for n, case in enumerate(row.by_case)
+    )
     (grouped,) = verdicts_of([replace(row, by_case=pairs)])
     assert "; 10 groups can show a lift of " in grouped.sentence
 
@@ -115,7 +138,9 @@ def test_no_effect_shown_says_which_lift_so_many_cases_could_show() -> None:
 def test_a_loss_that_is_still_possible_is_named() -> None:
     """No lift is: the baseline leaves no room for it."""
     loss = verdict(*[(1, 1)] * 18, *[(1, 0)] * 2, tokens=(None, None))
-    assert loss.sentence == "-10 points (-30 to +9); a loss of 20 points is not ruled out"
+    assert (
+        loss.sentence == "-10 points (-30 to +9); a loss of 20 points is not ruled out"
+    )
 
 
 def test_several_models_have_a_stricter_level() -> None:
@@ -123,7 +148,10 @@ def test_several_models_have_a_stricter_level() -> None:
     assert verdict(*borderline).word == "helps"
     several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
     assert {found.word for found in several} == {"too few cases to tell"}
-    assert all((over := found.over("baseline")) and over.lift.p_value > 0.05 for found in several)
+    assert all(
+        (over := found.over("baseline")) and over.lift.p_value > 0.05
+        for found in several
+    )
     # The interval decides, so it holds 0 too, and a confident gate goes by it.
     assert all(found.lift and found.lift.low == 0 for found in several)
     assert len(gate_reasons(several, Gates(min_lift=0.01, confident=True))) == 5
@@ -153,16 +181,29 @@ def test_cases_that_got_worse_come_first() -> None:
     [
         (Gates(), []),
         (Gates(min_lift=0.9), []),
-        (Gates(min_lift=0.91), ["lift is +90 points (minimum +91; could be chance: +49 to +98)"]),
+        (
+            Gates(min_lift=0.91),
+            ["lift is +90 points (minimum +91; could be chance: +49 to +98)"],
+        ),
         (Gates(min_lift=0.48, confident=True), []),
         (
             Gates(min_lift=0.6, confident=True),
-            ["lowest likely lift is +49 points (minimum +60; could be chance: +49 to +98)"],
+            [
+                (
+                    "lowest likely lift is +49 points (minimum +60;"
+                    " could be chance: +49 to +98)"
+                )
+            ],
         ),
         (Gates(min_pass_rate=1.0), []),
         (
             Gates(min_pass_rate=0.8, confident=True),
-            ["lowest likely pass rate is 72% (minimum 80%; could be chance: 72% to 100%)"],
+            [
+                (
+                    "lowest likely pass rate is 72% (minimum 80%;"
+                    " could be chance: 72% to 100%)"
+                )
+            ],
         ),
         (
             Gates(min_lift=0.904),
@@ -176,7 +217,9 @@ def test_cases_that_got_worse_come_first() -> None:
         ),
     ],
 )
-def test_a_gate_checks_the_estimate_or_its_bound(gates: Gates, reasons: list[str]) -> None:
+def test_a_gate_checks_the_estimate_or_its_bound(
+    gates: Gates, reasons: list[str]
+) -> None:
     found = gate_reasons([verdict(*HELPS)], gates)
     assert found == [f"gate on haiku: {reason}" for reason in reasons]
 
@@ -189,16 +232,23 @@ def test_a_lift_of_20_points_is_hardly_ever_missed_by_the_word(
     draw, words = Random(1), Counter[str | None]()
     for _ in range(60):
         rates = [
-            [sum(draw.random() < chance for _ in range(runs)) / runs for chance in (before, after)]
+            [
+                sum(draw.random() < chance for _ in range(runs)) / runs
+                for chance in (before, after)
+            ]
             for _ in range(cases)
         ]
-        words[verdict(*[(without, with_it) for without, with_it in rates], runs=runs).word] += 1
+        words[
+            verdict(*[(without, with_it) for without, with_it in rates], runs=runs).word
+        ] += 1
     assert words["not needed"] + words["no effect shown"] + words["hurts"] <= 3
 
 
 def test_rounding_fails_no_gate() -> None:
     thirds = [(0, 1), (3, 2), (0, 2), (0, 2), (2, 1)]
-    found = verdict(*[(before / 3, after / 3) for before, after in thirds], runs=3, tokens=(10, 13))
+    found = verdict(
+        *[(before / 3, after / 3) for before, after in thirds], runs=3, tokens=(10, 13)
+    )
     change = found.over("baseline")
     assert found.lift
     assert found.lift.lift < 0.2 == pytest.approx(found.lift.lift)
@@ -206,7 +256,9 @@ def test_rounding_fails_no_gate() -> None:
     assert change.tokens
     assert change.tokens.change > 0.3 == pytest.approx(change.tokens.change)
     assert gate_reasons([found], Gates(min_lift=0.2, max_token_growth=0.3)) == []
-    assert len(gate_reasons([found], Gates(min_lift=0.2001, max_token_growth=0.2999))) == 2
+    assert (
+        len(gate_reasons([found], Gates(min_lift=0.2001, max_token_growth=0.2999))) == 2
+    )
 
 
 def test_a_gate_that_can_not_be_evaluated_fails() -> None:
@@ -228,7 +280,9 @@ def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
     assert (alone.word, alone.detectable_lift is None) == ("helps", False)
     for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "too few cases to tell"
-        assert "5 cases for 2 models can show no lift with 80% power" in verdict.sentence
+        assert (
+            "5 cases for 2 models can show no lift with 80% power" in verdict.sentence
+        )
         assert verdict.detectable_lift is None
     for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
         assert verdict.word == "helps"
@@ -247,7 +301,9 @@ def changed(**arms: str) -> Verdict:
             output_tokens=0,
         )
     ]
-    row = summarize(records, pair_of("gate", "haiku"), model_id="m", not_run=0, against="main")
+    row = summarize(
+        records, pair_of("gate", "haiku"), model_id="m", not_run=0, against="main"
+    )
     (found,) = verdicts_of([row])
     return found
 
@@ -290,7 +346,8 @@ def test_each_arm_is_compared_with_the_skill_by_itself() -> None:
 
 # Of shares of checks.
 
-HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]  # of 7: no case passes in either arm
+# Of 7: no case passes in either arm
+HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]
 
 
 def of_checks(counts: Sequence[tuple[int, int]] = HIDDEN, **more: Any) -> Verdict:
@@ -299,11 +356,14 @@ def of_checks(counts: Sequence[tuple[int, int]] = HIDDEN, **more: Any) -> Verdic
 
 
 def test_the_sentence_says_what_points_and_percentages_are_of() -> None:
-    assert of_checks().sentence == (
-        "+74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more tokens"
+    assert (
+        of_checks().sentence
+        == "+74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more"
+        " tokens"
     )
     assert of_checks(score="pass").sentence.startswith(
-        "0 points of pass rate (-46 to +46), +74 of checks (+40 to +86), 200% more tokens; "
+        "0 points of pass rate (-46 to +46), +74 of checks (+40 to +86), 200% more"
+        " tokens; "
     )
     needless = of_checks([(7, 7)] * 18 + [(6, 7), (7, 6)])
     assert "99% of checks pass without it" in needless.sentence
@@ -324,16 +384,23 @@ def test_the_share_is_not_told_twice() -> None:
 
 
 def test_signals_and_gates_say_that_they_are_of_checks() -> None:
-    assert signal_lines(of_checks([(5, 3), (7, 7), (0, 0), (1, 6), (6, 7), (0, 3)])) == [
+    assert signal_lines(
+        of_checks([(5, 3), (7, 7), (0, 0), (1, 6), (6, 7), (0, 3)])
+    ) == [
         "fewer checks pass with the skill: case-0",
         "all checks pass even without the skill: case-1",
         "no check passes even with the skill: case-2",
     ]
     assert gate_reasons([of_checks()], Gates(min_lift=0.8, min_pass_rate=0.5)) == [
-        "gate on haiku: lift of checks is +74 points (minimum +80; could be chance: +40 to +86)",
+        (
+            "gate on haiku: lift of checks is +74 points (minimum +80; could be chance:"
+            " +40 to +86)"
+        ),
         "gate on haiku: pass rate is 0% (minimum 50%; shown: 0% to 39%)",
     ]
     assert gate_reasons([of_checks()], Gates(min_lift=0.5, confident=True)) == [
-        "gate on haiku: lowest likely lift of checks is +40 points "
-        "(minimum +50; could be chance: +40 to +86)"
+        (
+            "gate on haiku: lowest likely lift of checks is +40 points "
+            "(minimum +50; could be chance: +40 to +86)"
+        )
     ]

@@ -20,7 +20,10 @@ def is_read_or_refused(folder: Path, data: bytes) -> bool:
     file.write_bytes(data)
     try:
         loaded = load_checked_cases(file)
-        told = [*(one.message for one in loaded.broken), *(text for _, text in loaded.warnings)]
+        told = [
+            *(one.message for one in loaded.broken),
+            *(text for _, text in loaded.warnings),
+        ]
         assert all("skill_meta.json" in one.message for one in loaded.broken)
         assert not any("\x1b" in text for text in told)
         assert len({one.name for one in loaded.broken}) == len(loaded.broken)

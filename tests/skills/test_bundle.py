@@ -38,7 +38,11 @@ def found(path: Path, settings: Settings = Settings()) -> list[str]:  # noqa: B0
 def test_its_text_is_that_of_all_of_its_skills(tmp_path: Path) -> None:
     root = write_plugin(tmp_path / "garden", description="Of gardens.")
     bundle = loaded(root / MANIFEST)
-    assert (bundle.name, bundle.description, bundle.folder) == ("garden", "Of gardens.", root)
+    assert (bundle.name, bundle.description, bundle.folder) == (
+        "garden",
+        "Of gardens.",
+        root,
+    )
     assert [member.name for member in bundle.members] == ["boat", "gate"]
     assert bundle.text == f"# Skill: boat\n\n{BOAT}\n\n# Skill: gate\n\n{GATE}"
     assert bundle.plugin
@@ -61,7 +65,9 @@ def test_two_skills_of_one_name_are_refused(tmp_path: Path) -> None:
         load_entry(root / MANIFEST, Settings())
 
 
-def test_a_plugin_without_skills_has_something_else_or_is_refused(tmp_path: Path) -> None:
+def test_a_plugin_without_skills_has_something_else_or_is_refused(
+    tmp_path: Path,
+) -> None:
     write_files(tmp_path / "empty", {MANIFEST: '{"name": "empty"}'})
     with pytest.raises(SkillError, match="no skill"):
         load_entry(tmp_path / "empty" / MANIFEST, Settings())
@@ -81,11 +87,14 @@ def test_a_plugin_with_cases_of_its_own_is_one_thing(tmp_path: Path) -> None:
     ]
 
 
-def test_without_cases_of_its_own_its_skills_are_tested_one_by_one(tmp_path: Path) -> None:
+def test_without_cases_of_its_own_its_skills_are_tested_one_by_one(
+    tmp_path: Path,
+) -> None:
     root = write_plugin(tmp_path / "plugins/garden", cases=())
     skills = ["skills/boat/SKILL.md", "skills/gate/SKILL.md"]
     assert found(tmp_path) == [f"plugins/garden/{skill}" for skill in skills]
-    assert found(root) == [MANIFEST]  # named itself: no cases at all, so these would be its own
+    # Named itself: no cases at all, so these would be its own
+    assert found(root) == [MANIFEST]
     write_skill(root / "skills/gate")
     assert found(root) == skills
     assert "one by one" in find_entries(root, Settings()).notes[0]
@@ -109,7 +118,11 @@ def test_any_folder_of_skills_can_be_a_bundle(tmp_path: Path) -> None:
         write_skill(root / name)
     assert find_entries(root, BUNDLE).files == (root,)
     bundle = loaded(root, BUNDLE)
-    assert (bundle.name, bundle.plugin, bundle.places) == ("team", False, ("deep/boat", "gate"))
+    assert (bundle.name, bundle.plugin, bundle.places) == (
+        "team",
+        False,
+        ("deep/boat", "gate"),
+    )
     assert folder_of(root) == root
     assert skill_files_in(root) == (root / "deep/boat/SKILL.md", root / "gate/SKILL.md")
     assert find_entries(root / "gate", BUNDLE).files == (root / "gate/SKILL.md",)

@@ -53,7 +53,9 @@ def test_one_message_equals_a_string(tmp_path: Path) -> None:
 
 def test_generated_id_depends_on_all_turns(tmp_path: Path) -> None:
     other = [{"role": "user", "content": "There is a door."}, *TALK[1:]]
-    ids = {load(tmp_path, input=turns).id for turns in (TALK, other, "How do I open it?")}
+    ids = {
+        load(tmp_path, input=turns).id for turns in (TALK, other, "How do I open it?")
+    }
     assert len(ids) == 3
 
 
@@ -71,15 +73,28 @@ NOT_IN_TURN = "[0].input: user and assistant must take turns, with user first an
         ([{"role": "user"}], "[0].input[0].content: missing"),
         ([{"role": "user", "content": " "}], "[0].input[0].content: must not be empty"),
         ([{"role": "user", "context": "a"}], "[0].input[0].content: missing"),
-        ([{"role": "user", "content": "a", "contnt": 1}], "[0].input[0].contnt: unknown key (did"),
-        ([{"role": "robot", "content": "a"}], "[0].input[0].role: input should be 'user' or 'a"),
-        ([{"role": "system", "content": "a"}], '[0].input[0].role: write a system prompt as "s'),
+        (
+            [{"role": "user", "content": "a", "contnt": 1}],
+            "[0].input[0].contnt: unknown key (did",
+        ),
+        (
+            [{"role": "robot", "content": "a"}],
+            "[0].input[0].role: input should be 'user' or 'a",
+        ),
+        (
+            [{"role": "system", "content": "a"}],
+            '[0].input[0].role: write a system prompt as "s',
+        ),
         (["a"], "[0].input[0]: must be an object"),
         ({"role": "user"}, "[0].input: must be a string or a list of messages"),
     ],
 )
-def test_invalid_messages_are_rejected(tmp_path: Path, written: Any, problem: str) -> None:
-    assert rejected(tmp_path, [{**case("q", "x"), "input": written}]).problem.startswith(problem)
+def test_invalid_messages_are_rejected(
+    tmp_path: Path, written: Any, problem: str
+) -> None:
+    assert rejected(
+        tmp_path, [{**case("q", "x"), "input": written}]
+    ).problem.startswith(problem)
 
 
 # Files in the skill's folder.
@@ -90,22 +105,31 @@ def test_invalid_messages_are_rejected(tmp_path: Path, written: Any, problem: st
     [
         (["data/a.csv"], ["data/a.csv"]),
         ({"a.csv": {"file": "data/a.csv"}}, ["a.csv"]),
-        ({"b.txt": "x;y\n", "a.csv": {"file": "./data/../data/a.csv"}}, ["b.txt", "a.csv"]),
+        (
+            {"b.txt": "x;y\n", "a.csv": {"file": "./data/../data/a.csv"}},
+            ["b.txt", "a.csv"],
+        ),
         ([], []),
         (None, []),
     ],
 )
-def test_files_of_the_skill_are_read(tmp_path: Path, files: Any, names: list[str]) -> None:
+def test_files_of_the_skill_are_read(
+    tmp_path: Path, files: Any, names: list[str]
+) -> None:
     (tmp_path / "data").mkdir()
     (tmp_path / "data/a.csv").write_bytes(b"\xef\xbb\xbfx;y\r\n")
-    assert load(tmp_path, context={"files": files}).files == tuple((n, "x;y\n") for n in names)
+    assert load(tmp_path, context={"files": files}).files == tuple(
+        (n, "x;y\n") for n in names
+    )
 
 
 def test_files_are_relative_to_the_skill_wherever_the_cases_are(tmp_path: Path) -> None:
     skill = write_skill(tmp_path / "gate")
     (skill / "a.txt").write_text("of the skill")
     file = write(tmp_path, [case("q", "x", context={"files": ["a.txt"]})])
-    assert load_cases(file, skill).require_all()[0].files == (("a.txt", "of the skill"),)
+    assert load_cases(file, skill).require_all()[0].files == (
+        ("a.txt", "of the skill"),
+    )
     with pytest.raises(CasesError, match=r"'a\.txt' not found"):
         load_cases(file).require_all()
 
@@ -178,13 +202,21 @@ def test_defaults_apply_unless_a_case_overrides_them(tmp_path: Path) -> None:
     }
     data = {"defaults": common, "cases": [{"input": "one"}, {"input": "two", **own}]}
     one, two = load_cases(write(tmp_path, data)).require_all()
-    assert (one.system, one.files, one.tags) == ("Be terse.", (("a.txt", "a"),), ("all", "slow"))
+    assert (one.system, one.files, one.tags) == (
+        "Be terse.",
+        (("a.txt", "a"),),
+        ("all", "slow"),
+    )
     assert (one.skip, one.xfail, one.runs, one.threshold) == ("not yet", None, 3, 1)
     assert (one.models, one.expected) == (("claude-*",), common["expected"])
     assert (two.system, two.files, two.tags) == ("Be kind.", (), ("own", "slow", "all"))
     assert (two.skip, two.xfail, two.runs, two.threshold) == (None, "hard", 1, 0.5)
     assert two.models == ("gpt-*", "o4")
-    assert two.expected == {"contains": ["c"], "not_contains": ["b"], "case_sensitive": None}
+    assert two.expected == {
+        "contains": ["c"],
+        "not_contains": ["b"],
+        "case_sensitive": None,
+    }
 
 
 @pytest.mark.parametrize(
@@ -195,7 +227,10 @@ def test_defaults_apply_unless_a_case_overrides_them(tmp_path: Path) -> None:
         ({"tag": ["a"]}, 'defaults.tag: unknown key (did you mean "tags"?)'),
         ({"tags": ["a b"]}, "defaults.tags[0]: 'a b' can't be a pytest mark"),
         ({"expected": ["a"]}, "defaults.expected: must be an object"),
-        ({"context": {"files": ["none"]}}, "defaults.context.files[0]: 'none' not found"),
+        (
+            {"context": {"files": ["none"]}},
+            "defaults.context.files[0]: 'none' not found",
+        ),
         ([], "defaults: must be an object"),
     ],
 )
@@ -206,10 +241,18 @@ def test_problem_in_the_defaults_is_reported_there(
     assert rejected(tmp_path, data).problem.startswith(problem)
 
 
-def test_invalid_check_in_the_defaults_is_reported_once_and_there(tmp_path: Path) -> None:
-    data = {"cases": [case("a", "x"), {"input": "b"}], "defaults": {"expected": {"contians": "y"}}}
+def test_invalid_check_in_the_defaults_is_reported_once_and_there(
+    tmp_path: Path,
+) -> None:
+    data = {
+        "cases": [case("a", "x"), {"input": "b"}],
+        "defaults": {"expected": {"contians": "y"}},
+    }
     error = rejected(tmp_path, data)
-    assert error.problem == 'defaults.expected.contians: unknown check (did you mean "contains"?)'
+    assert (
+        error.problem
+        == 'defaults.expected.contians: unknown check (did you mean "contains"?)'
+    )
     assert error.where.endswith("skill_meta.json:17")
 
 
@@ -249,14 +292,22 @@ def test_case_without_checks_needs_defaults(tmp_path: Path) -> None:
         ({"run": 1}, '.run: unknown key (did you mean "runs"?)'),
     ],
 )
-def test_invalid_value_is_rejected(tmp_path: Path, change: dict[str, Any], problem: str) -> None:
-    assert rejected(tmp_path, [{**case("q", "x"), **change}]).problem.startswith(f"[0]{problem}")
+def test_invalid_value_is_rejected(
+    tmp_path: Path, change: dict[str, Any], problem: str
+) -> None:
+    assert rejected(tmp_path, [{**case("q", "x"), **change}]).problem.startswith(
+        f"[0]{problem}"
+    )
 
 
-def test_every_problem_has_its_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_every_problem_has_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.chdir(tmp_path)
     good = case("q", "x")
-    error = rejected(tmp_path, {"cases": [good, {**good, "runs": 0}, {**good, "id": "a b"}]})
+    error = rejected(
+        tmp_path, {"cases": [good, {**good, "runs": 0}, {**good, "id": "a b"}]}
+    )
     first, second = str(error).splitlines()
     assert first.startswith("skill_meta.json:18: cases[1].runs: ")
     assert second.startswith("  skill_meta.json:27: cases[2].id: ")
@@ -268,7 +319,10 @@ def test_the_files_of_a_case_have_a_limit_together(
     monkeypatch.setattr("pytest_upskill.skills.case_files._MOST_IN_FILES", 100)
     (tmp_path / "a.txt").write_text("x" * 60)
     error = rejected(tmp_path, [case("q", "x", context={"files": ["a.txt"] * 1000})])
-    assert error.problem == "[0].context.files: the files have more than 100 characters together"
+    assert (
+        error.problem
+        == "[0].context.files: the files have more than 100 characters together"
+    )
 
 
 # Users.
@@ -295,16 +349,37 @@ def test_a_user_has_facts_or_fixed_replies(tmp_path: Path) -> None:
         ({"user": {"facts": []}}, "cases[0].user.facts: must not be empty"),
         ({"user": {"facts": [" "]}}, "cases[0].user.facts[0]: must not be empty"),
         ({"user": {"facts": [1]}}, "cases[0].user.facts[0]: must be a string"),
-        ({"user": {"facts": ["x" * 2001]}}, "facts[0]: must have at most 2,000 characters"),
-        ({"user": {"facts": ["x"] * 51}}, "cases[0].user.facts: must have at most 50 entries"),
-        ({"user": {"facts": ["x"], "max_turns": 0}}, "user.max_turns: must be 1 or more"),
-        ({"user": {"facts": ["x"], "max_turns": 21}}, "user.max_turns: must be 20 or less"),
+        (
+            {"user": {"facts": ["x" * 2001]}},
+            "facts[0]: must have at most 2,000 characters",
+        ),
+        (
+            {"user": {"facts": ["x"] * 51}},
+            "cases[0].user.facts: must have at most 50 entries",
+        ),
+        (
+            {"user": {"facts": ["x"], "max_turns": 0}},
+            "user.max_turns: must be 1 or more",
+        ),
+        (
+            {"user": {"facts": ["x"], "max_turns": 21}},
+            "user.max_turns: must be 20 or less",
+        ),
         ({"user": {"fact": ["x"]}}, "cases[0].user.fact: unknown key (did you mean"),
         ({"replies": []}, "cases[0].replies: must not be empty"),
         ({"replies": ["x"] * 21}, "cases[0].replies: must have at most 20 entries"),
-        ({"replies": ["x"], "user": {"facts": ["x"]}}, "replies: can't be combined with user"),
-        ({"user": {"replies": ["x"], "facts": ["x"]}}, "replies: can't be combined with facts"),
-        ({"user": {"replies": ["x"], "max_turns": 2}}, "can't be combined with max_turns"),
+        (
+            {"replies": ["x"], "user": {"facts": ["x"]}},
+            "replies: can't be combined with user",
+        ),
+        (
+            {"user": {"replies": ["x"], "facts": ["x"]}},
+            "replies: can't be combined with facts",
+        ),
+        (
+            {"user": {"replies": ["x"], "max_turns": 2}},
+            "can't be combined with max_turns",
+        ),
     ],
 )
 def test_a_wrong_user_is_told_with_its_place(

@@ -1,4 +1,6 @@
-"""Workspaces: a folder of the skill's folder that agents start in, and other files of a case."""
+"""Workspaces: a folder of the skill's folder that agents start in,
+and other files of a case.
+"""
 
 import json
 import os
@@ -104,8 +106,8 @@ def test_files_of_the_case_win_over_those_of_its_workspace(skill: Path) -> None:
         WorkspaceFile("pic.png", PNG),
         WorkspaceFile("sub/run.sh", b"echo", 0o755),
     )
-    assert case.needs_agent == (
-        "'more.png' is not UTF-8 text (byte 0): "
+    assert (
+        case.needs_agent == "'more.png' is not UTF-8 text (byte 0): "
         "a plain question can't have such a file, an agent can"
     )
 
@@ -123,10 +125,14 @@ def test_a_plain_question_shows_the_texts_of_a_workspace(skill: Path) -> None:
     assert "a.csv" in user_text(case)
     assert "a;b" in user_text(case)
     (skill / "fixtures/in/logo.png").write_bytes(PNG)
-    assert load(skill, {"workspace": "fixtures/in"})[0].needs_agent.startswith("'logo.png' is not")
+    assert load(skill, {"workspace": "fixtures/in"})[0].needs_agent.startswith(
+        "'logo.png' is not"
+    )
 
 
-@pytest.mark.parametrize("name", ["../x", "/etc/x", "", "a/../../x", "a\\b", "a/", "x\0"])
+@pytest.mark.parametrize(
+    "name", ["../x", "/etc/x", "", "a/../../x", "a\\b", "a/", "x\0"]
+)
 def test_some_names_are_no_paths_in_a_workspace(name: str) -> None:
     assert not is_path(name)
     with pytest.raises(ValueError, match="can't be a file in a workspace"):
@@ -165,7 +171,9 @@ def test_files_of_evals_are_found_by_the_names_that_prompts_use(
         ("Sum up the file.", "d/a.csv"),
     ],
 )
-def test_a_file_of_an_eval_has_the_name_that_the_prompt_uses(prompt: str, path: str) -> None:
+def test_a_file_of_an_eval_has_the_name_that_the_prompt_uses(
+    prompt: str, path: str
+) -> None:
     case = Case("c", prompt, files=(("evals/files/d/a.csv", ""),), is_eval=True)
     assert [file.path for file in start_files(case)] == [path]
 
@@ -182,7 +190,10 @@ def test_what_scripts_need_is_for_all_cases_or_for_one(skill: Path) -> None:
 @pytest.mark.parametrize(
     ("sandbox", "problem"),
     [
-        ({"python": ["-r x.txt"]}, "sandbox.python[0]: '-r x.txt' is not a package like"),
+        (
+            {"python": ["-r x.txt"]},
+            "sandbox.python[0]: '-r x.txt' is not a package like",
+        ),
         ({"python": ["a @ https://x"]}, "is not a package"),
         ({"python": ["../x"]}, "is not a package"),
         ({"paths": ["opt"]}, "sandbox.paths[0]: 'opt' is not an absolute path"),
@@ -199,7 +210,9 @@ def test_needs_that_make_no_sense_are_told(
         assert problem in str(caught.value)
 
 
-@pytest.mark.parametrize("good", ["pypdf", "pypdf==5.*", "a.b-c[x,y] >=1,<2", "x~=1.0", "x!=2"])
+@pytest.mark.parametrize(
+    "good", ["pypdf", "pypdf==5.*", "a.b-c[x,y] >=1,<2", "x~=1.0", "x!=2"]
+)
 def test_packages_may_have_versions(skill: Path, good: str) -> None:
     (case,) = load(skill, {"sandbox": {"python": [good]}})
     assert case.sandbox.python == (good,)
@@ -216,15 +229,24 @@ def test_accepted_results_belong_to_what_a_case_starts_from(skill: Path) -> None
     assert len({sample_of(case) for case in made}) == 4
 
 
-def test_a_scaffold_has_the_files_around_it_but_not_those_of_other_cases(skill: Path) -> None:
+def test_a_scaffold_has_the_files_around_it_but_not_those_of_other_cases(
+    skill: Path,
+) -> None:
     for path in (
-        *("evals/lib.sh", "evals/late/setup.sh", "evals/late/data.csv", "evals/late/prompt.md"),
+        *(
+            "evals/lib.sh",
+            "evals/late/setup.sh",
+            "evals/late/data.csv",
+            "evals/late/prompt.md",
+        ),
         *("evals/late/graders/a.md", "evals/soon/setup.sh", "evals/soon/case.yaml"),
         *("evals/results/a.json", "evals/mocks/db/find.md"),
     ):
         (skill / path).parent.mkdir(parents=True, exist_ok=True)
         (skill / path).write_text("x")
-    (case,) = load(skill, {"scaffold": "evals/late/setup.sh", "setup": "make", "max_turns": 7})
+    (case,) = load(
+        skill, {"scaffold": "evals/late/setup.sh", "setup": "make", "max_turns": 7}
+    )
     paths = {file.path.removeprefix(".upskill-scaffold/evals/") for file in case.exact}
     assert paths == {"lib.sh", "late/setup.sh", "late/data.csv"}
     assert case.setup.startswith("bash .upskill-scaffold/evals/late/setup.sh;")

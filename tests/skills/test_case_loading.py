@@ -41,15 +41,26 @@ def rejected(folder: Path, data: Any) -> CasesError:
     "data",
     [
         {"cases": [GATE, DOOR]},
-        {"cases": [GATE, DOOR], "tests": None, "metadata": None, "$schema": "https://x/y.json"},
+        {
+            "cases": [GATE, DOOR],
+            "tests": None,
+            "metadata": None,
+            "$schema": "https://x/y.json",
+        },
         {"metadata": {"version": "1", "any": [1, {}]}, "tests": [GATE, DOOR]},
         [GATE, DOOR],
     ],
 )
 def test_all_file_forms_give_the_same_cases(tmp_path: Path, data: Any) -> None:
     cases = load_cases(write(tmp_path, data)).require_all()
-    assert [c.input for c in cases] == ["How do I open the gate?", "How do I open the door?"]
-    assert [c.expected for c in cases] == [{"contains": ["gate up"]}, {"contains": ["door up"]}]
+    assert [c.input for c in cases] == [
+        "How do I open the gate?",
+        "How do I open the door?",
+    ]
+    assert [c.expected for c in cases] == [
+        {"contains": ["gate up"]},
+        {"contains": ["door up"]},
+    ]
 
 
 def test_full_case_is_read(tmp_path: Path) -> None:
@@ -90,17 +101,26 @@ def test_check_that_only_forbids_is_enough(tmp_path: Path) -> None:
 
 
 def test_byte_order_mark_is_ignored(tmp_path: Path) -> None:
-    data = b"\xef\xbb\xbf" + json.dumps([case("Grüße?", "ß")], ensure_ascii=False).encode()
+    data = (
+        b"\xef\xbb\xbf" + json.dumps([case("Grüße?", "ß")], ensure_ascii=False).encode()
+    )
     assert load_cases(write(tmp_path, data)).require_all()[0].input == "Grüße?"
 
 
 def test_nulls_written_by_upskill_are_accepted(tmp_path: Path) -> None:
-    nulls = {"context": None, "output_file": None, "validator": None, "validator_config": None}
+    nulls = {
+        "context": None,
+        "output_file": None,
+        "validator": None,
+        "validator_config": None,
+    }
     (one,) = load(tmp_path, {**GATE, **nulls})
     assert one.files == ()
 
 
-@pytest.mark.parametrize(("given_id", "made"), [("open-gate", "open-gate"), (7, "7"), ("ü", "ü")])
+@pytest.mark.parametrize(
+    ("given_id", "made"), [("open-gate", "open-gate"), (7, "7"), ("ü", "ü")]
+)
 def test_id_is_kept_and_a_number_becomes_a_string(
     tmp_path: Path, given_id: str | int, made: str
 ) -> None:
@@ -120,14 +140,20 @@ def test_generated_id_ignores_other_cases_and_checks(tmp_path: Path) -> None:
     others = [case(f"Question {number}?", "x") for number in range(3)]
     assert load(tmp_path, *others, GATE)[3].id == alone
     assert load(tmp_path, GATE, *others)[0].id == alone
-    assert load(tmp_path, {**GATE, "expected": {"contains": "other"}, "tags": ["t"]})[0].id == alone
+    assert (
+        load(tmp_path, {**GATE, "expected": {"contains": "other"}, "tags": ["t"]})[0].id
+        == alone
+    )
 
 
 def test_generated_ids_of_similar_questions_differ(tmp_path: Path) -> None:
     with_file = {**GATE, "context": {"files": {"a.txt": "1"}}}
     other_file = {**GATE, "context": {"files": {"a.txt": "2"}}}
     shouted = case("How do I open the gate?!", "gate up")
-    assert len({made.id for made in load(tmp_path, GATE, with_file, other_file, shouted)}) == 4
+    assert (
+        len({made.id for made in load(tmp_path, GATE, with_file, other_file, shouted)})
+        == 4
+    )
 
 
 @pytest.mark.parametrize(
@@ -142,7 +168,11 @@ def test_generated_ids_of_similar_questions_differ(tmp_path: Path) -> None:
         ("[" * 100_000, "", "nested too deep"),
         ("[" + "1" * 5_000 + "]", "", "invalid JSON"),
         ('{"cases": [], "cases": []}', "", "duplicate key 'cases'"),
-        ('[{"input": "q", "expected": {"contains": "a", "contains": "b"}}]', "", "duplicate key"),
+        (
+            '[{"input": "q", "expected": {"contains": "a", "contains": "b"}}]',
+            "",
+            "duplicate key",
+        ),
         ("{}", "", "no cases"),
         ("[]", "", "no cases"),
         ('{"cases": []}', "", "no cases"),
@@ -172,7 +202,9 @@ def test_file_without_cases_is_rejected_with_an_example(
     monkeypatch.chdir(tmp_path)
     hint = rejected(tmp_path, []).hint
     assert hint.endswith(" to skill_meta.json.")
-    example = json.loads(hint.removeprefix("Write ").removesuffix(" to skill_meta.json."))
+    example = json.loads(
+        hint.removeprefix("Write ").removesuffix(" to skill_meta.json.")
+    )
     assert load_cases(write(tmp_path, example)).require_all()[0].input == "a question"
 
 
@@ -195,23 +227,47 @@ EMPTY_TEXT = "must not be empty: every answer would pass, or none"
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"expected": {"contians": ["a"]}}, ".expected.contians: unknown check (did you mean"),
+        (
+            {"expected": {"contians": ["a"]}},
+            ".expected.contians: unknown check (did you mean",
+        ),
         ({"expects": {}}, '.expects: unknown key (did you mean "expected"?)'),
-        ({"context": {"file": {}}}, '.context.file: unknown key (did you mean "files"?)'),
+        (
+            {"context": {"file": {}}},
+            '.context.file: unknown key (did you mean "files"?)',
+        ),
         ({"expected": {"contains": ""}}, f".expected.contains: {EMPTY_TEXT}"),
         ({"expected": {"contains": [" \n"]}}, f".expected.contains[0]: {EMPTY_TEXT}"),
         ({"expected": {"contains": ["a", ""]}}, f".expected.contains[1]: {EMPTY_TEXT}"),
-        ({"expected": {"contains": []}}, ".expected.contains: must not be empty: every answer"),
-        ({"expected": {"not_contains": ""}}, ".expected.not_contains: must not be empty"),
+        (
+            {"expected": {"contains": []}},
+            ".expected.contains: must not be empty: every answer",
+        ),
+        (
+            {"expected": {"not_contains": ""}},
+            ".expected.not_contains: must not be empty",
+        ),
         ({"expected": {"contains": [1]}}, ".expected.contains[0]: must be a string"),
-        ({"expected": {"contains": {"a": 1}}}, ".expected.contains: must be a string or a list"),
+        (
+            {"expected": {"contains": {"a": 1}}},
+            ".expected.contains: must be a string or a list",
+        ),
         ({"expected": {}}, ".expected: no checks, so every answer would pass"),
-        ({"expected": {"contains": None}}, ".expected: no checks, so every answer would pass"),
+        (
+            {"expected": {"contains": None}},
+            ".expected: no checks, so every answer would pass",
+        ),
         ({"expected": "text"}, ".expected: must be an object or a list"),
         ({"input": ""}, ".input: must not be empty"),
         ({"input": 1}, ".input: must be a string or a list of messages"),
-        ({"context": {"files": {"a.txt": 1}}}, ".context.files.a.txt: must be a string or"),
-        ({"context": {"files": "a.txt"}}, ".context.files: must be an object of strings"),
+        (
+            {"context": {"files": {"a.txt": 1}}},
+            ".context.files.a.txt: must be a string or",
+        ),
+        (
+            {"context": {"files": "a.txt"}},
+            ".context.files: must be an object of strings",
+        ),
         ({"validator": "json"}, ".validator: unknown check 'json'; registered: none"),
         ({"validator": 1}, ".validator: must be a string"),
         ({"id": ""}, ".id: '' can't be part of a test id"),
@@ -238,7 +294,9 @@ def test_problem_in_a_case_is_reported_with_its_path(
 ) -> None:
     bad = {**DOOR, **change}
     first = [case(f"Question {number}?", "x") for number in range(3)]
-    assert rejected(tmp_path, {"cases": [*first, bad]}).problem.startswith(f"cases[3]{problem}")
+    assert rejected(tmp_path, {"cases": [*first, bad]}).problem.startswith(
+        f"cases[3]{problem}"
+    )
     assert rejected(tmp_path, {"tests": [bad]}).problem.startswith(f"tests[0]{problem}")
     assert rejected(tmp_path, [bad]).problem.startswith(f"[0]{problem}")
 
@@ -250,7 +308,10 @@ def test_missing_key_is_reported_with_its_path(tmp_path: Path, key: str) -> None
 
 
 def test_unknown_key_of_the_file_gets_a_suggestion(tmp_path: Path) -> None:
-    assert rejected(tmp_path, {"case": []}).problem == 'case: unknown key (did you mean "cases"?)'
+    assert (
+        rejected(tmp_path, {"case": []}).problem
+        == 'case: unknown key (did you mean "cases"?)'
+    )
 
 
 def test_first_five_problems_are_shown(tmp_path: Path) -> None:
@@ -308,8 +369,12 @@ def test_broken_cases_of_the_same_id_have_different_names(tmp_path: Path) -> Non
     assert names == ["x", "x-2", "x-3"]
 
 
-@pytest.mark.parametrize("data", [{"tests": []}, {"metadata": {}}, {"version": "1", "id": None}])
-def test_a_file_without_cases_is_told_from_a_broken_one(tmp_path: Path, data: Any) -> None:
+@pytest.mark.parametrize(
+    "data", [{"tests": []}, {"metadata": {}}, {"version": "1", "id": None}]
+)
+def test_a_file_without_cases_is_told_from_a_broken_one(
+    tmp_path: Path, data: Any
+) -> None:
     assert isinstance(rejected(tmp_path, data), NoCasesError)
     assert not isinstance(rejected(tmp_path, "["), NoCasesError)
 
@@ -354,12 +419,18 @@ def test_keys_with_a_plain_meaning_are_read(tmp_path: Path) -> None:
     }
     loaded = load_cases(write(tmp_path, [{**GATE, **more}, DOOR]))
     first = loaded.require_all()[0]
-    assert (first.id, first.files, loaded.warnings) == ("open-it", (("a.txt", "a"),), ())
+    assert (first.id, first.files, loaded.warnings) == (
+        "open-it",
+        (("a.txt", "a"),),
+        (),
+    )
     added = {"judge": ["Kind"], "not_contains": ["down"]}
     assert first.expected == {"contains": ["gate up"], "all_of": [added]}
 
 
-def test_an_output_file_without_a_validator_is_ignored_as_by_upskill(tmp_path: Path) -> None:
+def test_an_output_file_without_a_validator_is_ignored_as_by_upskill(
+    tmp_path: Path,
+) -> None:
     cases = [
         GATE,
         {**DOOR, "output_file": "a.py"},
@@ -375,13 +446,22 @@ def test_files_may_be_objects(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("a")
     files = [{"path": "a.txt"}, {"name": "b.txt", "content": "b"}]
     for more in ({"files": files}, {"context": {"files": files}}):
-        assert load(tmp_path, {**GATE, **more})[0].files == (("a.txt", "a"), ("b.txt", "b"))
-    broken = load_cases(write(tmp_path, [{**GATE, "files": [{"path": "no.txt"}]}])).broken
+        assert load(tmp_path, {**GATE, **more})[0].files == (
+            ("a.txt", "a"),
+            ("b.txt", "b"),
+        )
+    broken = load_cases(
+        write(tmp_path, [{**GATE, "files": [{"path": "no.txt"}]}])
+    ).broken
     assert broken[0].error.problem.startswith("[0].files[0]: 'no.txt' not found")
 
 
 def test_the_expected_output_of_a_case_among_our_own_is_judged(tmp_path: Path) -> None:
-    cases = [GATE, {"input": "Q?", "expected_output": "Yes"}, {**DOOR, "expected_output": "No"}]
+    cases = [
+        GATE,
+        {"input": "Q?", "expected_output": "Yes"},
+        {**DOOR, "expected_output": "No"},
+    ]
     assert [one.expected for one in load(tmp_path, *cases)[1:]] == [
         {"judge": ["The answer is as expected: Yes"]},
         DOOR["expected"],
@@ -396,11 +476,19 @@ LONG = "Write a Python function with type hints that"
 
 def words(folder: Path, *questions: str) -> list[str]:
     """The ids of questions without their hashes."""
-    return [one.id[:-7] for one in load(folder, *(case(text, "x") for text in questions))]
+    return [
+        one.id[:-7] for one in load(folder, *(case(text, "x") for text in questions))
+    ]
 
 
-def test_of_questions_that_begin_alike_the_words_that_differ_come_first(tmp_path: Path) -> None:
-    alike = [f"{LONG} sorts a list", f"{LONG} reverses a string", f"{LONG} reverses a list"]
+def test_of_questions_that_begin_alike_the_words_that_differ_come_first(
+    tmp_path: Path,
+) -> None:
+    alike = [
+        f"{LONG} sorts a list",
+        f"{LONG} reverses a string",
+        f"{LONG} reverses a list",
+    ]
     assert words(tmp_path, *alike) == ["sorts-a-list", "string", "list"]
     assert words(tmp_path, alike[0]) == ["write-a-python-function-with-type-hints"]
     # Not where there would be nothing left, and not for a short beginning.
@@ -418,5 +506,7 @@ def test_only_questions_that_begin_alike_change_an_id(tmp_path: Path) -> None:
     others = ["How do I open the gate?", "Write a Python class", "門は?"]
     before = [one.id for one in load(tmp_path, *(case(text, "x") for text in others))]
     more = [f"{LONG} sorts a list", f"{LONG} reverses a string"]
-    after = [one.id for one in load(tmp_path, *(case(text, "x") for text in others + more))]
+    after = [
+        one.id for one in load(tmp_path, *(case(text, "x") for text in others + more))
+    ]
     assert after[:3] == before

@@ -16,7 +16,10 @@ from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.trial import trials_of
 from support.kit import commit_all, write_skill
 
-BODY = "Read [keys](references/keys.md), then run `scripts/open.py`. Look at assets/gate.png."
+BODY = (
+    "Read [keys](references/keys.md), then run `scripts/open.py`. Look at"
+    " assets/gate.png."
+)
 KEYS = "The key is under the mat.\n"
 CASE = Case("open-gate", "How do I open it?")
 
@@ -40,7 +43,9 @@ def loaded(folder: Path, **settings: Any) -> Skill:
     return load_for_run(folder / "SKILL.md", Settings(**settings))
 
 
-def test_a_plain_run_sees_the_body_and_tells_what_it_does_not_see(tmp_path: Path) -> None:
+def test_a_plain_run_sees_the_body_and_tells_what_it_does_not_see(
+    tmp_path: Path,
+) -> None:
     skill = loaded(write_all(tmp_path / "gate"))
     assert skill.text == skill.body == BODY
     names = ["references/keys.md", "scripts/open.py", "assets/gate.png"]
@@ -49,7 +54,10 @@ def test_a_plain_run_sees_the_body_and_tells_what_it_does_not_see(tmp_path: Path
 
 def test_references_are_put_in_context_in_the_order_of_the_text(tmp_path: Path) -> None:
     skill = loaded(write_all(tmp_path / "gate"), references=True)
-    assert [path for path, _ in skill.references] == ["references/keys.md", "scripts/open.py"]
+    assert [path for path, _ in skill.references] == [
+        "references/keys.md",
+        "scripts/open.py",
+    ]
     assert skill.unseen == (UnseenFile("assets/gate.png", "not UTF-8 text"),)
     keys = "references/keys.md:\n```\nThe key is under the mat.\n```"
     script = "scripts/open.py:\n```\nprint('gate up')\n```"
@@ -61,9 +69,13 @@ def test_the_arms_differ_by_that_text_only(tmp_path: Path) -> None:
     """Byte for byte, in every part of a question."""
     folder = write_all(tmp_path / "gate")
     subject, settings = Subject(CHAT, "haiku"), Settings(references=True)
-    plain = trials_of("gate", CASE, subject, arms_of(loaded(folder), Settings()), Settings())
+    plain = trials_of(
+        "gate", CASE, subject, arms_of(loaded(folder), Settings()), Settings()
+    )
     skill = loaded(folder, references=True)
-    baseline, full = trials_of("gate", CASE, subject, arms_of(skill, settings), settings)
+    baseline, full = trials_of(
+        "gate", CASE, subject, arms_of(skill, settings), settings
+    )
     assert baseline.question == plain[0].question
     assert full.question.system == plain[1].question.system.replace(BODY, skill.text)
     assert full.question.system.count(KEYS.strip()) == 1
@@ -73,13 +85,19 @@ def test_the_arms_differ_by_that_text_only(tmp_path: Path) -> None:
 
 
 def test_a_file_can_not_close_its_own_fence(tmp_path: Path) -> None:
-    folder = write_all(tmp_path / "gate", **{"references/keys.md": "```\nx\n```\n````\n"})
+    folder = write_all(
+        tmp_path / "gate", **{"references/keys.md": "```\nx\n```\n````\n"}
+    )
     assert "references/keys.md:\n`````\n" in loaded(folder, references=True).text
 
 
-def test_what_does_not_fit_is_left_out_and_later_files_are_tried(tmp_path: Path) -> None:
+def test_what_does_not_fit_is_left_out_and_later_files_are_tried(
+    tmp_path: Path,
+) -> None:
     files = {f"{name}.md": name * 4 * 9_000 for name in "abc"}
-    folder = write_all(tmp_path / "gate", "a.md b.md c.md d.md", **files, **{"d.md": "short"})
+    folder = write_all(
+        tmp_path / "gate", "a.md b.md c.md d.md", **files, **{"d.md": "short"}
+    )
     skill = loaded(folder, references=True)
     assert [path for path, _ in skill.references] == ["a.md", "b.md", "d.md"]
     assert skill.unseen == (UnseenFile("c.md", "no room in 20,000 tokens"),)
@@ -103,12 +121,16 @@ def test_a_file_that_is_no_text_has_a_reason(
 
 
 def test_an_empty_file_is_neither_seen_nor_missed(tmp_path: Path) -> None:
-    skill = loaded(write_all(tmp_path / "gate", "`x.md`", **{"x.md": "\n"}), references=True)
+    skill = loaded(
+        write_all(tmp_path / "gate", "`x.md`", **{"x.md": "\n"}), references=True
+    )
     assert (skill.references, skill.unseen) == ((), ())
 
 
 def test_references_of_references_are_not_followed(tmp_path: Path) -> None:
-    folder = write_all(tmp_path / "gate", "a.md", **{"a.md": "See b.md", "b.md": "Far."})
+    folder = write_all(
+        tmp_path / "gate", "a.md", **{"a.md": "See b.md", "b.md": "Far."}
+    )
     assert "Far." not in loaded(folder, references=True).text
 
 
@@ -120,7 +142,9 @@ def test_the_previous_arm_has_the_files_as_they_were(
     require_ref.cache_clear()
     folder = tmp_path / "skills/gate"
     old = {"a.md": "Old a.", "gone.md": "Gone.", "big.md": "x" * 1_001, "bin.md": "\0"}
-    write_all(folder, "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md, out.md", **old)
+    write_all(
+        folder, "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md, out.md", **old
+    )
     (folder / "link.md").symlink_to("references/keys.md")
     (folder / "out.md").symlink_to("../out.md")
     commit_all(tmp_path)
@@ -137,8 +161,12 @@ def test_the_previous_arm_has_the_files_as_they_were(
     assert plain == "Old: a.md, gone.md, new.md, BIG.md, bin.md, link.md, out.md"
 
 
-def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Path) -> None:
-    folder = write_all(tmp_path / "gate", "See out.md, far/away.md, pipe.md and loop.md.")
+def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(
+    tmp_path: Path,
+) -> None:
+    folder = write_all(
+        tmp_path / "gate", "See out.md, far/away.md, pipe.md and loop.md."
+    )
     (tmp_path / "out.md").write_text("secret")
     (tmp_path / "other").mkdir()
     (tmp_path / "other/away.md").write_text("secret")
@@ -157,7 +185,10 @@ def test_a_link_out_of_the_folder_and_what_is_no_file_are_not_read(tmp_path: Pat
 
 
 def test_a_hidden_or_private_file_is_put_in_no_context(tmp_path: Path) -> None:
-    names = "See [a](.env), [b](.hidden/a.md), [c](conf/id_rsa), [d](visible.md) and [e](env.py)."
+    names = (
+        "See [a](.env), [b](.hidden/a.md), [c](conf/id_rsa), [d](visible.md) and"
+        " [e](env.py)."
+    )
     texts = {".env": "x", ".hidden/a.md": "x", "conf/id_rsa": "x", "env.py": "fine"}
     folder = write_all(tmp_path / "gate", names, **texts)
     (folder / "visible.md").symlink_to(".env")

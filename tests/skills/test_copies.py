@@ -23,7 +23,9 @@ def test_all_of_the_skill_is_copied_but_its_text(tmp_path: Path) -> None:
     names = sorted(path.relative_to(saved).as_posix() for path in saved.rglob("*"))
     assert names == ["SKILL.md", "references", "references/keys.md", "skill_meta.json"]
     assert (saved / "SKILL.md").read_text() == "new"
-    assert {path: path.read_bytes() for path in folder.rglob("*") if path.is_file()} == before
+    assert {
+        path: path.read_bytes() for path in folder.rglob("*") if path.is_file()
+    } == before
     assert sorted(path.name for path in tmp_path.iterdir()) == ["gate", "gate-short"]
 
 
@@ -35,7 +37,9 @@ def test_nothing_is_overwritten(tmp_path: Path) -> None:
     assert save_beside(tmp_path / "link/SKILL.md", "new") == tmp_path / "gate-short-3"
 
 
-@pytest.mark.skipif(os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere")
+@pytest.mark.skipif(
+    os.name != "posix" or os.geteuid() == 0, reason="root may write everywhere"
+)
 def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
     folder = write_skill(tmp_path / "gate")
     tmp_path.chmod(0o555)
@@ -50,9 +54,15 @@ def test_what_can_not_be_written_is_told(tmp_path: Path) -> None:
     ("head", "expected"),
     [
         ("name: gate\ndescription: x", "name: gate-short\ndescription: x"),
-        ("description: x\nname:   'gate'  # its", "description: x\nname:   gate-short  # its"),
+        (
+            "description: x\nname:   'gate'  # its",
+            "description: x\nname:   gate-short  # its",
+        ),
         ("{name: gate, description: x}", "{name: gate-short, description: x}"),
-        ("name: >-\n  gate\n\n\ndescription: x", "name: gate-short\n\n\ndescription: x"),
+        (
+            "name: >-\n  gate\n\n\ndescription: x",
+            "name: gate-short\n\n\ndescription: x",
+        ),
         ('name: "ga\\\nte"\ndescription: x', "name: gate-short\ndescription: x"),
         ("name: >\n  gate\ndescription: x", "name: gate-short\ndescription: x"),
         ("description: x", "description: x"),
@@ -77,7 +87,11 @@ def test_a_long_name_stays_within_the_limit(tmp_path: Path) -> None:
     saved = save_beside(folder / "SKILL.md", (folder / "SKILL.md").read_text())
     assert len(saved.name) == 64
     assert load_skill(saved / "SKILL.md").name == saved.name
-    assert not [one for one in load_skill(saved / "SKILL.md").warnings if one.code == "skill-name"]
+    assert not [
+        one
+        for one in load_skill(saved / "SKILL.md").warnings
+        if one.code == "skill-name"
+    ]
 
 
 @pytest.mark.parametrize("inside", [True, False])
@@ -89,7 +103,9 @@ def test_nothing_of_the_old_skill_changes_through_a_link(
     real = folder / "docs/text.md" if inside else tmp_path / "shared/text.md"
     real.parent.mkdir()
     (folder / "SKILL.md").rename(real)
-    (folder / "SKILL.md").symlink_to(real if absolute else os.path.relpath(real, folder))
+    (folder / "SKILL.md").symlink_to(
+        real if absolute else os.path.relpath(real, folder)
+    )
     (folder / "docs").mkdir(exist_ok=True)
     (folder / "docs/old.md").write_text("old")
     # Also a way that leaves the folder and comes back.

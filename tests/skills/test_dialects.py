@@ -1,4 +1,6 @@
-"""Dialects of evals.json: what they expect of an agent with the skill, and of its work."""
+"""Dialects of evals.json: what they expect of an agent with the skill, and of its
+work.
+"""
 
 import json
 from pathlib import Path
@@ -65,13 +67,20 @@ def test_a_wish_beside_an_answer_is_a_check_of_the_skill_arm(
 def test_a_wish_alone_is_a_trigger(tmp_path: Path, key: str) -> None:
     suites = read(
         tmp_path,
-        {"evaluations": [{**PROMPT, key: True}, {"id": "b", "prompt": "Bake a cake.", key: False}]},
+        {
+            "evaluations": [
+                {**PROMPT, key: True},
+                {"id": "b", "prompt": "Bake a cake.", key: False},
+            ]
+        },
     )
     assert wishes(suites) == {"Open the gate.": True, "Bake a cake.": False}
     assert not suites.has_cases
 
 
-def test_a_query_with_the_skill_that_should_answer_it_is_a_trigger(tmp_path: Path) -> None:
+def test_a_query_with_the_skill_that_should_answer_it_is_a_trigger(
+    tmp_path: Path,
+) -> None:
     queries = [
         {"query": "Open up", "expected_skill": "gate"},
         {"query": "Ring the bell", "expected_skill": "bell"},
@@ -94,7 +103,9 @@ def test_cases_of_a_bundle_name_the_skill_that_has_to_be_opened(tmp_path: Path) 
     for name in ("gate", "bell"):
         write_skill(tmp_path / "skills" / name)
     wanted = ["gate", ["gate", "Bell"], "oven", None]
-    entries = [{**PROMPT, "id": n, **SAYS, "expected_skill": w} for n, w in enumerate(wanted)]
+    entries = [
+        {**PROMPT, "id": n, **SAYS, "expected_skill": w} for n, w in enumerate(wanted)
+    ]
     (tmp_path / "evals").mkdir()
     (tmp_path / "evals/evals.json").write_text(json.dumps(entries))
     suite = read_suites(tmp_path).cases
@@ -114,8 +125,15 @@ def test_scripts_and_references_of_the_skill_have_to_be_used(tmp_path: Path) -> 
         (skill / name).parent.mkdir(exist_ok=True)
         (skill / name).write_text("")
     keys = {"expected_skill": "gate", "expected_references": ["references/hinges.md"]}
-    for script in ("scripts/open.py", "./scripts/open.py", "open.py", "x/gate/scripts/open.py"):
-        (checks,) = expected(tmp_path, {**PROMPT, **SAYS, **keys, "expected_script": script})
+    for script in (
+        "scripts/open.py",
+        "./scripts/open.py",
+        "open.py",
+        "x/gate/scripts/open.py",
+    ):
+        (checks,) = expected(
+            tmp_path, {**PROMPT, **SAYS, **keys, "expected_script": script}
+        )
         assert checks["with_skill"] == {
             "skill_activated": True,
             "scripts_run": ["scripts/open.py"],
@@ -123,12 +141,16 @@ def test_scripts_and_references_of_the_skill_have_to_be_used(tmp_path: Path) -> 
         }
 
 
-def test_a_script_that_the_skill_does_not_have_is_left_out_and_told(tmp_path: Path) -> None:
+def test_a_script_that_the_skill_does_not_have_is_left_out_and_told(
+    tmp_path: Path,
+) -> None:
     entries = [{**PROMPT, **SAYS, "expected_script": "evals/targets/one.py"}]
     suite = read(tmp_path, entries).cases
     assert suite
     assert suite.cases[0].expected == AS_EXPECTED
-    left_out = "left out: expected_script (no such file in the skill: evals/targets/one.py)"
+    left_out = (
+        "left out: expected_script (no such file in the skill: evals/targets/one.py)"
+    )
     assert suite.files[0].warnings == ((6, left_out),)
 
 
@@ -155,7 +177,9 @@ def test_what_may_be_anywhere_and_what_the_log_has(tmp_path: Path) -> None:
     ]
 
 
-def test_what_is_said_and_the_state_of_the_repository_are_judged(tmp_path: Path) -> None:
+def test_what_is_said_and_the_state_of_the_repository_are_judged(
+    tmp_path: Path,
+) -> None:
     entry = {
         **PROMPT,
         "expected_chat_output": "Tells what changed.",
@@ -182,7 +206,11 @@ def test_a_workspace_is_a_folder_of_the_skill(tmp_path: Path) -> None:
 
 
 def test_lists_of_queries_under_their_many_names(tmp_path: Path) -> None:
-    data = {"skill": "gate", "positive_triggers": ["Open up"], "distractors": ["Bake a cake"]}
+    data = {
+        "skill": "gate",
+        "positive_triggers": ["Open up"],
+        "distractors": ["Bake a cake"],
+    }
     assert wishes(read(tmp_path, data, "evals/triggers.json")) == {
         "Open up": True,
         "Bake a cake": False,
@@ -191,9 +219,15 @@ def test_lists_of_queries_under_their_many_names(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "name",
-    ["evals/eval_queries.json", "evals/train_queries.json", "evals/trigger/eval_queries.json"],
+    [
+        "evals/eval_queries.json",
+        "evals/train_queries.json",
+        "evals/trigger/eval_queries.json",
+    ],
 )
-def test_queries_of_the_guide_are_found_by_their_names(tmp_path: Path, name: str) -> None:
+def test_queries_of_the_guide_are_found_by_their_names(
+    tmp_path: Path, name: str
+) -> None:
     data = {"queries": [{"query": "Open up", "should_trigger": True, "split": "train"}]}
     assert wishes(read(tmp_path, data, name)) == {"Open up": True}
 
@@ -202,12 +236,24 @@ def test_queries_of_a_search_are_left_out(tmp_path: Path) -> None:
     data = [{"query": "gate", "relevant": ["doc-1"]}]
     suites = read(tmp_path, data, "evals/eval_queries.json")
     assert not suites.has_triggers
-    assert suites.triggers[0].warnings == ((1, "no list of queries, so it is left out"),)
+    assert suites.triggers[0].warnings == (
+        (1, "no list of queries, so it is left out"),
+    )
 
 
 def test_cases_in_our_own_form_may_say_so_too(tmp_path: Path) -> None:
-    cases = [{"id": "a", "input": "Open?", "expected": {"contains": "up"}, "should_trigger": True}]
+    cases = [
+        {
+            "id": "a",
+            "input": "Open?",
+            "expected": {"contains": "up"},
+            "should_trigger": True,
+        }
+    ]
     suite = read(tmp_path, {"cases": cases}, "skill_meta.json").cases
     assert suite
-    assert suite.cases[0].expected == {"contains": "up", "with_skill": {"skill_activated": True}}
+    assert suite.cases[0].expected == {
+        "contains": "up",
+        "with_skill": {"skill_activated": True},
+    }
     assert suite.files[0].written[0]["id"] == "a"

@@ -36,8 +36,10 @@ def test_all_that_needs_no_image() -> None:
     assert whole.python == ("wax==1.2.*", "oil[lamp]>=2")
     assert whole.folders == ("/app", "/app/out/one", "/app/out/two", "/results")
     assert whole.steps == (
-        "export WICK=3 LAMPS='two words'; "
-        "cd /app && mkdir -p /app/out/one /app/out/two /results && touch out/one/$WICK",
+        (
+            "export WICK=3 LAMPS='two words'; cd /app && mkdir -p /app/out/one"
+            " /app/out/two /results && touch out/one/$WICK"
+        ),
     )
 
 
@@ -91,7 +93,10 @@ def test_only_an_image_can_have_it(line: str) -> None:
         ("RUN cd x && mkdir y", "cd /app && cd x && mkdir -p y"),
         ("RUN mkdir -p x/$(echo y)", "cd /app && mkdir -p -p x/$(echo y)"),
         ("RUN mkdir -m 700 s 2>/dev/null", "cd /app && mkdir -p -m 700 s 2>/dev/null"),
-        ("RUN python3 - <<'PY'\nprint(1)\nPY", "cd /app && python3 - <<'PY'\nprint(1)\nPY"),
+        (
+            "RUN python3 - <<'PY'\nprint(1)\nPY",
+            "cd /app && python3 - <<'PY'\nprint(1)\nPY",
+        ),
     ],
 )
 def test_commands_that_only_change_files(line: str, step: str) -> None:
@@ -104,7 +109,10 @@ def test_commands_that_only_change_files(line: str, step: str) -> None:
     "line",
     [
         "RUN curl -LsSf https://astral.sh/uv/0.9.7/install.sh | sh",
-        "RUN apt-get install -y curl && curl -LsSf https://astral.sh/uv/0.9.7/install.sh | sh",
+        (
+            "RUN apt-get install -y curl && curl -LsSf"
+            " https://astral.sh/uv/0.9.7/install.sh | sh"
+        ),
     ],
 )
 def test_uv_comes_as_a_wheel(line: str) -> None:
@@ -119,17 +127,24 @@ def test_uv_comes_as_a_wheel(line: str) -> None:
     ],
 )
 def test_a_virtual_environment_is_that_of_the_sandbox(line: str) -> None:
-    assert (recipe(line).python, recipe(line).steps, recipe(line).others) == (("wax",), (), ())
+    assert (recipe(line).python, recipe(line).steps, recipe(line).others) == (
+        ("wax",),
+        (),
+        (),
+    )
 
 
-@pytest.mark.parametrize("options", ["-r a.txt -r b.txt", "-ra.txt --requirement=/app/b.txt"])
+@pytest.mark.parametrize(
+    "options", ["-r a.txt -r b.txt", "-ra.txt --requirement=/app/b.txt"]
+)
 def test_requirement_files_are_named(options: str) -> None:
     made = recipe(f"RUN pip install {options}")
     assert made.requirement_files == ("/app/a.txt", "/app/b.txt")
 
 
 @pytest.mark.parametrize(
-    "line", ['echo "a \\$N"', "echo 'a $N'", "cat <<'X'\n$N\nX", "echo $N", "python3 wicks.py"]
+    "line",
+    ['echo "a \\$N"', "echo 'a $N'", "cat <<'X'\n$N\nX", "echo $N", "python3 wicks.py"],
 )
 def test_variables_are_those_of_the_step(line: str) -> None:
     made = recipe("ARG W=2", "ENV N=7 HOME=/x", f"RUN {line}", "ENV N=8")
@@ -145,7 +160,15 @@ def test_values_of_variables_are_used_to_see_what_a_command_does() -> None:
 def test_values_as_docker_reads_them() -> None:
     line = 'ENV B=\'$A\' C="it\'s $A" D=a\\ b E="\\$A"'
     made = recipe("ENV A=1", line, 'ENV F "x y"', "ENV G=$B")
-    values = {"A": "1", "B": "$A", "C": "it's 1", "D": "a b", "E": "$A", "F": "x y", "G": "$A"}
+    values = {
+        "A": "1",
+        "B": "$A",
+        "C": "it's 1",
+        "D": "a b",
+        "E": "$A",
+        "F": "x y",
+        "G": "$A",
+    }
     assert dict(made.env) == values
 
 
@@ -166,7 +189,9 @@ def test_an_argument_before_the_first_stage_must_be_declared_in_it() -> None:
         ("chmod -R 755 /app", "COPY f f", False),
     ],
 )
-def test_a_copy_after_a_step_that_may_change_it(step: str, copy: str, is_safe: bool) -> None:
+def test_a_copy_after_a_step_that_may_change_it(
+    step: str, copy: str, is_safe: bool
+) -> None:
     assert (recipe(f"RUN {step}", copy).others == ()) is is_safe
 
 
@@ -193,7 +218,10 @@ WORKDIR /x
         ("COPY a.csv /tmp", {"/tmp/a.csv": "a.csv"}),
         ("COPY a.csv /in/b.csv", {"/in/b.csv": "a.csv"}),
         ("COPY *.csv /in/", {"/in/a.csv": "a.csv"}),
-        ("COPY data /in", {"/in/x.txt": "data/x.txt", "/in/deep/y.txt": "data/deep/y.txt"}),
+        (
+            "COPY data /in",
+            {"/in/x.txt": "data/x.txt", "/in/deep/y.txt": "data/deep/y.txt"},
+        ),
         ('COPY ["data/x.txt", "./"]', {"/app/x.txt": "data/x.txt"}),
         ("COPY --chown=1:1 data/deep ./d", {"/app/d/y.txt": "data/deep/y.txt"}),
         ("COPY missing /in/", {}),
@@ -214,15 +242,24 @@ def test_chmod_of_a_copy() -> None:
 
 
 def test_skills_are_no_files_of_the_task() -> None:
-    text = "FROM x\nCOPY skills /root/.claude/skills\nCOPY ./skills/ /etc/agent/skills\n"
+    text = (
+        "FROM x\nCOPY skills /root/.claude/skills\nCOPY ./skills/ /etc/agent/skills\n"
+    )
     made = read_dockerfile(text, "skills")
     assert (made.copies, made.others) == ((), ())
     assert made.skills_at == ("/root/.claude/skills", "/etc/agent/skills")
     mixed = read_dockerfile("FROM x\nCOPY f skills /app/\n", "skills")
-    assert (mixed.skills_at, [copied.source for copied in mixed.copies]) == (("/app",), ["f"])
+    assert (mixed.skills_at, [copied.source for copied in mixed.copies]) == (
+        ("/app",),
+        ["f"],
+    )
 
 
-@given(st.lists(st.sampled_from([*ALL.split("\n"), "RUN '", "COPY", "ENV", "\\", "FROM", "<<A"])))
+@given(
+    st.lists(
+        st.sampled_from([*ALL.split("\n"), "RUN '", "COPY", "ENV", "\\", "FROM", "<<A"])
+    )
+)
 def test_no_text_breaks_it(lines: list[str]) -> None:
     copied_files(read_dockerfile("\n".join(lines)), ["a.csv"])
 

@@ -15,7 +15,11 @@ from pytest_upskill.skills.suites.json_suites import load_cases
 def write_evals(skill: Path, evals: Any, **more: Any) -> Path:
     file = skill / "evals/evals.json"
     file.parent.mkdir(parents=True, exist_ok=True)
-    data = {"skill_name": skill.name, "evals": evals, **more} if more != {"bare": True} else evals
+    data = (
+        {"skill_name": skill.name, "evals": evals, **more}
+        if more != {"bare": True}
+        else evals
+    )
     file.write_text(json.dumps(data, indent=1), encoding="utf-8")
     return file
 
@@ -30,7 +34,12 @@ def rejected(skill: Path, *evals: Any, **more: Any) -> CasesError:
     return caught.value
 
 
-EVAL = {"id": 1, "prompt": "Open the gate.", "expected_output": "Says gate up.", "files": []}
+EVAL = {
+    "id": 1,
+    "prompt": "Open the gate.",
+    "expected_output": "Says gate up.",
+    "files": [],
+}
 
 AS_EXPECTED = "The answer is as expected: Says gate up."
 
@@ -53,11 +62,16 @@ def test_eval_is_a_case_for_the_judge(tmp_path: Path) -> None:
     "written",
     [
         ["Names the command", "Is short"],
-        [{"text": "Names the command"}, {"id": "short", "text": "Is short", "type": "llm"}],
+        [
+            {"text": "Names the command"},
+            {"id": "short", "text": "Is short", "type": "llm"},
+        ],
         [{"name": "named", "description": "Names the command"}, "Is short"],
     ],
 )
-def test_assertions_become_criteria_for_the_judge(tmp_path: Path, key: str, written: Any) -> None:
+def test_assertions_become_criteria_for_the_judge(
+    tmp_path: Path, key: str, written: Any
+) -> None:
     criteria = {"judge": ["Names the command", "Is short"]}
     (one,) = load(tmp_path, {"prompt": "Open the gate.", key: written})
     assert one.expected == criteria
@@ -122,7 +136,10 @@ def test_files_are_searched_in_the_skill_then_in_evals(tmp_path: Path) -> None:
         ({"assertions": [1]}, ".assertions[0]: must be a string or an object with"),
         ({"assertions": [{"cmd": "x"}]}, ".assertions[0]: needs a"),
         ({"assertions": {"a": 1}}, ".assertions: must be a list"),
-        ({"expect": {"contains": "x"}}, '.expect: must be a list (did you mean "expected"?)'),
+        (
+            {"expect": {"contains": "x"}},
+            '.expect: must be a list (did you mean "expected"?)',
+        ),
         ({"prompt": ""}, ".prompt: must not be empty"),
     ],
 )
@@ -171,14 +188,22 @@ JUDGED = {"judge": MANY["assertions"]}
     [
         [{"prompt": "Open?", "assertions": ["Says gate up", "Is short"]}],
         [{"query": "Open?", "expected_behavior": ["Says gate up", "Is short"]}],
-        {"cases": [{"question": "Open?", "expectations": ["Says gate up", "Is short"]}]},
+        {
+            "cases": [
+                {"question": "Open?", "expectations": ["Says gate up", "Is short"]}
+            ]
+        },
         {"tests": [{"user_prompt": "Open?", "criteria": ["Says gate up", "Is short"]}]},
         {"test_cases": [{"input": "Open?", "rubric": ["Says gate up", "Is short"]}]},
         {"evals": [{"messages": [{"role": "user", "content": "Open?"}], **MANY}]},
         {"scenarios": [{"task": "Open?", "expect": ["Says gate up", "Is short"]}]},
         {"evals": [{"input": "Open?", "expected": ["Says gate up", "Is short"]}]},
         [{"input": "Open?", "expected_behavior": ["Says gate up", "Is short"]}],
-        {"skills": ["gate"], "query": "Open?", "expected_behavior": ["Says gate up", "Is short"]},
+        {
+            "skills": ["gate"],
+            "query": "Open?",
+            "expected_behavior": ["Says gate up", "Is short"],
+        },
     ],
 )
 def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
@@ -190,7 +215,10 @@ def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
     ("keys", "expected"),
     [
         ({"expected_behavior": "Is short"}, {"judge": ["Is short"]}),
-        ({"ground_truth": "gate up"}, {"judge": ["The answer is as expected: gate up"]}),
+        (
+            {"ground_truth": "gate up"},
+            {"judge": ["The answer is as expected: gate up"]},
+        ),
         ({"expected": "gate up"}, {"judge": ["The answer is as expected: gate up"]}),
         ({"expected": {"contains": "gate up"}}, {"contains": "gate up"}),
         (
@@ -202,20 +230,33 @@ def test_forms_of_others_give_the_same_case(tmp_path: Path, data: Any) -> None:
             {"expectations": ["Is short"], "anti_expectations": ["Shouts", "Lies"]},
             {
                 "judge": ["Is short"],
-                "all_of": [{"not": {"judge": ["Shouts"]}}, {"not": {"judge": ["Lies"]}}],
+                "all_of": [
+                    {"not": {"judge": ["Shouts"]}},
+                    {"not": {"judge": ["Lies"]}},
+                ],
             },
         ),
         ({"assertions": [{"id": 1, "check": "Is short"}]}, {"judge": ["Is short"]}),
-        ({"rubric": [{"dimension": 1, "pass_if": "Is short"}]}, {"judge": ["Is short"]}),
+        (
+            {"rubric": [{"dimension": 1, "pass_if": "Is short"}]},
+            {"judge": ["Is short"]},
+        ),
         ({"assertions": [{"type": "contains", "value": "up"}]}, {"contains": ["up"]}),
         (
             {"assertions": [{"type": "not-contains", "values": ["a", "b"]}]},
             {"not_contains": ["a", "b"]},
         ),
-        ({"assertions": [{"type": "regex", "pattern": "u.", "text": "Up"}]}, {"regex": ["u."]}),
+        (
+            {"assertions": [{"type": "regex", "pattern": "u.", "text": "Up"}]},
+            {"regex": ["u."]},
+        ),
         ({"assertions": [{"type": "semantic", "text": "Up"}]}, {"judge": ["Up"]}),
         (
-            {"assertions": [{"type": "contains_any", "values": [a, b]} for a, b in ("ab", "cd")]},
+            {
+                "assertions": [
+                    {"type": "contains_any", "values": [a, b]} for a, b in ("ab", "cd")
+                ]
+            },
             {"all_of": [{"contains_any": ["a", "b"]}, {"contains_any": ["c", "d"]}]},
         ),
         (
@@ -237,7 +278,9 @@ def test_what_has_a_plain_meaning_is_expected(
     loaded = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path)
     assert len(loaded.cases) == 1
     if "verifiers" in keys:
-        assert loaded.warnings == ((6, "unknown keys are ignored: verifiers (command)"),)
+        assert loaded.warnings == (
+            (6, "unknown keys are ignored: verifiers (command)"),
+        )
 
 
 @pytest.mark.parametrize(
@@ -252,13 +295,24 @@ def test_what_has_a_plain_meaning_is_expected(
             {"assertions": [{"type": "file_exists", "path": "a.md", "text": "There"}]},
             [("a.md", "exists")],
         ),
-        ({"assertions": [{"type": "file-not-exists", "file": "a.md"}]}, [("a.md", "absent")]),
         (
-            {"assertions": [{"type": "file_contains", "path": "a.md", "values": ["x", "y"]}]},
+            {"assertions": [{"type": "file-not-exists", "file": "a.md"}]},
+            [("a.md", "absent")],
+        ),
+        (
+            {
+                "assertions": [
+                    {"type": "file_contains", "path": "a.md", "values": ["x", "y"]}
+                ]
+            },
             [("a.md", {"contains": ["x", "y"]})],
         ),
         (
-            {"expectations": [{"type": "file_matches", "path": "a.md", "pattern": "x+"}]},
+            {
+                "expectations": [
+                    {"type": "file_matches", "path": "a.md", "pattern": "x+"}
+                ]
+            },
             [("a.md", {"regex": ["x+"]})],
         ),
         (
@@ -271,7 +325,9 @@ def test_files_that_an_agent_must_leave_are_checks(
     tmp_path: Path, keys: dict[str, Any], expected: list[Any]
 ) -> None:
     (loaded,) = load(tmp_path, {"prompt": "Open?", **keys})
-    assert loaded.expected == {"all_of": [{"files": {path: form}} for path, form in expected]}
+    assert loaded.expected == {
+        "all_of": [{"files": {path: form}} for path, form in expected]
+    }
     checked = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path)
     assert len(checked.cases) == 1
     assert not checked.warnings
@@ -281,7 +337,10 @@ def test_commands_and_what_must_not_be_left_are_checks_too(tmp_path: Path) -> No
     keys = {
         "verifiers": [{"type": "command", "cmd": "make test", "path": None}],
         "must_not": [{"type": "file_exists", "path": "tmp.txt"}],
-        "assertions": ["It is good.", {"type": "file_exists", "path": "/etc/x", "text": "It is."}],
+        "assertions": [
+            "It is good.",
+            {"type": "file_exists", "path": "/etc/x", "text": "It is."},
+        ],
     }
     (loaded,) = load(tmp_path, {"prompt": "Open?", **keys})
     assert loaded.expected == {
@@ -292,15 +351,25 @@ def test_commands_and_what_must_not_be_left_are_checks_too(tmp_path: Path) -> No
 
 def test_a_file_outside_the_workspace_can_not_be_expected(tmp_path: Path) -> None:
     problem = rejected(tmp_path, {**EVAL, "expected_files": ["../a.md"]}).problem
-    assert problem.startswith("evals[0].expected_files[0]: must be a path in the workspace")
+    assert problem.startswith(
+        "evals[0].expected_files[0]: must be a path in the workspace"
+    )
 
 
 @pytest.mark.parametrize(
     ("verifiers", "expected", "told"),
     [
-        ({"type": "contains", "values": ["b"]}, {"judge": ["a"], "contains": ["b"]}, []),
+        (
+            {"type": "contains", "values": ["b"]},
+            {"judge": ["a"], "contains": ["b"]},
+            [],
+        ),
         (5, {"judge": ["a"]}, ["verifiers"]),
-        (["x", {}, {"type": ["y"]}], {"judge": ["a"]}, ["verifiers", "verifiers (['y'])"]),
+        (
+            ["x", {}, {"type": ["y"]}],
+            {"judge": ["a"]},
+            ["verifiers", "verifiers (['y'])"],
+        ),
         ([], {"judge": ["a"]}, []),
     ],
 )
@@ -309,15 +378,24 @@ def test_verifiers_may_be_anything(
 ) -> None:
     case = {"prompt": "Open?", "assertions": ["a"], "verifiers": verifiers}
     assert load(tmp_path, case)[0].expected == expected
-    warnings = load_checked_cases(tmp_path / "evals/evals.json", folder=tmp_path).warnings
-    said = [message.removeprefix("unknown keys are ignored: ") for _, message in warnings]
+    warnings = load_checked_cases(
+        tmp_path / "evals/evals.json", folder=tmp_path
+    ).warnings
+    said = [
+        message.removeprefix("unknown keys are ignored: ") for _, message in warnings
+    ]
     assert said == ([", ".join(told)] if told else [])
 
 
-@pytest.mark.parametrize("prompt", [["One", "Two"], [{"role": "user", "content": "One"}, 2]])
+@pytest.mark.parametrize(
+    "prompt", [["One", "Two"], [{"role": "user", "content": "One"}, 2]]
+)
 def test_turns_are_messages(tmp_path: Path, prompt: Any) -> None:
     what = 'must be a string, or a list of messages with "role" and "content"'
-    assert rejected(tmp_path, {**EVAL, "prompt": prompt}).problem == f"evals[0].prompt: {what}"
+    assert (
+        rejected(tmp_path, {**EVAL, "prompt": prompt}).problem
+        == f"evals[0].prompt: {what}"
+    )
 
 
 def test_a_list_that_is_none_is_an_error(tmp_path: Path) -> None:
@@ -334,8 +412,13 @@ def test_many_unknown_keys_are_counted(tmp_path: Path) -> None:
 
 
 def test_unknown_keys_of_others_are_one_warning(tmp_path: Path) -> None:
-    evals = [{**EVAL, "id": n, "asertions": ["x"], "context": "y", "empty": None} for n in (1, 2)]
-    loaded = load_cases(write_evals(tmp_path, evals, version=1, scoring={"a": 1}), tmp_path)
+    evals = [
+        {**EVAL, "id": n, "asertions": ["x"], "context": "y", "empty": None}
+        for n in (1, 2)
+    ]
+    loaded = load_cases(
+        write_evals(tmp_path, evals, version=1, scoring={"a": 1}), tmp_path
+    )
     assert len(loaded.cases) == 2
     message = "unknown keys are ignored: asertions, context, scoring"
     assert loaded.warnings == ((9, message),)
@@ -361,7 +444,9 @@ def test_tags_of_others_become_marks_where_they_can(tmp_path: Path) -> None:
 
 
 def test_a_group_is_kept_and_anything_else_by_that_name_is_not(tmp_path: Path) -> None:
-    entries = [{**EVAL, "id": n, "group": group} for n, group in enumerate(["cards", 3, " "])]
+    entries = [
+        {**EVAL, "id": n, "group": group} for n, group in enumerate(["cards", 3, " "])
+    ]
     assert [each.group for each in load(tmp_path, *entries)] == ["cards", "", ""]
 
 
@@ -385,7 +470,10 @@ def test_files_may_be_objects(tmp_path: Path) -> None:
     )
     texts = {"b.txt": "written"}
     assert load(tmp_path, {**EVAL, "files": texts})[0].files == (("b.txt", "written"),)
-    assert load(tmp_path, {**EVAL, "context": {"files": texts}})[0].files[0] == ("b.txt", "written")
+    assert load(tmp_path, {**EVAL, "context": {"files": texts}})[0].files[0] == (
+        "b.txt",
+        "written",
+    )
 
 
 def test_paths_from_the_root_of_a_repository_are_found(tmp_path: Path) -> None:
@@ -401,13 +489,17 @@ def test_a_case_with_a_binary_file_is_for_agents(tmp_path: Path) -> None:
     (tmp_path / "evals/a.png").write_bytes(b"\x89PNG\r\n")
     plain, one = load(tmp_path, EVAL, {**EVAL, "id": 2, "files": ["a.png"]})
     assert not plain.needs_agent
-    assert one.needs_agent.startswith("'evals/a.png' is not UTF-8 text (byte 0): a plain question")
+    assert one.needs_agent.startswith(
+        "'evals/a.png' is not UTF-8 text (byte 0): a plain question"
+    )
     assert one.exact == (WorkspaceFile("a.png", b"\x89PNG\r\n"),)
 
 
 def test_trigger_queries_among_cases_are_left_out(tmp_path: Path) -> None:
     query = {"query": "Open the gate", "should_trigger": True}
-    loaded = load_cases(write_evals(tmp_path, [EVAL, query, {**EVAL, "id": 3}]), tmp_path)
+    loaded = load_cases(
+        write_evals(tmp_path, [EVAL, query, {**EVAL, "id": 3}]), tmp_path
+    )
     assert [case.id for case in loaded.cases] == ["1", "3"]
     assert (loaded.warnings, loaded.broken) == ((), ())  # triggers.py reads them
     # With something expected of the answer, it is a case.
@@ -426,7 +518,8 @@ def test_a_broken_eval_leaves_the_others(tmp_path: Path) -> None:
 
 def test_a_problem_in_a_check_of_others_is_one_of_the_case(tmp_path: Path) -> None:
     file = write_evals(
-        tmp_path, [EVAL, {"prompt": "Q", "assertions": [{"type": "regex", "value": "("}]}]
+        tmp_path,
+        [EVAL, {"prompt": "Q", "assertions": [{"type": "regex", "value": "("}]}],
     )
     (broken,) = load_checked_cases(file, folder=tmp_path).broken
     assert broken.error.problem.startswith("evals[1]: invalid pattern")

@@ -11,7 +11,9 @@ from pytest_upskill.skills.example_cases import example_cases, example_file
 from pytest_upskill.skills.skill import load_skill
 
 
-def skill_of(tmp_path: Path, body: str, description: str = "What is known of gates.") -> Path:
+def skill_of(
+    tmp_path: Path, body: str, description: str = "What is known of gates."
+) -> Path:
     folder = tmp_path / "gate"
     folder.mkdir(exist_ok=True)
     file = folder / "SKILL.md"
@@ -22,15 +24,17 @@ def skill_of(tmp_path: Path, body: str, description: str = "What is known of gat
 
 def test_a_named_thing_of_a_sentence_is_asked_for(tmp_path: Path) -> None:
     body = (
-        "# Gates\n\nUse `gate`.\n\n- The command to open a gate\n  is `gate up NAME`.\n"
-        "- The command to shut a gate is `gate down`.\n\n```\nthe fenced one is `no sentence`\n"
-        "```\n| a | table has `cells` and more |\n\nSince 2.0. The log is kept in `/var/log/gate`, "
-        "daily.\n"
+        "# Gates\n\nUse `gate`.\n\n- The command to open a gate\n  is `gate up"
+        " NAME`.\n- The command to shut a gate is `gate down`.\n\n```\nthe fenced one"
+        " is `no sentence`\n```\n| a | table has `cells` and more |\n\nSince 2.0. The"
+        " log is kept in `/var/log/gate`, daily.\n"
     )
     first, second = example_cases(load_skill(skill_of(tmp_path, body)))
     assert first == {
         "id": "example-1",
-        "input": "Complete this sentence about gate: The command to open a gate is ____.",
+        "input": (
+            "Complete this sentence about gate: The command to open a gate is ____."
+        ),
         "expected": {"contains": "gate up NAME"},
         "tags": [EDIT_ME],
     }
@@ -56,7 +60,10 @@ def test_without_such_a_sentence_cases_wait_until_they_are_written(
 ) -> None:
     file = skill_of(tmp_path, body, "Gates.\n\x1b[2J" + "x" * 900)
     cases = example_cases(load_skill(file))
-    assert [case["skip"].partition(":")[0] for case in cases] == ["an example", "an example"]
+    assert [case["skip"].partition(":")[0] for case in cases] == [
+        "an example",
+        "an example",
+    ]
     assert "\x1b" not in example_file(load_skill(file), "x")
     assert "Gates." in cases[0]["input"]
 
@@ -67,7 +74,10 @@ def test_without_such_a_sentence_cases_wait_until_they_are_written(
     [
         "No code.",
         "The command to open a gate is `gate up`.",
-        "The command to open a gate is `gate up`.\n\nThe command to shut a gate is `gate down`.",
+        (
+            "The command to open a gate is `gate up`.\n\nThe command to shut a gate is"
+            " `gate down`."
+        ),
         'The sign on the gate says `"<script>\\n\'"`, with quotes.',
     ],
 )

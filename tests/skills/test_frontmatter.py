@@ -1,4 +1,6 @@
-"""Frontmatter as people really write it: what is read of it, and which line is at fault."""
+"""Frontmatter as people really write it: what is read of it,
+and which line is at fault.
+"""
 
 import pytest
 from hypothesis import given
@@ -30,7 +32,11 @@ def test_good_frontmatter() -> None:
     ("text", "line", "message"),
     [
         (f"\n\n---\n{GOOD}---\nBody.", 1, "text before the frontmatter"),
-        (f"<!-- a\nb -->\n<!-- c -->\n---\n{GOOD}---\nBody.", 1, "text before the frontmatter"),
+        (
+            f"<!-- a\nb -->\n<!-- c -->\n---\n{GOOD}---\nBody.",
+            1,
+            "text before the frontmatter",
+        ),
         (f"\ufeff---\n{GOOD}---\nBody.", 1, "a byte order mark before the frontmatter"),
         (f"-----\n{GOOD}---\nBody.", 1, "must start with '---'"),
         (f"---\n{GOOD}----\nBody.", 4, "must end with '---'"),
@@ -112,7 +118,9 @@ def test_empty_frontmatter_has_no_fields(head: str) -> None:
 )
 def test_small_yaml_faults_are_read_anyway(written: str, description: str) -> None:
     end = "" if written.endswith("\n") else "\n"
-    parsed = read(f"name: gate\nlicense: MIT\ndescription: {written}{end}metadata:\n  a: b\n")
+    parsed = read(
+        f"name: gate\nlicense: MIT\ndescription: {written}{end}metadata:\n  a: b\n"
+    )
     if written.startswith(">"):  # that is YAML
         assert parsed.faults == ()
         return
@@ -147,7 +155,9 @@ def test_missing_space_after_the_colon() -> None:
 
 
 def test_key_that_is_indented_by_mistake() -> None:
-    parsed = read("name: gate\n  description: Use when: a gate\n   is there\nlicense: MIT\n")
+    parsed = read(
+        "name: gate\n  description: Use when: a gate\n   is there\nlicense: MIT\n"
+    )
     assert parsed.fields == {
         "name": "gate",
         "description": "Use when: a gate is there",
@@ -180,18 +190,29 @@ def test_huge_frontmatter_is_read_in_part() -> None:
 
 def test_one_fault_hides_no_other_field() -> None:
     parsed = read("name: *gate\ndescription: d\n? [a, b]\n: c\nlicense: MIT\n")
-    assert parsed.fields == {"name": "*gate", "description": "d ? [a, b] : c", "license": "MIT"}
+    assert parsed.fields == {
+        "name": "*gate",
+        "description": "d ? [a, b] : c",
+        "license": "MIT",
+    }
 
 
 @pytest.mark.parametrize(
     "written",
     [
-        "".join(f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)),
-        "".join(f"  a{n}: &a{n}\n    <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 25)),
+        "".join(
+            f"  a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 12)
+        ),
+        "".join(
+            f"  a{n}: &a{n}\n    <<: [*a{n - 1}, *a{n - 1}]\n" for n in range(1, 25)
+        ),
     ],
 )
 def test_aliases_that_multiply_are_not_written_out(written: str) -> None:
-    text = f"---\nname: gate\ndescription: d\nmetadata:\n  a0: &a0 {{x: 1}}\n{written}---\n\nBody."
+    text = (
+        "---\nname: gate\ndescription: d\nmetadata:\n  a0: &a0 {x:"
+        f" 1}}\n{written}---\n\nBody."
+    )
     parsed = parse(text)
     assert parsed.fields["name"] == "gate"
     assert "more than 10,000 values" in parsed.faults[0].message
@@ -212,15 +233,24 @@ QUOTED = "'Fill: in ''forms'' # when \"asked\", or {so} – ünï'"
     [
         ("description: old one # why", f"description: {QUOTED} # why"),
         ("description: 'old\n  one'", f"description: {QUOTED}"),
-        ("description: >-\n  old\n  one\n\n# a note", f"description: {QUOTED}\n\n# a note"),
-        ("description: |\r\n  old\r\nmodel: x\r", f"description: {QUOTED}\r\nmodel: x\r"),
+        (
+            "description: >-\n  old\n  one\n\n# a note",
+            f"description: {QUOTED}\n\n# a note",
+        ),
+        (
+            "description: |\r\n  old\r\nmodel: x\r",
+            f"description: {QUOTED}\r\nmodel: x\r",
+        ),
         ("description:", f"description: {QUOTED}"),
         ("description: no: quotes", f"description: {QUOTED}"),
         ('"description" : "old"', f'"description" : {QUOTED}'),
     ],
 )
 def test_only_the_value_changes(before: str, after: str) -> None:
-    start, end = "---\nname: x\n", "\nlicense:   MIT\n---\n\ndescription: old\n---\n\tBody  \n\n"
+    start, end = (
+        "---\nname: x\n",
+        "\nlicense:   MIT\n---\n\ndescription: old\n---\n\tBody  \n\n",
+    )
     assert with_description(start + before + end, NEW) == start + after + end
 
 

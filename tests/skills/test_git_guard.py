@@ -1,4 +1,6 @@
-"""git on the repositories of strangers: their config can name commands, and none may run."""
+"""git on the repositories of strangers: their config can name commands,
+and none may run.
+"""
 
 import os
 import shutil
@@ -25,7 +27,14 @@ def fresh_refs() -> None:
 
 
 def git(folder: Path, *args: str) -> None:
-    person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
+    person = [
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
     command = ["git", *person, "-c", "protocol.file.allow=always", *args]
     subprocess.run(command, cwd=folder, check=True, capture_output=True)
 
@@ -47,7 +56,9 @@ def script(file: Path, mark: Path) -> str:
 
 
 def write_bare_repository(folder: Path, mark: Path) -> None:
-    """A folder that git takes for a bare repository which fetches its objects by a command."""
+    """A folder that git takes for a bare repository which fetches
+    its objects by a command.
+    """
     for name in ("refs/heads", "objects/info"):
         (folder / name).mkdir(parents=True)
     (folder / "HEAD").write_text("ref: refs/heads/main\n")
@@ -57,15 +68,20 @@ def write_bare_repository(folder: Path, mark: Path) -> None:
         "[core]\n\trepositoryformatversion = 1\n\tbare = true\n"
         f'\tfsmonitor = "touch {mark}"\n\thooksPath = .\n'
         "[extensions]\n\tpartialClone = origin\n"
-        f'[remote "origin"]\n\turl = .\n\tpromisor = true\n\tuploadpack = "touch {mark}; false"\n'
+        '[remote "origin"]\n\turl = .\n\tpromisor = true\n\tuploadpack = "touch'
+        f' {mark}; false"\n'
         '[protocol "file"]\n\tallow = always\n'
     )
 
 
-def test_a_skill_that_looks_like_a_bare_repository_runs_nothing(tmp_path: Path, mark: Path) -> None:
+def test_a_skill_that_looks_like_a_bare_repository_runs_nothing(
+    tmp_path: Path, mark: Path
+) -> None:
     skill = skill_with_a_past(tmp_path / "project", old=OLD)
     write_bare_repository(skill, mark)
-    subprocess.run(["git", "cat-file", "-e", "1" * 40], cwd=skill, check=False, capture_output=True)
+    subprocess.run(
+        ["git", "cat-file", "-e", "1" * 40], cwd=skill, check=False, capture_output=True
+    )
     assert mark.exists()  # git alone would run it
     mark.unlink()
     assert previous(skill) == OLD
@@ -81,7 +97,8 @@ def test_a_bare_repository_alone_is_no_repository(tmp_path: Path, mark: Path) ->
     with pytest.raises(SettingsError, match="is in no git repository"):
         previous(skill)
     assert commit_of(skill) is None
-    (skill / ".git").write_text("gitdir: .")  # now it is one, by a file that no clone can bring
+    # Now it is one, by a file that no clone can bring
+    (skill / ".git").write_text("gitdir: .")
     with pytest.raises(SettingsError):
         previous(skill)
     assert commit_of(skill, ["."]) is None
@@ -108,7 +125,8 @@ def test_the_config_of_a_repository_runs_nothing(
     command = script(tmp_path / "post-index-change", mark)
     git(top, "config", key, value.format(command=command, folder=tmp_path))
     git(top, "config", "filter.x=y.z.required", "true")
-    os.utime(top / "skills/gate/skill_meta.json", (1, 1))  # git has to look at its content
+    # Git has to look at its content
+    os.utime(top / "skills/gate/skill_meta.json", (1, 1))
     assert previous(skill) == OLD
     commit = commit_of(top, ["skills/gate"])
     assert commit
@@ -208,5 +226,7 @@ def test_git_that_takes_too_long_is_one_error(
 ) -> None:
     skill = skill_with_a_past(tmp_path / "project", old=OLD)
     monkeypatch.setattr(git_calls, "_SECONDS", 0.0)
-    with pytest.raises(SettingsError, match=r"git rev-parse did not end within 0 s in .*project"):
+    with pytest.raises(
+        SettingsError, match=r"git rev-parse did not end within 0 s in .*project"
+    ):
         previous(skill)

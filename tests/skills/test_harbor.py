@@ -32,11 +32,17 @@ unknown = true
 """
 HARBOR = {
     "task.toml": TOML,
-    "instruction.md": "<!-- a canary GUID 1 -->\nLight the lamps into `/output/lamps.csv`.\n",
-    "environment/Dockerfile": "FROM python:3.13\nWORKDIR /app\nCOPY . /app\n"
-    "COPY skills /root/.claude/skills\nRUN pip install wax==1.*\n",
+    "instruction.md": (
+        "<!-- a canary GUID 1 -->\nLight the lamps into `/output/lamps.csv`.\n"
+    ),
+    "environment/Dockerfile": (
+        "FROM python:3.13\nWORKDIR /app\nCOPY . /app\n"
+        "COPY skills /root/.claude/skills\nRUN pip install wax==1.*\n"
+    ),
     "environment/lamps.csv": "id\n1\n",
-    "environment/skills/lamps/SKILL.md": "---\nname: lamps\ndescription: Lamps.\n---\nLight.\n",
+    "environment/skills/lamps/SKILL.md": (
+        "---\nname: lamps\ndescription: Lamps.\n---\nLight.\n"
+    ),
     "tests/test.sh": "echo 1 > /logs/verifier/reward.txt\n",
     "solution/solve.sh": "echo 1 > /output/lamps.csv\n",
 }
@@ -93,9 +99,17 @@ def _case(loaded: LoadedCases[Case]) -> Case:
 def test_a_task_of_harbor(read: Read) -> None:
     loaded = read(HARBOR)
     case, needs = _case(loaded), _case(loaded).sandbox
-    assert (case.id, case.timeout, case.tags) == ("lamps", 120, ("hard", "brass-lamps", "csv"))
+    assert (case.id, case.timeout, case.tags) == (
+        "lamps",
+        120,
+        ("hard", "brass-lamps", "csv"),
+    )
     assert case.input == "Light the lamps into `/output/lamps.csv`."
-    assert (needs.workdir, needs.places, needs.python) == ("/app", ("/output",), ("wax==1.*",))
+    assert (needs.workdir, needs.places, needs.python) == (
+        "/app",
+        ("/output",),
+        ("wax==1.*",),
+    )
     assert (needs.memory_mb, needs.storage_mb, needs.cpus) == (2048, 512, 2)
     assert {file.path for file in start_files(case)} == {"Dockerfile", "lamps.csv"}
     assert Path(case.skills).parts[-3:] == ("lamps", "environment", "skills")
@@ -142,7 +156,11 @@ def test_a_document_without_sections_is_the_instruction(read: Read) -> None:
         ({"task.toml": 'version = "1.0"\n[agent\n'}, 2, "TOML"),
         ({"task.toml": "[verifier]\ntimeout_sec = 1e5\n"}, 2, "verifier.timeout_sec"),
         ({"task.toml": '[agent]\ntimeout_sec = "soon"\n'}, 2, "agent.timeout_sec"),
-        ({"task.toml": "[environment]\ncpus = 1\nmemory = 'much'\n"}, 3, "environment.memory"),
+        (
+            {"task.toml": "[environment]\ncpus = 1\nmemory = 'much'\n"},
+            3,
+            "environment.memory",
+        ),
         ({"task.toml": "[environment]\nmemory_mb = -1\n"}, 2, "memory_mb"),
         ({"task.toml": "a = 1" + "1" * 5000}, 1, "TOML"),
         ({"task.toml": "a" + ".a" * 100_000}, 1, "characters"),
@@ -173,24 +191,37 @@ def test_a_missing_part_is_named(read: Read, name: str) -> None:
         ({"task.toml": "[environment]\nos = 'windows'\n"}, "windows"),
         ({"task.toml": "[verifier.environment]\ncpus = 2\n"}, "verifier"),
         (
-            {"environment__docker-compose.yaml": "services: {main: {build: .}, db: {image: x}}"},
+            {
+                "environment__docker-compose.yaml": (
+                    "services: {main: {build: .}, db: {image: x}}"
+                )
+            },
             "db",
         ),
         (
-            {"environment__docker-compose.yaml": "services: {main: {privileged: true}}"},
+            {
+                "environment__docker-compose.yaml": (
+                    "services: {main: {privileged: true}}"
+                )
+            },
             "privileged",
         ),
         ({"environment__docker-compose.yaml": ": ["}, "can't be read"),
         ({"environment__compose.yml": "services: {main: {}, db: {image: x}}"}, "db"),
     ],
 )
-def test_what_can_not_run_here_is_skipped(read: Read, changed: dict[str, str], word: str) -> None:
+def test_what_can_not_run_here_is_skipped(
+    read: Read, changed: dict[str, str], word: str
+) -> None:
     assert word in (_case(read(HARBOR, **changed)).skip or "")
 
 
 def test_a_compose_file_of_the_own_container_alone_is_no_obstacle(read: Read) -> None:
     compose = "services:\n  main:\n    build: {context: .}\n"
-    assert _case(read(HARBOR, **{"environment__docker-compose.yaml": compose})).skip is None
+    assert (
+        _case(read(HARBOR, **{"environment__docker-compose.yaml": compose})).skip
+        is None
+    )
 
 
 def test_a_verifier_document_names_the_script(read: Read) -> None:
@@ -199,9 +230,13 @@ def test_a_verifier_document_names_the_script(read: Read) -> None:
         "    s: {type: script, command: ./check.sh}\n---\n"
     )
     files = {"verifier__verifier.md": document, "verifier__check.sh": "true"}
-    assert _case(read(NATIVE, **files)).expected["verifier"]["run"] == "verifier/check.sh"
+    assert (
+        _case(read(NATIVE, **files)).expected["verifier"]["run"] == "verifier/check.sh"
+    )
     judged = document.replace("script, command: ./check.sh", "llm-judge")
-    assert "llm-judge" in (_case(read(NATIVE, **{"verifier__verifier.md": judged})).skip or "")
+    assert "llm-judge" in (
+        _case(read(NATIVE, **{"verifier__verifier.md": judged})).skip or ""
+    )
 
 
 def test_an_unknown_schema_is_read_with_a_warning(read: Read) -> None:
@@ -215,7 +250,10 @@ def test_what_only_an_image_can_have_is_told(read: Read) -> None:
         "FROM x\nWORKDIR /app\nCOPY setup.sh missing.bin ./\nRUN npm ci\n"
         "RUN bash setup.sh\nRUN pip install -r r.txt\n"
     )
-    files = {"environment__Dockerfile": dockerfile, "environment__setup.sh": "curl x.org/a"}
+    files = {
+        "environment__Dockerfile": dockerfile,
+        "environment__setup.sh": "curl x.org/a",
+    }
     build = _case(read(HARBOR, **files)).sandbox.build
     assert build
     words = [text.rpartition(": ")[2].split()[0] for text in build.others]
@@ -247,7 +285,9 @@ def test_a_folder_without_tasks_is_of_another_form(tmp_path: Path) -> None:
         "environment/skills/lamps/SKILL.md",
     ],
 )
-def test_a_link_out_of_a_task_is_not_followed(read: Read, tmp_path: Path, name: str) -> None:
+def test_a_link_out_of_a_task_is_not_followed(
+    read: Read, tmp_path: Path, name: str
+) -> None:
     read(HARBOR)
     link = tmp_path / "lamps" / name
     link.rename(tmp_path / "private")

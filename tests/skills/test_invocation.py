@@ -1,4 +1,6 @@
-"""Cases that invoke a skill by name: how they are written, and what is wrong with them."""
+"""Cases that invoke a skill by name: how they are written, and what is wrong with
+them.
+"""
 
 import json
 from pathlib import Path
@@ -23,11 +25,15 @@ USERS_ONLY = "disable-model-invocation: true\n"
         ("/wick /tmp/a:b", Invocation("wick", "/tmp/a:b")),
     ],
 )
-def test_an_invocation_is_a_name_and_arguments(written: str, invocation: Invocation) -> None:
+def test_an_invocation_is_a_name_and_arguments(
+    written: str, invocation: Invocation
+) -> None:
     assert Invocation.of(written) == invocation
 
 
-@pytest.mark.parametrize("written", ["wick lamp", "/", "/ wick", "//wick", "$wick", "/a:"])
+@pytest.mark.parametrize(
+    "written", ["wick lamp", "/", "/ wick", "//wick", "$wick", "/a:"]
+)
 def test_anything_else_is_none(written: str) -> None:
     with pytest.raises(ValueError, match="/name arguments"):
         Invocation.of(written)
@@ -44,7 +50,9 @@ def test_anything_else_is_none(written: str) -> None:
         ("Trim $0.", "it's", "Trim it's."),
     ],
 )
-def test_arguments_stand_where_the_skill_wants_them(body: str, arguments: str, text: str) -> None:
+def test_arguments_stand_where_the_skill_wants_them(
+    body: str, arguments: str, text: str
+) -> None:
     assert Invocation("wick", arguments).text(body) == text
 
 
@@ -58,7 +66,9 @@ def suites(folder: Path, *cases: dict[str, Any], more: str = "") -> Suites:
     if more:
         text = (skill / "SKILL.md").read_text()
         (skill / "SKILL.md").write_text(text.replace("---\n", f"---\n{more}", 1))
-    lines = ",\n".join(json.dumps({"expected": {"contains": "x"}, **case}) for case in cases)
+    lines = ",\n".join(
+        json.dumps({"expected": {"contains": "x"}, **case}) for case in cases
+    )
     (skill / "skill_meta.json").write_text(f'{{"cases": [\n{lines}\n]}}')
     return read_suites(skill)
 
@@ -97,7 +107,10 @@ def test_the_input_of_a_case_is_the_arguments_unless_it_has_one(tmp_path: Path) 
             {"invoke": "/wcik lamp 4"},
             "invoke: 'wcik' is no skill under test (did you mean \"wick\"?)",
         ),
-        ({"invoke": "/saw lamp 4"}, "invoke: 'saw' is no skill under test: write /wick"),
+        (
+            {"invoke": "/saw lamp 4"},
+            "invoke: 'saw' is no skill under test: write /wick",
+        ),
         ({"invoke": "/wick"}, "input: missing"),
         ({"invoke": "wick lamp"}, 'invoke: must be "/name arguments"'),
         ({"invoke": 4, "input": "x"}, "invoke: must be a string"),
@@ -118,18 +131,26 @@ def test_a_skill_of_a_bundle_is_invoked_by_its_name(tmp_path: Path) -> None:
         write_skill(tmp_path / "skills" / name)
     write_files(tmp_path, {"commands/oil.md": "Oil it."})
     names = ("saw", "x", "oil")
-    cases = [{"invoke": f"/lamps:{name} 4", "expected": {"contains": "x"}} for name in names]
+    cases = [
+        {"invoke": f"/lamps:{name} 4", "expected": {"contains": "x"}} for name in names
+    ]
     (tmp_path / "skill_meta.json").write_text(json.dumps({"cases": cases}))
     found = read_suites(tmp_path)
     assert read(found) == [("4", Invocation("saw", "4"))]
     unknown, command = messages(found)
     assert "'x' is no skill under test: write /saw, wick" in unknown
-    assert "cases[2].invoke: 'oil' is a command of the plugin, and no skill of it" in command
+    assert (
+        "cases[2].invoke: 'oil' is a command of the plugin, and no skill of it"
+        in command
+    )
 
 
 def test_a_skill_for_users_only_is_invoked_with_the_input(tmp_path: Path) -> None:
     found = suites(
-        tmp_path, {"input": "Trim lamp 4."}, {"invoke": "/wick 5", "input": "x"}, more=USERS_ONLY
+        tmp_path,
+        {"input": "Trim lamp 4."},
+        {"invoke": "/wick 5", "input": "x"},
+        more=USERS_ONLY,
     )
     assert read(found) == [
         ("Trim lamp 4.", Invocation("wick", "Trim lamp 4.")),
@@ -145,7 +166,10 @@ def test_no_query_opens_a_skill_for_users_only(tmp_path: Path) -> None:
     file.parent.mkdir()
     file.write_text(json.dumps(triggers, indent=1))
     (message,) = messages(found := read_suites(found.folder))
-    assert "triggers.json:2: [0]: should trigger, but no agent opens the skill by itself" in message
+    assert (
+        "triggers.json:2: [0]: should trigger, but no agent opens the skill by itself"
+        in message
+    )
     (query,) = found.all_triggers
     assert (query.input, bool(query.skip)) == ("Saw it", True)
     assert [broken.is_trigger for broken in found.triggers[0].broken] == [True]

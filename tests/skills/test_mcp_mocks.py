@@ -16,7 +16,9 @@ HEAD = "---\nexpect:\n  title: string\n  priority: [low, high]\n---\n\n"
 
 
 def read(folder: Path, files: dict[str, str], own: str = "", **more: str) -> Mocks:
-    write_files(folder, {f"evals/mocks/{path}": text for path, text in files.items()} | more)
+    write_files(
+        folder, {f"evals/mocks/{path}": text for path, text in files.items()} | more
+    )
     return McpMocks(folder).with_folder(own)
 
 
@@ -45,7 +47,10 @@ def test_a_server(tmp_path: Path) -> None:
     server = content(mocks)
     assert [tool["name"] for tool in server["tools"]] == ["create", "get"]
     assert server["tools"][0]["inputSchema"]["type"] == "object"
-    assert answered(server, "create", {"title": "a", "priority": "low"}) == ("Created a", False)
+    assert answered(server, "create", {"title": "a", "priority": "low"}) == (
+        "Created a",
+        False,
+    )
     assert answered(server, "create", {"title": "a", "priority": "x"})[1]
     assert answered(server, "get", {"id": "7"}) == ('{"id": 7}\n', False)
     assert list(mocks.servers) == ["tracker"]
@@ -68,7 +73,10 @@ Where is that?
     server = content(read(tmp_path, {"tracker/weather.md": mock}))
     assert server["tools"][0]["description"] == "The weather."
     assert "city" in server["tools"][0]["inputSchema"]["properties"]
-    assert answered(server, "weather", {"city": "OSLO", "day": "2026-11-18"}) == ("Snow.", False)
+    assert answered(server, "weather", {"city": "OSLO", "day": "2026-11-18"}) == (
+        "Snow.",
+        False,
+    )
     assert answered(server, "weather", {"city": "Rome"}) == ("Sun.", False)
     assert answered(server, "weather", {"city": "Bern"}) == ("Where is that?", True)
 
@@ -76,14 +84,27 @@ Where is that?
 @pytest.mark.parametrize("shape", [{"tools": ...}, {"result": {"tools": ...}}, ...])
 def test_a_saved_list_of_tools(tmp_path: Path, shape: Any) -> None:
     tools = [
-        {"name": "b", "description": "B.", "inputSchema": {"anyOf": []}, "outputSchema": {}},
+        {
+            "name": "b",
+            "description": "B.",
+            "inputSchema": {"anyOf": []},
+            "outputSchema": {},
+        },
         {"name": "a", "annotations": {"readOnlyHint": True}, "icons": []},
     ]
     listed = json.loads(json.dumps(shape, default=lambda _: tools))
-    files = {"tracker/_tools.json": json.dumps(listed), "tracker/c.md": "c", "tracker/b.md": "b"}
+    files = {
+        "tracker/_tools.json": json.dumps(listed),
+        "tracker/c.md": "c",
+        "tracker/b.md": "b",
+    }
     server = content(read(tmp_path, files))
     assert server["tools"] == [
-        {"name": "b", "description": "B.", "inputSchema": {"anyOf": [], "type": "object"}},
+        {
+            "name": "b",
+            "description": "B.",
+            "inputSchema": {"anyOf": [], "type": "object"},
+        },
         {"name": "a", "annotations": {"readOnlyHint": True}, "inputSchema": ANY},
         {"name": "c", "inputSchema": ANY},
     ]
@@ -93,9 +114,13 @@ def test_a_saved_list_of_tools(tmp_path: Path, shape: Any) -> None:
 ANY = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
-def test_files_of_the_skill_and_of_a_case_replace_those_of_the_plugin(tmp_path: Path) -> None:
+def test_files_of_the_skill_and_of_a_case_replace_those_of_the_plugin(
+    tmp_path: Path,
+) -> None:
     skill = tmp_path / "skills" / "desk"
-    servers = {"mcpServers": {"tracker": {"command": "rm"}, "figma": {"url": "http://x"}}}
+    servers = {
+        "mcpServers": {"tracker": {"command": "rm"}, "figma": {"url": "http://x"}}
+    }
     write_files(
         tmp_path,
         {
@@ -124,7 +149,11 @@ def test_files_of_the_skill_and_of_a_case_replace_those_of_the_plugin(tmp_path: 
     ("manifest", "files", "left_out"),
     [
         ({"mcpServers": {"a": {}}}, {}, "a"),
-        ({"mcpServers": "./servers.json"}, {"servers.json": '{"mcpServers": {"b": {}}}'}, "b"),
+        (
+            {"mcpServers": "./servers.json"},
+            {"servers.json": '{"mcpServers": {"b": {}}}'},
+            "b",
+        ),
         ({"mcpServers": ["./s.json", {"c": {}}]}, {"s.json": '{"d": {}}'}, "d, c"),
         ({}, {".mcp.json": '{"e": {}}'}, "e"),
         ({"mcpServers": 5}, {".mcp.json": "[]"}, ""),
@@ -150,7 +179,11 @@ def test_mocks_that_a_model_would_answer_are_offered_and_fail(tmp_path: Path) ->
     server = content(mocks)
     assert sorted(tool["name"] for tool in server["tools"]) == ["a", "b", "c"]
     assert [answered(server, tool, {})[1] for tool in "abc"] == [True, True, False]
-    assert [note.rpartition("/")[2] for note in mocks.notes] == ["_server.md", "a.md", "notes.txt"]
+    assert [note.rpartition("/")[2] for note in mocks.notes] == [
+        "_server.md",
+        "a.md",
+        "notes.txt",
+    ]
 
 
 @pytest.mark.parametrize(
@@ -164,7 +197,11 @@ def test_mocks_that_a_model_would_answer_are_offered_and_fail(tmp_path: Path) ->
             "---\nanswers:\n  - when: {}\n    text: 5\n---\n",
             "t/a.md:4: answers[0].text: ",
         ),
-        ("t/a.md", "---\nexpect: {a: /(/}\n---\n", "t/a.md:1: the pattern /(/ can't be used"),
+        (
+            "t/a.md",
+            "---\nexpect: {a: /(/}\n---\n",
+            "t/a.md:1: the pattern /(/ can't be used",
+        ),
         ("t/a.md", "---\n- a\n---\n", "t/a.md:2: "),
         ("t/a.md", "---\n" + "a: &x [*x]\n" * 2000 + "---\n", "t/a.md:1: 2"),
         ("t/a.md", "a\0b", "t/a.md: not a text"),
@@ -187,7 +224,10 @@ def test_bad_input_is_one_message(
 def test_nothing_outside_of_the_skill_is_read(tmp_path: Path) -> None:
     skill, secret = tmp_path / "skill", tmp_path / "secret.md"
     secret.write_text("secret")
-    write_files(skill, {"evals/mocks/t/a.md": "a", "evals/mocks/t/fixtures/credentials.json": "k"})
+    write_files(
+        skill,
+        {"evals/mocks/t/a.md": "a", "evals/mocks/t/fixtures/credentials.json": "k"},
+    )
     assert "may hold secrets" in problem(skill, {})
     (skill / "evals/mocks/t/fixtures/credentials.json").unlink()
     (skill / "evals/mocks/t/b.md").symlink_to(secret)
@@ -201,7 +241,9 @@ def test_nothing_outside_of_the_skill_is_read(tmp_path: Path) -> None:
 
 def test_limits(tmp_path: Path) -> None:
     many = {f"t/fixtures/{number}": "" for number in range(1001)}
-    assert "more than 1,000 files" in problem(tmp_path / "files", {"t/a.md": "a", **many})
+    assert "more than 1,000 files" in problem(
+        tmp_path / "files", {"t/a.md": "a", **many}
+    )
     large = {f"t/fixtures/{number}": "x" * 900_000 for number in range(6)}
     assert "more than 5 MB" in problem(tmp_path / "bytes", {"t/a.md": "a", **large})
     servers = {f"s{number}/a.md": "a" for number in range(51)}
@@ -214,5 +256,8 @@ def test_the_mock_in_the_docs(tmp_path: Path) -> None:
     server = content(read(tmp_path, {"tracker/create_issue.md": mock}))
     lamp, chair = ({"title": title, "priority": "low"} for title in ("Lamp", "Chair"))
     assert answered(server, "create_issue", lamp) == ("There is one already.", True)
-    assert answered(server, "create_issue", chair) == ("Created issue #4821: Chair", False)
+    assert answered(server, "create_issue", chair) == (
+        "Created issue #4821: Chair",
+        False,
+    )
     assert answered(server, "create_issue", {"title": "x", "priority": "mid"})[1]

@@ -1,4 +1,6 @@
-"""A skill by its name: where it is looked for, and what is said if there is none, or two."""
+"""A skill by its name: where it is looked for, and what is said if there is none,
+or two.
+"""
 
 from pathlib import Path
 
@@ -11,7 +13,9 @@ from support.kit import write_skill
 
 @pytest.fixture
 def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """Skills in a folder of skills, in a plugin, and one whose folder has another name."""
+    """Skills in a folder of skills, in a plugin, and one whose folder has another
+    name.
+    """
     monkeypatch.chdir(tmp_path)
     write_skill(tmp_path / "skills/gate")
     write_skill(tmp_path / "plugins/a/skills/door")
@@ -30,7 +34,9 @@ def project(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
         ("skills", "skills"),
     ],
 )
-def test_a_skill_is_found_by_its_folder_or_its_name(project: Path, name: str, folder: str) -> None:
+def test_a_skill_is_found_by_its_folder_or_its_name(
+    project: Path, name: str, folder: str
+) -> None:
     path = path_or_name(project / name, project, [project / "skills"])
     assert path == project / folder
 
@@ -38,8 +44,17 @@ def test_a_skill_is_found_by_its_folder_or_its_name(project: Path, name: str, fo
 @pytest.mark.parametrize(
     ("written", "problem"),
     [
-        ("gaet", 'no such file or folder, and no skill of this name (did you mean "gate"?)'),
-        ("windw", 'no such file or folder, and no skill of this name (did you mean "window"?)'),
+        (
+            "gaet",
+            'no such file or folder, and no skill of this name (did you mean "gate"?)',
+        ),
+        (
+            "windw",
+            (
+                "no such file or folder, and no skill of this name (did you mean"
+                ' "window"?)'
+            ),
+        ),
         ("zebra", "no such file or folder, and no skill of this name"),
         ("skills/gaet", 'no such file or folder (did you mean "gate"?)'),
         ("no/where", "no such file or folder"),
@@ -55,10 +70,15 @@ def test_two_skills_of_a_name_are_both_named(project: Path) -> None:
     write_skill(project / "plugins/b/skills/door", body="Another door.")
     with pytest.raises(SkillError, match="2 skills have this name") as caught:
         path_or_name(project / "door", project, [])
-    assert caught.value.hint == "Name its folder: plugins/a/skills/door, plugins/b/skills/door"
+    assert (
+        caught.value.hint
+        == "Name its folder: plugins/a/skills/door, plugins/b/skills/door"
+    )
 
 
-def test_a_home_folder_is_not_searched(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_home_folder_is_not_searched(
+    project: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(Path, "home", lambda: project)
     assert path_or_name(project / "gate", project, [project / "skills"]).name == "gate"
     with pytest.raises(SkillError, match="no skill of this name"):

@@ -33,7 +33,10 @@ def test_what_was_opened_can_be_told_apart() -> None:
 
 
 def test_more_of_them_hold_the_fewer() -> None:
-    names = [tuple(one.name for one in noise_for(number, ["gate"])) for number in (0, 10, 20, 50)]
+    names = [
+        tuple(one.name for one in noise_for(number, ["gate"]))
+        for number in (0, 10, 20, 50)
+    ]
     assert [len(one) for one in names] == [0, 10, 20, 50]
     assert all(more[: len(fewer)] == fewer for fewer, more in pairwise(names))
 

@@ -9,7 +9,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import CasesError
-from pytest_upskill.skills.suites.plugin_evals import case_folders, case_of_folder, plugin_suite
+from pytest_upskill.skills.suites.plugin_evals import (
+    case_folders,
+    case_of_folder,
+    plugin_suite,
+)
 from pytest_upskill.skills.suites.reading import read_suites
 from pytest_upskill.skills.suites.suite import Suite
 from pytest_upskill.skills.suites.yaml_files import LeftOut
@@ -27,7 +31,9 @@ def write(folder: Path, files: dict[str, str]) -> Path:
 
 def plugin(folder: Path, files: dict[str, str]) -> Suite:
     """A plugin of two skills with these files in evals/."""
-    skills = {f"skills/{name}/SKILL.md": f"---\nname: {name}\n---\nx" for name in SKILLS}
+    skills = {
+        f"skills/{name}/SKILL.md": f"---\nname: {name}\n---\nx" for name in SKILLS
+    }
     write(folder, {**skills, **{f"evals/{path}": text for path, text in files.items()}})
     suite = plugin_suite(folder / "evals", folder)
     assert suite
@@ -52,10 +58,19 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
             {"transcript": {"not_regex": "(?m)^L1$"}, "case_sensitive": True},
         ),
         (
-            "type: regex\ntarget: {source: file, path: out/a.md}\npattern: x\nmatch: 'count:3'",
-            {"files": {"out/a.md": {"regex": r"(?:(?:x)[\s\S]*?){3}"}}, "case_sensitive": True},
+            (
+                "type: regex\ntarget: {source: file, path: out/a.md}\npattern:"
+                " x\nmatch: 'count:3'"
+            ),
+            {
+                "files": {"out/a.md": {"regex": r"(?:(?:x)[\s\S]*?){3}"}},
+                "case_sensitive": True,
+            },
         ),
-        ("type: regex\ntarget: files\npattern: x\nflags: i", {"files_made": {"regex": "x"}}),
+        (
+            "type: regex\ntarget: files\npattern: x\nflags: i",
+            {"files_made": {"regex": "x"}},
+        ),
         (
             "type: regex\ntarget: mock_calls\npattern: x\nflags: i",
             {"mcp_calls": {"regex": "x"}},
@@ -63,11 +78,23 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
         ("type: tool_used\ntool: Bash", {"tools_used": {"tool": "Bash"}}),
         (
             "type: tool_used\ntool: Bash\ninput_match: git push\nmin: 0\nmax: 0",
-            {"tools_used": {"tool": "Bash", "input_match": "git push", "min": 0, "max": 0}},
+            {
+                "tools_used": {
+                    "tool": "Bash",
+                    "input_match": "git push",
+                    "min": 0,
+                    "max": 0,
+                }
+            },
         ),
         (
             "type: tool_order\nbefore: Read\nafter: {tool: Write, input_match: lib/}",
-            {"tool_order": [{"tool": "Read"}, {"tool": "Write", "input_match": "lib/"}]},
+            {
+                "tool_order": [
+                    {"tool": "Read"},
+                    {"tool": "Write", "input_match": "lib/"},
+                ]
+            },
         ),
         ("type: file_exists\npath: ./a.md", {"files": {"a.md": "exists"}}),
         ("type: file_exists\npath: a.md\nexists: false", {"files": {"a.md": "absent"}}),
@@ -75,7 +102,10 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
             "type: file_exists\npath: src/{a,b}.ts",
             {"any_of": [{"files": {f"src/{name}.ts": "exists"}} for name in "ab"]},
         ),
-        ("type: llm\ncriteria: It says L1.", {"judge": ["It says L1."], "judge_votes": 3}),
+        (
+            "type: llm\ncriteria: It says L1.",
+            {"judge": ["It says L1."], "judge_votes": 3},
+        ),
         (
             "type: llm\nfocus: {source: file, path: a.md}\nweight: 2\ncriteria: Yes.",
             {"judge": ["Yes."], "judge_votes": 3, "judge_files": ["a.md"], "weight": 2},
@@ -84,14 +114,20 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
             "type: tool_used\ntool: Bash\narm: with-only",
             {"with_skill": {"tools_used": {"tool": "Bash"}}},
         ),
-        ("type: regex\npattern: x\nflags: i\nweight: 0", {"regex": "x", "required": False}),
+        (
+            "type: regex\npattern: x\nflags: i\nweight: 0",
+            {"regex": "x", "required": False},
+        ),
         ("type: tool_used\ntool: Skill", {"with_skill": {"skill_activated": True}}),
         (
             "type: tool_used\ntool: Skill\nmax: 0\narm: both",
             {"with_skill": {"skill_activated": False}},
         ),
         (
-            'type: tool_used\ntool: Skill\ninput_match: \'"skill"\\s*:\\s*"(?:[\\w-]+:)?berths"\'',
+            (
+                "type: tool_used\ntool: Skill\ninput_match:"
+                ' \'"skill"\\s*:\\s*"(?:[\\w-]+:)?berths"\''
+            ),
             {"with_skill": {"skill_opened": ["berths"]}},
         ),
         (
@@ -100,12 +136,17 @@ def expected(tmp_path: Path, *graders: str, left_out: LeftOut | None = None) -> 
         ),
     ],
 )
-def test_each_grader_is_a_group_of_checks(tmp_path: Path, grader: str, checks: Any) -> None:
+def test_each_grader_is_a_group_of_checks(
+    tmp_path: Path, grader: str, checks: Any
+) -> None:
     assert expected(tmp_path, f"---\n{grader}\n---\n") == checks
 
 
 def test_text_below_the_frontmatter_is_a_pattern_or_a_rubric(tmp_path: Path) -> None:
-    graders = ["---\ntype: regex\nflags: i\n---\nL1|L2\n", "---\ntype: llm\n---\n\nPASS if L1.\n"]
+    graders = [
+        "---\ntype: regex\nflags: i\n---\nL1|L2\n",
+        "---\ntype: llm\n---\n\nPASS if L1.\n",
+    ]
     judged = {"judge": ["PASS if L1."], "judge_votes": 3}
     assert expected(tmp_path, *graders) == [{"regex": "L1|L2"}, judged]
 
@@ -120,7 +161,10 @@ def test_whether_a_skill_is_opened_is_shown_beside_what_counts(tmp_path: Path) -
 
 
 def test_mocks_of_a_case_replace_those_of_the_suite(tmp_path: Path) -> None:
-    case = {"prompt.md": "Where?", "graders/a.md": "---\ntype: regex\npattern: L1\n---\n"}
+    case = {
+        "prompt.md": "Where?",
+        "graders/a.md": "---\ntype: regex\npattern: L1\n---\n",
+    }
     files = {f"{name}/{path}": text for name in "ab" for path, text in case.items()}
     mocks = {"mocks/port/get.md": "suite", "b/mocks/port/get.md": "case"}
     by_id = {case.id: case for case in plugin(tmp_path, {**files, **mocks}).cases}
@@ -145,8 +189,11 @@ def test_what_has_no_equal_is_one_warning(tmp_path: Path) -> None:
     (warning,) = [warning for of_file in suite.files for warning in of_file.warnings]
     assert warning == (
         1,
-        "what has no equal here is left out: allowed_tools (2 times), graders of type baseline "
-        "(2 times), model (2 times); graders without a type are judged, as those of type llm",
+        (
+            "what has no equal here is left out: allowed_tools (2 times), graders of"
+            " type baseline (2 times), model (2 times); graders without a type are"
+            " judged, as those of type llm"
+        ),
     )
 
 
@@ -164,12 +211,26 @@ graders:
 """
     turns = [
         {"role": "user", "content": "A ship comes."},
-        {"message": {"role": "assistant", "content": [{"type": "text", "text": "Noted."}]}},
-        {"message": {"role": "assistant", "content": [{"type": "tool_use", "name": "Read"}]}},
+        {
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "text", "text": "Noted."}],
+            }
+        },
+        {
+            "message": {
+                "role": "assistant",
+                "content": [{"type": "tool_use", "name": "Read"}],
+            }
+        },
         {"type": "summary"},
     ]
     history = "\n".join(map(json.dumps, turns))
-    files = {"sub/late/case.yaml": case, "sub/late/history.jsonl": history, "sub/make.sh": "true"}
+    files = {
+        "sub/late/case.yaml": case,
+        "sub/late/history.jsonl": history,
+        "sub/make.sh": "true",
+    }
     (of_file,) = plugin(tmp_path, files).files
     assert of_file.written == (
         {
@@ -190,11 +251,22 @@ graders:
     )
 
 
-def test_cases_are_found_at_any_depth_but_not_in_results_or_mocks(tmp_path: Path) -> None:
-    names = ("a/prompt.md", "b/c/case.yaml", "results/d/case.yaml", "mocks/e/case.yaml", "f/x.md")
+def test_cases_are_found_at_any_depth_but_not_in_results_or_mocks(
+    tmp_path: Path,
+) -> None:
+    names = (
+        "a/prompt.md",
+        "b/c/case.yaml",
+        "results/d/case.yaml",
+        "mocks/e/case.yaml",
+        "f/x.md",
+    )
     write(tmp_path / "evals", {**dict.fromkeys(names, "x"), "a/graders/a.md": "x"})
     found = case_folders(tmp_path / "evals")
-    assert [case.relative_to(tmp_path).as_posix() for case in found] == ["evals/a", "evals/b/c"]
+    assert [case.relative_to(tmp_path).as_posix() for case in found] == [
+        "evals/a",
+        "evals/b/c",
+    ]
     assert not case_folders(tmp_path / "none")
 
 
@@ -213,10 +285,16 @@ def regex(more: str) -> dict[str, str]:
 @pytest.mark.parametrize(
     ("files", "message"),
     [
-        (grader("---\ntype: regexp\n---\n"), "g.md:2: type: unknown type 'regexp' (did you mean"),
+        (
+            grader("---\ntype: regexp\n---\n"),
+            "g.md:2: type: unknown type 'regexp' (did you mean",
+        ),
         (grader("---\ntype: [\n---\n"), "g.md:2: invalid YAML"),
         (grader("---\ntype: regex\n---\n"), "g.md:1: no pattern"),
-        (grader("---\ntype: regex\npattern: '('\n---\n"), "g.md:3: pattern: invalid pattern: "),
+        (
+            grader("---\ntype: regex\npattern: '('\n---\n"),
+            "g.md:3: pattern: invalid pattern: ",
+        ),
         (
             grader("---\ntype: tool_used\ntool: Bash\ninput_match: '['\n---\n"),
             "g.md:4: input_match: invalid pattern: ",
@@ -229,13 +307,23 @@ def regex(more: str) -> dict[str, str]:
         ({"prompt.md": "x", "graders/x.txt": ""}, "prompt.md:1: no grader"),
         ({"prompt.md": "", GRADER: GOOD}, "prompt.md:1: no prompt"),
         ({"case.yaml": "execution: 3\n"}, "case.yaml:1: execution: must be a mapping"),
-        ({"case.yaml": "prompt: x\ngraders: [3]\n"}, "case.yaml:2: graders: must be a list"),
+        (
+            {"case.yaml": "prompt: x\ngraders: [3]\n"},
+            "case.yaml:2: graders: must be a list",
+        ),
         ({"case.yaml": "- 1\n"}, "case.yaml:1: must be a mapping"),
         (
-            {"case.yaml": "context: {scaffold_script: a.sh}\n", "prompt.md": "x", GRADER: GOOD},
+            {
+                "case.yaml": "context: {scaffold_script: a.sh}\n",
+                "prompt.md": "x",
+                GRADER: GOOD,
+            },
             "case.yaml:1: context: no such file: a.sh",
         ),
-        (grader("---\ntype: baseline\n---\n"), "prompt.md:1: no grader that can be used"),
+        (
+            grader("---\ntype: baseline\n---\n"),
+            "prompt.md:1: no grader that can be used",
+        ),
     ],
 )
 def test_what_is_wrong_is_told_with_file_and_line(
@@ -263,7 +351,11 @@ def test_no_text_breaks_it(
     tmp_path_factory: pytest.TempPathFactory, prompt: str, case: str, grader: str
 ) -> None:
     folder = new_folder(tmp_path_factory)
-    files = {"a/prompt.md": prompt, "a/case.yaml": case, f"a/{GRADER}": f"---\n{grader}\n---\n"}
+    files = {
+        "a/prompt.md": prompt,
+        "a/case.yaml": case,
+        f"a/{GRADER}": f"---\n{grader}\n---\n",
+    }
     write(folder / "evals", files)
     suite = plugin_suite(folder / "evals", folder)
     assert suite
@@ -273,7 +365,9 @@ def test_no_text_breaks_it(
 
 
 @pytest.mark.parametrize("path", ["prompt.md", "graders/late.md"])
-def test_no_file_of_a_case_is_a_link_out_of_the_plugin(tmp_path: Path, path: str) -> None:
+def test_no_file_of_a_case_is_a_link_out_of_the_plugin(
+    tmp_path: Path, path: str
+) -> None:
     secret = write(tmp_path, {"secret.txt": "hidden words"}) / "secret.txt"
     root = tmp_path / "plugin"
     case = write(root / "evals/one", {"prompt.md": "x", "graders/late.md": "y"})
@@ -285,8 +379,12 @@ def test_no_file_of_a_case_is_a_link_out_of_the_plugin(tmp_path: Path, path: str
 
 
 @pytest.mark.parametrize("key", ["history_file", "scaffold_script"])
-@pytest.mark.parametrize("name", ["../../../words.jsonl", r"a\0b", "a" * 5000, "[a]", "/words"])
-def test_files_that_a_case_names_are_in_the_plugin(tmp_path: Path, key: str, name: str) -> None:
+@pytest.mark.parametrize(
+    "name", ["../../../words.jsonl", r"a\0b", "a" * 5000, "[a]", "/words"]
+)
+def test_files_that_a_case_names_are_in_the_plugin(
+    tmp_path: Path, key: str, name: str
+) -> None:
     write(tmp_path, {"words.jsonl": '{"role": "user", "content": "hidden"}'})
     written = name if name == "[a]" else f'"{name}"'
     files = {"one/case.yaml": f"context: {{{key}: {written}}}", "one/prompt.md": "x"}

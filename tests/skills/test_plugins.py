@@ -1,4 +1,6 @@
-"""Plugins of Claude Code: what their manifests say, which skills and files they have."""
+"""Plugins of Claude Code: what their manifests say, which skills and files they
+have.
+"""
 
 import json
 from pathlib import Path
@@ -27,7 +29,10 @@ def places(root: Path) -> list[str]:
 
 
 def plugin(root: Path, manifest: dict[str, Any], *skills: str) -> Path:
-    files = {f"{skill}/SKILL.md".removeprefix("/"): "---\nname: x\n---\nx\n" for skill in skills}
+    files = {
+        f"{skill}/SKILL.md".removeprefix("/"): "---\nname: x\n---\nx\n"
+        for skill in skills
+    }
     write_files(root, {MANIFEST: json.dumps({"name": "p", **manifest}), **files})
     return root
 
@@ -35,7 +40,11 @@ def plugin(root: Path, manifest: dict[str, Any], *skills: str) -> Path:
 @pytest.mark.parametrize(
     ("manifest", "skills", "found"),
     [
-        ({}, ("skills/a", "skills/b", "skills/deep/c", "other/d"), ["skills/a", "skills/b"]),
+        (
+            {},
+            ("skills/a", "skills/b", "skills/deep/c", "other/d"),
+            ["skills/a", "skills/b"],
+        ),
         ({"skills": "./more/"}, ("skills/a", "more/b"), ["skills/a", "more/b"]),
         ({"skills": ["./one", "./skills/a"]}, ("skills/a", "one"), ["skills/a", "one"]),
         ({"skills": "./.claude/skills"}, (".claude/skills/a",), [".claude/skills/a"]),
@@ -58,7 +67,11 @@ def test_skills_are_found_where_claude_code_finds_them(
         ('{\n "version": "1"\n}', 1, "name: missing"),
         ('{\n\n "name": 3\n}', 3, "name: must be a string"),
         ('{\n "name": "p",\n "skills": {"a": 1}\n}', 3, "skills"),
-        ('{\n "name": "p",\n "skills": ["./a",\n "../b"]\n}', 4, "is not in the plugin"),
+        (
+            '{\n "name": "p",\n "skills": ["./a",\n "../b"]\n}',
+            4,
+            "is not in the plugin",
+        ),
         ('{\n "name": "p",\n "skills": "/etc"\n}', 3, "is not in the plugin"),
         ("[]", 1, "must be an object"),
     ],
@@ -83,10 +96,23 @@ def test_what_only_claude_code_has_of_it(tmp_path: Path) -> None:
     assert other_parts(FilesOnDisk(bare), read_manifest(bare / MANIFEST)) == ()
 
 
-def test_all_files_but_cases_secrets_and_hidden_ones_are_installed(tmp_path: Path) -> None:
+def test_all_files_but_cases_secrets_and_hidden_ones_are_installed(
+    tmp_path: Path,
+) -> None:
     more = (
-        *("lib/a.py", "evals/evals.json", "skills/gate/evals/evals.json", ".env", "lib/.env"),
-        *(".github/x.yml", "node_modules/x/y.js", ".cmds/one.md", "skills/gate/references/a.md"),
+        *(
+            "lib/a.py",
+            "evals/evals.json",
+            "skills/gate/evals/evals.json",
+            ".env",
+            "lib/.env",
+        ),
+        *(
+            ".github/x.yml",
+            "node_modules/x/y.js",
+            ".cmds/one.md",
+            "skills/gate/references/a.md",
+        ),
         *("skill_results.json", "templates/t/SKILL.md", "templates/t/evals/a.json"),
     )
     files = dict.fromkeys(more, "x")

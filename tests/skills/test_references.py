@@ -44,20 +44,32 @@ def named(folder: Path, text: str) -> list[str]:
 @pytest.mark.parametrize(
     ("text", "files"),
     [
-        ("[forms](forms.md) and [api](./references/api.md#part)", "forms.md references/api.md"),
+        (
+            "[forms](forms.md) and [api](./references/api.md#part)",
+            "forms.md references/api.md",
+        ),
         ("[x][1]\n\n[1]: references/api.md", "references/api.md"),
         ("[x](<references/api.md> 'title')", "references/api.md"),
         ("Run `python scripts/run.py --in=forms.md`.", "scripts/run.py forms.md"),
         ("First read references/api.md, then forms.md.", "references/api.md forms.md"),
         ("**forms.md**: (see scripts/run.py)", "forms.md scripts/run.py"),
         ("```bash\npython scripts/run.py\n```", "scripts/run.py"),
-        ("```text\nreferences/\n├── api.md\n```", "references/api.md references/keys.md"),
+        (
+            "```text\nreferences/\n├── api.md\n```",
+            "references/api.md references/keys.md",
+        ),
         ("Read FORMS.md.", "forms.md"),
         ("Read `api.md`.", "references/api.md"),
         ("python -m scripts.lib.tool", "scripts/lib/tool.py"),
-        ("`${CLAUDE_SKILL_ROOT}/scripts/run.py` or {baseDir}/forms.md", "scripts/run.py forms.md"),
+        (
+            "`${CLAUDE_SKILL_ROOT}/scripts/run.py` or {baseDir}/forms.md",
+            "scripts/run.py forms.md",
+        ),
         ("~/.claude/skills/x/references/api.md", "references/api.md"),
-        ("Look into references/, then forms.md.", "forms.md references/api.md references/keys.md"),
+        (
+            "Look into references/, then forms.md.",
+            "forms.md references/api.md references/keys.md",
+        ),
         ("All of `references/*.md`", "references/api.md references/keys.md"),
         ("[all](references)", "references/api.md references/keys.md"),
         (
@@ -65,7 +77,10 @@ def named(folder: Path, text: str) -> list[str]:
             "scripts/lib/tool.py references/deep/more.md",
         ),
         ("assets/logo.png", "assets/logo.png"),
-        ("`{kind}/run.py` and `<any>/lib/tool.py`", "scripts/run.py scripts/lib/tool.py"),
+        (
+            "`{kind}/run.py` and `<any>/lib/tool.py`",
+            "scripts/run.py scripts/lib/tool.py",
+        ),
         (
             "`references/k*.md` or *scripts/run.py*",
             "references/keys.md scripts/run.py",
@@ -75,7 +90,9 @@ def named(folder: Path, text: str) -> list[str]:
         ("***forms.md***, _(*scripts/run.py*)_", "forms.md scripts/run.py"),
     ],
 )
-def test_files_are_found_in_the_order_of_the_text(folder: Path, text: str, files: str) -> None:
+def test_files_are_found_in_the_order_of_the_text(
+    folder: Path, text: str, files: str
+) -> None:
     assert named(folder, text) == files.split()
 
 
@@ -147,7 +164,21 @@ m.md
 
 
 WORDS = st.sampled_from(
-    ["[x](", ")", "`", "```\n", "\n", "references/", "api.md", "/", "..", ".", "%00", "\0", "<!--"]
+    [
+        "[x](",
+        ")",
+        "`",
+        "```\n",
+        "\n",
+        "references/",
+        "api.md",
+        "/",
+        "..",
+        ".",
+        "%00",
+        "\0",
+        "<!--",
+    ]
 )
 
 

@@ -1,4 +1,6 @@
-"""The queries of a catalogue: its own file in the forms that people have, or skills' triggers."""
+"""The queries of a catalogue: its own file in the forms that people have,
+or skills' triggers.
+"""
 
 import json
 from pathlib import Path
@@ -15,7 +17,9 @@ Expected = tuple[tuple[str, ...], tuple[str, ...]]
 
 
 def write_triggers(folder: Path, **queries: bool) -> None:
-    written = [{"query": text, "should_trigger": opens} for text, opens in queries.items()]
+    written = [
+        {"query": text, "should_trigger": opens} for text, opens in queries.items()
+    ]
     (folder / "evals").mkdir(exist_ok=True)
     (folder / "evals/triggers.json").write_text(json.dumps(written), encoding="utf-8")
 
@@ -54,9 +58,11 @@ def by_query(routes: tuple[Route, ...]) -> dict[str, Expected]:
         ({"query": "q", "expected_skill": "office:pdf"}, (("pdf",), ())),
         ({"query": "q", "expected_skill": "pdf", "acceptable_skills": ["docx"]},
          (("pdf", "docx"), ())),
-        ({"query": "q", "expected_skill": "pdf", "forbidden_skills": ["docx"]}, (("pdf",), ())),
+        ({"query": "q", "expected_skill": "pdf", "forbidden_skills": ["docx"]},
+         (("pdf",), ())),
         ({"query": "q", "must_not_trigger": ["docx"]}, ((), ("docx",))),
-        ({"query": "q", "expected_skill": "pdf", "should_trigger": False}, ((), ("pdf",))),
+        ({"query": "q", "expected_skill": "pdf", "should_trigger": False},
+         ((), ("pdf",))),
         ({"query": "q", "expected_skill": None, "should_trigger": False}, ((), ())),
     ],
 )  # fmt: skip
@@ -78,7 +84,11 @@ def test_json_lines_are_read_and_each_case_is_a_trigger_with_its_line(
     )
     file.write_text("\n".join(lines), encoding="utf-8")
     merge, hi = load_routes(file, catalogue).routes
-    assert (merge.case.id, merge.case.is_trigger, merge.case.should_open) == ("merge", True, True)
+    assert (merge.case.id, merge.case.is_trigger, merge.case.should_open) == (
+        "merge",
+        True,
+        True,
+    )
     assert (hi.case.should_open, hi.place.endswith("routes.jsonl:3")) == (False, True)
     file.write_text('{"query": "Merge"\n', encoding="utf-8")
     with pytest.raises(CasesError, match=r"routes.jsonl:1: invalid JSON"):
@@ -91,15 +101,23 @@ def problem_of(folder: Path, written: Any, catalogue: Catalogue) -> str:
     return str(error.value)
 
 
-def test_all_mistakes_are_one_error_with_lines(tmp_path: Path, catalogue: Catalogue) -> None:
+def test_all_mistakes_are_one_error_with_lines(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
     entries = [
         {"query": "a", "expected_skill": "pfd"},
         {"query": "b", "expected_skil": "pdf"},
         {"expected_skill": 3},
     ]
     problem = problem_of(tmp_path, entries, catalogue)
-    assert 'routes.json:2: expected_skill: no skill "pfd" here (did you mean "pdf"?)' in problem
-    assert 'routes.json:6: expected_skill: missing (did you mean "expected_skil"?)' in problem
+    assert (
+        'routes.json:2: expected_skill: no skill "pfd" here (did you mean "pdf"?)'
+        in problem
+    )
+    assert (
+        'routes.json:6: expected_skill: missing (did you mean "expected_skil"?)'
+        in problem
+    )
     assert "routes.json:10: query: missing" in problem
     assert "routes.json:10: expected_skill: must be the name" in problem
 
@@ -114,7 +132,9 @@ def test_a_file_without_queries_says_how_to_write_some(
 def test_a_query_counts_once_and_may_not_expect_two_things(
     tmp_path: Path, catalogue: Catalogue
 ) -> None:
-    twice = [{"query": text, "expected_skill": "pdf"} for text in ("Merge it", "merge  it")]
+    twice = [
+        {"query": text, "expected_skill": "pdf"} for text in ("Merge it", "merge  it")
+    ]
     assert read(tmp_path, twice, catalogue) == {"Merge it": (("pdf",), ())}
     twice[1]["expected_skill"] = "docx"
     assert "expects something else" in problem_of(tmp_path, twice, catalogue)
@@ -134,8 +154,12 @@ def test_skills_that_only_users_call_are_left_out_with_their_queries(
     assert "deploy" in note
 
 
-def test_triggers_of_skills_are_put_together(tmp_path: Path, catalogue: Catalogue) -> None:
-    write_triggers(tmp_path / "docx", Report=True, Merge=False, Weather=False, Letter=True)
+def test_triggers_of_skills_are_put_together(
+    tmp_path: Path, catalogue: Catalogue
+) -> None:
+    write_triggers(
+        tmp_path / "docx", Report=True, Merge=False, Weather=False, Letter=True
+    )
     write_triggers(tmp_path / "pdf", Report=True, Merge=True, Weather=False, Sort=False)
     write_triggers(tmp_path / "deploy", Ship=True)
     loaded = routes_of_skills(catalogue)
@@ -158,7 +182,10 @@ def test_cases_that_say_which_skill_they_need_are_routes_too(
             "expected": {"contains": "x", "with_skill": {"skill_activated": True}},
         },
         {"input": "Joke", "expected": [{"with_skill": [{"skill_activated": False}]}]},
-        {"input": "Letter", "expected": {"with_skill": {"skill_opened": ["docx", "gone"]}}},
+        {
+            "input": "Letter",
+            "expected": {"with_skill": {"skill_opened": ["docx", "gone"]}},
+        },
         {"input": "Table", "expected": {"with_skill": {"skill_not_opened": "docx"}}},
         {"input": "Other", "expected": {"contains": "x"}},
     ]
@@ -176,7 +203,12 @@ def test_an_eval_that_names_another_skill_is_a_route_to_that_one(
 ) -> None:
     evals = [
         {"prompt": name, "expected_output": "x", "expected_skill": skill}
-        for name, skill in {"Merge": "pdf", "Letter": "docx", "Joke": None, "Song": "gone"}.items()
+        for name, skill in {
+            "Merge": "pdf",
+            "Letter": "docx",
+            "Joke": None,
+            "Song": "gone",
+        }.items()
     ]
     folder = tmp_path / "pdf"
     (folder / "skill_meta.json").unlink()
@@ -193,12 +225,16 @@ def test_an_eval_that_names_another_skill_is_a_route_to_that_one(
 
 def test_a_broken_trigger_is_an_error(tmp_path: Path, catalogue: Catalogue) -> None:
     (tmp_path / "pdf/evals").mkdir()
-    (tmp_path / "pdf/evals/triggers.json").write_text('[{"query": "x"}]', encoding="utf-8")
+    (tmp_path / "pdf/evals/triggers.json").write_text(
+        '[{"query": "x"}]', encoding="utf-8"
+    )
     with pytest.raises(CasesError, match=r"triggers.json:1"):
         routes_of_skills(catalogue)
 
 
-def test_two_skills_of_one_name_or_none_that_can_be_opened_are_an_error(tmp_path: Path) -> None:
+def test_two_skills_of_one_name_or_none_that_can_be_opened_are_an_error(
+    tmp_path: Path,
+) -> None:
     for folder in ("a", "b"):
         write_skill(tmp_path / folder / "pdf", [])
     with pytest.raises(InputError, match=r"same name \(pdf\)"):

@@ -31,7 +31,8 @@ def found(root: Path) -> list[str]:
 
 def left_out(root: Path) -> list[tuple[str, str]]:
     return [
-        (path.relative_to(root).as_posix(), reason) for path, reason in find_skills(root).left_out
+        (path.relative_to(root).as_posix(), reason)
+        for path, reason in find_skills(root).left_out
     ]
 
 
@@ -49,7 +50,9 @@ def test_file_or_folder_names_its_skill(tmp_path: Path) -> None:
 
 def test_skills_are_found_at_any_depth_in_order(tmp_path: Path) -> None:
     write_skills(tmp_path, "a/b/c/deep", ".claude/skills/hidden", "gate")
-    small = write_skill_md(tmp_path / "a", "---\nname: gate\n---\nLowercase.", "skill.md")
+    small = write_skill_md(
+        tmp_path / "a", "---\nname: gate\n---\nLowercase.", "skill.md"
+    )
     assert found(tmp_path) == [".claude/skills/hidden", "a/b/c/deep", "a/gate", "gate"]
     assert small in find_skills(tmp_path).files
 
@@ -68,13 +71,17 @@ def test_both_spellings_in_one_folder_are_one_skill(tmp_path: Path) -> None:
     assert find_skills(tmp_path).files == (folder / "SKILL.md",)
 
 
-@pytest.mark.parametrize("text", [b"About skills.", b"---\ntitle: Skills\n---\nx", b"\xff"])
+@pytest.mark.parametrize(
+    "text", [b"About skills.", b"---\ntitle: Skills\n---\nx", b"\xff"]
+)
 def test_a_page_about_skills_is_no_skill(tmp_path: Path, text: bytes) -> None:
     write_skills(tmp_path, "gate")
     (tmp_path / "docs").mkdir()
     (tmp_path / "docs/skill.md").write_bytes(text)
     assert found(tmp_path) == ["gate"]
-    assert find_skills(tmp_path / "docs/skill.md").files == (tmp_path / "docs/skill.md",)
+    assert find_skills(tmp_path / "docs/skill.md").files == (
+        tmp_path / "docs/skill.md",
+    )
 
 
 @pytest.mark.parametrize("name", [".git", "__pycache__", ".upskill", ".cache"])
@@ -86,13 +93,15 @@ def test_folders_of_tools_are_not_searched(tmp_path: Path, name: str) -> None:
 
 def test_installed_packages_are_left_out(tmp_path: Path) -> None:
     write_skills(tmp_path, "gate", "node_modules/@them/pack/skills/theirs")
-    (tmp_path / "web/node_modules/other").mkdir(parents=True)  # without a skill: not worth a word
+    # Without a skill: not worth a word
+    (tmp_path / "web/node_modules/other").mkdir(parents=True)
     assert found(tmp_path) == ["gate"]
     assert left_out(tmp_path) == [("node_modules", PACKAGES)]
 
 
 def test_virtual_environments_are_left_out_whatever_their_name(tmp_path: Path) -> None:
-    write_skills(tmp_path, "gate", "env/lib/theirs", "venv")  # a skill about them is a skill
+    # A skill about them is a skill
+    write_skills(tmp_path, "gate", "env/lib/theirs", "venv")
     (tmp_path / "env/pyvenv.cfg").touch()
     assert found(tmp_path) == ["gate", "venv"]
     assert left_out(tmp_path) == [("env", ENVIRONMENT)]
@@ -108,7 +117,9 @@ def test_a_virtual_environment_in_its_usual_place_is_told(tmp_path: Path) -> Non
 
 def test_other_worktrees_of_the_repository_are_left_out(tmp_path: Path) -> None:
     write_skills(tmp_path, "gate", ".claude/worktrees/try/gate", "sub/gate")
-    (tmp_path / ".claude/worktrees/try/.git").write_text("gitdir: /repo/.git/worktrees/try\n")
+    (tmp_path / ".claude/worktrees/try/.git").write_text(
+        "gitdir: /repo/.git/worktrees/try\n"
+    )
     (tmp_path / "sub/.git").write_text("gitdir: ../.git/modules/sub\n")
     assert found(tmp_path) == ["gate", "sub/gate"]
     assert left_out(tmp_path) == [(".claude/worktrees/try", WORKTREE)]
@@ -116,7 +127,9 @@ def test_other_worktrees_of_the_repository_are_left_out(tmp_path: Path) -> None:
 
 def test_workspaces_of_skill_creator_are_left_out(tmp_path: Path) -> None:
     write_skills(tmp_path, "skills/gate", "skills/gate-workspace/old_skill")
-    write_skills(tmp_path, "skills/gate-workspace/iteration-1/eval-0/with_skill/outputs/made")
+    write_skills(
+        tmp_path, "skills/gate-workspace/iteration-1/eval-0/with_skill/outputs/made"
+    )
     write_skill(tmp_path / "door-workspace/skill-snapshot", body="Old.")
     assert found(tmp_path) == ["door-workspace/skill-snapshot", "skills/gate"]
     assert left_out(tmp_path) == [("skills/gate-workspace", WORKSPACE)]
@@ -163,7 +176,9 @@ def test_a_copy_that_was_changed_is_another_skill(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["# Gates\n\nOpen them.\n", ""])
-def test_the_same_text_under_another_name_is_another_skill(tmp_path: Path, text: str) -> None:
+def test_the_same_text_under_another_name_is_another_skill(
+    tmp_path: Path, text: str
+) -> None:
     for folder in ("gate", "door", "copy/gate"):
         (tmp_path / folder).mkdir(parents=True)
         (tmp_path / folder / "SKILL.md").write_text(text)
@@ -191,10 +206,14 @@ def test_linked_skill_is_found_once_under_its_real_path(tmp_path: Path) -> None:
 
 
 def test_skill_linked_from_elsewhere_is_found_under_the_link(tmp_path: Path) -> None:
-    write_skills(tmp_path, "mine/gate", "repo/skills/door", "repo/node_modules/pack/theirs")
+    write_skills(
+        tmp_path, "mine/gate", "repo/skills/door", "repo/node_modules/pack/theirs"
+    )
     (tmp_path / "repo/.claude/skills").mkdir(parents=True)
     (tmp_path / "repo/.claude/skills/gate").symlink_to(tmp_path / "mine/gate")
-    (tmp_path / "repo/.claude/skills/theirs").symlink_to("../../node_modules/pack/theirs")
+    (tmp_path / "repo/.claude/skills/theirs").symlink_to(
+        "../../node_modules/pack/theirs"
+    )
     assert found(tmp_path / "repo") == [
         ".claude/skills/gate",
         ".claude/skills/theirs",
@@ -205,7 +224,9 @@ def test_skill_linked_from_elsewhere_is_found_under_the_link(tmp_path: Path) -> 
 def test_skill_md_that_is_a_link_to_another_is_a_copy(tmp_path: Path) -> None:
     write_skills(tmp_path, "skills/gate")
     (tmp_path / ".claude/skills/gate").mkdir(parents=True)
-    (tmp_path / ".claude/skills/gate/SKILL.md").symlink_to("../../../skills/gate/SKILL.md")
+    (tmp_path / ".claude/skills/gate/SKILL.md").symlink_to(
+        "../../../skills/gate/SKILL.md"
+    )
     assert found(tmp_path) == ["skills/gate"]
     assert left_out(tmp_path) == [(".claude/skills/gate", COPY)]
 
@@ -218,7 +239,10 @@ def test_what_was_left_out_is_told_in_a_line_for_each_reason(
     for number in range(5):
         shutil.copytree(tmp_path / "gate", tmp_path / f"copies/{number}")
     assert left_out_lines(find_skills(tmp_path).left_out) == [
-        "left out (a copy of another skill here): copies/0, copies/1, copies/2 and 2 more",
+        (
+            "left out (a copy of another skill here): copies/0, copies/1, copies/2 and"
+            " 2 more"
+        ),
         "left out (a workspace of skill-creator): gate-workspace",
     ]
     assert left_out_lines([]) == []

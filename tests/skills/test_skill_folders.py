@@ -43,7 +43,9 @@ def test_huge_skill_md_is_rejected(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("target", ["secret.txt", "secrets", "no-such-file"])
-def test_link_out_of_the_folder_is_a_warning_and_not_followed(tmp_path: Path, target: str) -> None:
+def test_link_out_of_the_folder_is_a_warning_and_not_followed(
+    tmp_path: Path, target: str
+) -> None:
     (tmp_path / "secret.txt").write_text("secret")
     (tmp_path / "secrets").mkdir()
     (tmp_path / "secrets" / "more.txt").write_text("secret")
@@ -56,15 +58,22 @@ def test_link_out_of_the_folder_is_a_warning_and_not_followed(tmp_path: Path, ta
     assert "(and 1 more)" in load_skill(folder / "SKILL.md").warnings[0].message
     (warning,) = skill.warnings
     assert (warning.code, warning.level) == ("skill-link", "warning")
-    assert "'references/link' is a symbolic link out of the skill's folder" in warning.message
+    assert (
+        "'references/link' is a symbolic link out of the skill's folder"
+        in warning.message
+    )
     assert skill.digest == before
     assert files_of(folder) == ["SKILL.md"]
 
 
 def test_skill_md_linked_from_outside_is_rejected(tmp_path: Path) -> None:
     (tmp_path / "gate").mkdir()
-    (tmp_path / "gate" / "SKILL.md").symlink_to(write_skill(tmp_path / "other") / "SKILL.md")
-    assert "out of the skill's folder" in refused(tmp_path / "gate" / "SKILL.md").problem
+    (tmp_path / "gate" / "SKILL.md").symlink_to(
+        write_skill(tmp_path / "other") / "SKILL.md"
+    )
+    assert (
+        "out of the skill's folder" in refused(tmp_path / "gate" / "SKILL.md").problem
+    )
 
 
 def test_links_inside_the_folder_are_allowed(tmp_path: Path) -> None:
@@ -132,7 +141,9 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
     seen.append(load_skill(file).digest)
     assert len(set(seen)) == 6
     (folder / ".claude/worktrees/try").mkdir(parents=True)
-    (folder / ".claude/worktrees/try/.git").write_text("gitdir: ../../.git/worktrees/try")
+    (folder / ".claude/worktrees/try/.git").write_text(
+        "gitdir: ../../.git/worktrees/try"
+    )
     for name in (
         *("skill_meta.json", "skill_results.json", "evals/evals.json", ".git/HEAD"),
         *("node_modules/x/index.js", "scripts/__pycache__/run.pyc", "env/pyvenv.cfg"),
@@ -144,7 +155,10 @@ def test_digest_covers_the_skills_files_and_nothing_else(tmp_path: Path) -> None
 
 
 def test_digest_does_not_depend_on_the_location(tmp_path: Path) -> None:
-    one, other = write_skill(tmp_path / "a" / "gate"), write_skill(tmp_path / "b" / "gate")
+    one, other = (
+        write_skill(tmp_path / "a" / "gate"),
+        write_skill(tmp_path / "b" / "gate"),
+    )
     assert load_skill(one / "SKILL.md").digest == load_skill(other / "SKILL.md").digest
 
 

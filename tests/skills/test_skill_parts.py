@@ -62,11 +62,15 @@ def test_sections_keep_their_subsections_and_a_title_is_not_the_whole() -> None:
     [
         ("# A\n\na\n\n## B\n\nb\n\n# C\n\nc", ["A", "C"]),  # two of the highest level
         ("# T\n\nt\n\n## Only\n\no", ["T", "Only"]),
-        ("# T\n\n## Only\n\n### x\n\na\n\n### y\n\nb", ["x", "y"]),  # bare headings are none
+        # Bare headings are none
+        ("# T\n\n## Only\n\n### x\n\na\n\n### y\n\nb", ["x", "y"]),
         ("no heading", ["introduction"]),
         ("Title\n=====\n\na\n\nOne\n---\n\nb\n\nTwo\n---\nc", ["Title", "One", "Two"]),
         ("# A #\n\na\n\n# B ##\n\nb\n\n# C#\n\nc", ["A", "B", "C#"]),
-        ("#no heading\n\n # A\n\na\n\n    # code\n\n#\tB\n\nb", ["introduction", "A", "B"]),
+        (
+            "#no heading\n\n # A\n\na\n\n    # code\n\n#\tB\n\nb",
+            ["introduction", "A", "B"],
+        ),
         ("# A\n\n```sh\n# no heading\n```\n\n# B\n\n~~~\n```\n# no\n~~~\n", ["A", "B"]),
         ("# A\n\n````\n```\n# no\n````\n\n# B\nb", ["A", "B"]),
         ("# A\n\n- one:\n\n  ```sh\n  # no\n  ```\n\n# B\nb", ["A", "B"]),
@@ -89,7 +93,8 @@ def test_headings(body: str, expected: list[str]) -> None:
 
 def test_names_are_short_and_unique_whatever_the_headings_are() -> None:
     found = names(
-        HEAD + f"# {'x' * 10_000}\na\n# {'x' * 9_999}\nb\n# A\na\n# A\nb\n# A (line 12)\nc"
+        HEAD
+        + f"# {'x' * 10_000}\na\n# {'x' * 9_999}\nb\n# A\na\n# A\nb\n# A (line 12)\nc"
     )
     assert len(set(found)) == 5
     assert max(map(len, found)) < 100
@@ -109,7 +114,9 @@ def test_names_are_short_and_unique_whatever_the_headings_are() -> None:
         ("## H\n\nOne.\n\n## I\n\nTwo.", ["One.", "Two."]),
     ],
 )
-def test_paragraphs_keep_lists_tables_and_code_whole(body: str, expected: list[str]) -> None:
+def test_paragraphs_keep_lists_tables_and_code_whole(
+    body: str, expected: list[str]
+) -> None:
     assert names(HEAD + body, "paragraph") == expected
 
 
@@ -119,7 +126,10 @@ def test_a_heading_goes_with_the_last_paragraph_below_it() -> None:
     assert left == HEAD + "# T\n\n## A\n\nTwo.\n\n## B\n\nThree.\n"
     left = without(text, "One.", "Two.", by="paragraph")
     assert left == HEAD + "# T\n\n## B\n\nThree.\n"
-    assert without(text, "One.", "Two.", "Three.", by="paragraph") == HEAD.rstrip("\n") + "\n"
+    assert (
+        without(text, "One.", "Two.", "Three.", by="paragraph")
+        == HEAD.rstrip("\n") + "\n"
+    )
 
 
 def test_what_is_left_is_byte_for_byte_the_same() -> None:
@@ -136,7 +146,19 @@ def test_paragraphs_that_a_part_kept_apart_stay_apart() -> None:
 
 
 @pytest.mark.parametrize(
-    "line", ["# a\n\nb\n\n", " ", "\n", "- ", "<!-- ", "#" * 7, "``` ", "# \t", "> - * ", "a\n\n"]
+    "line",
+    [
+        "# a\n\nb\n\n",
+        " ",
+        "\n",
+        "- ",
+        "<!-- ",
+        "#" * 7,
+        "``` ",
+        "# \t",
+        "> - * ",
+        "a\n\n",
+    ],
 )
 def test_long_texts_take_linear_time(line: str) -> None:
     """Anything else would take minutes."""
@@ -165,8 +187,23 @@ MARKS = [
     "-->",
     ">",
 ]
-MARKS += ["<pre>", "</pre>", "|", "---", "\n", "\n", "\n\n", "\r\n", "\r", "\ufeff", "\u2028", "é"]
-MARKDOWN = st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=40).map("".join)
+MARKS += [
+    "<pre>",
+    "</pre>",
+    "|",
+    "---",
+    "\n",
+    "\n",
+    "\n\n",
+    "\r\n",
+    "\r",
+    "\ufeff",
+    "\u2028",
+    "é",
+]
+MARKDOWN = st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=40).map(
+    "".join
+)
 
 
 @given(MARKDOWN, st.sampled_from(["section", "paragraph"]), st.booleans(), st.data())
@@ -181,11 +218,17 @@ def test_all_parts_together_are_the_text(
     assert parted.head + "".join(pieces) == text
     assert parted.without([]) == text
     assert len({part.name for part in parted.all}) == len(pieces)
-    left_out = data.draw(st.sets(st.sampled_from(parted.parts))) if data and parted.parts else set()
+    left_out = (
+        data.draw(st.sets(st.sampled_from(parted.parts)))
+        if data and parted.parts
+        else set()
+    )
     left = parted.without({part.name for part in left_out})
     assert blank_lines(left) <= blank_lines(text)
     # A text without a newline at its end has none when its last part is gone.
-    lines, others = (re.split(r"\r\n|\r|\n", one.removeprefix("\ufeff")) for one in (text, left))
+    lines, others = (
+        re.split(r"\r\n|\r|\n", one.removeprefix("\ufeff")) for one in (text, left)
+    )
     rest = iter(lines)
     assert all(line in rest for line in others if line.strip())  # in their order
 
@@ -205,7 +248,10 @@ def folder(tmp_path: Path) -> Path:
     """A skill with cases, secrets, and links out of it."""
     skill = tmp_path / "skills/pdf"
     files = {
-        "SKILL.md": SKILL + "\nSee references/forms.md, `scripts/fill.py` and assets/logo.png.\n",
+        "SKILL.md": (
+            SKILL
+            + "\nSee references/forms.md, `scripts/fill.py` and assets/logo.png.\n"
+        ),
         "references/forms.md": "Forms.",
         "scripts/fill.py": "print()",
         "skill_meta.json": "{}",
@@ -227,10 +273,14 @@ def folder(tmp_path: Path) -> Path:
 
 
 def copied(folder: Path) -> list[str]:
-    return sorted(p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file())
+    return sorted(
+        p.relative_to(folder).as_posix() for p in folder.rglob("*") if p.is_file()
+    )
 
 
-def test_a_variant_has_what_agents_get_but_the_parts(folder: Path, tmp_path: Path) -> None:
+def test_a_variant_has_what_agents_get_but_the_parts(
+    folder: Path, tmp_path: Path
+) -> None:
     skill = load_for_run(folder / "SKILL.md", Settings())
     files = text_files(skill, ["fixtures"])
     assert files == ["references/forms.md", "scripts/fill.py"]
@@ -249,7 +299,9 @@ def test_a_variant_has_what_agents_get_but_the_parts(folder: Path, tmp_path: Pat
     assert (folder / "references/forms.md").exists()
 
 
-def test_a_variant_without_a_change_has_the_same_text(folder: Path, tmp_path: Path) -> None:
+def test_a_variant_without_a_change_has_the_same_text(
+    folder: Path, tmp_path: Path
+) -> None:
     (folder / "SKILL.md").write_bytes(SKILL.replace("\n", "\r\n").encode())
     skill = load_skill(folder / "SKILL.md")
     file = PartedSkill.of(skill).write(tmp_path / "made/pdf", cases=["fixtures"])
@@ -259,7 +311,9 @@ def test_a_variant_without_a_change_has_the_same_text(folder: Path, tmp_path: Pa
 
 def test_a_heading_that_is_the_path_of_a_file_is_told_apart(folder: Path) -> None:
     (folder / "SKILL.md").write_text(f"{HEAD}# references/forms.md\na\n# B\nb\n")
-    parted = PartedSkill.of(load_skill(folder / "SKILL.md"), files=["references/forms.md"])
+    parted = PartedSkill.of(
+        load_skill(folder / "SKILL.md"), files=["references/forms.md"]
+    )
     assert [part.name for part in parted.parts] == [
         "references/forms.md (line 6)",
         "B",

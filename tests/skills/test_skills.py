@@ -21,7 +21,11 @@ def read(folder: Path, frontmatter: str, body: str = BODY) -> Skill:
 def test_skill_has_name_description_and_body(tmp_path: Path) -> None:
     file = write_skill(tmp_path / "gate") / "SKILL.md"
     skill = load_skill(file)
-    assert (skill.name, skill.description, skill.body) == ("gate", "About a gate.", BODY)
+    assert (skill.name, skill.description, skill.body) == (
+        "gate",
+        "About a gate.",
+        BODY,
+    )
     assert skill.file == file
     assert skill.warnings == ()
 
@@ -36,9 +40,16 @@ def test_every_key_of_the_specification_is_accepted(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     "more",
-    ["allowed-tools: [Read, Write]\n", "allowed-tools:\n  - Read\n", "metadata:\n", "license:\n"],
+    [
+        "allowed-tools: [Read, Write]\n",
+        "allowed-tools:\n  - Read\n",
+        "metadata:\n",
+        "license:\n",
+    ],
 )
-def test_common_variants_of_optional_keys_are_accepted(tmp_path: Path, more: str) -> None:
+def test_common_variants_of_optional_keys_are_accepted(
+    tmp_path: Path, more: str
+) -> None:
     assert read(tmp_path, GOOD + more).warnings == ()
 
 
@@ -56,8 +67,12 @@ def test_common_variants_of_optional_keys_are_accepted(tmp_path: Path, more: str
         ("Über das Tor 門\n", "Über das Tor 門"),
     ],
 )
-def test_description_may_be_any_yaml_string(tmp_path: Path, written: str, description: str) -> None:
-    assert read(tmp_path, f"description: {written}name: gate\n").description == description
+def test_description_may_be_any_yaml_string(
+    tmp_path: Path, written: str, description: str
+) -> None:
+    assert (
+        read(tmp_path, f"description: {written}name: gate\n").description == description
+    )
 
 
 def test_windows_line_ends_and_byte_order_mark_change_nothing(tmp_path: Path) -> None:
@@ -80,7 +95,10 @@ def test_rule_in_the_body_does_not_end_it(tmp_path: Path) -> None:
 
 def test_lowercase_file_name_is_accepted(tmp_path: Path) -> None:
     assert (
-        load_skill(write_skill_md(tmp_path, f"---\n{GOOD}---\n{BODY}\n", "skill.md")).name == "gate"
+        load_skill(
+            write_skill_md(tmp_path, f"---\n{GOOD}---\n{BODY}\n", "skill.md")
+        ).name
+        == "gate"
     )
 
 
@@ -104,26 +122,104 @@ def only_fault(skill: Skill) -> Fault:
         ("description: d\n", 2, "name", "error", "'name' is missing"),
         ("name:\ndescription: d\n", 2, "name", "error", "'name' must be"),
         ("description: d\nname: {a: b}\n", 3, "name", "error", "'name' must be"),
-        (f"description: d\nname: {'g' * 65}\n", 3, "name", "error", "65 characters (limit 64)"),
+        (
+            f"description: d\nname: {'g' * 65}\n",
+            3,
+            "name",
+            "error",
+            "65 characters (limit 64)",
+        ),
         ("description: d\nname: Gate\n", 3, "name", "warning", "invalid name 'Gate'"),
-        ("description: d\nname: door\n", 3, "name", "warning", "differs from the folder's name"),
+        (
+            "description: d\nname: door\n",
+            3,
+            "name",
+            "warning",
+            "differs from the folder's name",
+        ),
         ("name: gate\n", 2, "description", "error", "'description' is missing"),
-        ("name: gate\ndescription:\n", 3, "description", "error", "'description' must be"),
+        (
+            "name: gate\ndescription:\n",
+            3,
+            "description",
+            "error",
+            "'description' must be",
+        ),
         ('name: gate\ndescription: "  "\n', 3, "description", "error", "must be"),
         ("name: gate\ndescription: [a, b]\n", 3, "description", "error", "must be"),
-        (f"name: gate\ndescription: {LONG}\n", 3, "description", "error", "1025 characters"),
-        (f"{GOOD}compatibility: {'c' * 501}\n", 4, "metadata", "warning", "501 characters"),
-        (f"{GOOD}compatibility: [a]\n", 4, "metadata", "warning", "'compatibility' must be"),
-        (f"{GOOD}compatibility:\n", 4, "metadata", "warning", "'compatibility' must be"),
+        (
+            f"name: gate\ndescription: {LONG}\n",
+            3,
+            "description",
+            "error",
+            "1025 characters",
+        ),
+        (
+            f"{GOOD}compatibility: {'c' * 501}\n",
+            4,
+            "metadata",
+            "warning",
+            "501 characters",
+        ),
+        (
+            f"{GOOD}compatibility: [a]\n",
+            4,
+            "metadata",
+            "warning",
+            "'compatibility' must be",
+        ),
+        (
+            f"{GOOD}compatibility:\n",
+            4,
+            "metadata",
+            "warning",
+            "'compatibility' must be",
+        ),
         (f"{GOOD}license: [MIT]\n", 4, "metadata", "warning", "'license' must be"),
         (f"{GOOD}metadata: text\n", 4, "metadata", "error", "'metadata' must map"),
         (f"{GOOD}metadata: [a]\n", 4, "metadata", "error", "'metadata' must map"),
-        (f"{GOOD}metadata:\n  a:\n    b: c\n", 4, "metadata", "warning", "'a' is a map"),
-        (f"{GOOD}metadata:\n  b: c\n  a: [b]\n", 4, "metadata", "warning", "'a' is a list"),
-        (f"{GOOD}allowed-tools: {{a: b}}\n", 4, "metadata", "warning", "'allowed-tools' must"),
-        (f"{GOOD}allowed-tools: [[a]]\n", 4, "metadata", "warning", "'allowed-tools' must"),
-        (f"{GOOD}colour: red\n", 4, "unknown-key", "warning", "'colour' is not in the Agent"),
-        (f"{GOOD}license: MIT\nname: gate\n", 5, "yaml", "error", "duplicate key 'name'"),
+        (
+            f"{GOOD}metadata:\n  a:\n    b: c\n",
+            4,
+            "metadata",
+            "warning",
+            "'a' is a map",
+        ),
+        (
+            f"{GOOD}metadata:\n  b: c\n  a: [b]\n",
+            4,
+            "metadata",
+            "warning",
+            "'a' is a list",
+        ),
+        (
+            f"{GOOD}allowed-tools: {{a: b}}\n",
+            4,
+            "metadata",
+            "warning",
+            "'allowed-tools' must",
+        ),
+        (
+            f"{GOOD}allowed-tools: [[a]]\n",
+            4,
+            "metadata",
+            "warning",
+            "'allowed-tools' must",
+        ),
+        (
+            f"{GOOD}colour: red\n",
+            4,
+            "unknown-key",
+            "warning",
+            "'colour' is not in the Agent",
+        ),
+        (
+            f"{GOOD}license: MIT\nname: gate\n",
+            5,
+            "yaml",
+            "error",
+            "duplicate key 'name'",
+        ),
     ],
 )
 def test_fault_of_form_is_a_warning_with_its_line_and_a_hint(
@@ -143,7 +239,9 @@ def test_fault_of_form_is_a_warning_with_its_line_and_a_hint(
         ("user-invocable", "Claude Code reads it; other agents may ignore it."),
     ],
 )
-def test_hint_about_a_key_says_who_reads_it(tmp_path: Path, key: str, hint: str) -> None:
+def test_hint_about_a_key_says_who_reads_it(
+    tmp_path: Path, key: str, hint: str
+) -> None:
     assert only_fault(read(tmp_path, f"{GOOD}{key}: false\n")).hint == hint
 
 
@@ -157,7 +255,12 @@ def test_valid_name_is_accepted(tmp_path: Path, name: str) -> None:
     ("name", "example"),
     [
         *(("Gate Keeper", "gate-keeper"), ("gate_up", "gate-up"), ("Gate!", "gate")),
-        *(("a.b", "a-b"), ("-gate", "gate"), ("gate-", "gate"), ("gate--up", "gate-up")),
+        *(
+            ("a.b", "a-b"),
+            ("-gate", "gate"),
+            ("gate-", "gate"),
+            ("gate--up", "gate-up"),
+        ),
         *(("gate/up", "gate-up"), ("gate:up", "gate-up"), ("!!!", "my-skill")),
     ],
 )
@@ -166,7 +269,9 @@ def test_odd_name_is_kept_and_a_valid_one_suggested(
 ) -> None:
     skill = read(tmp_path, f"name: '{name}'\ndescription: d\n")
     assert skill.name == name
-    assert "only lowercase letters, digits and single hyphens" in only_fault(skill).message
+    assert (
+        "only lowercase letters, digits and single hyphens" in only_fault(skill).message
+    )
     assert only_fault(skill).hint == f"For example: {example}"
 
 
@@ -189,7 +294,9 @@ def test_name_is_one_short_line_and_falls_back_to_the_folder(
 
 
 @pytest.mark.parametrize("data", [b"", b"\xff\xfe", b"---\nname: door\n"])
-def test_name_of_a_skill_that_is_refused_is_that_of_its_folder(tmp_path: Path, data: bytes) -> None:
+def test_name_of_a_skill_that_is_refused_is_that_of_its_folder(
+    tmp_path: Path, data: bytes
+) -> None:
     file = write_skill_md(tmp_path, data)
     assert name_of(file) in ("gate", "door")
     assert name_of(tmp_path / "nowhere" / "SKILL.md") == "nowhere"
@@ -239,7 +346,9 @@ def test_unicode_normal_form_of_the_folder_does_not_matter(tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("sign", [".git", ".github", ".gitignore"])
-def test_folder_of_a_whole_repository_may_have_any_name(tmp_path: Path, sign: str) -> None:
+def test_folder_of_a_whole_repository_may_have_any_name(
+    tmp_path: Path, sign: str
+) -> None:
     folder = write_skill(tmp_path / "gate").rename(tmp_path / "gate-main")
     assert only_fault(load_skill(folder / "SKILL.md")).code == "skill-name"
     (folder / sign).mkdir()
@@ -293,14 +402,49 @@ def test_other_file_is_refused(tmp_path: Path) -> None:
 
 PIECES = st.sampled_from(
     [
-        *("---\n", "----\n", "...\n", "\n", "\t", "  ", "<!--", "-->", "\ufeff", "\r\n", "\0"),
-        *("name: gate\n", "name:gate\n", "description: a: b\n", "metadata:\n  a:\n", "# T\n"),
-        *("- a\n", '"', "'", "|\n", ">\n", "&a ", "*a ", "[", "{", "? ", ": ", "!!x ", "\\ud800"),
+        *(
+            "---\n",
+            "----\n",
+            "...\n",
+            "\n",
+            "\t",
+            "  ",
+            "<!--",
+            "-->",
+            "\ufeff",
+            "\r\n",
+            "\0",
+        ),
+        *(
+            "name: gate\n",
+            "name:gate\n",
+            "description: a: b\n",
+            "metadata:\n  a:\n",
+            "# T\n",
+        ),
+        *(
+            "- a\n",
+            '"',
+            "'",
+            "|\n",
+            ">\n",
+            "&a ",
+            "*a ",
+            "[",
+            "{",
+            "? ",
+            ": ",
+            "!!x ",
+            "\\ud800",
+        ),
     ]
 )
 
 
-@given(text=st.text() | st.lists(PIECES | st.text(max_size=3)).map("".join), closed=st.booleans())
+@given(
+    text=st.text() | st.lists(PIECES | st.text(max_size=3)).map("".join),
+    closed=st.booleans(),
+)
 def test_any_text_loads_or_raises_skill_error(
     tmp_path_factory: pytest.TempPathFactory, text: str, closed: bool
 ) -> None:
@@ -324,8 +468,19 @@ def test_any_text_loads_or_raises_skill_error(
 @pytest.mark.parametrize(
     "value",
     [
-        *('"\\UFFFFFFFF"', '"\\U00110000"', "[" * 3000, "{a: " * 3000, "&a [*a]", "!!python/x y"),
-        *("- " * 10_000, "? " * 10_000, "\n" + "\n".join(" " * n + "a:" for n in range(1, 300))),
+        *(
+            '"\\UFFFFFFFF"',
+            '"\\U00110000"',
+            "[" * 3000,
+            "{a: " * 3000,
+            "&a [*a]",
+            "!!python/x y",
+        ),
+        *(
+            "- " * 10_000,
+            "? " * 10_000,
+            "\n" + "\n".join(" " * n + "a:" for n in range(1, 300)),
+        ),
         "&a [x, x]\nb: &b [*a, *a]\nc: &c [*b, *b]\nd: [*c, *c, *c]",
         "x\n" + "k" * 900_000 + ": v",
         "x\n" + "".join(f"k{number}: v\n" for number in range(10_000)),
@@ -335,13 +490,24 @@ def test_any_text_loads_or_raises_skill_error(
         "'" + "''" * 400_000,
     ],
     ids=[
-        *("huge-code", "code-too-big", "deep-list", "deep-map", "inside-itself", "python-tag"),
+        *(
+            "huge-code",
+            "code-too-big",
+            "deep-list",
+            "deep-map",
+            "inside-itself",
+            "python-tag",
+        ),
         *("deep-items", "deep-keys", "deep-lines", "aliases", "huge-key", "many-keys"),
         *("same-keys", "keys-twice", "huge-value", "huge-quoted"),
     ],
 )
-def test_odd_yaml_loads_with_its_name_and_few_faults(tmp_path: Path, value: str) -> None:
-    skill = load_skill(write_skill_md(tmp_path, f"---\n{GOOD}license: {value}\n---\nx\n"))
+def test_odd_yaml_loads_with_its_name_and_few_faults(
+    tmp_path: Path, value: str
+) -> None:
+    skill = load_skill(
+        write_skill_md(tmp_path, f"---\n{GOOD}license: {value}\n---\nx\n")
+    )
     assert (skill.name, skill.body) == ("gate", "x")
     assert len(skill.warnings) < 40
     assert all(len(fault.message) < 500 for fault in skill.warnings)

@@ -56,8 +56,16 @@ def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
             "cpus": 2,
         }
     ).sandbox
-    assert (needs.workdir, needs.places, needs.env) == ("/app", ("/output",), (("LANG", "C"),))
-    assert (needs.image, needs.packages, needs.memory_mb) == ("debian:12", ("poppler-utils",), 2048)
+    assert (needs.workdir, needs.places, needs.env) == (
+        "/app",
+        ("/output",),
+        (("LANG", "C"),),
+    )
+    assert (needs.image, needs.packages, needs.memory_mb) == (
+        "debian:12",
+        ("poppler-utils",),
+        2048,
+    )
     assert (needs.cpus, needs.storage_mb, needs.build) == (2, None, None)
 
 
@@ -83,7 +91,11 @@ def test_a_sandbox_that_cannot_be(tmp_path: Path, sandbox: dict[str, Any]) -> No
 def test_an_absolute_path_is_in_the_workspace_or_makes_a_place(read: Read) -> None:
     files = {"/app/a.csv": "1", "/data/deep/b.csv": "2", "c.csv": "3"}
     case = read(sandbox={"workdir": "/app"}, context={"files": files})
-    assert [file.path for file in start_files(case)] == ["/data/deep/b.csv", "a.csv", "c.csv"]
+    assert [file.path for file in start_files(case)] == [
+        "/data/deep/b.csv",
+        "a.csv",
+        "c.csv",
+    ]
     assert case.sandbox.places == ("/data/deep",)
 
 
@@ -92,9 +104,15 @@ def test_a_file_in_the_root_cannot_be_there(read: Read) -> None:
         start_files(read(context={"files": {"/a.csv": "1"}}))
 
 
-def test_the_key_has_the_content_of_an_image_but_not_its_skills_or_its_path(read: Read) -> None:
+def test_the_key_has_the_content_of_an_image_but_not_its_skills_or_its_path(
+    read: Read,
+) -> None:
     written = {"sandbox": {"dockerfile": "env/Dockerfile"}, "skills": "env/skills"}
-    files = {"env/Dockerfile": "FROM scratch", "env/a.txt": "1", "env/skills/x/SKILL.md": "x"}
+    files = {
+        "env/Dockerfile": "FROM scratch",
+        "env/a.txt": "1",
+        "env/skills/x/SKILL.md": "x",
+    }
     case = read(files, **written)
     build = case.sandbox.build
     assert build
@@ -113,21 +131,27 @@ def test_a_reference_is_a_text_files_or_a_script_with_its_folder(read: Read) -> 
     assert files
     assert [(file.path, file.text) for file in files.files] == [("a.txt", "lit")]
     solution = {"solution/solve.sh": "cp x y", "solution/x": "1"}
-    script = read(solution, reference={"run": "solution/solve.sh", "env": {"A": "1"}}).reference
+    script = read(
+        solution, reference={"run": "solution/solve.sh", "env": {"A": "1"}}
+    ).reference
     assert script
     assert (script.run, script.env) == ("solve.sh", (("A", "1"),))
     assert [file.path for file in script.files] == ["solve.sh", "x"]
 
 
 @pytest.mark.parametrize(
-    "reference", [{}, {"run": "solve.sh"}, {"run": "a/b.sh", "text": "x"}, 3], ids=json.dumps
+    "reference",
+    [{}, {"run": "solve.sh"}, {"run": "a/b.sh", "text": "x"}, 3],
+    ids=json.dumps,
 )
 def test_a_reference_that_cannot_be(tmp_path: Path, reference: object) -> None:
     (tmp_path / "solve.sh").write_text("true")
     assert _is_broken(tmp_path, {"reference": reference})
 
 
-@pytest.mark.parametrize("script", ["scripts/solve.sh", "assets/a/solve.sh", "tools/solve.sh"])
+@pytest.mark.parametrize(
+    "script", ["scripts/solve.sh", "assets/a/solve.sh", "tools/solve.sh"]
+)
 def test_a_folder_that_the_skill_uses_cannot_be_hidden_with_a_solution(
     tmp_path: Path, script: str
 ) -> None:
@@ -140,15 +164,23 @@ def test_a_folder_that_the_skill_uses_cannot_be_hidden_with_a_solution(
     with pytest.raises(ValueError, match="not installed"):
         verifier_files(tmp_path, script)
     top.rename(tmp_path / "solver")
-    assert not _is_broken(tmp_path, {"reference": {"run": script.replace(top.name, "solver", 1)}})
+    assert not _is_broken(
+        tmp_path, {"reference": {"run": script.replace(top.name, "solver", 1)}}
+    )
 
 
 def test_a_context_knows_what_only_an_image_can_do(tmp_path: Path) -> None:
     folder = tmp_path / "environment"
     folder.mkdir()
     (folder / "data.csv").write_text("1\n")
-    lines = ["FROM --platform=linux/riscv64 ubuntu:24.04", "WORKDIR /app", "COPY data.csv ."]
-    (folder / "Dockerfile").write_text("\n".join([*lines, "RUN curl https://x.org/tool | sh"]))
+    lines = [
+        "FROM --platform=linux/riscv64 ubuntu:24.04",
+        "WORKDIR /app",
+        "COPY data.csv .",
+    ]
+    (folder / "Dockerfile").write_text(
+        "\n".join([*lines, "RUN curl https://x.org/tool | sh"])
+    )
     context = environment_of(tmp_path, "environment/Dockerfile", "", 5).build
     assert context.others == ("Dockerfile:4: RUN curl https://x.org/tool | sh",)
     assert context.copied == ("/app/data.csv",)
@@ -167,7 +199,9 @@ def test_the_digest_of_a_context_is_that_of_its_files(tmp_path: Path) -> None:
     (folder / "run.sh").write_text("echo\n")
 
     def digest() -> str:
-        made = environment_of(tmp_path, "environment/Dockerfile", "environment/skills", None)
+        made = environment_of(
+            tmp_path, "environment/Dockerfile", "environment/skills", None
+        )
         return made.build.digest
 
     first = digest()
@@ -184,7 +218,9 @@ def environment(tmp_path: Path) -> Callable[..., TaskEnvironment]:
         for name, text in {"Dockerfile": "\n".join(lines), **files}.items():
             (folder / name).parent.mkdir(parents=True, exist_ok=True)
             (folder / name).write_text(text)
-        return environment_of(tmp_path, "environment/Dockerfile", "environment/skills", None)
+        return environment_of(
+            tmp_path, "environment/Dockerfile", "environment/skills", None
+        )
 
     return made
 
@@ -228,7 +264,8 @@ def test_links_and_empty_folders_are_made(environment: Make, tmp_path: Path) -> 
         "mkdir -p /in && ln -sfn -- data /in/link",
         "cd /app && touch a",
     )
-    assert len(environment(*DEBIAN, "COPY in/link /in").build.others) == 1  # it is followed
+    # It is followed
+    assert len(environment(*DEBIAN, "COPY in/link /in").build.others) == 1
 
 
 def test_skills_that_are_copied_one_by_one(environment: Make) -> None:
@@ -246,7 +283,9 @@ def test_what_no_image_can_be_built_from(environment: Make) -> None:
     assert environment("FROM\tdebian").build.others == ()
 
 
-def test_a_name_that_is_not_utf8_needs_an_image(environment: Make, tmp_path: Path) -> None:
+def test_a_name_that_is_not_utf8_needs_an_image(
+    environment: Make, tmp_path: Path
+) -> None:
     environment(*DEBIAN)
     try:
         Path(tmp_path, "environment", "x\udcff").touch()

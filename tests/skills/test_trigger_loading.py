@@ -11,7 +11,11 @@ from hypothesis import strategies as st
 
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.loaded_cases import BrokenCase, LoadedCases
-from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers, trigger_files
+from pytest_upskill.skills.suites.triggers import (
+    all_triggers,
+    load_triggers,
+    trigger_files,
+)
 
 Loaded = list[LoadedCases[Case]]
 YES = {"query": "Fill in this form", "should_trigger": True}
@@ -44,14 +48,24 @@ def broken(loaded: Loaded) -> list[BrokenCase]:
 
 
 def warnings(loaded: Loaded) -> list[tuple[str, int, str]]:
-    return [(of_file.file.name, *told) for of_file in loaded for told in of_file.warnings]
+    return [
+        (of_file.file.name, *told) for of_file in loaded for told in of_file.warnings
+    ]
 
 
 FORMS = {
     "skill-creator": [YES, NO],
     **{
         f"an object with {key}": {"skill_name": "x", "description": "d", key: [YES, NO]}
-        for key in ("triggers", "queries", "evals", "tests", "trigger_evals", "cases", "test_cases")
+        for key in (
+            "triggers",
+            "queries",
+            "evals",
+            "tests",
+            "trigger_evals",
+            "cases",
+            "test_cases",
+        )
     },
     "two lists": {
         "should_trigger": [YES["query"]],
@@ -63,9 +77,15 @@ FORMS = {
         "should_not_trigger": [{"prompt": NO["query"], "why": "maths"}],
     },
     "two lists inside": {
-        "trigger_tests": {"should_trigger": [YES["query"]], "should_not_trigger": [NO["query"]]}
+        "trigger_tests": {
+            "should_trigger": [YES["query"]],
+            "should_not_trigger": [NO["query"]],
+        }
     },
-    "activation": {"should_activate": [YES["query"]], "should_not_activate": [NO["query"]]},
+    "activation": {
+        "should_activate": [YES["query"]],
+        "should_not_activate": [NO["query"]],
+    },
     "other names": [
         {"prompt": YES["query"], "should_fire": True},
         {"input": NO["query"], "should_activate": False, "expected": "an answer"},
@@ -77,7 +97,14 @@ FORMS = {
         ]
     },
     "more keys": [
-        {**YES, "category": "core", "reason": "r", "note": "n", "rationale": "r", "split": "train"},
+        {
+            **YES,
+            "category": "core",
+            "reason": "r",
+            "note": "n",
+            "rationale": "r",
+            "split": "train",
+        },
         {**NO, "expected": "no", "attachments": [], "preferred_skill": "calculator"},
     ],
 }
@@ -89,7 +116,10 @@ def test_every_form_is_read_alike(tmp_path: Path, form: str) -> None:
     assert ids(loaded) == BOTH
     assert not broken(loaded)
     assert not warnings(loaded)
-    assert {case.expected["skill_activated"] for case in all_triggers(loaded)} == {True, False}
+    assert {case.expected["skill_activated"] for case in all_triggers(loaded)} == {
+        True,
+        False,
+    }
     assert all(case.is_trigger for case in all_triggers(loaded))
 
 
@@ -99,16 +129,29 @@ def test_every_form_is_read_alike(tmp_path: Path, form: str) -> None:
         ("skill_meta.json", {"cases": [], "triggers": [YES, NO]}),
         (
             "skill_meta.json",
-            {"triggers": {"should_trigger": [YES["query"]], "should_not_trigger": [NO["query"]]}},
+            {
+                "triggers": {
+                    "should_trigger": [YES["query"]],
+                    "should_not_trigger": [NO["query"]],
+                }
+            },
         ),
-        ("skill_meta.json", {"cases": [YES, {"input": "Hi?", "expected": {"contains": "x"}}, NO]}),
+        (
+            "skill_meta.json",
+            {"cases": [YES, {"input": "Hi?", "expected": {"contains": "x"}}, NO]},
+        ),
         ("skill_meta.json", [YES, NO]),
         ("evals/evals.json", [YES, {"prompt": "Hi?", "expected_output": "x"}, NO]),
         ("evals/evals.json", {"skill_name": "x", "evals": [YES, NO]}),
-        ("evals/evals.json", {"evals": [{"prompt": "Hi?"}], "trigger_evals": [YES, NO]}),
+        (
+            "evals/evals.json",
+            {"evals": [{"prompt": "Hi?"}], "trigger_evals": [YES, NO]},
+        ),
     ],
 )
-def test_queries_may_stand_beside_the_cases(tmp_path: Path, name: str, data: Any) -> None:
+def test_queries_may_stand_beside_the_cases(
+    tmp_path: Path, name: str, data: Any
+) -> None:
     assert ids(load(tmp_path, data, name)) == BOTH
 
 
@@ -134,14 +177,17 @@ def test_files_are_found_by_name_or_content_and_sorted(tmp_path: Path) -> None:
         "z-trigger-eval.json",
     ]
     queries = [case.input for case in all_triggers(load_triggers(tmp_path))]
-    assert queries[1:] == [f"Open {file.name}" for file in found]  # evals.json comes first
+    # evals.json comes first
+    assert queries[1:] == [f"Open {file.name}" for file in found]
 
 
 def test_every_query_has_its_line(tmp_path: Path) -> None:
     write(tmp_path, {"cases": [], "triggers": [YES, NO]}, "skill_meta.json")
     write(tmp_path, {"should_trigger": ["Sign here", "And here"]})
     loaded = load_triggers(tmp_path)
-    lines = [(of_file.file.name, case.line) for of_file in loaded for case in of_file.cases]
+    lines = [
+        (of_file.file.name, case.line) for of_file in loaded for case in of_file.cases
+    ]
     assert lines == [
         ("skill_meta.json", 4),
         ("skill_meta.json", 8),
@@ -155,16 +201,25 @@ def test_ids_are_words_with_a_hash_where_these_are_not_enough(tmp_path: Path) ->
     queries = [f"{start} me", f"{start} today", "填写表格", "Sign it"]
     loaded = load(tmp_path, [{"query": one, "should_trigger": True} for one in queries])
     first, second, chinese, last = [case.id for case in all_triggers(loaded)]
-    assert first[:-7] == second[:-7] == "trigger-please-fill-in-the-form-that-my-landlord"
+    assert (
+        first[:-7] == second[:-7] == "trigger-please-fill-in-the-form-that-my-landlord"
+    )
     assert first != second
     assert len(chinese) == len("trigger-") + 6
     assert last == "trigger-sign-it"
     write(tmp_path, [{"query": one, "should_trigger": True} for one in queries[1:]])
-    assert [case.id for case in all_triggers(load_triggers(tmp_path))][1:] == [chinese, last]
+    assert [case.id for case in all_triggers(load_triggers(tmp_path))][1:] == [
+        chinese,
+        last,
+    ]
 
 
 def test_own_ids_are_kept(tmp_path: Path) -> None:
-    own = [{**YES, "id": 7}, {**NO, "id": "trigger-sum"}, {**NO, "query": "b", "id": "a b!"}]
+    own = [
+        {**YES, "id": 7},
+        {**NO, "id": "trigger-sum"},
+        {**NO, "query": "b", "id": "a b!"},
+    ]
     assert [name for name, _ in ids(load(tmp_path, own))] == [
         "trigger-7",
         "trigger-sum",
@@ -173,7 +228,11 @@ def test_own_ids_are_kept(tmp_path: Path) -> None:
 
 
 def test_ids_never_occur_twice(tmp_path: Path) -> None:
-    own = [{**YES, "id": "a"}, {**NO, "id": "a"}, {"query": "A", "should_trigger": True}]
+    own = [
+        {**YES, "id": "a"},
+        {**NO, "id": "a"},
+        {"query": "A", "should_trigger": True},
+    ]
     loaded = load(tmp_path, own)
     names = [case.id for case in all_triggers(loaded)]
     assert names[:2] == ["trigger-a", "trigger-a-2"]
@@ -189,7 +248,10 @@ def test_a_repeat_counts_once(tmp_path: Path) -> None:
     assert ids(loaded) == BOTH
     assert not broken(loaded)
     first = f"the same query as in {tmp_path}/evals/triggers.json:2: it counts once"
-    assert warnings(loaded) == [("triggers.json", 6, first), ("more-triggers.json", 2, first)]
+    assert warnings(loaded) == [
+        ("triggers.json", 6, first),
+        ("more-triggers.json", 2, first),
+    ]
 
 
 def test_opposite_wishes_are_an_error(tmp_path: Path) -> None:
@@ -198,10 +260,14 @@ def test_opposite_wishes_are_an_error(tmp_path: Path) -> None:
     loaded = load_triggers(tmp_path)
     assert ids(loaded) == BOTH
     assert messages(loaded, tmp_path) == [
-        "evals/triggers.json:10: [2]: the same query should trigger in "
-        "evals/triggers.json:2; keep one of them",
-        "evals/more-triggers.json:3: should_trigger[0]: the same query should not trigger in "
-        "evals/triggers.json:6; keep one of them",
+        (
+            "evals/triggers.json:10: [2]: the same query should trigger in "
+            "evals/triggers.json:2; keep one of them"
+        ),
+        (
+            "evals/more-triggers.json:3: should_trigger[0]: the same query should not"
+            " trigger in evals/triggers.json:6; keep one of them"
+        ),
     ]
     assert [case.name for case in broken(loaded)] == ["trigger-3", "trigger-1"]
 
@@ -213,8 +279,14 @@ BROKEN = {
         {"qurey": "a", "should_trigger": True},
         '[0].query: missing (did you mean "qurey"?)',
     ),
-    "an empty query": ({"query": " ", "should_trigger": True}, "3: [0].query: must not be empty"),
-    "a query of messages": ({"query": [], "should_trigger": True}, "[0].query: must be a string"),
+    "an empty query": (
+        {"query": " ", "should_trigger": True},
+        "3: [0].query: must not be empty",
+    ),
+    "a query of messages": (
+        {"query": [], "should_trigger": True},
+        "[0].query: must be a string",
+    ),
     "no wish": ({"query": "a"}, "2: [0].should_trigger: missing"),
     "a typo of the wish": (
         {"query": "a", "should_triger": True},
@@ -244,7 +316,10 @@ def test_a_broken_query_leaves_the_others(tmp_path: Path, kind: str) -> None:
     [
         ("", "evals/triggers.json: empty file"),
         ("[{]", "evals/triggers.json:1:3: invalid JSON"),
-        ('[\n{"query": "a", "query": "b"}]', "evals/triggers.json: invalid JSON: duplicate key"),
+        (
+            '[\n{"query": "a", "query": "b"}]',
+            "evals/triggers.json: invalid JSON: duplicate key",
+        ),
         ("[]", "evals/triggers.json: no queries"),
         ('"text"', "evals/triggers.json: no list of queries"),
         ('{"results": []}', "evals/triggers.json: no list of queries"),
@@ -252,7 +327,9 @@ def test_a_broken_query_leaves_the_others(tmp_path: Path, kind: str) -> None:
         ("\ud800", "evals/triggers.json: not UTF-8"),
     ],
 )
-def test_a_file_that_is_no_set_is_one_message(tmp_path: Path, text: str, message: str) -> None:
+def test_a_file_that_is_no_set_is_one_message(
+    tmp_path: Path, text: str, message: str
+) -> None:
     file = write(tmp_path, [])
     file.write_bytes(text.encode("utf-8", "surrogatepass"))
     loaded = load_triggers(tmp_path)
@@ -265,7 +342,11 @@ def test_a_file_that_is_no_set_is_one_message(tmp_path: Path, text: str, message
 
 def test_a_file_that_only_has_such_a_name_is_left_out(tmp_path: Path) -> None:
     write(tmp_path, [YES, NO])
-    write(tmp_path, {"results": [{"query": "a", "pass": True}]}, "evals/trigger-results.json")
+    write(
+        tmp_path,
+        {"results": [{"query": "a", "pass": True}]},
+        "evals/trigger-results.json",
+    )
     loaded = load_triggers(tmp_path)
     assert ids(loaded) == BOTH
     assert not broken(loaded)
@@ -285,7 +366,9 @@ def test_a_broken_file_of_cases_is_told_by_its_cases(tmp_path: Path) -> None:
 def test_a_key_that_looks_like_a_typo_is_told(tmp_path: Path) -> None:
     loaded = load(tmp_path, [{**YES, "should_triger": False, "whatever": 1}, NO])
     assert ids(loaded) == BOTH
-    assert warnings(loaded) == [("triggers.json", 5, "unknown keys are ignored: should_triger")]
+    assert warnings(loaded) == [
+        ("triggers.json", 5, "unknown keys are ignored: should_triger")
+    ]
 
 
 def test_another_file_of_cases_brings_its_own_queries(tmp_path: Path) -> None:
@@ -323,12 +406,16 @@ values = st.recursive(
 
 
 @given(values)
-def test_any_json_is_read_or_told(tmp_path_factory: pytest.TempPathFactory, data: Any) -> None:
+def test_any_json_is_read_or_told(
+    tmp_path_factory: pytest.TempPathFactory, data: Any
+) -> None:
     folder = tmp_path_factory.getbasetemp() / "any"
     write(folder, data)
     write(folder, data, "skill_meta.json")
     loaded = load_triggers(folder)
-    names = [case.id for case in all_triggers(loaded)] + [case.name for case in broken(loaded)]
+    names = [case.id for case in all_triggers(loaded)] + [
+        case.name for case in broken(loaded)
+    ]
     assert len(set(names)) == len(names)
     assert all(name.startswith("trigger-") for name in names)
     assert all(case.input.strip() and case.line >= 1 for case in all_triggers(loaded))

@@ -20,7 +20,10 @@ def written(folder: Path, text: str | bytes) -> Path:
 
 
 def test_known_keys_are_read_and_others_ignored(tmp_path: Path) -> None:
-    text = "model: sonnet\nauto_eval: true\neval_model: haiku\nskills_dir: ./s\nruns_dir: /r"
+    text = (
+        "model: sonnet\nauto_eval: true\neval_model: haiku\nskills_dir:"
+        " ./s\nruns_dir: /r"
+    )
     file = written(tmp_path, text)
     assert read_config(tmp_path, {}) == UpskillConfig(
         file, ("haiku",), tmp_path / "s", Path("/r").absolute(), "sonnet"
@@ -28,7 +31,9 @@ def test_known_keys_are_read_and_others_ignored(tmp_path: Path) -> None:
 
 
 def test_models_that_write_skills_and_cases_are_read(tmp_path: Path) -> None:
-    written(tmp_path, "skill_generation_model: opus\nmodel: sonnet\ntest_gen_model: haiku")
+    written(
+        tmp_path, "skill_generation_model: opus\nmodel: sonnet\ntest_gen_model: haiku"
+    )
     config = read_config(tmp_path, {})
     assert (config.teacher, config.test_model) == ("opus", "haiku")
     written(tmp_path, "test_gen_model: [haiku]")
@@ -42,19 +47,26 @@ MERGES: Final = "a0: &a0 {x: 1}\n" + "".join(
 )
 
 
-@pytest.mark.parametrize("key", ["eval_model", "model", "skill_generation_model", "test_gen_model"])
-@pytest.mark.parametrize("code", ["evil.py:f", "package.module:f", "~/evil.py:f", "a.json:f", "x"])
+@pytest.mark.parametrize(
+    "key", ["eval_model", "model", "skill_generation_model", "test_gen_model"]
+)
+@pytest.mark.parametrize(
+    "code", ["evil.py:f", "package.module:f", "~/evil.py:f", "a.json:f", "x"]
+)
 def test_no_model_can_be_code(tmp_path: Path, key: str, code: str) -> None:
     written(tmp_path, f'{key}: " scripted:{code} "')
     with pytest.raises(
-        InputError, match=f"{CONFIG_NAME}: {key}: scripted:.*: this file can't name code"
+        InputError,
+        match=f"{CONFIG_NAME}: {key}: scripted:.*: this file can't name code",
     ):
         read_config(tmp_path, {})
     written(tmp_path, f"{key}: scripted:answers.json")
     assert read_config(tmp_path, {}).file
 
 
-@pytest.mark.parametrize(("value", "attempts"), [("4", 4), ("0", 1), ("-3", 1), ("~", None)])
+@pytest.mark.parametrize(
+    ("value", "attempts"), [("4", 4), ("0", 1), ("-3", 1), ("~", None)]
+)
 def test_the_number_of_attempts_is_read_as_upskill_does(
     tmp_path: Path, value: str, attempts: int | None
 ) -> None:
@@ -70,7 +82,9 @@ def test_a_number_must_be_a_whole_one(tmp_path: Path, key: str, value: str) -> N
         read_config(tmp_path, {})
 
 
-@pytest.mark.parametrize("text", ["", "# nothing\n", "model:", "eval_model:\nskills_dir: ~"])
+@pytest.mark.parametrize(
+    "text", ["", "# nothing\n", "model:", "eval_model:\nskills_dir: ~"]
+)
 def test_missing_values_are_none(tmp_path: Path, text: str) -> None:
     config = read_config(tmp_path, {})
     assert config == UpskillConfig()
@@ -92,7 +106,9 @@ def test_environment_may_name_another_file(
     other.write_text("skills_dir: mine")
     config = read_config(tmp_path / "project", {"UPSKILL_CONFIG": str(other)})
     assert config == UpskillConfig(other, (), tmp_path / "project/mine")
-    with pytest.raises(InputError, match=r"no such file.*\n  Check the path in UPSKILL_CONFIG"):
+    with pytest.raises(
+        InputError, match=r"no such file.*\n  Check the path in UPSKILL_CONFIG"
+    ):
         read_config(tmp_path, {"UPSKILL_CONFIG": "gone.yaml"})
 
 
@@ -107,7 +123,10 @@ def test_environment_may_name_another_file(
         ("runs_dir: 3", "runs_dir: must be the path of a folder"),
         ("- haiku", "config.yaml: must be a mapping"),
         ("a: 1\nb: [", "config.yaml:2:5: invalid YAML"),
-        ("a: !!python/name:os.system", "invalid YAML: could not determine a constructor"),
+        (
+            "a: !!python/name:os.system",
+            "invalid YAML: could not determine a constructor",
+        ),
         (b"a: \xff", "invalid YAML: 'utf-8' codec"),
         ("[" * 20_000, "invalid YAML: too many brackets on a line"),
         ("[\n" * 20_000, "invalid YAML: more than 100 levels"),
@@ -116,7 +135,9 @@ def test_environment_may_name_another_file(
         ("#" * 100_001, "100,001 bytes (limit 100,000)"),
     ],
 )
-def test_broken_file_is_one_clear_error(tmp_path: Path, text: str | bytes, told: str) -> None:
+def test_broken_file_is_one_clear_error(
+    tmp_path: Path, text: str | bytes, told: str
+) -> None:
     written(tmp_path, text)
     with pytest.raises(InputError) as caught:
         read_config(tmp_path, {})
@@ -141,11 +162,18 @@ def test_any_content_loads_or_raises_input_error(
     except InputError:
         return
     assert all(isinstance(name, str) and name.strip() for name in config.eval_models)
-    assert all(path is None or path.is_absolute() for path in (config.skills_dir, config.runs_dir))
+    assert all(
+        path is None or path.is_absolute()
+        for path in (config.skills_dir, config.runs_dir)
+    )
 
 
-@pytest.mark.parametrize(("kind", "told"), [("pipe", "not a regular file"), ("folder", "is a dir")])
-def test_what_is_no_file_is_an_error_and_not_ignored(tmp_path: Path, kind: str, told: str) -> None:
+@pytest.mark.parametrize(
+    ("kind", "told"), [("pipe", "not a regular file"), ("folder", "is a dir")]
+)
+def test_what_is_no_file_is_an_error_and_not_ignored(
+    tmp_path: Path, kind: str, told: str
+) -> None:
     (os.mkfifo if kind == "pipe" else os.mkdir)(tmp_path / CONFIG_NAME)
     with pytest.raises(InputError, match=told):
         read_config(tmp_path, {})

@@ -63,9 +63,11 @@ def test_a_stimulus_is_a_case(tmp_path: Path) -> None:
     assert of_file.warnings == (
         (
             1,
-            "what has no equal here is left out: config.model, constraints.max_tokens, graders of "
-            "type pairwise, scoring.threshold; later turns are replies, given if the agent ends "
-            "with a question",
+            (
+                "what has no equal here is left out: config.model,"
+                " constraints.max_tokens, graders of type pairwise, scoring.threshold;"
+                " later turns are replies, given if the agent ends with a question"
+            ),
         ),
     )
     assert read_suites(tmp_path).path == tmp_path / "eval.yaml"
@@ -74,8 +76,14 @@ def test_a_stimulus_is_a_case(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("grader", "checks"),
     [
-        ("output-contains, config: {substring: L1}", {"contains": "L1", "case_sensitive": True}),
-        ("output-not-matches, config: {pattern: x}", {"not_regex": "x", "case_sensitive": True}),
+        (
+            "output-contains, config: {substring: L1}",
+            {"contains": "L1", "case_sensitive": True},
+        ),
+        (
+            "output-not-matches, config: {pattern: x}",
+            {"not_regex": "x", "case_sensitive": True},
+        ),
         ("file-exists, config: {path: '**/a.md'}", {"files": {"**/a.md": "exists"}}),
         ("file-not-exists, config: {path: a.md}", {"files": {"a.md": "absent"}}),
         (
@@ -99,20 +107,27 @@ def test_a_stimulus_is_a_case(tmp_path: Path) -> None:
             "tool-calls, config: {required: [{name: view, args: {path: 'a\\.md'}}]}",
             {
                 "transcript": {
-                    "regex": r'(?i)"name":"(?:view)","input":\{'
-                    r'(?=[^\n]*"path":"?[^"\n]*(?:a\.md))'
+                    "regex": (
+                        r'(?i)"name":"(?:view)","input":\{'
+                        r'(?=[^\n]*"path":"?[^"\n]*(?:a\.md))'
+                    )
                 },
                 "case_sensitive": True,
             },
         ),
         ("prompt, config: {prompt: Pass if L1.}", {"judge": ["Pass if L1."]}),
         (
-            "run-command, config: {command: node, args: [a b.js], stdout_contains: x, timeout: 1m}",
+            (
+                "run-command, config: {command: node, args: [a b.js], stdout_contains:"
+                " x, timeout: 1m}"
+            ),
             {"command": {"run": "node 'a b.js'", "contains": "x", "timeout": 60.0}},
         ),
     ],
 )
-def test_each_grader_is_a_group_of_checks(tmp_path: Path, grader: str, checks: Any) -> None:
+def test_each_grader_is_a_group_of_checks(
+    tmp_path: Path, grader: str, checks: Any
+) -> None:
     text = f"stimuli:\n  - prompt: q\n    graders:\n      - {{type: {grader}}}\n"
     (of_file,) = suite_of(tmp_path, text).files
     assert of_file.written[0]["expected"] == checks
@@ -127,12 +142,17 @@ def test_each_grader_is_a_group_of_checks(tmp_path: Path, grader: str, checks: A
         ("stimuli: [{graders: []}]\n", "no prompt"),
         ("stimuli: [{prompt: q, graders: [{type: output-contain}]}]\n", "did you mean"),
         ("stimuli: [{prompt: q, graders: [{type: file-exists}]}]\n", "path is missing"),
-        ("stimuli: [{prompt: q, environment: {files: [{src: a.md}]}}]\n", "no such file: a.md"),
+        (
+            "stimuli: [{prompt: q, environment: {files: [{src: a.md}]}}]\n",
+            "no such file: a.md",
+        ),
         ("stimuli: [{prompt: q, config: {timeout: soon}}]\n", "needs a unit"),
         ("stimuli: [\n", "invalid YAML"),
     ],
 )
-def test_what_is_wrong_is_told_with_file_and_line(tmp_path: Path, text: str, message: str) -> None:
+def test_what_is_wrong_is_told_with_file_and_line(
+    tmp_path: Path, text: str, message: str
+) -> None:
     error = suite_of(tmp_path, text).error
     assert error
     assert message in str(error)

@@ -2,7 +2,11 @@
 
 import pytest
 
-from pytest_upskill.skills.verifier_script import VerifierDownloads, WheelSet, downloads_of
+from pytest_upskill.skills.verifier_script import (
+    VerifierDownloads,
+    WheelSet,
+    downloads_of,
+)
 
 UVX = """#!/bin/bash
 # uvx -w commented
@@ -25,7 +29,9 @@ def read(script: str, **files: str) -> VerifierDownloads:
 
 def test_a_command_of_uvx_is_a_set_of_its_own() -> None:
     downloads = read(UVX)
-    assert downloads.wheels == (WheelSet(("chart>=2,<3", "pytest", "tally==1.0"), "3.13"),)
+    assert downloads.wheels == (
+        WheelSet(("chart>=2,<3", "pytest", "tally==1.0"), "3.13"),
+    )
     assert downloads.packages == ("curl", "expect")
     assert downloads.pythons == ("3.13",)
     assert downloads.others == ()
@@ -34,7 +40,10 @@ def test_a_command_of_uvx_is_a_set_of_its_own() -> None:
 @pytest.mark.parametrize(
     ("script", "requirements"),
     [
-        ("pip3 install --break-system-packages -q a==1 b 2>/dev/null || true", [("a==1", "b")]),
+        (
+            "pip3 install --break-system-packages -q a==1 b 2>/dev/null || true",
+            [("a==1", "b")],
+        ),
         ("python3 -m pip install --no-cache-dir \\\n a==1 \\\n b", [("a==1", "b")]),
         ("pip install a || pip install b", [("a",), ("b",)]),
         ("VERSION=2.1\npip install a==$VERSION", [("a==2.1",)]),
@@ -47,9 +56,13 @@ def test_a_command_of_uvx_is_a_set_of_its_own() -> None:
         ("pip list; echo pip install a; npm run build", []),
     ],
 )
-def test_requirements_of_each_command(script: str, requirements: list[tuple[str, ...]]) -> None:
+def test_requirements_of_each_command(
+    script: str, requirements: list[tuple[str, ...]]
+) -> None:
     files = {"needs_txt": "# ours\na==1\nb # why\n-e .\n", "more_sh": "pip install c"}
-    assert [wheels.requirements for wheels in read(script, **files).wheels] == requirements
+    assert [
+        wheels.requirements for wheels in read(script, **files).wheels
+    ] == requirements
 
 
 def test_a_project_of_uv_is_locked_as_a_whole() -> None:
@@ -78,4 +91,6 @@ def test_a_script_that_is_no_shell_or_calls_itself_downloads_nothing() -> None:
 
 
 def test_variables_that_double_do_not_fill_the_memory() -> None:
-    assert read("A=oil\n" + "A=$A$A\n" * 60 + "pip install wax $A").wheels[0].requirements
+    assert (
+        read("A=oil\n" + "A=$A$A\n" * 60 + "pip install wax $A").wheels[0].requirements
+    )

@@ -26,7 +26,9 @@ def test_cases_that_ask_the_same_are_one_sample() -> None:
 
 
 def test_a_stricter_level_shows_less() -> None:
-    strict, usual = (shown_by_chance(UNSURE, level) for level in (1 - (1 - LEVEL) / 5, LEVEL))
+    strict, usual = (
+        shown_by_chance(UNSURE, level) for level in (1 - (1 - LEVEL) / 5, LEVEL)
+    )
     assert strict.lift < usual.lift / 2
     assert strict.regression <= usual.regression
 

@@ -25,8 +25,12 @@ from support.simulated import LIFT, carry_out, matrix_study, parts_study, worlds
 
 PLAN = look_plan(2, 8)
 levels = st.sampled_from([0.9, 0.95, 0.979, 0.999])
-one_lift = st.lists(st.integers(-4, 4).map(lambda steps: steps / 4), min_size=1, max_size=14)
-two_lifts = st.lists(st.integers(-8, 8).map(lambda steps: steps / 4), min_size=1, max_size=14)
+one_lift = st.lists(
+    st.integers(-4, 4).map(lambda steps: steps / 4), min_size=1, max_size=14
+)
+two_lifts = st.lists(
+    st.integers(-8, 8).map(lambda steps: steps / 4), min_size=1, max_size=14
+)
 
 
 @given(two_lifts, levels)
@@ -48,7 +52,9 @@ def test_interval_of_an_effect_excludes_0_just_if_its_p_value_is_small(
 
 
 @given(two_lifts, levels)
-def test_effect_of_opposite_differences_is_opposite(values: list[float], level: float) -> None:
+def test_effect_of_opposite_differences_is_opposite(
+    values: list[float], level: float
+) -> None:
     found = paired_effect(values, level, reach=2.0)
     other = paired_effect([-value for value in values], level, reach=2.0)
     assert (other.lift, other.low, other.high) == pytest.approx(
@@ -68,7 +74,9 @@ def test_higher_level_never_narrows_an_interval(values: list[float]) -> None:
 def test_effect_of_one_lift_is_that_lift(values: list[float]) -> None:
     effect = paired_effect(values)
     lift = paired_lift([(0.0, value) for value in values], runs=4)
-    assert (effect.lift, effect.low, effect.high) == pytest.approx((lift.lift, lift.low, lift.high))
+    assert (effect.lift, effect.low, effect.high) == pytest.approx(
+        (lift.lift, lift.low, lift.high)
+    )
 
 
 def test_effect_of_two_lifts_is_not_cut_at_1() -> None:
@@ -82,7 +90,9 @@ def test_single_case_says_nothing() -> None:
 
 @given(st.lists(two_lifts, min_size=1, max_size=4))
 def test_an_effect_is_shown_if_its_p_value_is_small(family: list[list[float]]) -> None:
-    given_ones = {str(n): Differences(tuple(own), 8, 0.1, 2.0) for n, own in enumerate(family)}
+    given_ones = {
+        str(n): Differences(tuple(own), 8, 0.1, 2.0) for n, own in enumerate(family)
+    }
     for found in judge_family(given_ones, PLAN).values():
         assert found.lift.shown == (found.lift.p_value < 0.05)
         assert not found.open  # these were all runs
@@ -94,7 +104,9 @@ def test_a_family_of_one_is_a_plain_group_sequential_test() -> None:
 
 
 def test_level_of_a_large_family_is_that_of_its_share_over_all_looks() -> None:
-    """A ninth of Pocock's error at each look would be too much: small levels share less."""
+    """A ninth of Pocock's error at each look would be too much:
+    small levels share less.
+    """
     assert 1 - family_level(9, PLAN) < (1 - family_level(1, PLAN)) / 9
 
 
@@ -102,7 +114,9 @@ def test_holm_decides_if_all_effects_could_be_shown() -> None:
     draw = random.Random(17)
     for _ in range(5):
         family = {
-            str(n): Differences(tuple(draw.gauss(mean, 0.5) for _ in range(14)), 8, 0.1, reach=2.0)
+            str(n): Differences(
+                tuple(draw.gauss(mean, 0.5) for _ in range(14)), 8, 0.1, reach=2.0
+            )
             for n, mean in enumerate((0.0, 0.25, 0.5, 0.8))
         }
         judged = judge_family(family, (8,))
@@ -112,7 +126,9 @@ def test_holm_decides_if_all_effects_could_be_shown() -> None:
 
 
 def test_effects_that_could_not_be_shown_take_no_share() -> None:
-    """Eight of ten cases lost beside eight pairs in which nothing changes: p = 0.004."""
+    """Eight of ten cases lost beside eight pairs in which nothing changes: p =
+    0.004.
+    """
     lost = Differences((-1.0,) * 8 + (0.0,) * 2, 2, 0.0, 2.0)
     nothing = {f"nothing {n}": Differences((0.0,) * 10, 2, 0.0, 2.0) for n in range(8)}
     assert judge_family({"lost": lost, **nothing}, PLAN)["lost"].lift.shown
@@ -122,9 +138,13 @@ def test_effects_that_could_not_be_shown_take_no_share() -> None:
 
 
 def test_margin_takes_no_power_from_what_is_lost() -> None:
-    """Twenty parts and ten cases: one that is missed in all of them is shown all the same."""
+    """Twenty parts and ten cases: one that is missed in all of
+    them is shown all the same.
+    """
     lost = Differences((-1.0,) * 10, 2, 0.0, margin=0.1)
-    nothing = {f"nothing {n}": Differences((0.0,) * 10, 2, 0.0, margin=0.1) for n in range(19)}
+    nothing = {
+        f"nothing {n}": Differences((0.0,) * 10, 2, 0.0, margin=0.1) for n in range(19)
+    }
     judged = judge_family({"lost": lost, **nothing}, PLAN)
     assert judged["lost"].lift.shown
     # That one is within its margin must hold for all of them together.
@@ -158,7 +178,9 @@ def test_shown_effect_stays_shown_and_is_asked_no_more() -> None:
 
 @pytest.mark.parametrize("size", [2, pytest.param(9, marks=pytest.mark.nightly)])
 def test_false_alarms_of_a_family_stay_below_their_limit(size: int) -> None:
-    """Small and fast: at most 5 % with some room for chance; benchmarks/studies.py has more."""
+    """Small and fast: at most 5 % with some room for chance;
+    benchmarks/studies.py has more.
+    """
     draw = random.Random(f"false alarms {size}")
     own = [world for world in worlds(LIFT) if "some gain" in world.name]
     repeats, alarms = 12, 0
@@ -193,7 +215,9 @@ def test_with_a_margin_every_effect_takes_its_share() -> None:
 
 
 @pytest.mark.parametrize(("cases", "ruled_out"), [(55, False), (56, True)])
-def test_a_loss_of_the_margin_is_ruled_out_by_enough_cases(cases: int, ruled_out: bool) -> None:
+def test_a_loss_of_the_margin_is_ruled_out_by_enough_cases(
+    cases: int, ruled_out: bool
+) -> None:
     """Without any difference, more runs tell nothing that more cases would not."""
     family = {str(n): Differences((0.0,) * cases, 2, 0.0, margin=0.1) for n in range(5)}
     one = judge_family(family, (2, 4))["0"]
@@ -204,24 +228,32 @@ def test_a_loss_of_the_margin_is_ruled_out_by_enough_cases(cases: int, ruled_out
 def test_an_effect_stays_open_while_more_runs_may_rule_out_a_loss() -> None:
     values = tuple(0.5 if n % 2 else -0.5 for n in range(100))
     for margin, is_open in ((None, False), (0.1, True)):
-        one = judge_family({"a": Differences(values, 2, 0.1, margin=margin)}, (2, 16))["a"]
+        one = judge_family({"a": Differences(values, 2, 0.1, margin=margin)}, (2, 16))[
+            "a"
+        ]
         assert not one.lift.shown
         assert one.open == is_open
 
 
 @given(st.lists(one_lift, min_size=1, max_size=6), st.sampled_from([0.05, 0.1, 0.3]))
-def test_any_differences_with_a_margin(family: list[list[float]], margin: float) -> None:
+def test_any_differences_with_a_margin(
+    family: list[list[float]], margin: float
+) -> None:
     for chance in (0.0, 0.2):
         known = {
             str(n): Differences(tuple(own), 2, chance, margin=margin)
             for n, own in enumerate(family)
         }
         for found in judge_family(known, PLAN).values():
-            assert -1 <= found.lift.low <= found.lift.lift + 1e-9 <= found.lift.high + 2e-9
+            assert (
+                -1 <= found.lift.low <= found.lift.lift + 1e-9 <= found.lift.high + 2e-9
+            )
 
 
 def most_losses(cases: int, parts: int) -> int:
-    """Of so many cases, how many may lose everything without a part and it could still go."""
+    """Of so many cases, how many may lose everything without a
+    part and it could still go.
+    """
     for losses in range(cases + 1):
         values = (-1.0,) * losses + (0.0,) * (cases - losses)
         family = {str(n): Differences(values, 2, 0.0, margin=0.1) for n in range(parts)}
@@ -231,11 +263,17 @@ def most_losses(cases: int, parts: int) -> int:
 
 
 @pytest.mark.parametrize("parts", [1, 5, 20])
-def test_parts_that_a_tenth_of_cases_needs_are_rarely_said_to_be_free_to_go(parts: int) -> None:
-    """The chance is exact: each of the parts loses everything in 10 % of all cases there are."""
+def test_parts_that_a_tenth_of_cases_needs_are_rarely_said_to_be_free_to_go(
+    parts: int,
+) -> None:
+    """The chance is exact: each of the parts loses everything in 10
+    % of all cases there are.
+    """
     for cases in (60, 87, 99, 126):
         most = most_losses(cases, parts)
-        chance = sum(comb(cases, k) * 0.1**k * 0.9 ** (cases - k) for k in range(most + 1))
+        chance = sum(
+            comb(cases, k) * 0.1**k * 0.9 ** (cases - k) for k in range(most + 1)
+        )
         assert 1 - (1 - chance) ** parts <= 0.05
     assert most >= 0  # with many cases that lose nothing, a part could go
 
@@ -257,4 +295,8 @@ def test_guarded_interval_is_never_narrower_and_stays_possible(
     effect = paired_effect(values, level)
     found = guarded(effect, values, level)
     assert -1 <= found.low <= effect.low
-    assert (found.lift, found.high, found.p_value) == (effect.lift, effect.high, effect.p_value)
+    assert (found.lift, found.high, found.p_value) == (
+        effect.lift,
+        effect.high,
+        effect.p_value,
+    )

@@ -1,4 +1,5 @@
-"""Nominal 95 % intervals cover the true lift in at least 93 %; equal arms rarely differ.
+"""Nominal 95 % intervals cover the true lift in at least 93 %;
+equal arms rarely differ.
 
 benchmarks/intervals.py does the same with more repeats, world by world.
 """
@@ -31,7 +32,9 @@ def test_interval_covers_the_true_lift(cases: int, runs: int) -> None:
     repeats = 60
     for world in EVERY_WORLD:
         for _ in range(repeats):
-            found = paired_lift(rates(ask(draw, world.cases(draw, cases), runs), runs), runs)
+            found = paired_lift(
+                rates(ask(draw, world.cases(draw, cases), runs), runs), runs
+            )
             held += found.low - 1e-9 <= world.lift <= found.high + 1e-9
     assert held / repeats / len(EVERY_WORLD) >= 0.93
 
@@ -63,7 +66,9 @@ def test_shares_separate_equal_arms_in_at_most_five_percent(runs: int) -> None:
 
 @pytest.mark.parametrize("cases", [5, 12, 20, 40])
 @pytest.mark.parametrize("unlike", [0.1, 0.3, 0.5])
-def test_one_run_separates_equal_arms_in_at_most_five_percent(cases: int, unlike: float) -> None:
+def test_one_run_separates_equal_arms_in_at_most_five_percent(
+    cases: int, unlike: float
+) -> None:
     """Computed exactly; `unlike` is the chance that the arms of a case differ."""
     error = 0.0
     for differ in range(cases + 1):
@@ -72,7 +77,9 @@ def test_one_run_separates_equal_arms_in_at_most_five_percent(cases: int, unlike
             pairs = [(0, 1)] * gained + [(1, 0)] * lost + [(1, 1)] * both
             pairs += [(0, 0)] * (cases - differ - both)
             if paired_lift(pairs, runs=1).shown:
-                error += binom.pmf(differ, cases, unlike) * binom.pmf(gained, differ, 0.5)
+                error += binom.pmf(differ, cases, unlike) * binom.pmf(
+                    gained, differ, 0.5
+                )
     assert error <= 0.05
 
 
@@ -83,14 +90,17 @@ def test_several_runs_separate_equal_arms_in_at_most_five_percent(runs: int) -> 
     for cases in (5, 8, 12, 20, 40):
         for a, b in [(1, 1), (0.3, 0.3), (5, 1)]:
             for _ in range(300):
-                chances = [(c, c) for c in (draw.betavariate(a, b) for _ in range(cases))]
+                chances = [
+                    (c, c) for c in (draw.betavariate(a, b) for _ in range(cases))
+                ]
                 shown += paired_lift(rates(ask(draw, chances, runs), runs), runs).shown
                 repeats += 1
     assert shown / repeats <= 0.05
 
 
 @pytest.mark.parametrize(
-    "cases", [5, 12, *(pytest.param(cases, marks=pytest.mark.nightly) for cases in (8, 20, 40))]
+    "cases",
+    [5, 12, *(pytest.param(cases, marks=pytest.mark.nightly) for cases in (8, 20, 40))],
 )
 def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     draw = random.Random(cases)
@@ -98,7 +108,10 @@ def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     repeats = 1500
     for _ in range(repeats):
         baselines = [draw.lognormvariate(log(300), 0.5) for _ in range(cases)]
-        pairs = [(tokens, tokens * 1.5 * draw.lognormvariate(-0.02, 0.2)) for tokens in baselines]
+        pairs = [
+            (tokens, tokens * 1.5 * draw.lognormvariate(-0.02, 0.2))
+            for tokens in baselines
+        ]
         change = paired_ratio(pairs)
         assert change is not None
         assert change.low is not None
@@ -107,8 +120,8 @@ def test_token_change_interval_covers_the_true_change(cases: int) -> None:
     assert held / repeats >= 0.93
 
 
-# Chances to pass without the skill, where it is opened, and where it is not, for a base chance;
-# and the chance to open it.
+# Chances to pass without the skill, where it is opened, and where it is not, for a base
+# chance; and the chance to open it.
 OPENINGS: dict[str, Callable[[float], tuple[float, float, float, float]]] = {
     "lucky trials open it": lambda base: (base, base + 0.3, base - 0.3, 0.5),
     "easy cases open it": lambda base: (base, base, base, 2 * base - 0.55),
@@ -118,7 +131,9 @@ OPENINGS: dict[str, Callable[[float], tuple[float, float, float, float]]] = {
 
 @pytest.mark.parametrize(("cases", "runs"), [(12, 1), (40, 1), (12, 3), (20, 3)])
 @pytest.mark.parametrize("name", OPENINGS)
-def test_an_effect_per_use_is_none_if_use_depends_on_luck(name: str, cases: int, runs: int) -> None:
+def test_an_effect_per_use_is_none_if_use_depends_on_luck(
+    name: str, cases: int, runs: int
+) -> None:
     draw = random.Random(f"{name}, {cases} cases, {runs} runs")
     true, repeats = 0.4 if name == "it helps where opened" else 0.0, 200
     effects: list[Lift] = []
@@ -137,10 +152,14 @@ def test_an_effect_per_use_is_none_if_use_depends_on_luck(name: str, cases: int,
     assert wrong / repeats <= (0.07 if true else 0.05)
     if cases * runs >= 40:
         assert len(effects) / repeats > 0.25
-        assert sum(effect.lift for effect in effects) / len(effects) == pytest.approx(true, abs=0.1)
+        assert sum(effect.lift for effect in effects) / len(effects) == pytest.approx(
+            true, abs=0.1
+        )
 
 
-@pytest.mark.parametrize(("sensitivity", "specificity"), [(0.95, 0.9), (0.8, 0.7), (0.9, 0.6)])
+@pytest.mark.parametrize(
+    ("sensitivity", "specificity"), [(0.95, 0.9), (0.8, 0.7), (0.9, 0.6)]
+)
 @pytest.mark.parametrize("true", [0.1, 0.5, 0.8])
 def test_a_corrected_rate_holds_the_true_one(
     true: float, sensitivity: float, specificity: float
@@ -157,7 +176,9 @@ def test_a_corrected_rate_holds_the_true_one(
     ]
     held = sum(low <= true <= high for rate in rates if rate for low, high in rate[1:])
     assert held / repeats >= 0.93
-    assert sum(rate[0] for rate in rates if rate) / repeats == pytest.approx(true, abs=0.04)
+    assert sum(rate[0] for rate in rates if rate) / repeats == pytest.approx(
+        true, abs=0.04
+    )
 
 
 def test_a_judge_no_better_than_chance_corrects_nothing() -> None:

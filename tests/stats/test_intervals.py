@@ -38,7 +38,9 @@ shares = st.integers(1, 13).flatmap(
 )
 share_pairs = st.lists(st.tuples(shares, shares), min_size=1, max_size=15)
 rate_pairs = st.lists(st.tuples(rates, rates), min_size=1, max_size=15)
-passed_pairs = st.lists(st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=15)
+passed_pairs = st.lists(
+    st.tuples(st.integers(0, 1), st.integers(0, 1)), min_size=1, max_size=15
+)
 
 
 @pytest.mark.parametrize("df", DEGREES)
@@ -56,8 +58,16 @@ def test_normal_and_beta_match_scipy() -> None:
         assert normal_tail(z) == pytest.approx(scipy_stats.norm.sf(z), rel=1e-9)
     for p in [0.001, 0.3, 0.975]:
         assert normal_quantile(p) == pytest.approx(scipy_stats.norm.ppf(p), rel=1e-9)
-    for a, b, x in [(0.5, 0.5, 0.1), (2, 3, 0.9), (30, 0.5, 0.99), (1, 1, 0), (1, 1, 1)]:
-        assert incomplete_beta(a, b, x) == pytest.approx(scipy_stats.beta.cdf(x, a, b), rel=1e-9)
+    for a, b, x in [
+        (0.5, 0.5, 0.1),
+        (2, 3, 0.9),
+        (30, 0.5, 0.99),
+        (1, 1, 0),
+        (1, 1, 1),
+    ]:
+        assert incomplete_beta(a, b, x) == pytest.approx(
+            scipy_stats.beta.cdf(x, a, b), rel=1e-9
+        )
 
 
 @pytest.mark.parametrize("level", LEVELS)
@@ -109,7 +119,9 @@ def test_several_runs_use_students_interval(runs: int) -> None:
 def test_one_run_uses_newcombes_interval() -> None:
     pairs = [(1, 1)] * 14 + [(0, 1)] * 5 + [(0, 0)] * 22
     lift = paired_lift(pairs, runs=1)
-    assert (lift.low, lift.high) == pytest.approx(newcombe(14, 5, 0, 22, 0.95), abs=1e-3)
+    assert (lift.low, lift.high) == pytest.approx(
+        newcombe(14, 5, 0, 22, 0.95), abs=1e-3
+    )
     assert lift.shown
 
 
@@ -119,7 +131,9 @@ def test_sign_flip_of_one_run_is_mcnemars_mid_p() -> None:
             mid_p = 1.0
             if gained != lost:
                 exact = scipy_stats.binomtest(gained, gained + lost).pvalue
-                mid_p = exact - scipy_stats.binom.pmf(min(gained, lost), gained + lost, 0.5)
+                mid_p = exact - scipy_stats.binom.pmf(
+                    min(gained, lost), gained + lost, 0.5
+                )
             differences = [1] * gained + [-1] * lost + [0] * 7
             assert sign_flip(differences) == pytest.approx(mid_p, rel=1e-9)
 
@@ -129,7 +143,10 @@ def test_sign_flip_matches_brute_force() -> None:
     for runs in (2, 3, 5, 7, 13, 25):  # the last two are no fractions of the grid
         differences = [draw.randint(-runs, runs) / runs for _ in range(9)]
         sums = scipy_stats.permutation_test(
-            (differences,), lambda x: round(sum(x), 9), permutation_type="samples", n_resamples=1e6
+            (differences,),
+            lambda x: round(sum(x), 9),
+            permutation_type="samples",
+            n_resamples=1e6,
         ).null_distribution
         seen = abs(round(sum(differences), 9))
         beyond = sum(abs(sums) > seen) + sum(abs(sums) == seen) / 2
@@ -186,8 +203,12 @@ def test_higher_level_gives_a_wider_interval(pairs: list[tuple[float, float]]) -
     assert narrow.high <= wide.high + 1e-12
 
 
-@given(st.one_of(rate_pairs, passed_pairs, share_pairs), st.sampled_from([0.9, 0.95, 0.98]))
-def test_shown_lift_is_significant(pairs: list[tuple[float, float]], level: float) -> None:
+@given(
+    st.one_of(rate_pairs, passed_pairs, share_pairs), st.sampled_from([0.9, 0.95, 0.98])
+)
+def test_shown_lift_is_significant(
+    pairs: list[tuple[float, float]], level: float
+) -> None:
     lift = paired_lift(pairs, 1, level)
     if lift.shown:
         assert lift.p_value < 1 - level
@@ -240,7 +261,9 @@ def test_change_interval_is_students_if_the_baseline_is_constant() -> None:
     change = paired_ratio(pairs)
     half = scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([0.10, 0.12, 0.08, 0.11])
     assert change == pytest.approx((0.1025, 0.1025 - half, 0.1025 + half), abs=1e-3)
-    log_ratios = scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([110, 112, 108, 111]) / 110.25
+    log_ratios = (
+        scipy_stats.t.ppf(0.975, df=2) * scipy_stats.sem([110, 112, 108, 111]) / 110.25
+    )
     assert change
     assert change.high
     assert log(1 + change.high) - log(1.1025) == pytest.approx(log_ratios, rel=2e-3)
@@ -255,7 +278,9 @@ def test_change_without_cases_is_none() -> None:
 
 
 def test_pass_hat_k_counts_the_ways_to_pass_k_times() -> None:
-    assert [pass_hat_k(4, 5, k) for k in (1, 2, 3, 5)] == pytest.approx([0.8, 0.6, 0.4, 0])
+    assert [pass_hat_k(4, 5, k) for k in (1, 2, 3, 5)] == pytest.approx(
+        [0.8, 0.6, 0.4, 0]
+    )
     assert pass_hat_k(5, 5, 5) == 1
     with pytest.raises(ValueError, match=r"pass\^6"):
         pass_hat_k(5, 5, 6)

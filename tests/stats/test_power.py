@@ -56,7 +56,14 @@ def test_the_chance_of_few_cases_is_told_as_it_is() -> None:
     assert chance_to_find(kinds, 4, 5) == 0
 
 
-PILOTS = [(0.0, 0.2), (1 / 3, 1 / 3), (1 / 3, 1.0), (2 / 3, 1.0), (0.0, 0.0), (1.0, 2 / 3)] * 3
+PILOTS = [
+    (0.0, 0.2),
+    (1 / 3, 1 / 3),
+    (1 / 3, 1.0),
+    (2 / 3, 1.0),
+    (0.0, 0.0),
+    (1.0, 2 / 3),
+] * 3
 
 
 @pytest.mark.parametrize("lift", [0.05, 0.2, 0.5])
@@ -89,7 +96,9 @@ def test_a_good_baseline_leaves_no_room() -> None:
 
 
 def test_more_runs_need_fewer_cases_unless_no_case_varies() -> None:
-    needed = [cases_to_find(kinds_of(PILOTS, 3, 0.3) or (), runs) or 0 for runs in (1, 3, 8)]
+    needed = [
+        cases_to_find(kinds_of(PILOTS, 3, 0.3) or (), runs) or 0 for runs in (1, 3, 8)
+    ]
     assert needed == sorted(needed, reverse=True)
     assert needed[0] > 1.5 * needed[2]
     sure = kinds_of([(0.0, 0.0), (1.0, 1.0)] * 5, 4, 0.3)
@@ -102,8 +111,12 @@ def test_a_lift_that_takes_too_many_cases_is_not_planned() -> None:
 
 
 @pytest.mark.parametrize("baseline", [0.0, 0.3, 0.6])
-@pytest.mark.parametrize(("cases", "runs"), [(6, 1), (10, 1), (24, 1), (8, 3), (12, 5), (30, 3)])
-def test_the_detectable_lift_is_detected(cases: int, runs: int, baseline: float) -> None:
+@pytest.mark.parametrize(
+    ("cases", "runs"), [(6, 1), (10, 1), (24, 1), (8, 3), (12, 5), (30, 3)]
+)
+def test_the_detectable_lift_is_detected(
+    cases: int, runs: int, baseline: float
+) -> None:
     """Of a pilot without a lift that is as the cases are on average."""
     high = round(10 * baseline)
     pilot = [(1.0, 1.0)] * high + [(0.0, 0.0)] * (10 - high)
@@ -126,7 +139,9 @@ def test_the_lift_that_cases_find_takes_so_many_cases(cases: int, runs: int) -> 
 
 
 @pytest.mark.parametrize("runs", [1, 3])
-def test_the_detectable_lift_of_a_run_is_about_what_its_cases_can_show(runs: int) -> None:
+def test_the_detectable_lift_of_a_run_is_about_what_its_cases_can_show(
+    runs: int,
+) -> None:
     """Each run estimates it by itself, so it is right on average."""
     draw, shown, kinds = random.Random(runs), 0.0, assumed_kinds(0.1)
     for _ in range(150):
@@ -149,7 +164,9 @@ SHARES = st.floats(0, 1)
 
 
 @given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=30))
-def test_the_detectable_lift_fits_above_the_baseline(pairs: list[tuple[float, float]]) -> None:
+def test_the_detectable_lift_fits_above_the_baseline(
+    pairs: list[tuple[float, float]],
+) -> None:
     lift = detectable_lift(pairs)
     room = 1 - sum(baseline for baseline, _ in pairs) / len(pairs)
     assert lift is None or 0 < lift <= room + 0.01

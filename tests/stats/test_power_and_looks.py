@@ -28,7 +28,8 @@ def test_looks_double() -> None:
 
 
 @pytest.mark.parametrize(
-    ("looks", "bound"), [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)]
+    ("looks", "bound"),
+    [(1, 1.960), (2, 2.178), (3, 2.289), (4, 2.361), (5, 2.413), (10, 2.555)],
 )
 def test_levels_match_pococks_table(looks: int, bound: float) -> None:
     level = plan_level(tuple(range(1, looks + 1)))
@@ -62,8 +63,12 @@ def test_a_lift_that_ended_the_runs_is_shown_among_all_models() -> None:
     for models in lost:
         for _ in range(60):
             without = [[draw.uniform(0, 0.7) for _ in range(12)] for _ in range(3)]
-            chances = [[(rate, rate + 0.3) for rate in of_model] for of_model in without]
-            looks = [frugal(draw, of_model, PLAN, models=models) for of_model in chances]
+            chances = [
+                [(rate, rate + 0.3) for rate in of_model] for of_model in without
+            ]
+            looks = [
+                frugal(draw, of_model, PLAN, models=models) for of_model in chances
+            ]
             p_values = holm([seen.lift.p_value for seen, _, _ in looks])
             lost[models] += sum(
                 seen.lift.shown and p_value >= 1 - level
@@ -101,7 +106,9 @@ def test_the_rate_of_a_case_that_may_rest_is_unbiased(chance: float) -> None:
         asked = runs[:rest] if len(set(runs[:rest])) == 1 else runs
         own = weights(asked, rest)
         assert sum(own) == pytest.approx(1)
-        mean += likely * sum(weight for weight, passed in zip(own, asked, strict=True) if passed)
+        mean += likely * sum(
+            weight for weight, passed in zip(own, asked, strict=True) if passed
+        )
         plain += likely * sum(asked) / len(asked)
     assert mean == pytest.approx(chance)
     if chance != 0.5:
@@ -138,7 +145,11 @@ def test_frugal_runs_show_a_large_lift_at_a_third_of_the_calls() -> None:
 def test_cases_that_always_go_the_same_way_are_not_asked_to_the_end() -> None:
     draw = random.Random(10)
     chances = [(0.0, 0.0)] * 8 + [(0.3, 0.7)] * 8
-    found = [frugal(draw, chances, PLAN, rests=rests) for rests in (True, False) for _ in range(99)]
+    found = [
+        frugal(draw, chances, PLAN, rests=rests)
+        for rests in (True, False)
+        for _ in range(99)
+    ]
     by_rest = {True: found[:99], False: found[99:]}
     long = {
         rests: [calls / runs for _, runs, calls in some if runs > 9]

@@ -15,7 +15,9 @@ from support.simulated import passes
 CASES, RUNS = 12, 5
 Counts = Sequence[tuple[int, int]]
 
-counts = st.integers(1, 8).flatmap(lambda runs: st.tuples(st.integers(0, runs), st.just(runs)))
+counts = st.integers(1, 8).flatmap(
+    lambda runs: st.tuples(st.integers(0, runs), st.just(runs))
+)
 
 
 @given(counts, counts)
@@ -70,7 +72,9 @@ def test_broken_case_is_reported_among_many_good_ones() -> None:
 
 
 def test_cases_that_can_tell_less_take_no_share() -> None:
-    """Twelve cases with 6 of 10 passes could reach 0.024, which is above a sixth of the level."""
+    """Twelve cases with 6 of 10 passes could reach 0.024,
+    which is above a sixth of the level.
+    """
     noisy, now = [(3, 5)] * 12, [(3, 5)] * 12
     assert compared([(5, 5), *noisy], [(0, 5), *now]).cases == (0,)
     assert compared([(5, 5), *[(3, 5)] * 5], [(0, 5), *[(2, 5)] * 5]).cases == (0,)
@@ -92,9 +96,15 @@ def test_single_runs_of_many_cases_are_evidence_together() -> None:
 
 def test_all_groups_of_a_run_share_the_level() -> None:
     fell = [CasePasses((1, 1), (0, 1))] * 6  # p = 0.016
-    still = [CasePasses((1, 1), (1, 1))] * 6  # can't show anything, so it takes no share
-    assert [found.together for found in worsened([fell, still, still])] == [True, False, False]
-    one_of_two = [CasePasses((1, 1), (0, 1)), CasePasses((0, 1), (1, 1))] * 3  # p = 0.66
+    # can't show anything, so it takes no share
+    still = [CasePasses((1, 1), (1, 1))] * 6
+    assert [found.together for found in worsened([fell, still, still])] == [
+        True,
+        False,
+        False,
+    ]
+    # P = 0.66
+    one_of_two = [CasePasses((1, 1), (0, 1)), CasePasses((0, 1), (1, 1))] * 3
     assert not any(found.found for found in worsened([fell, one_of_two]))
 
 
@@ -128,9 +138,15 @@ def drawn(
 
 
 def alarms(
-    draw: random.Random, before: list[float], now: list[float], repeats: int, runs: int = RUNS
+    draw: random.Random,
+    before: list[float],
+    now: list[float],
+    repeats: int,
+    runs: int = RUNS,
 ) -> float:
-    found = [worsened([drawn(draw, before, now, runs)])[0].found for _ in range(repeats)]
+    found = [
+        worsened([drawn(draw, before, now, runs)])[0].found for _ in range(repeats)
+    ]
     return sum(found) / repeats
 
 
@@ -156,12 +172,17 @@ def test_one_broken_case_is_found_among_noisy_ones(cases: int, least: float) -> 
 
 @pytest.mark.parametrize("runs", [1, 2, 3])
 def test_nights_after_few_accepted_runs_are_rarely_red(runs: int) -> None:
-    """Fifty nights are compared with the same accepted results, so one draw says little."""
+    """Fifty nights are compared with the same accepted results,
+    so one draw says little.
+    """
     draw, red = random.Random(8), 0
     for _ in range(20):
         accepted = [passes(draw, 0.7, runs) for _ in range(10)]
         for _ in range(50):
-            cases = [CasePasses((was, runs), (passes(draw, 0.7, runs), runs)) for was in accepted]
+            cases = [
+                CasePasses((was, runs), (passes(draw, 0.7, runs), runs))
+                for was in accepted
+            ]
             red += worsened([cases])[0].found
     assert red / 1000 <= 0.05
 
@@ -170,7 +191,10 @@ def test_thirty_unchanged_pairs_are_rarely_red() -> None:
     draw = random.Random(9)
     chances = [draw.random() for _ in range(10)]
     nights = [
-        any(found.found for found in worsened([drawn(draw, chances, chances) for _ in range(30)]))
+        any(
+            found.found
+            for found in worsened([drawn(draw, chances, chances) for _ in range(30)])
+        )
         for _ in range(60)
     ]
     assert sum(nights) / 60 <= 0.05

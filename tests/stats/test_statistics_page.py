@@ -42,11 +42,15 @@ def numbers() -> dict[str, str]:
     return {
         "baseline": f"Without the skill {rate(BASELINE)}",
         "skill": f"with it {rate(SKILL)}",
-        "lift": f"{lift.lift * 100:+.0f} points ({lift.low * 100:+.0f} to {lift.high * 100:+.0f}), "
-        f"p = {lift.p_value:.3f}",
+        "lift": (
+            f"{lift.lift * 100:+.0f} points ({lift.low * 100:+.0f} to"
+            f" {lift.high * 100:+.0f}), p = {lift.p_value:.3f}"
+        ),
         "gain": f"{(normalised_gain(BASELINE, SKILL) or 0) * 100:.0f} %",
-        "detectable": "Eight cases like these show a lift of "
-        f"{(detectable_lift(PAIRS) or 0) * 100:.0f} points or more",
+        "detectable": (
+            "Eight cases like these show a lift of "
+            f"{(detectable_lift(PAIRS) or 0) * 100:.0f} points or more"
+        ),
         "pass^3": f"pass^3 is {pass_hat_k(PASSES[1][1], RUNS, 3) * 100:.0f} %",
         "flakiness": f"{flakiness(PASSES[1][1], RUNS) * 100:.0f} %",
         "regression": f"in each of three cases it is (p = {fallen.p_value:.3f})",
@@ -62,7 +66,9 @@ def test_page_has_eight_cases() -> None:
 
 @pytest.mark.parametrize("name", numbers())
 def test_number_on_the_page_is_correct(name: str) -> None:
-    written = re.search(rf"<!-- number: {re.escape(name)} -->(.*?)<!-- end -->", PAGE, re.S)
+    written = re.search(
+        rf"<!-- number: {re.escape(name)} -->(.*?)<!-- end -->", PAGE, re.S
+    )
     assert written, f"docs/statistics.md has no number {name}"
     assert written[1] == numbers()[name]
 

@@ -54,24 +54,33 @@ class AcceptedProject:
     def accept(self, passes: dict[str, int], runs: int = 1) -> None:
         """Write what ``--skill-accept`` would, without a run."""
         cases = {
-            read.id: CaseResult(passes[read.id], runs, 0, 9, case_digest(read, self.folder))
+            read.id: CaseResult(
+                passes[read.id], runs, 0, 9, case_digest(read, self.folder)
+            )
             for read in load_cases(self.cases_file).require_all()
         }
         model = ModelResults("id", "2026-01-02", "s", cases)
         write_results(self.folder, AcceptedResults(models={MODEL: model}))
 
     def run(
-        self, passes: dict[str, int], *args: str, runs: int | str = 1, skill: str = "skills"
+        self,
+        passes: dict[str, int],
+        *args: str,
+        runs: int | str = 1,
+        skill: str = "skills",
     ) -> SkillRun:
         """Test the skill; without ``skill``, only what ``args`` name."""
         (self.pytester.path / "passes.json").write_text(json.dumps(passes))
-        return run_skills(self.pytester, MODEL, "--skill-runs", str(runs), *args, skill=skill)
+        return run_skills(
+            self.pytester, MODEL, "--skill-runs", str(runs), *args, skill=skill
+        )
 
     def accepted(self, model: str = MODEL) -> dict[str, tuple[int, int]]:
         """Passes and runs of each case in the file."""
         results = read_results(self.folder)
         return {
-            name: (case.passes, case.runs) for name, case in results.models[model].cases.items()
+            name: (case.passes, case.runs)
+            for name, case in results.models[model].cases.items()
         }
 
 

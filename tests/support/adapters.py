@@ -23,7 +23,9 @@ def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
     return ModelSpec("m", PROVIDERS[provider], model_id, address)
 
 
-def answers_of(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
+def answers_of(
+    spec: ModelSpec, *questions: Question, timeout: float = 20
+) -> list[Answer]:
     """Open a model, ask it one question after the other, and close it."""
 
     async def run() -> list[Answer]:

@@ -10,10 +10,17 @@ Json = dict[str, Any]
 EVIL = "https://evil.example/?q=1"
 PNG = "data:image/png;base64,iVBORw0KGgo="
 CACHE = {"cache_control": {"type": "ephemeral", "ttl": "1h", "scope": "global"}}
-SCHEMA = {"type": "object", "properties": {"a": {"$ref": "#/$defs/a"}}, "$schema": "https://j.s"}
+SCHEMA = {
+    "type": "object",
+    "properties": {"a": {"$ref": "#/$defs/a"}},
+    "$schema": "https://j.s",
+}
 TEXT = {"type": "text", "text": "Look."}
 URL_IMAGE = {"type": "image", "source": {"type": "url", "url": EVIL}}
-DATA_IMAGE = {"type": "image", "source": {"type": "base64", "media_type": "a/b", "data": "aGk="}}
+DATA_IMAGE = {
+    "type": "image",
+    "source": {"type": "base64", "media_type": "a/b", "data": "aGk="},
+}
 SHELL = {
     "type": "shell",
     "environment": {
@@ -35,7 +42,9 @@ def asking(protocol: ProtocolName, *content: Json, **more: Any) -> Json:
     return {"model": "model-1", **where, **more}
 
 
-def passed(protocol: ProtocolName, body: Json, network: bool = False) -> tuple[Json, list[str]]:
+def passed(
+    protocol: ProtocolName, body: Json, network: bool = False
+) -> tuple[Json, list[str]]:
     before = json.dumps(body)
     result = PROTOCOLS[protocol].passed(body, network=network)
     assert json.dumps(body) == before

@@ -7,7 +7,13 @@ from typing import Any
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Record
-from pytest_upskill.trials.transcript import Activity, ListedSkill, Sent, Transcript, Turn
+from pytest_upskill.trials.transcript import (
+    Activity,
+    ListedSkill,
+    Sent,
+    Transcript,
+    Turn,
+)
 
 from .made import Passes, helps, made_run
 
@@ -19,7 +25,13 @@ def made_transcript(arm: str, *, opened: bool = True, steps: int = 2) -> Transcr
     turns = [
         Turn("system", "You are an agent in /workspace."),
         Turn("user", "Sum up invoice.csv in report.md."),
-        Turn("thinking", "Let me see what is there.", reply=1, seconds=1.5, input_tokens=900),
+        Turn(
+            "thinking",
+            "Let me see what is there.",
+            reply=1,
+            seconds=1.5,
+            input_tokens=900,
+        ),
         Turn("call", '{"path": "."}', "list", reply=1),
         Turn("result", "invoice.csv", "list", reply=1, seconds=0.01),
     ]
@@ -28,14 +40,24 @@ def made_transcript(arm: str, *, opened: bool = True, steps: int = 2) -> Transcr
         reply += 1
         turns += [
             Turn("call", '{"name": "pdf"}', "skill", reply=reply, seconds=0.8),
-            Turn("result", "# pdf\n\nRun scripts/sum.py, then write a heading.", "skill", reply=2),
+            Turn(
+                "result",
+                "# pdf\n\nRun scripts/sum.py, then write a heading.",
+                "skill",
+                reply=2,
+            ),
         ]
     for step in range(steps):
         reply += 1
         failed = step == 0
         said = "sum.py: no such file\nexit status 2" if failed else "total 1,234.50"
         turns += [
-            Turn("call", f'{{"command": "python sum.py --try {step}"}}', "bash", reply=reply),
+            Turn(
+                "call",
+                f'{{"command": "python sum.py --try {step}"}}',
+                "bash",
+                reply=reply,
+            ),
             Turn("result", said, "bash", failed=failed, reply=reply, seconds=0.2),
         ]
     return (*turns, Turn("assistant", "The report is in report.md.", reply=reply + 1))
@@ -60,7 +82,9 @@ def agent_run(
 ) -> RunResults:
     """As `made_run`, with an agent on a model; tests and records of ``also`` follow."""
     label = f"{agent}/{model}"
-    made = made_run(models=(label, *also), cases=cases, runs=runs, passes=passes, **more)
+    made = made_run(
+        models=(label, *also), cases=cases, runs=runs, passes=passes, **more
+    )
 
     def done(record: Record) -> Record:
         if record.label != label:
@@ -88,7 +112,9 @@ def agent_run(
 
     return replace(
         made,
-        model_ids={one: f"id-of-{one.removeprefix(f'{agent}/')}" for one in (label, *also)},
+        model_ids={
+            one: f"id-of-{one.removeprefix(f'{agent}/')}" for one in (label, *also)
+        },
         tests=tuple(
             replace(test, agent=agent, model=model) if test.label == label else test
             for test in made.tests
@@ -98,13 +124,19 @@ def agent_run(
 
 
 def with_listing(results: RunResults, *sent: Sent) -> RunResults:
-    """The results of an agent whose list showed the tested skills so, and another by its name."""
-    skills = [ListedSkill(f"wick-{at}", kind, tested=True) for at, kind in enumerate(sent)]
+    """The results of an agent whose list showed the tested skills so,
+    and another by its name.
+    """
+    skills = [
+        ListedSkill(f"wick-{at}", kind, tested=True) for at, kind in enumerate(sent)
+    ]
     listed = (*skills, ListedSkill("docs-writer", "name"))
     records = (
-        replace(record, activity=replace(record.activity, listed=listed))
-        if record.activity and record.arm == "skill"
-        else record
+        (
+            replace(record, activity=replace(record.activity, listed=listed))
+            if record.activity and record.arm == "skill"
+            else record
+        )
         for record in results.records
     )
     return replace(results, records=tuple(records))

@@ -11,7 +11,12 @@ from typing import Any
 
 from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.recorder import Recorder
-from pytest_upskill.agents.sandboxes.sandbox import WORKSPACE, CommandResult, Sandbox, TreeEntry
+from pytest_upskill.agents.sandboxes.sandbox import (
+    WORKSPACE,
+    CommandResult,
+    Sandbox,
+    TreeEntry,
+)
 from pytest_upskill.agents.staging import InstalledSkill
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, Reply, Usage
@@ -76,7 +81,9 @@ class MemorySandbox(Sandbox):
     async def tree(self, path: str = ".") -> list[TreeEntry]:
         start = posixpath.normpath(posixpath.join(WORKSPACE, path)) + "/"
         return [
-            TreeEntry(full.removeprefix(start), len(data), hashlib.sha256(data).hexdigest())
+            TreeEntry(
+                full.removeprefix(start), len(data), hashlib.sha256(data).hexdigest()
+            )
             for full, data in sorted(self.files.items())
             if full.startswith(start)
         ]
@@ -105,17 +112,23 @@ class ScriptedCall:
     def results(self) -> list[tuple[str, bool]]:
         """What the model was told of its calls, in order."""
         steps = self.questions[-1].steps
-        return [(result.text, result.failed) for step in steps for result in step.results]
+        return [
+            (result.text, result.failed) for step in steps for result in step.results
+        ]
 
 
-def calls(*made: tuple[str, Any], text: str = "", stop: str = "end", **more: Any) -> Answer:
+def calls(
+    *made: tuple[str, Any], text: str = "", stop: str = "end", **more: Any
+) -> Answer:
     """A reply that calls tools: names, and arguments as an object or as any text."""
     return Answer(
         text,
         Usage(100, 10, 50),
         stop,
         calls=tuple(
-            ToolCall(f"c{at}", name, args if isinstance(args, str) else json.dumps(args))
+            ToolCall(
+                f"c{at}", name, args if isinstance(args, str) else json.dumps(args)
+            )
             for at, (name, args) in enumerate(made)
         ),
         **more,

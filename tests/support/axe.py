@@ -9,8 +9,9 @@ import pytest
 from .browser import Page
 
 _FILE = Path(__file__).parents[2] / "build/axe/node_modules/axe-core/axe.min.js"
-_FOUND = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) => violations.flatMap(
-  (rule) => rule.nodes.map((node) => `${rule.id}: ${node.target}: ${node.failureSummary}`)))"""
+_FOUND = """axe.run({ resultTypes: ["violations"] }).then(({ violations }) =>
+  violations.flatMap((rule) => rule.nodes.map(
+    (node) => `${rule.id}: ${node.target}: ${node.failureSummary}`)))"""
 
 
 @cache

@@ -21,7 +21,10 @@ WAIT = Settings(batch="wait")
 
 
 def questions(model: str, *texts: str, **more: Any) -> list[Question]:
-    return [Question(model, "Be brief.", (("user", text),), 100, 1, **more) for text in texts]
+    return [
+        Question(model, "Be brief.", (("user", text),), 100, 1, **more)
+        for text in texts
+    ]
 
 
 @contextmanager
@@ -40,15 +43,22 @@ def begin(made: Engine, asked: Sequence[Question]) -> None:
     made.start(Plan((), (PlannedCase("id", "s", "c", asked[0].model, tuple(trials)),)))
 
 
-def ask(root: Path, asked: Sequence[Question], settings: Settings = WAIT) -> list[Reply]:
+def ask(
+    root: Path, asked: Sequence[Question], settings: Settings = WAIT
+) -> list[Reply]:
     with engine(root, asked[0].model, settings) as made:
         begin(made, asked)
         return made.ask(asked)
 
 
 def texts(replies: Sequence[Reply]) -> list[str]:
-    return [one.text if isinstance(one, Answer) else f"! {one.reason}" for one in replies]
+    return [
+        one.text if isinstance(one, Answer) else f"! {one.reason}" for one in replies
+    ]
 
 
 def kept(root: Path) -> list[dict[str, Any]]:
-    return [json.loads(file.read_text()) for file in (root / ".upskill/batches").glob("*.json")]
+    return [
+        json.loads(file.read_text())
+        for file in (root / ".upskill/batches").glob("*.json")
+    ]

@@ -1,7 +1,7 @@
 """The loopback server with the batch APIs of Anthropic and OpenAI.
 
-The script answers each request of a batch as if it had come alone. A batch ends once it was looked
-at ``looks`` times.
+The script answers each request of a batch as if it had come alone. A batch ends once it
+was looked at ``looks`` times.
 """
 
 import email
@@ -41,10 +41,11 @@ class Batch:
 
 
 class BatchServer(LoopbackServer):
-    """``fate_of`` tells what becomes of a question: succeeded, errored, expired or canceled.
+    """``fate_of`` tells what becomes of a question: succeeded, errored,
+    expired or canceled.
 
-    ``trouble`` is called before a request is served: a Fault takes its place, and "lost" lets the
-    server work without an answer.
+    ``trouble`` is called before a request is served: a Fault takes its place, and
+    "lost" lets the server work without an answer.
     """
 
     def __init__(
@@ -58,12 +59,14 @@ class BatchServer(LoopbackServer):
         self.looks = looks
         self.fate_of = fate_of
         self.lines = lines
-        self.trouble: Callable[[str, str], Fault | str | None] = lambda _method, _path: None
+        self.trouble: Callable[[str, str], Fault | str | None] = lambda *_: None
         self.batches: dict[str, Batch] = {}
         self.files: dict[str, bytes] = {}
         self.calls: list[tuple[str, str]] = []
-        self.status = ""  # of all batches of OpenAI once they end, in place of "completed"
-        self.done: int | None = None  # requests that these have results of, if not of all
+        # Of all batches of OpenAI once they end, in place of "completed"
+        self.status = ""
+        # Requests that these have results of, if not of all
+        self.done: int | None = None
 
     @property
     def submitted(self) -> Counter[str]:
@@ -85,11 +88,17 @@ class BatchServer(LoopbackServer):
         if isinstance(trouble, Fault):
             protocol: Any = "anthropic" if "/messages/" in path else "openai"
             if trouble.kind == "status":
-                more = f"retry-after: {trouble.retry_after}\r\n" if trouble.retry_after else ""
+                more = (
+                    f"retry-after: {trouble.retry_after}\r\n"
+                    if trouble.retry_after
+                    else ""
+                )
                 told = (trouble.status, trouble.message, trouble.error_type, more)
                 return error_in(protocol, *told)
             return replace(answer(b"{}"), way=trouble.kind)
-        served = self._serve_batch(method, path.rstrip("/").split("/v1/")[1], headers, content)
+        served = self._serve_batch(
+            method, path.rstrip("/").split("/v1/")[1], headers, content
+        )
         return replace(served, way="reset") if trouble == "lost" else served
 
     def _serve_batch(
@@ -99,7 +108,9 @@ class BatchServer(LoopbackServer):
             case ("POST", "files"):
                 name = f"file-{len(self.files)}"
                 self.files[name] = _uploaded(headers["content-type"], content)
-                return _json({"id": name, "object": "file", "bytes": 1, "created_at": 1})
+                return _json(
+                    {"id": name, "object": "file", "bytes": 1, "created_at": 1}
+                )
             case ("GET", "files", name, "content"):
                 return answer(self.files[name], "application/octet-stream")
             case ("POST", "messages", "batches"):
@@ -116,7 +127,9 @@ class BatchServer(LoopbackServer):
                 return self._listed(kind)
             case ("GET", *_, "batches", name, "results"):
                 assert self._is_ended(self.batches[name])
-                return answer(b"".join(self._results(self.batches[name], headers)), "text/plain")
+                return answer(
+                    b"".join(self._results(self.batches[name], headers)), "text/plain"
+                )
             case ("GET", *_, "batches", name) if name in self.batches:
                 batch = self.batches[name]
                 batch.looked += 1
@@ -124,7 +137,10 @@ class BatchServer(LoopbackServer):
         return error_in("openai", 404, f"no such thing: {path}", "not_found_error")
 
     def _begin(
-        self, requests: list[dict[str, Any]], path: str, metadata: dict[str, str] | None = None
+        self,
+        requests: list[dict[str, Any]],
+        path: str,
+        metadata: dict[str, str] | None = None,
     ) -> Answer:
         ids = [one["custom_id"] for one in requests]
         assert len(set(ids)) == len(ids)
@@ -138,34 +154,54 @@ class BatchServer(LoopbackServer):
 
     def _listed(self, kind: list[str]) -> Answer:
         of_kind = [
-            one for one in self.batches.values() if (one.path == "/v1/messages") == bool(kind)
+            one
+            for one in self.batches.values()
+            if (one.path == "/v1/messages") == bool(kind)
         ]
         data = [self._shown(one, {}) for one in reversed(of_kind)]
-        return _json({"object": "list", "data": data, "has_more": False, "last_id": None})
+        return _json(
+            {"object": "list", "data": data, "has_more": False, "last_id": None}
+        )
 
     def _shown(self, batch: Batch, headers: dict[str, str]) -> dict[str, Any]:
         ended, number = self._is_ended(batch), len(batch.requests)
         if batch.path == "/v1/messages":
-            counts = dict.fromkeys(("succeeded", "errored", "canceled", "expired", "processing"), 0)
+            counts = dict.fromkeys(
+                ("succeeded", "errored", "canceled", "expired", "processing"), 0
+            )
             counts["succeeded" if ended else "processing"] = number
             when = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(batch.made))
-            url = "http://127.0.0.1:1/elsewhere" if ended else None  # nobody should go there
+            # Nobody should go there
+            url = "http://127.0.0.1:1/elsewhere" if ended else None
             return {
-                **{"id": batch.id, "type": "message_batch", "request_counts": counts},
-                **{"created_at": when, "expires_at": when, "results_url": url},
+                "id": batch.id,
+                "type": "message_batch",
+                "request_counts": counts,
+                "created_at": when,
+                "expires_at": when,
+                "results_url": url,
                 "processing_status": "ended" if ended else "in_progress",
             }
         done = (number if self.done is None else self.done) if ended else 0
         shown: dict[str, Any] = {
-            **{"id": batch.id, "object": "batch", "endpoint": batch.path},
-            **{"input_file_id": "file-0", "completion_window": "24h", "metadata": batch.metadata},
-            **{"created_at": int(batch.made), "output_file_id": None, "error_file_id": None},
+            "id": batch.id,
+            "object": "batch",
+            "endpoint": batch.path,
+            "input_file_id": "file-0",
+            "completion_window": "24h",
+            "metadata": batch.metadata,
+            "created_at": int(batch.made),
+            "output_file_id": None,
+            "error_file_id": None,
             "status": (self.status or "completed") if ended else "in_progress",
             "request_counts": {"total": number, "completed": done, "failed": 0},
             "errors": None,
         }
         if ended and self.status == "failed":
-            problem = {"code": "token_limit_exceeded", "message": "Enqueued token limit reached"}
+            problem = {
+                "code": "token_limit_exceeded",
+                "message": "Enqueued token limit reached",
+            }
             shown["errors"] = {"object": "list", "data": [problem]}
         elif ended and headers:
             for kind in ("output", "error"):
@@ -188,11 +224,18 @@ class BatchServer(LoopbackServer):
         return self.lines(results)
 
     def _result(
-        self, own_id: str, fate: str, body: dict[str, Any], path: str, headers: dict[str, str]
+        self,
+        own_id: str,
+        fate: str,
+        body: dict[str, Any],
+        path: str,
+        headers: dict[str, str],
     ) -> dict[str, Any]:
         anthropic = path == "/v1/messages"
         if fate == "succeeded":
-            decided = super()._decide(f"POST {path} HTTP/1.1", headers, json.dumps(body).encode())
+            decided = super()._decide(
+                f"POST {path} HTTP/1.1", headers, json.dumps(body).encode()
+            )
             status, reply = int(decided.head.split()[1]), json.loads(decided.body)
             if not anthropic:
                 response = {"status_code": status, "request_id": "r", "body": reply}
@@ -203,11 +246,17 @@ class BatchServer(LoopbackServer):
                 result = {"type": "errored", "error": reply}
             return {"custom_id": own_id, "result": result}
         if anthropic:
-            error = {"type": "error", "error": {"type": "api_error", "message": "told to fail"}}
+            error = {
+                "type": "error",
+                "error": {"type": "api_error", "message": "told to fail"},
+            }
             more = {"error": error} if fate == "errored" else {}
             return {"custom_id": own_id, "result": {"type": fate, **more}}
         if fate == "errored":
-            failed = {"status_code": 500, "body": {"error": {"message": "told to fail"}}}
+            failed = {
+                "status_code": 500,
+                "body": {"error": {"message": "told to fail"}},
+            }
             return {"custom_id": own_id, "response": failed, "error": None, "bad": True}
         code = {"expired": "batch_expired", "canceled": "batch_cancelled"}[fate]
         error = {"code": code, "message": "This request could not be executed."}

@@ -1,6 +1,7 @@
 """A page in a real browser, the same for Chromium and Firefox.
 
-Each browser has a module of its own, which is driven by its own protocol, without a driver.
+Each browser has a module of its own, which is driven by its own protocol,
+without a driver.
 """
 
 import json
@@ -20,7 +21,8 @@ CONTRASTS = """(() => {
   const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);
   const light = (colour) => {
     const [r, g, b] = parts(colour).map((value) => value / 255)
-      .map((value) => (value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4));
+      .map((value) =>
+        value <= 0.03928 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4);
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const behind = (element) => {
@@ -32,13 +34,16 @@ CONTRASTS = """(() => {
   };
   const found = [];
   for (const element of document.querySelectorAll("body *")) {
-    const own = [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim());
-    if (!own || !element.checkVisibility() || element.disabled || element.tagName === "SCRIPT"
+    const own = [...element.childNodes].some(
+      (node) => node.nodeType === 3 && node.data.trim());
+    if (!own || !element.checkVisibility() || element.disabled
+      || element.tagName === "SCRIPT"
       || element.closest("button:disabled, title, desc, noscript, option")) continue;
     const { fill, color } = getComputedStyle(element);
     const both = [light(element.closest("svg") ? fill : color), light(behind(element))];
     const ratio = (Math.max(...both) + 0.05) / (Math.min(...both) + 0.05);
-    found.push([ratio, `${element.tagName}.${element.getAttribute("class")}`, element.textContent]);
+    const name = `${element.tagName}.${element.getAttribute("class")}`;
+    found.push([ratio, name, element.textContent]);
   }
   return found;
 })()"""
@@ -56,7 +61,8 @@ def installed(browser: str, *programs: str) -> str:
 
 
 class Page(ABC):
-    """A tab, with the ``problems`` of the page in it and its ``requests``, but for the page.
+    """A tab, with the ``problems`` of the page in it and its ``requests``,
+    but for the page.
 
     Files that a page offers are saved in ``downloads``.
     """
@@ -75,7 +81,11 @@ class Page(ABC):
         """A file that the page offers, when it is there as a whole."""
         file = self.downloads / name
         deadline = monotonic() + PATIENCE
-        while not file.is_file() or not file.stat().st_size or any(self.downloads.glob("*.part")):
+        while (
+            not file.is_file()
+            or not file.stat().st_size
+            or any(self.downloads.glob("*.part"))
+        ):
             assert monotonic() < deadline, f"never saved: {name}"
             self.js("new Promise(resolve => setTimeout(resolve, 20))")
         return file
@@ -131,8 +141,8 @@ class Page(ABC):
     def texts(self, selector: str) -> list[str]:
         """The text of the visible elements."""
         found: list[str] = self.js(
-            f"[...document.querySelectorAll({json.dumps(selector)})]"
-            ".filter(element => element.checkVisibility()).map(element => element.innerText)"
+            f"[...document.querySelectorAll({json.dumps(selector)})].filter(element =>"
+            " element.checkVisibility()).map(element => element.innerText)"
         )
         return found
 
@@ -164,7 +174,9 @@ class Page(ABC):
         return found
 
     def assert_quiet(self) -> None:
-        """Assert that nothing was logged and that nothing but the file itself was requested."""
+        """Assert that nothing was logged and that nothing but the
+        file itself was requested.
+        """
         self.js("0")  # what happened until now has been told when this is answered
         assert self.problems == [], self.problems
         assert self.requests == [], self.requests
@@ -172,7 +184,7 @@ class Page(ABC):
     def click(self, selector: str) -> None:
         """Click the middle of the first matching element."""
         x, y = self.js(
-            f"(element => {{ element.scrollIntoView({{block: 'center'}}); "
+            "(element => { element.scrollIntoView({block: 'center'}); "
             "const box = element.getBoundingClientRect(); "
             "return [box.x + box.width / 2, box.y + box.height / 2]; })"
             f"(document.querySelector({json.dumps(selector)}))"

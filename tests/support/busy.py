@@ -1,7 +1,8 @@
-"""A busy model server as plain rules on a clock: for simulations, and for the loopback server.
+"""A busy model server as plain rules on a clock: for simulations,
+and for the loopback server.
 
-It takes so many calls at once, has rate limits of requests and of tokens, and refuses the rest. The
-ideal is what someone would need who knew all of this.
+It takes so many calls at once, has rate limits of requests and of tokens, and refuses
+the rest. The ideal is what someone would need who knew all of this.
 """
 
 import time
@@ -17,7 +18,9 @@ from support.loopback import Asked, Fault, Protocol, Reply
 
 @dataclass
 class Bucket:
-    """A rate limit: full at first; comes back evenly, or all at once after each ``window``."""
+    """A rate limit: full at first; comes back evenly,
+    or all at once after each ``window``.
+    """
 
     per_second: float
     most: float
@@ -41,7 +44,9 @@ class Bucket:
             if now // self.window > self.at // self.window:
                 self.left = self.most
         else:
-            self.left = min(self.most, self.left + self.per_second * max(0.0, now - self.at))
+            self.left = min(
+                self.most, self.left + self.per_second * max(0.0, now - self.at)
+            )
         self.at = max(self.at, now)
 
     def wait_for(self, amount: float) -> float:
@@ -140,7 +145,9 @@ class Busy:
             values = {"limit": f"{bucket.most:.0f}", "remaining": f"{int(bucket.left)}"}
             full = bucket.seconds_until_full
             if self.told == "anthropic":
-                values["reset"] = datetime.fromtimestamp(wall.timestamp() + full, UTC).isoformat()
+                values["reset"] = datetime.fromtimestamp(
+                    wall.timestamp() + full, UTC
+                ).isoformat()
                 form = "anthropic-ratelimit-{name}-{field}"
             else:
                 values["reset"] = f"{int(full // 60)}m{full % 60:.3f}s"
@@ -158,6 +165,8 @@ class Busy:
                 kind = "rate_limit_error"
                 return Fault("status", 429, error_type=kind, headers=verdict.headers)
             tokens = self.cost - 5
-            return Reply(answer, input_tokens=tokens, delay=self.latency, headers=verdict.headers)
+            return Reply(
+                answer, input_tokens=tokens, delay=self.latency, headers=verdict.headers
+            )
 
         return act

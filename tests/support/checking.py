@@ -26,7 +26,9 @@ def agent_answer(
     **activity: Any,
 ) -> Answer:
     """An agent's answer; ``calls`` are names of tools with their arguments."""
-    turns = tuple(Turn("call", json.dumps(arguments), tool) for tool, arguments in calls)
+    turns = tuple(
+        Turn("call", json.dumps(arguments), tool) for tool, arguments in calls
+    )
     done = Activity(**{"tool_calls": len(turns), "activated": True, **activity})
     return Answer(text, stop=stop, files=files, transcript=turns, activity=done)
 

@@ -88,7 +88,9 @@ class Chromium:
 
     def new_page(self) -> "ChromiumPage":
         target = self.call("Target.createTarget", url="about:blank")["targetId"]
-        session = self.call("Target.attachToTarget", targetId=target, flatten=True)["sessionId"]
+        session = self.call("Target.attachToTarget", targetId=target, flatten=True)[
+            "sessionId"
+        ]
         page = self._pages[session] = ChromiumPage(self, session, target)
         for domain in ("Page", "Runtime", "Network", "Log"):
             page.call(f"{domain}.enable")
@@ -96,7 +98,9 @@ class Chromium:
         page.media()
         return page
 
-    def call(self, method: str, session: str | None = None, /, **params: Any) -> dict[str, Any]:
+    def call(
+        self, method: str, session: str | None = None, /, **params: Any
+    ) -> dict[str, Any]:
         number = self.send(method, session, params)
         deadline = monotonic() + PATIENCE
         while True:
@@ -117,7 +121,9 @@ class Chromium:
 
     def _read(self, deadline: float, method: str) -> dict[str, Any]:
         while b"\0" not in self._unread:
-            ready, _, _ = select.select([self._reply], [], [], max(0.0, deadline - monotonic()))
+            ready, _, _ = select.select(
+                [self._reply], [], [], max(0.0, deadline - monotonic())
+            )
             data = os.read(self._reply, 1 << 20) if ready else b""
             assert data, f"no reply from Chromium to {method}: see {self._log.name}"
             self._unread += data
@@ -156,9 +162,15 @@ class ChromiumPage(Page):
             self._browser.send(*handle)
         elif event == "Runtime.exceptionThrown":
             self.problems.append(f"exception: {params['exceptionDetails']}")
-        elif event == "Log.entryAdded" and params["entry"]["level"] in ("error", "warning"):
+        elif event == "Log.entryAdded" and params["entry"]["level"] in (
+            "error",
+            "warning",
+        ):
             self.problems.append(f"log: {params['entry']['text']}")
-        elif event == "Runtime.consoleAPICalled" and params["type"] in ("error", "warning"):
+        elif event == "Runtime.consoleAPICalled" and params["type"] in (
+            "error",
+            "warning",
+        ):
             self.problems.append(f"console: {params['args']}")
 
     def navigate(self, address: str) -> None:
@@ -174,7 +186,10 @@ class ChromiumPage(Page):
 
     def js(self, expression: str) -> Any:
         done = self.call(
-            "Runtime.evaluate", expression=expression, returnByValue=True, awaitPromise=True
+            "Runtime.evaluate",
+            expression=expression,
+            returnByValue=True,
+            awaitPromise=True,
         )
         assert "exceptionDetails" not in done, done["exceptionDetails"]
         return done["result"].get("value")
@@ -194,7 +209,9 @@ class ChromiumPage(Page):
         held = sum(_MODIFIERS[modifier] for modifier in modifiers)
         named = {"key": last, "windowsVirtualKeyCode": code, "modifiers": held}
         for kind in ("keyDown", "keyUp"):
-            typed = {"text": text} if text and kind == "keyDown" and held in (0, 8) else {}
+            typed = (
+                {"text": text} if text and kind == "keyDown" and held in (0, 8) else {}
+            )
             self.call("Input.dispatchKeyEvent", type=kind, **named, **typed)
 
     def type(self, text: str) -> None:
@@ -219,7 +236,10 @@ class ChromiumPage(Page):
         height = min(height, size["height"] - top)
         clip = {"x": 0, "y": top, "width": size["width"], "height": height, "scale": 1}
         shot = self.call(
-            "Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True
+            "Page.captureScreenshot",
+            format="png",
+            clip=clip,
+            captureBeyondViewport=True,
         )
         file.write_bytes(base64.b64decode(shot["data"]))
 

@@ -99,18 +99,24 @@ def ask(name: str, question: Question = QUESTION) -> Answer:
 
 
 def is_signed(asked: Asked) -> bool:
-    """Whether what arrived, signed once more by AWS's own package, has the same signature."""
+    """Whether what arrived, signed once more by AWS's own package,
+    has the same signature.
+    """
     from botocore.auth import SigV4Auth
     from botocore.awsrequest import AWSRequest
     from botocore.credentials import Credentials
 
     sent = asked.headers["authorization"]
-    signed = re.search(r"Credential=AKIA\w+/\d{8}/us-east-1/bedrock/.*SignedHeaders=([^,]+)", sent)
+    signed = re.search(
+        r"Credential=AKIA\w+/\d{8}/us-east-1/bedrock/.*SignedHeaders=([^,]+)", sent
+    )
     assert signed
     headers = {one: asked.headers[one] for one in signed[1].split(";")}
     url = f"http://{asked.headers['host']}{asked.target}"
     again = AWSRequest("POST", url, data=asked.content, headers=headers)
     again.context["timestamp"] = asked.headers["x-amz-date"]
-    signer = SigV4Auth(Credentials("AKIAIOSFODNN7EXAMPLE", AWS_SECRET), "bedrock", "us-east-1")
+    signer = SigV4Auth(
+        Credentials("AKIAIOSFODNN7EXAMPLE", AWS_SECRET), "bedrock", "us-east-1"
+    )
     to_sign = signer.string_to_sign(again, signer.canonical_request(again))
     return f"Signature={signer.signature(to_sign, again)}" in sent

@@ -1,4 +1,6 @@
-"""How the commands of the documentation are run in a test, and what must come of each."""
+"""How the commands of the documentation are run in a test, and what must come of
+each.
+"""
 
 import json
 import re
@@ -104,13 +106,19 @@ def write_schema(place: Place, words: list[str]) -> None:
 
 def run_judge(place: Place, words: list[str]) -> None:
     with LoopbackServer(answer) as server:
-        shown = place.output(words, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url)
+        shown = place.output(
+            words, ANTHROPIC_API_KEY="key", ANTHROPIC_BASE_URL=server.url
+        )
     assert "kappa" in shown
 
 
 def run_ablate(place: Place, words: list[str]) -> None:
-    shown = run_with_servers(place.shell, place.project, [*words, "--yes", "--runs", "1"])
-    assert ("without berths" if "examples/saltmere" in words else "without Wick") in shown
+    shown = run_with_servers(
+        place.shell, place.project, [*words, "--yes", "--runs", "1"]
+    )
+    assert (
+        "without berths" if "examples/saltmere" in words else "without Wick"
+    ) in shown
 
 
 def run_matrix(place: Place, words: list[str]) -> None:
@@ -169,7 +177,9 @@ def run_init(place: Place, words: list[str]) -> None:
 
 def run_list(place: Place, words: list[str]) -> None:
     shown = place.output(words)
-    assert re.search(r"(?m)^skills/wick  \d+ \+ \d+ \+ 0 tokens, 10 cases$", shown), shown
+    assert re.search(r"(?m)^skills/wick  \d+ \+ \d+ \+ 0 tokens, 10 cases$", shown), (
+        shown
+    )
 
 
 def run_plan(place: Place, words: list[str]) -> None:
@@ -184,8 +194,15 @@ def run_plan(place: Place, words: list[str]) -> None:
 def run_report(place: Place, words: list[str]) -> None:
     """Of shards for each model, or of a run of both, in which all tests pass."""
     project, models = place.project, ("haiku", "sonnet")
-    runs = {f"shard-{number}/results.json": [of] for number, of in enumerate(models, start=1)}
-    runs |= {word: [*models] for word in words[2:] if word.endswith(".json") and "*" not in word}
+    runs = {
+        f"shard-{number}/results.json": [of]
+        for number, of in enumerate(models, start=1)
+    }
+    runs |= {
+        word: [*models]
+        for word in words[2:]
+        if word.endswith(".json") and "*" not in word
+    }
     for name, of_run in runs.items():
         (project / name).parent.mkdir(exist_ok=True)
         results = made_run(skills=("wick",), models=of_run, cases=12, passes=with_skill)
@@ -203,7 +220,9 @@ def with_skill(_case: int, _model: str, arm: str, _run: int) -> bool:
 def _expanded(folder: Path, word: str) -> list[str]:
     """Expand a pattern like a shell."""
     found = (
-        sorted(str(path.relative_to(folder)) for path in folder.glob(word)) if "*" in word else []
+        sorted(str(path.relative_to(folder)) for path in folder.glob(word))
+        if "*" in word
+        else []
     )
     return found or [word]
 
@@ -211,7 +230,11 @@ def _expanded(folder: Path, word: str) -> list[str]:
 def run_runs(place: Place, words: list[str]) -> None:
     for minutes in range(3):
         started = datetime.now(UTC) + timedelta(minutes=minutes)  # after other runs
-        keep(made_run(skills=("wick",), started=started), default_folder(place.project), 10**9)
+        keep(
+            made_run(skills=("wick",), started=started),
+            default_folder(place.project),
+            10**9,
+        )
     shown = place.output(words)
     assert any(text in shown for text in ("wick", "lines")), shown
 
@@ -237,7 +260,8 @@ def list_answers(place: Place, words: list[str]) -> None:
 
 
 def run_pytest(place: Place, words: list[str]) -> None:
-    if words[1:] in ([], ["--collect-only"]) or words[1] == "--skill-runs":  # as init leaves it
+    # As init leaves it
+    if words[1:] in ([], ["--collect-only"]) or words[1] == "--skill-runs":
         run_init(place, ["pytest-upskill", "init"])
         check_pytest(place.shell, place.empty, words[1:])
     else:
@@ -247,17 +271,23 @@ def run_pytest(place: Place, words: list[str]) -> None:
 def check_pytest(shell: Shell, project: Path, args: list[str]) -> None:
     """Run pytest against a local server, with short answers of the embedded model."""
     if "--skill-replay" in args:
-        recorded = ["--skill-record" if arg == "--skill-replay" else arg for arg in args]
+        recorded = [
+            "--skill-record" if arg == "--skill-replay" else arg for arg in args
+        ]
         check_pytest(shell, project, recorded)
     if "--skill-agent claude" in " ".join(args):  # tests/real_agents has it carried out
         args = [*args, "--collect-only"]
     if "local" in args:
         args = [*args, "--skill-max-output", "8", "-k", "owner"]
-    shown = run_with_servers(shell, project, ["pytest", *args, "-p", "no:cacheprovider"])
+    shown = run_with_servers(
+        shell, project, ["pytest", *args, "-p", "no:cacheprovider"]
+    )
     if "--collect-only" in args:
         assert "a run would make" in shown
     else:
-        counts = re.findall(r"(?m)^.*\d+ (?:passed|x?failed)\b.* in [\d.]+s\b.*$", shown)
+        counts = re.findall(
+            r"(?m)^.*\d+ (?:passed|x?failed)\b.* in [\d.]+s\b.*$", shown
+        )
         assert counts, shown
         assert " error" not in counts[-1], shown
 
@@ -274,7 +304,9 @@ def run_cluster(place: Place, words: list[str]) -> None:
 
 def run_with_servers(shell: Shell, project: Path, words: list[str]) -> str:
     with LoopbackServer(answer) as server:
-        words = [f"{server.url}/v1" if w.startswith("http://localhost") else w for w in words]
+        words = [
+            f"{server.url}/v1" if w.startswith("http://localhost") else w for w in words
+        ]
         keys = {"ANTHROPIC_API_KEY": "key", "OPENAI_API_KEY": "key"}
         addresses = {
             "ANTHROPIC_BASE_URL": server.url,
@@ -291,7 +323,9 @@ def run_with_servers(shell: Shell, project: Path, words: list[str]) -> str:
 
 
 def answer(asked: Asked) -> Reply:
-    criteria = re.findall(r"^(\d+)\. ", asked.question.rpartition("The criteria:\n")[2], re.M)
+    criteria = re.findall(
+        r"^(\d+)\. ", asked.question.rpartition("The criteria:\n")[2], re.M
+    )
     if criteria and '"mark"' in asked.question:
         ruling = {"quote": "", "reason": "so it is", "verdict": "fail"}
         rulings = [{"criterion": int(number), **ruling} for number in criteria]
@@ -306,8 +340,15 @@ def run_teaching(place: Place, words: list[str]) -> None:
         shutil.copytree(place.project / name, copy / name, dirs_exist_ok=True)
     shutil.rmtree(copy / TAUGHT)
     with LoopbackServer(wick_models.answer) as server:
-        args = [f"{server.url}/v1" if arg.startswith("http://local") else arg for arg in words[1:]]
-        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
+        args = [
+            f"{server.url}/v1" if arg.startswith("http://local") else arg
+            for arg in words[1:]
+        ]
+        address = {
+            "ANTHROPIC_API_KEY": "key",
+            "ANTHROPIC_BASE_URL": server.url,
+            "COLUMNS": "80",
+        }
         shown = place.shell.output(["pytest-upskill", *args], copy, address)
     if "--from" in words or "--max-tokens" in words:
         check_page("generate.md", shown)
@@ -316,7 +357,9 @@ def run_teaching(place: Place, words: list[str]) -> None:
 
 
 def run_triggers(place: Place, words: list[str]) -> None:
-    """Run it in a copy, against a scripted teacher and students, and compare it with the page."""
+    """Run it in a copy, against a scripted teacher and students,
+    and compare it with the page.
+    """
     copy = place.project / f"taught-{words[1]}"
     shutil.copytree(place.project / "skills", copy / "skills", dirs_exist_ok=True)
     if words[1] == "describe":
@@ -324,7 +367,11 @@ def run_triggers(place: Place, words: list[str]) -> None:
         written = json.dumps(wick_models.queries())
         (copy / "skills/wick/evals/triggers.json").write_text(written)
     with LoopbackServer(wick_models.answer) as server:
-        address = {"ANTHROPIC_API_KEY": "key", "ANTHROPIC_BASE_URL": server.url, "COLUMNS": "80"}
+        address = {
+            "ANTHROPIC_API_KEY": "key",
+            "ANTHROPIC_BASE_URL": server.url,
+            "COLUMNS": "80",
+        }
         shown = place.shell.output(words, copy, address)
     check_page("triggers.md", shown)
 

@@ -1,4 +1,6 @@
-"""An endpoint without an engine: calls go straight to a real adapter, with or without retries."""
+"""An endpoint without an engine: calls go straight to a real adapter,
+with or without retries.
+"""
 
 import asyncio
 import json
@@ -20,7 +22,11 @@ from support.loopback import LoopbackServer
 from support.loopback import Reply as Said
 
 KEY = "sk-only-outside-4f7a1c9e2b"
-GOOD = {"model": "model-1", "max_tokens": 9, "messages": [{"role": "user", "content": "Go."}]}
+GOOD = {
+    "model": "model-1",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "Go."}],
+}
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1, task=Task("cli"))
 
 
@@ -110,7 +116,9 @@ async def settled(task: "asyncio.Future[Any]") -> Any:
 
 
 async def raw(opened: Opened, data: bytes, patience: float = 60) -> tuple[int, bytes]:
-    """Send bytes as they are; returns the status and all that comes back, 0 if nothing does."""
+    """Send bytes as they are; returns the status and all that comes back,
+    0 if nothing does.
+    """
     port = int(opened.url.rpartition(":")[2])
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     try:
@@ -147,7 +155,9 @@ def request(
 
 
 def at_endpoint(
-    test: Callable[[Opened], Awaitable[None]], provider: str = "anthropic", **options: Any
+    test: Callable[[Opened], Awaitable[None]],
+    provider: str = "anthropic",
+    **options: Any,
 ) -> LoopbackServer:
     """Run a test at an open endpoint, then see that it still serves."""
 
@@ -155,7 +165,11 @@ def at_endpoint(
         async with open_endpoint(spec_of(provider, url), **options) as opened:
             await test(opened)
             if not opened.endpoint.stop:
-                path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
+                path = (
+                    "/v1/messages"
+                    if provider == "anthropic"
+                    else "/v1/chat/completions"
+                )
                 status, _ = await raw(opened, request(opened, path))
                 assert status == 200
 

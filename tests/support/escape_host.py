@@ -1,4 +1,6 @@
-"""A host that must stay out of reach, and how an attempt to reach it from a sandbox is made."""
+"""A host that must stay out of reach, and how an attempt to reach
+it from a sandbox is made.
+"""
 
 import os
 import secrets
@@ -21,7 +23,9 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 )
 
 MB = 2**20
-SMALL = SandboxLimits(memory=300 * MB, processes=60, disk=32 * MB, files=2000, file_size=8 * MB)
+SMALL = SandboxLimits(
+    memory=300 * MB, processes=60, disk=32 * MB, files=2000, file_size=8 * MB
+)
 SECRET = "sk-" + "of-the-host"
 SECONDS = 60.0
 
@@ -124,7 +128,9 @@ Use = Callable[[Sandbox, Host], Awaitable[str]]
 
 @dataclass(frozen=True)
 class Attempt:
-    """A script for bash, or a program for Python; ``says`` must be in the output of it."""
+    """A script for bash, or a program for Python; ``says`` must be in the output of
+    it.
+    """
 
     name: str
     bash: str = ""
@@ -135,9 +141,13 @@ class Attempt:
     timeout: float = SECONDS
 
     async def make(self, host: Host, workdir: str = WORKSPACE) -> str:
-        """How it succeeded; empty if it failed, and the sandbox and its host are well."""
+        """How it succeeded; empty if it failed, and the sandbox and its host are
+        well.
+        """
         mounts = (Mount(str(host.folder / "skill"), "/skills/pdf"),)
-        spec = SandboxSpec(mounts, limits=self.limits, workdir=workdir, places=("/data",))
+        spec = SandboxSpec(
+            mounts, limits=self.limits, workdir=workdir, places=("/data",)
+        )
         sandbox = await Bwrap().open(spec)
         try:
             problem = await (self.use or self._run)(sandbox, host)

@@ -1,7 +1,8 @@
 """Attempts to get out of a sandbox.
 
-Each runs inside and says ESCAPED if it succeeds. As a program this makes all of them, or those
-that are named, and prints what came of each as JSON: so another user can try as well.
+Each runs inside and says ESCAPED if it succeeds. As a program this makes all
+of them, or those that are named, and prints what came of each as JSON: so
+another user can try as well.
 """
 
 import asyncio
@@ -18,9 +19,20 @@ C = "import ctypes, os; c = ctypes.CDLL(None, use_errno=True)\n"
 
 async def _reads_by_helper(sandbox: Sandbox, host: Host) -> str:
     """The helper has rights that commands lack."""
-    await sandbox.run(f"ln -s {host.values['secret']} link; ln -s /proc/1 one", timeout=SECONDS)
-    paths = ["link", host.values["secret"], "/proc/self/environ", "/proc/1/maps", "one/mem"]
-    paths += [f"/proc/self/fd/{number}" for number in range(3, 20)] + ["/dev/tty", "/dev/zero"]
+    await sandbox.run(
+        f"ln -s {host.values['secret']} link; ln -s /proc/1 one", timeout=SECONDS
+    )
+    paths = [
+        "link",
+        host.values["secret"],
+        "/proc/self/environ",
+        "/proc/1/maps",
+        "one/mem",
+    ]
+    paths += [f"/proc/self/fd/{number}" for number in range(3, 20)] + [
+        "/dev/tty",
+        "/dev/zero",
+    ]
     for path in paths:
         try:
             return f"{path} was read: {(await sandbox.read(path, 100))!r}"
@@ -32,7 +44,13 @@ async def _reads_by_helper(sandbox: Sandbox, host: Host) -> str:
 async def _writes_by_helper(sandbox: Sandbox, host: Host) -> str:
     await sandbox.run("ln -s /proc/self/comm link", timeout=SECONDS)
     outside = f"{host.values['outside']}/x"
-    paths = ["link", "/proc/1/oom_score_adj", "/skills/pdf/SKILL.md", "/usr/x", "/etc/passwd"]
+    paths = [
+        "link",
+        "/proc/1/oom_score_adj",
+        "/skills/pdf/SKILL.md",
+        "/usr/x",
+        "/etc/passwd",
+    ]
     for path in (*paths, outside, "/dev/x", "/x"):
         try:
             await sandbox.write(path, b"500")
@@ -45,14 +63,19 @@ async def _writes_by_helper(sandbox: Sandbox, host: Host) -> str:
 async def _floods(sandbox: Sandbox, _: Host) -> str:
     floods = [sandbox.run("yes | head -c 20000000", timeout=SECONDS) for _ in range(8)]
     ran = await asyncio.gather(*floods)
-    sizes = {len(one.output) - len(f"\n[… {one.cut} bytes left out …]\n".encode()) for one in ran}
+    sizes = {
+        len(one.output) - len(f"\n[… {one.cut} bytes left out …]\n".encode())
+        for one in ran
+    }
     return "" if sizes == {SMALL.output} else f"kept: {sizes}"
 
 
 async def _leaves_many_behind(sandbox: Sandbox, _: Host) -> str:
     """More pipes of background processes than the helper keeps."""
     waiting = "while [ ! -e stop ]; do sleep 0.1; done"
-    ran = [await sandbox.run(f"({waiting}) & echo x", timeout=SECONDS) for _ in range(80)]
+    ran = [
+        await sandbox.run(f"({waiting}) & echo x", timeout=SECONDS) for _ in range(80)
+    ]
     await sandbox.run("touch stop", timeout=SECONDS)
     return "" if {one.output for one in ran} == {b"x\n"} else f"{ran}"
 
@@ -60,7 +83,9 @@ async def _leaves_many_behind(sandbox: Sandbox, _: Host) -> str:
 async def _endless_output(sandbox: Sandbox, _: Host) -> str:
     """10 GB and more: whoever keeps it has no memory left."""
     ran = await sandbox.run("head -c 500M /dev/zero; echo end", timeout=SECONDS)
-    return "" if ran.output.endswith(b"end\n") and ran.cut > 400 * MB else f"cut {ran.cut}"
+    return (
+        "" if ran.output.endswith(b"end\n") and ran.cut > 400 * MB else f"cut {ran.cut}"
+    )
 
 
 async def _terminal(sandbox: Sandbox, _: Host) -> str:
@@ -71,7 +96,9 @@ async def _terminal(sandbox: Sandbox, _: Host) -> str:
 
 
 async def _hides(sandbox: Sandbox, _: Host) -> str:
-    """Files that nobody may read are listed all the same; deep and long names end nothing."""
+    """Files that nobody may read are listed all the same;
+    deep and long names end nothing.
+    """
     script = """
 mkdir -p a/b && echo x > a/b/c && chmod 000 a/b/c a/b a
 python3 -c "
@@ -84,20 +111,29 @@ ln -s loop loop; mkfifo pipe; python3 -c "import socket; socket.socket(1).bind('
 """
     await sandbox.run(script, timeout=SECONDS)
     found = {entry.path for entry in await sandbox.tree()}
-    return "" if {"a/b/c", "holes", "link7", "own9", "loop"} <= found else f"{sorted(found)}"
+    return (
+        ""
+        if {"a/b/c", "holes", "link7", "own9", "loop"} <= found
+        else f"{sorted(found)}"
+    )
 
 
 async def _fork_bomb(sandbox: Sandbox, _: Host) -> str:
     """It must end before it has taken the processes of the whole machine."""
     ran = await sandbox.run(":(){ :|:& };: ; sleep 1000", timeout=3)
-    made = int((await sandbox.run("cat /proc/loadavg", timeout=SECONDS)).output.split()[-1])
+    made = int(
+        (await sandbox.run("cat /proc/loadavg", timeout=SECONDS)).output.split()[-1]
+    )
     if os.getuid() == 0 and made > 5000:  # for others the kernel holds the limit
         return f"{made} processes were made"
     return "" if b"[" in ran.output else f"{ran}"
 
 
 async def _outlives_its_time(sandbox: Sandbox, host: Host) -> str:
-    script = f"setsid bash -c 'while :; do sleep 1; done' {host.name}.left & sleep 99 & sleep 99"
+    script = (
+        f"setsid bash -c 'while :; do sleep 1; done' {host.name}.left & sleep 99 &"
+        " sleep 99"
+    )
     ran = await sandbox.run(script, timeout=0.3)
     return "" if ran.timed_out else f"{ran}"
 

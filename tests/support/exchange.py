@@ -32,8 +32,10 @@ class Asked:
     headers: Mapping[str, str]  # names in lower case
     body: Mapping[str, Any]
     system: str  # "" if there is none
-    question: str  # the text of the last user message that is more than results of tools
-    attempt: int  # 1 the first time this came in (as far as fields here tell), then 2, …
+    # The text of the last user message that is more than results of tools
+    question: str
+    # 1 the first time this came in (as far as fields here tell), then 2, …
+    attempt: int
     results: tuple[str, ...] = ()  # of all tools so far
     path_model: str = ""  # as Google's and Bedrock's paths name it
     target: str = ""  # path and query
@@ -54,10 +56,11 @@ class Asked:
 
 @dataclass(frozen=True)
 class Reply:
-    """A good answer. The four token counts do not overlap; ``raw`` replaces top-level fields.
+    """A good answer. The four token counts do not overlap;
+    ``raw`` replaces top-level fields.
 
-    ``calls`` are tools with their arguments, as an object or as text; ``thinking`` gets a
-    signature where the protocol has one.
+    ``calls`` are tools with their arguments, as an object or as text; ``thinking`` gets
+    a signature where the protocol has one.
     """
 
     text: str = ""
@@ -78,10 +81,11 @@ class Reply:
 class Fault:
     """A bad answer. The fields after ``kind`` are for "status" only.
 
-    status: an error in the protocol's own form. reset: half an answer, then RST. hang: no answer
-    until the server closes. trickle: a good answer, one byte per second. garbage, empty_body,
-    wrong_type and html: as in ``support.protocols.ODD_ANSWERS``. For streams also: cut: half of it,
-    then the end of the connection. stall: half of it, then nothing. error_first, error_later: an
+    status: an error in the protocol's own form. reset: half an answer, then RST.
+    hang: no answer until the server closes. trickle: a good answer, one byte per
+    second. garbage, empty_body, wrong_type and html: as in
+    ``support.protocols.ODD_ANSWERS``. For streams also: cut: half of it, then the end
+    of the connection. stall: half of it, then nothing. error_first, error_later: an
     event that tells an error, at the start or in the middle.
     """
 
@@ -95,7 +99,9 @@ class Fault:
 
 
 def unreliable(asked: Asked) -> Reply | Fault:
-    """A script that fails about every sixth attempt, depending on the question alone."""
+    """A script that fails about every sixth attempt, depending on the question
+    alone.
+    """
     digest = hashlib.sha256(f"{asked.question} {asked.attempt}".encode()).digest()
     chance = int.from_bytes(digest[:4], "big") / 2**32
     if chance < 0.05:

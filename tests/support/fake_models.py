@@ -1,7 +1,8 @@
-"""Fake models for tests of teach/: one server plays teacher, author of cases and students.
+"""Fake models for tests of teach/: one server plays teacher,
+author of cases and students.
 
-The task is about an invented tool: ``lamp`` has a command for each colour, which no model can
-guess. A student knows only those that the skill in its system text names.
+The task is about an invented tool: ``lamp`` has a command for each colour, which no
+model can guess. A student knows only those that the skill in its system text names.
 """
 
 import json
@@ -109,7 +110,9 @@ def knows(asked: Asked) -> str:
 
 @dataclass
 class FakeModels:
-    """Replies by role, each list in its order; the last one stands for all that follow."""
+    """Replies by role, each list in its order; the last one stands for all that
+    follow.
+    """
 
     drafts: Sequence[str] = (draft(*COLOURS),)
     cases: Sequence[str] = (ALL_CASES,)
@@ -154,7 +157,9 @@ class FakeModels:
 
     def keys(self) -> list[tuple[str, str]]:
         """What makes each request the same as another."""
-        return [(asked.model, json.dumps(asked.body["messages"])) for _, asked in self.asked]
+        return [
+            (asked.model, json.dumps(asked.body["messages"])) for _, asked in self.asked
+        ]
 
 
 @contextmanager
@@ -166,7 +171,9 @@ def served(fake: FakeModels) -> Iterator[str]:
 
 @dataclass
 class Project:
-    """A folder where commands are called in this process, beside a home that must stay empty."""
+    """A folder where commands are called in this process,
+    beside a home that must stay empty.
+    """
 
     folder: Path
     home: Path
@@ -198,7 +205,11 @@ class Project:
 
     def files(self) -> list[str]:
         """All that was written, but for the workspace and the stored answers."""
-        found = (file.relative_to(self.folder) for file in self.folder.rglob("*") if file.is_file())
+        found = (
+            file.relative_to(self.folder)
+            for file in self.folder.rglob("*")
+            if file.is_file()
+        )
         return sorted(file.as_posix() for file in found if file.parts[0] != ".upskill")
 
 

@@ -44,12 +44,14 @@ _EVENTS = (
 )
 # Firefox does not tell what a policy forbids as other problems.
 _TELL_VIOLATIONS = """(tell) => addEventListener("securitypolicyviolation",
-  (event) => tell(`Content Security Policy: ${event.effectiveDirective} ${event.blockedURI}`))"""
+  ({ effectiveDirective: directive, blockedURI }) =>
+    tell(`Content Security Policy: ${directive} ${blockedURI}`))"""
 # The page may hear of keys and clicks only after Firefox said that all is done.
 # A key that moves the focus out of the page, or a click beside it, is never heard of.
 _LISTEN = """(kind, times) => {
   globalThis.heard = new Promise((done) => {
-    addEventListener(kind, () => { times -= 1; if (times === 0) done(); }, { capture: true });
+    addEventListener(kind, () => { times -= 1; if (times === 0) done(); },
+      { capture: true });
     setTimeout(done, 10000);
   });
 }"""
@@ -81,15 +83,25 @@ class Firefox:
     def __init__(self, profile: Path) -> None:
         self.downloads = profile / "saved"
         self.downloads.mkdir()
-        saving = {"browser.download.dir": str(self.downloads), "browser.download.folderList": 2}
+        saving = {
+            "browser.download.dir": str(self.downloads),
+            "browser.download.folderList": 2,
+        }
         known = _PREFERENCES | saving
-        lines = [f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in known.items()]
+        lines = [
+            f"user_pref({json.dumps(k)}, {json.dumps(v)});" for k, v in known.items()
+        ]
         (profile / "user.js").write_text("\n".join(lines), encoding="utf-8")
         self._log = profile / "firefox.log"
         with self._log.open("wb") as log:
             self._process = subprocess.Popen(
                 [
-                    *(firefox(), "--headless", "--no-remote", "--remote-debugging-port=0"),
+                    *(
+                        firefox(),
+                        "--headless",
+                        "--no-remote",
+                        "--remote-debugging-port=0",
+                    ),
                     *("--profile", str(profile)),
                 ],
                 stdin=subprocess.DEVNULL,
@@ -99,8 +111,9 @@ class Firefox:
         self._number = 0
         self._pages: dict[str, FirefoxPage] = {}
         try:
-            # With any limit, a page's picture may be too large. Pings draw random numbers on a
-            # thread of their own, and Hypothesis takes that for a test that does.
+            # With any limit, a page's picture may be too large. Pings draw
+            # random numbers on a thread of their own, and Hypothesis takes
+            # that for a test that does.
             address = f"{self._address()}/session"
             self._context = connect(address, max_size=None, ping_interval=None)
             self._socket = self._context.__enter__()
@@ -130,7 +143,9 @@ class Firefox:
     def call(self, method: str, **params: Any) -> dict[str, Any]:
         self._number += 1
         number = self._number
-        self._socket.send(json.dumps({"id": number, "method": method, "params": params}))
+        self._socket.send(
+            json.dumps({"id": number, "method": method, "params": params})
+        )
         while True:
             message = json.loads(self._socket.recv(timeout=PATIENCE))
             if message.get("id") == number:
@@ -182,7 +197,10 @@ class FirefoxPage(Page):
         made = f"async () => JSON.stringify((await ({expression})) ?? null)"
         target = {"context": self._context}
         done = self._browser.call(
-            "script.callFunction", functionDeclaration=made, target=target, awaitPromise=True
+            "script.callFunction",
+            functionDeclaration=made,
+            target=target,
+            awaitPromise=True,
         )
         assert done["type"] == "success", done
         return json.loads(done["result"]["value"])
@@ -197,14 +215,18 @@ class FirefoxPage(Page):
     def click_at(self, x: float, y: float) -> None:
         move = {"type": "pointerMove", "x": int(x), "y": int(y)}
         press = [{"type": kind, "button": 0} for kind in ("pointerDown", "pointerUp")]
-        self._act({"type": "pointer", "id": "mouse", "actions": [move, *press]}, "click", 1)
+        self._act(
+            {"type": "pointer", "id": "mouse", "actions": [move, *press]}, "click", 1
+        )
 
     def press(self, key: str) -> None:
         modifiers, last = split_keys(key)
         keys = [_KEYS.get(one, one) for one in (*modifiers, last)]
         down = [{"type": "keyDown", "value": one} for one in keys]
         up = [{"type": "keyUp", "value": one} for one in reversed(keys)]
-        self._act({"type": "key", "id": "keys", "actions": [*down, *up]}, "keyup", len(up))
+        self._act(
+            {"type": "key", "id": "keys", "actions": [*down, *up]}, "keyup", len(up)
+        )
 
     def type(self, text: str) -> None:
         kinds = ("keyDown", "keyUp")
@@ -212,7 +234,8 @@ class FirefoxPage(Page):
         self._act({"type": "key", "id": "keys", "actions": actions}, "keyup", len(text))
 
     def _take_focus(self) -> None:
-        """Let a new page have the focus: without it, it hears of keys, and nothing comes of them.
+        """Let a new page have the focus: without it, it hears of keys,
+        and nothing comes of them.
 
         Later, a key may move the focus out of the page.
         """
@@ -228,10 +251,14 @@ class FirefoxPage(Page):
         aside = {"context": self._context, "sandbox": "acts"}
         values = [{"type": "string", "value": last}, {"type": "number", "value": times}]
         listen = {"functionDeclaration": _LISTEN, "arguments": values}
-        self._browser.call("script.callFunction", **listen, target=aside, awaitPromise=False)
+        self._browser.call(
+            "script.callFunction", **listen, target=aside, awaitPromise=False
+        )
         self.call("input.performActions", actions=[actions])
         heard = "globalThis.heard"  # gone with its page, if that was left
-        self._browser.call("script.evaluate", expression=heard, target=aside, awaitPromise=True)
+        self._browser.call(
+            "script.evaluate", expression=heard, target=aside, awaitPromise=True
+        )
 
     def resize(self, width: int, height: int) -> None:
         view = {"width": width, "height": height}
@@ -240,10 +267,19 @@ class FirefoxPage(Page):
     def screenshot(self, file: Path, *, top: float = 0, height: float = 2500) -> None:
         file.parent.mkdir(parents=True, exist_ok=True)
         width, whole = self.js(
-            "[document.documentElement.scrollWidth, document.documentElement.scrollHeight]"
+            "[document.documentElement.scrollWidth,"
+            " document.documentElement.scrollHeight]"
         )
-        clip = {"type": "box", "x": 0, "y": top, "width": width, "height": min(height, whole - top)}
-        shot = self.call("browsingContext.captureScreenshot", origin="document", clip=clip)
+        clip = {
+            "type": "box",
+            "x": 0,
+            "y": top,
+            "width": width,
+            "height": min(height, whole - top),
+        }
+        shot = self.call(
+            "browsingContext.captureScreenshot", origin="document", clip=clip
+        )
         file.write_bytes(base64.b64decode(shot["data"]))
 
     def close(self) -> None:

@@ -7,5 +7,7 @@ import pytest
 
 
 def new_folder(factory: pytest.TempPathFactory) -> Path:
-    """An empty folder; unlike ``mktemp`` this does not read the names of all others first."""
+    """An empty folder; unlike ``mktemp`` this does not read the
+    names of all others first.
+    """
     return Path(tempfile.mkdtemp(dir=factory.getbasetemp()))

@@ -8,7 +8,9 @@ from pytest_upskill.engine import store
 
 
 def fill_disk(monkeypatch: pytest.MonkeyPatch, pages: int = 20) -> None:
-    """Let stores have no more than so many pages of 4 kB; three hold their empty tables."""
+    """Let stores have no more than so many pages of 4 kB;
+    three hold their empty tables.
+    """
     usual = store._connection
 
     def connection(address: str) -> sqlite3.Connection:

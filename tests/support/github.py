@@ -1,4 +1,6 @@
-"""GitHub Actions in small: runs the steps of a composite action, and a server for its comments."""
+"""GitHub Actions in small: runs the steps of a composite action,
+and a server for its comments.
+"""
 
 import json
 import os
@@ -17,7 +19,9 @@ from typing import Any, Final
 import yaml
 
 _EXPRESSION: Final = re.compile(r"\$\{\{\s*(.*?)\s*\}\}", re.S)
-_TOKEN: Final = re.compile(r"'(?:[^']|'')*'|[A-Za-z_][\w.-]*(?:\(\))?|&&|\|\||==|!=|[!()]|\s+")
+_TOKEN: Final = re.compile(
+    r"'(?:[^']|'')*'|[A-Za-z_][\w.-]*(?:\(\))?|&&|\|\||==|!=|[!()]|\s+"
+)
 _OPERATORS: Final = {"&&": " and ", "||": " or ", "!": " not "}
 _BASH: Final = ("bash", "--noprofile", "--norc", "-eo", "pipefail")
 
@@ -67,7 +71,9 @@ class Job:
                 # Nobody's text becomes a part of a script.
                 assert "${{" not in step["run"]
                 assert step["shell"] == "bash"
-                self._script(step["run"], self._filled(step.get("env", {}), known), done)
+                self._script(
+                    step["run"], self._filled(step.get("env", {}), known), done
+                )
             if done.outcome == "failure":
                 ended = "failure"
             self.cancelled |= step["name"] == self.cancel_after
@@ -91,15 +97,21 @@ class Job:
 
     @staticmethod
     def _condition(text: str) -> str:
-        """Without a function of the status, a step runs only if all went well so far."""
+        """Without a function of the status, a step runs only if all went well so
+        far.
+        """
         own = ("success()", "failure()", "always()", "cancelled()")
         return text if any(one in text for one in own) else f"success() && ({text})"
 
-    def _filled(self, values: Mapping[str, str], known: Mapping[str, Any]) -> dict[str, str]:
+    def _filled(
+        self, values: Mapping[str, str], known: Mapping[str, Any]
+    ) -> dict[str, str]:
         def found(match: re.Match[str]) -> str:
             return str(self._value(match[1], known))
 
-        return {name: _EXPRESSION.sub(found, str(text)) for name, text in values.items()}
+        return {
+            name: _EXPRESSION.sub(found, str(text)) for name, text in values.items()
+        }
 
     def _value(self, expression: str, known: Mapping[str, Any]) -> Any:
         python, end = "", 0
@@ -136,7 +148,9 @@ class Job:
     # Steps.
 
     def _script(self, script: str, env: Mapping[str, str], done: Step) -> None:
-        files = {name: self.folder / f"file-{name.lower()}" for name in ("OUTPUT", "ENV")}
+        files = {
+            name: self.folder / f"file-{name.lower()}" for name in ("OUTPUT", "ENV")
+        }
         for file in files.values():
             file.write_text("")
         event, code = self.folder / "event.json", self.folder / "script.sh"
@@ -191,16 +205,28 @@ class Job:
                         shutil.copytree(path, kept / inputs["key"] / str(number))
             case "actions/cache/restore":
                 prefixes = [inputs["key"], *inputs["restore-keys"].splitlines()]
-                found = [one for p in prefixes for one in sorted(kept.glob(f"{p}*"), reverse=True)]
-                for number, name in enumerate(inputs["path"].splitlines() if found else ()):
+                found = [
+                    one
+                    for p in prefixes
+                    for one in sorted(kept.glob(f"{p}*"), reverse=True)
+                ]
+                for number, name in enumerate(
+                    inputs["path"].splitlines() if found else ()
+                ):
                     if (found[0] / str(number)).is_dir():
-                        shutil.copytree(found[0] / str(number), name, dirs_exist_ok=True)
+                        shutil.copytree(
+                            found[0] / str(number), name, dirs_exist_ok=True
+                        )
             case "actions/upload-artifact":
                 if inputs["path"] and Path(inputs["path"]).is_dir():
                     shutil.copytree(
-                        inputs["path"], self.artifact(inputs["name"]), dirs_exist_ok=True
+                        inputs["path"],
+                        self.artifact(inputs["name"]),
+                        dirs_exist_ok=True,
                     )
-                done.outputs = {"artifact-url": "https://github.com/wick/deploy/artifacts/3"}
+                done.outputs = {
+                    "artifact-url": "https://github.com/wick/deploy/artifacts/3"
+                }
             case _:
                 raise AssertionError(f"no such action here: {action}")
 
@@ -234,9 +260,13 @@ class Api:
         self.url = ""
 
     def add(self, body: str, author: str = ME) -> None:
-        self.comments.append({"id": 100 + len(self.comments), "body": body, "author": author})
+        self.comments.append(
+            {"id": 100 + len(self.comments), "body": body, "author": author}
+        )
 
-    def answer(self, method: str, path: str, body: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+    def answer(
+        self, method: str, path: str, body: dict[str, Any]
+    ) -> tuple[int, dict[str, Any]]:
         if path == "/graphql":
             return 200, self._page(body["variables"])
         if self.refuse:
@@ -253,14 +283,25 @@ class Api:
         return 200, {}
 
     def _page(self, asked: dict[str, Any]) -> dict[str, Any]:
-        assert (asked["owner"], asked["name"], asked["number"]) == ("wick", "deploy", 12)
+        assert (asked["owner"], asked["name"], asked["number"]) == (
+            "wick",
+            "deploy",
+            12,
+        )
         start = int(asked["after"] or 0)
         nodes = [
-            {"databaseId": one["id"], "body": one["body"], "viewerDidAuthor": one["author"] == ME}
+            {
+                "databaseId": one["id"],
+                "body": one["body"],
+                "viewerDidAuthor": one["author"] == ME,
+            }
             for one in self.comments[start : start + 100]
         ]
         more = len(self.comments) > start + 100
-        page = {"pageInfo": {"hasNextPage": more, "endCursor": str(start + 100)}, "nodes": nodes}
+        page = {
+            "pageInfo": {"hasNextPage": more, "endCursor": str(start + 100)},
+            "nodes": nodes,
+        }
         return {"data": {"repository": {"pullRequest": {"comments": page}}}}
 
 

@@ -1,4 +1,6 @@
-"""Runs of a skill in a project whose conftest.py has hooks, and the examples of docs/extend.md."""
+"""Runs of a skill in a project whose conftest.py has hooks,
+and the examples of docs/extend.md.
+"""
 
 import json
 import re
@@ -38,7 +40,9 @@ def run(
     return result
 
 
-def run_case(pytester: pytest.Pytester, expected: Any, *args: str, **more: Any) -> pytest.RunResult:
+def run_case(
+    pytester: pytest.Pytester, expected: Any, *args: str, **more: Any
+) -> pytest.RunResult:
     """Test a skill with one case."""
     return run(pytester, *args, case={"input": "q", "expected": expected, **more})
 

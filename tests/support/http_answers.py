@@ -23,7 +23,9 @@ class Answer:
     gate: threading.Event | None = None
 
 
-def answer(body: bytes, content_type: str = JSON, status: int = 200, more: str = "") -> Answer:
+def answer(
+    body: bytes, content_type: str = JSON, status: int = 200, more: str = ""
+) -> Answer:
     # The reason phrase may be empty; statuses such as Anthropic's 529 have none.
     head = f"HTTP/1.1 {status} \r\ncontent-type: {content_type}\r\n{more}"
     return Answer(f"{head}content-length: {len(body)}\r\n\r\n".encode("latin-1"), body)
@@ -31,7 +33,9 @@ def answer(body: bytes, content_type: str = JSON, status: int = 200, more: str =
 
 def stream(parts: Sequence[bytes], more: str) -> Answer:
     head = f"HTTP/1.1 200 \r\ncontent-type: text/event-stream\r\n{more}"
-    return Answer(f"{head}transfer-encoding: chunked\r\n\r\n".encode(), b"", parts=tuple(parts))
+    return Answer(
+        f"{head}transfer-encoding: chunked\r\n\r\n".encode(), b"", parts=tuple(parts)
+    )
 
 
 def header_lines(headers: Mapping[str, str]) -> str:
@@ -47,10 +51,13 @@ async def send(what: Answer, reader: StreamReader, writer: StreamWriter) -> bool
         writer.write(what.head + what.body[: len(what.body) // 2] + _half(what.parts))
         if what.parts:
             await writer.drain()
-            await asyncio.sleep(0.05)  # an RST takes back what the client has not read yet
+            # An RST takes back what the client has not read yet
+            await asyncio.sleep(0.05)
         # Without lingering, closing the socket sends RST instead of FIN.
         no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, no_linger)
+        writer.get_extra_info("socket").setsockopt(
+            socket.SOL_SOCKET, socket.SO_LINGER, no_linger
+        )
         writer.transport.abort()
         return False
     if what.delay and await client_left(reader, what.delay):
@@ -65,7 +72,9 @@ async def send(what: Answer, reader: StreamReader, writer: StreamWriter) -> bool
         while what.gate and not what.gate.is_set():
             if await client_left(reader, 0.01):
                 return False
-        writer.write(b"".join(map(_chunk, what.parts[len(what.parts) // 2 :])) + b"0\r\n\r\n")
+        writer.write(
+            b"".join(map(_chunk, what.parts[len(what.parts) // 2 :])) + b"0\r\n\r\n"
+        )
     elif what.way == "trickle":
         writer.write(what.head)
         for byte in what.body:

@@ -34,12 +34,18 @@ def write_skill(
     (folder / "SKILL.md").write_text(f"---\n{head}---\n\n{body}\n", encoding="utf-8")
     if cases is None:
         cases = [case("How do I open the gate?", "gate up", id="open-gate")]
-    (folder / "skill_meta.json").write_text(json.dumps({"cases": list(cases)}), encoding="utf-8")
+    (folder / "skill_meta.json").write_text(
+        json.dumps({"cases": list(cases)}), encoding="utf-8"
+    )
     return folder
 
 
-def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "No idea.") -> str:
-    """Write a scripted model that knows the answer only with the skill; return its name."""
+def write_script(
+    file: Path, *, knows: str = "Type gate up.", does_not: str = "No idea."
+) -> str:
+    """Write a scripted model that knows the answer only with the skill;
+    return its name.
+    """
     rules = [{"system": BODY, "answer": knows}, {"answer": does_not}]
     file.write_text(json.dumps(rules), encoding="utf-8")
     return f"scripted:{file.name}"
@@ -47,13 +53,28 @@ def write_script(file: Path, *, knows: str = "Type gate up.", does_not: str = "N
 
 def commit_all(folder: Path) -> None:
     """Commit everything in a folder to the branch main of a new git repository."""
-    person = ["-c", "user.name=A", "-c", "user.email=a@example.org", "-c", "commit.gpgsign=false"]
-    for args in (["init", "-q", "-b", "main"], ["add", "-A"], [*person, "commit", "-qm", "All"]):
+    person = [
+        "-c",
+        "user.name=A",
+        "-c",
+        "user.email=a@example.org",
+        "-c",
+        "commit.gpgsign=false",
+    ]
+    for args in (
+        ["init", "-q", "-b", "main"],
+        ["add", "-A"],
+        [*person, "commit", "-qm", "All"],
+    ):
         subprocess.run(["git", *args], cwd=folder, check=True)
 
 
 def skill_with_a_past(
-    folder: Path, cases: Sequence[Mapping[str, Any]] | None = None, *, old: str, new: str = BODY
+    folder: Path,
+    cases: Sequence[Mapping[str, Any]] | None = None,
+    *,
+    old: str,
+    new: str = BODY,
 ) -> Path:
     """A skill in a git repository whose text has changed since the last commit."""
     write_skill(folder / "skills/gate", cases, body=old)
@@ -87,8 +108,10 @@ def write_damaged_store(file: Path) -> None:
     """A store of answers that opens without an error but can't be read."""
     store, random = Store(file), Random(1)
     for number in range(200):
-        store.put(f"k{number}", "m", Answer(random.randbytes(200).hex()))  # hardly compressible
+        # Hardly compressible
+        store.put(f"k{number}", "m", Answer(random.randbytes(200).hex()))
     store.close()
     data = bytearray(file.read_bytes())
-    data[30_000:41_000] = b"x" * 11_000  # some of the answers; not what comes first, the indexes
+    # Some of the answers; not what comes first, the indexes
+    data[30_000:41_000] = b"x" * 11_000
     file.write_bytes(data)

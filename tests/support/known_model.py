@@ -2,26 +2,30 @@
 
     def test_…(pytester, monkeypatch):
         with KnownModel(pytester, 12, baseline=0.3, skill=0.8) as known:
-            run = known.run("--skill-runs", "3")
-            known.later(monkeypatch, days=2, baseline=0.8)  # the model has changed since
-            known.write(version="edited")  # SKILL.md, and nothing else; as good as "skill"
-            run = known.run("--skill-runs", "3")
+            run = known.run("--skill-runs", "3") known.later(monkeypatch, days=2,
+            baseline=0.8)  # the model has changed since known.write(version="edited")
+            # SKILL.md, and nothing else; as good as "skill" run =
+            known.run("--skill-runs", "3")
 
-It is a server that is asked over HTTP, so that answers are stored, retried and counted as real ones
-are. The skill is ``gate``; its cases are ``c0``, ``c1``, … A chance is that of all cases, or one
-for each. It is looked up by the version of ``SKILL.md`` that the question holds (``skill`` unless
-``write`` says otherwise, and then as for ``skill`` unless it has a chance of its own) or
-``baseline``. ``chances["m2 skill"]`` are those of the second of ``run(models=2)`` alone.
+It is a server that is asked over HTTP, so that answers are stored, retried and counted
+as real ones are. The skill is ``gate``; its cases are ``c0``, ``c1``, … A chance is
+that of all cases, or one for each. It is looked up by the version of ``SKILL.md`` that
+the question holds (``skill`` unless ``write`` says otherwise, and then as for ``skill``
+unless it has a chance of its own) or ``baseline``. ``chances["m2 skill"]`` are those of
+the second of ``run(models=2)`` alone.
 
-Each draw depends only on the seed, the day, model, version, case, and how often it was asked this:
-runs can't change by timing, and a question that is asked again gets another draw. The order in
-which runs of a case come in may vary, so assert counts and rates of cases, not single runs.
+Each draw depends only on the seed, the day, model, version, case, and how often it was
+asked this: runs can't change by timing, and a question that is asked again gets
+another draw. The order in which runs of a case come in may vary, so assert counts and
+rates of cases, not single runs.
 
-``empty`` is the share of replies without text, by version. A case in ``errors`` gets status 500 in
-these versions: ``{"c3": ("skill",)}``. ``tokens`` are those of an output, by version.
+``empty`` is the share of replies without text, by version. A case in ``errors``
+gets status 500 in these versions: ``{"c3": ("skill",)}``. ``tokens`` are those
+of an output, by version.
 
-By ``--skill-agent loop`` (needs_bwrap), ``opens`` is the chance that the agent opens the skill;
-without that it is right by the chance ``closed``, or else as often as the baseline.
+By ``--skill-agent loop`` (needs_bwrap), ``opens`` is the chance that the
+agent opens the skill; without that it is right by the chance ``closed``, or
+else as often as the baseline.
 """
 
 import time
@@ -62,16 +66,26 @@ class KnownModel:
 
     def write(self, version: str = "skill", **case_keys: Any) -> None:
         """Write the skill; all cases have these keys, too."""
-        cases = [case(f"c{n}?", "yes", id=f"c{n}", **case_keys) for n in range(self.cases)]
+        cases = [
+            case(f"c{n}?", "yes", id=f"c{n}", **case_keys) for n in range(self.cases)
+        ]
         write_skill(self.folder, cases, body=f"Version <{version}>: say yes.")
 
     def run(self, *args: str, models: int = 1, subprocess: bool = False) -> SkillRun:
-        """Test the skill with the model ``m``, and with ``m2``, … if there are several."""
+        """Test the skill with the model ``m``, and with ``m2``, … if there are
+        several.
+        """
         others = [word for n in range(2, models + 1) for word in ("--model", f"m{n}")]
-        return run_skills(self.pytester, self.server, *others, *args, subprocess=subprocess)
+        return run_skills(
+            self.pytester, self.server, *others, *args, subprocess=subprocess
+        )
 
-    def later(self, monkeypatch: pytest.MonkeyPatch, days: float, **chances: Chance) -> None:
-        """Set the clock of ``time.time`` forward (in this process), and perhaps change chances."""
+    def later(
+        self, monkeypatch: pytest.MonkeyPatch, days: float, **chances: Chance
+    ) -> None:
+        """Set the clock of ``time.time`` forward (in this process),
+        and perhaps change chances.
+        """
         self.day += 1
         self.chances |= chances
         now = time.time

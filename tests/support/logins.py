@@ -17,7 +17,9 @@ L = TypeVar("L", bound=Login)
 
 
 class TokenServer:
-    """Hands out new tokens, each for the last refresh token only; ``url`` is its address."""
+    """Hands out new tokens, each for the last refresh token only;
+    ``url`` is its address.
+    """
 
     def __init__(self, refresh: str, status: int = 200, **reply: Any) -> None:
         self.valid = refresh
@@ -76,7 +78,9 @@ def at(login: L, url: str, token_url: str = "http://127.0.0.1:9/never") -> L:
 
 def jwt(**claims: Any) -> str:
     parts = (json.dumps(part).encode() for part in ({"alg": "none"}, claims, "made up"))
-    return ".".join(base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts)
+    return ".".join(
+        base64.urlsafe_b64encode(part).decode().rstrip("=") for part in parts
+    )
 
 
 def write_claude_login(folder: Path, *, seconds: float = 3600) -> Path:
@@ -100,7 +104,11 @@ def write_codex_login(folder: Path, *, seconds: float = 3600) -> Path:
         "refresh_token": "refresh-made-up-0-5c7b",
         "account_id": ACCOUNT,
     }
-    data = {"OPENAI_API_KEY": None, "tokens": tokens, "last_refresh": "2026-01-01T00:00:00Z"}
+    data = {
+        "OPENAI_API_KEY": None,
+        "tokens": tokens,
+        "last_refresh": "2026-01-01T00:00:00Z",
+    }
     return _written(folder / "auth.json", data)
 
 

@@ -1,12 +1,14 @@
-"""A real HTTP/1.1 server on 127.0.0.1 that speaks four model protocols and misbehaves on demand.
+"""A real HTTP/1.1 server on 127.0.0.1 that speaks four model protocols
+and misbehaves on demand.
 
-Also as the clouds have them: /model/ID/invoke (Bedrock), …/models/ID:rawPredict and POST /token
-(Google), /openai/deployments/ID/chat/completions (Azure).
+Also as the clouds have them: /model/ID/invoke (Bedrock), …/models/ID:rawPredict and
+POST /token (Google), /openai/deployments/ID/chat/completions (Azure).
 
-It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and /v1/responses (OpenAI) and
-/v1beta/models/ID:generateContent (Google), all with any path prefix, plain or as a stream, and GET
-/v1/models. A script decides what it answers: a plain function that must not block, because it runs
-on the server's only thread (use Reply.delay to wait).
+It answers POST /v1/messages (Anthropic), POST /v1/chat/completions and
+/v1/responses (OpenAI) and /v1beta/models/ID:generateContent (Google), all with any
+path prefix, plain or as a stream, and GET /v1/models. A script decides what it
+answers: a plain function that must not block, because it runs on the server's only
+thread (use Reply.delay to wait).
 
     with LoopbackServer(lambda asked: Reply(asked.question.upper())) as server:
         client = AsyncAnthropic(base_url=server.url, api_key="none")
@@ -48,13 +50,16 @@ LONGEST_WAIT = 300.0  # seconds for requests that shall be in flight together
 
 
 class LoopbackServer:
-    """Serves inside its ``with`` block; leaving the block ends all requests, even hung ones.
+    """Serves inside its ``with`` block; leaving the block ends all requests,
+    even hung ones.
 
-    ``together``: the first so many requests to models are answered only once all of them are in
-    flight. If they never are, leaving the block fails.
+    ``together``: the first so many requests to models are answered only once all of
+    them are in flight. If they never are, leaving the block fails.
     """
 
-    def __init__(self, script: Callable[[Asked], Reply | Fault], together: int = 1) -> None:
+    def __init__(
+        self, script: Callable[[Asked], Reply | Fault], together: int = 1
+    ) -> None:
         self.url = ""
         self.asked: list[Asked] = []
         self.most_in_flight = 0
@@ -70,7 +75,9 @@ class LoopbackServer:
     def __enter__(self) -> Self:
         self._listener = socket.create_server(("127.0.0.1", 0), backlog=1024)
         self.url = f"http://127.0.0.1:{self._listener.getsockname()[1]}"
-        self._thread = threading.Thread(target=asyncio.run, args=[self._serve()], daemon=True)
+        self._thread = threading.Thread(
+            target=asyncio.run, args=[self._serve()], daemon=True
+        )
         self._thread.start()
         self._ready.wait()
         return self
@@ -80,28 +87,35 @@ class LoopbackServer:
         self._thread.join()
         if raised is None and self._together > 1:
             counts = f"{self._most_waiting} of {self._together}"
-            assert self._most_waiting == self._together, f"{counts} requests were in flight"
+            assert self._most_waiting == self._together, (
+                f"{counts} requests were in flight"
+            )
 
     async def _serve(self) -> None:
         self._loop = asyncio.get_running_loop()
         self._closing = asyncio.Event()
         # The limit is for headers; a high one also speeds up large bodies.
-        server = await asyncio.start_server(self._accept, sock=self._listener, limit=2**20)
+        server = await asyncio.start_server(
+            self._accept, sock=self._listener, limit=2**20
+        )
         self._ready.set()
         await self._closing.wait()
-        # A client that is accepted while the server closes would keep its socket open. So stop
-        # accepting, and let asyncio's accepting tasks (all the other tasks) end first.
+        # A client that is accepted while the server closes would keep its
+        # socket open. So stop accepting, and let asyncio's accepting tasks (all
+        # the other tasks) end first.
         with suppress(NotImplementedError):  # Windows has another event loop
             self._loop.remove_reader(self._listener)
             while len(asyncio.all_tasks()) > len(self._connections) + 1:
                 await asyncio.sleep(0)
-        server.close()  # asyncio.run then cancels the tasks of the connections and waits for them
+        # asyncio.run then cancels the tasks of the connections and waits for them
+        server.close()
 
     def _accept(self, reader: StreamReader, writer: StreamWriter) -> None:
         task = self._loop.create_task(self._converse(reader, writer))
         self._connections.add(task)  # the loop holds only weak references
         task.add_done_callback(self._connections.discard)
-        # Not in a "finally" of the task, which never runs if it is cancelled before its first step.
+        # Not in a "finally" of the task, which never runs if it is
+        # cancelled before its first step.
         task.add_done_callback(lambda _: writer.transport.abort())
 
     async def _converse(self, reader: StreamReader, writer: StreamWriter) -> None:
@@ -113,8 +127,11 @@ class LoopbackServer:
                 first, *lines = head[:-4].split("\r\n")
                 pairs = (line.partition(":") for line in lines)
                 headers = {name.lower(): value.strip() for name, _, value in pairs}
-                # Both SDKs always send the length, so chunked requests are not supported.
-                content = await reader.readexactly(int(headers.get("content-length", "0")))
+                # Both SDKs always send the length, so chunked
+                # requests are not supported.
+                content = await reader.readexactly(
+                    int(headers.get("content-length", "0"))
+                )
                 self._in_flight += 1
                 self.most_in_flight = max(self.most_in_flight, self._in_flight)
                 try:
@@ -147,7 +164,9 @@ class LoopbackServer:
         in_cloud = method == "POST" and path.endswith(("/invoke", ":rawPredict"))
         known |= in_cloud or (method == "POST" and "/openai/deployments/" in path)
         # Even on an unknown path, the client must be able to read the error.
-        is_anthropic = path.endswith("/messages") if known else "anthropic-version" in headers
+        is_anthropic = (
+            path.endswith("/messages") if known else "anthropic-version" in headers
+        )
         is_anthropic |= in_cloud
         protocol: Protocol = "anthropic" if is_anthropic else "openai"
         if path.endswith("/responses"):
@@ -155,22 +174,38 @@ class LoopbackServer:
         if "/v1beta/models/" in path:
             protocol = "gemini"
         if method == "POST" and path == "/token":
-            token = {"access_token": GOOGLE_TOKEN, "expires_in": 3600, "token_type": "Bearer"}
+            token = {
+                "access_token": GOOGLE_TOKEN,
+                "expires_in": 3600,
+                "token_type": "Bearer",
+            }
             return answer(json.dumps(token).encode())
         if method == "GET" and path.endswith("/v1/models"):
-            model = {"id": "loopback", "object": "model", "created": 0, "owned_by": "loopback"}
+            model = {
+                "id": "loopback",
+                "object": "model",
+                "created": 0,
+                "owned_by": "loopback",
+            }
             return answer(json.dumps({"object": "list", "data": [model]}).encode())
         if not known:
-            return error_in(protocol, 404, f"no such path: {method} {path}", "not_found_error")
+            return error_in(
+                protocol, 404, f"no such path: {method} {path}", "not_found_error"
+            )
         try:
             asked = self._understand(protocol, headers, content, first.split(" ")[1])
         except Exception as error:
-            return error_in(protocol, 400, f"not understood: {error!r}", "invalid_request_error")
+            return error_in(
+                protocol, 400, f"not understood: {error!r}", "invalid_request_error"
+            )
         try:
             return answer_to(asked, self._script(asked))
         except Exception as error:
-            # Send it to the client: an assertion that fails on this thread fails no test.
-            return error_in(protocol, 500, f"the script raised {error!r}", "script_error")
+            # Send it to the client: an assertion that fails on
+            # this thread fails no test.
+            return error_in(
+                protocol, 500, f"the script raised {error!r}", "script_error"
+            )
 
     def _understand(
         self, protocol: Protocol, headers: dict[str, str], content: bytes, target: str

@@ -1,4 +1,6 @@
-"""Made-up values for tests: records, summaries and whole runs, of cases and of triggers."""
+"""Made-up values for tests: records, summaries and whole runs,
+of cases and of triggers.
+"""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import fields, replace
@@ -42,7 +44,14 @@ def pair_of(skill: str, model: str, agent: str = CHAT) -> SkillOnSubject:
 
 
 def made_record(
-    skill: str, case: str, model: str, arm: str, run: int, *, passed: bool = True, **more: Any
+    skill: str,
+    case: str,
+    model: str,
+    arm: str,
+    run: int,
+    *,
+    passed: bool = True,
+    **more: Any,
 ) -> Record:
     values: dict[str, Any] = {
         "outcome": "passed" if passed else "failed",
@@ -105,7 +114,12 @@ def made_run(
                 )
                 records += [
                     made_record(
-                        skill, name, model, arm, run, passed=passes(number, model, arm, run)
+                        skill,
+                        name,
+                        model,
+                        arm,
+                        run,
+                        passed=passes(number, model, arm, run),
                     )
                     for run in range(1, runs + 1)
                     for arm in arms
@@ -113,7 +127,9 @@ def made_run(
     values: dict[str, Any] = {
         "started": STARTED,
         "seconds": 12.5,
-        "skills": tuple(SkillInfo(skill, f"skills/{skill}", "0" * 64, 127) for skill in skills),
+        "skills": tuple(
+            SkillInfo(skill, f"skills/{skill}", "0" * 64, 127) for skill in skills
+        ),
         "model_ids": {model: f"id-of-{model}" for model in models},
         "tests": tuple(tests),
         "records": tuple(records),
@@ -134,7 +150,9 @@ def checked_run(
     def checked(record: Record) -> Record:
         number = int(record.case.removeprefix("case-"))
         passed = counts[number][record.arm == "skill"]
-        checks = tuple(Grade("judge", n < passed, f"criterion {n + 1}") for n in range(of))
+        checks = tuple(
+            Grade("judge", n < passed, f"criterion {n + 1}") for n in range(of)
+        )
         outcome: Outcome = "passed" if passed == of else "failed"
         return replace(record, outcome=outcome, checks=checks, score=passed / of)
 
@@ -162,7 +180,9 @@ _COUNTS: Final = {"checks_passed", "checks_total", "graded", "errored"}
 _NUMBERS: Final = {field.name for field in fields(ArmSummary)} - _COUNTS
 
 
-def made_cases(rates: Sequence[Pair], tokens: Tokens = (None, None)) -> tuple[CaseSummary, ...]:
+def made_cases(
+    rates: Sequence[Pair], tokens: Tokens = (None, None)
+) -> tuple[CaseSummary, ...]:
     """``case-0`` and so on, one run each."""
     return tuple(
         CaseSummary(
@@ -191,10 +211,17 @@ def made_summary(
     ``baseline_rate=0.5`` sets a number of an arm, ``errored=1`` a count of the skill's.
     """
     if rates is None:
-        unknown = tuple(CaseSummary(f"case-{n}", more.get("runs", 3), {}) for n in range(12))
+        unknown = tuple(
+            CaseSummary(f"case-{n}", more.get("runs", 3), {}) for n in range(12)
+        )
         values: dict[str, Any] = {"cases": 12, "runs": 3, "by_case": unknown}
         numbers: dict[str, dict[str, Any]] = {
-            "baseline": {"rate": 0.42, "score": 0.5, "tokens": 12345.0, "seconds": 12.3},
+            "baseline": {
+                "rate": 0.42,
+                "score": 0.5,
+                "tokens": 12345.0,
+                "seconds": 12.3,
+            },
             "skill": {"rate": 0.83, "score": 0.9, "tokens": 23456.0, "seconds": 45.6},
         }
         for one, passed in zip(_PAIR, (54, 90), strict=True):
@@ -202,8 +229,10 @@ def made_summary(
     else:
         values = {"cases": len(rates), "runs": 1, "by_case": made_cases(rates, tokens)}
         numbers = {
-            arm: {**dict.fromkeys(("rate", "score"), fmean(known)), "tokens": used}
-            | {"samples": len(known)}
+            arm: (
+                {**dict.fromkeys(("rate", "score"), fmean(known)), "tokens": used}
+                | {"samples": len(known)}
+            )
             for arm, n, used in zip(_PAIR, (0, 1), tokens, strict=True)
             if (known := [rate for pair in rates if (rate := pair[n]) is not None])
         }
@@ -224,15 +253,22 @@ def lines(
     notes: Sequence[str] = (),
     **look: Any,
 ) -> list[str]:
-    """What a terminal shows of them; it has 120 columns if ``look`` says nothing else."""
+    """What a terminal shows of them; it has 120 columns if ``look`` says nothing
+    else.
+    """
     names = dict.fromkeys(row.skill for row in rows)
-    skills = [GATE, *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate")]
+    skills = [
+        GATE,
+        *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate"),
+    ]
     terminal = TerminalLook(**{"width": 120, **look})
     return summary_lines(skills, verdicts_of(rows), terminal, notes)
 
 
 def with_missing_cases(run: RunResults, number: int) -> RunResults:
-    """A merged run whose files lack so many cases, or queries, of each skill and model."""
+    """A merged run whose files lack so many cases, or queries, of each skill and
+    model.
+    """
     tests = tuple(replace(test, of=test.of + number) for test in run.tests)
     return replace(run, tests=tests, expects_all=True)
 
@@ -244,11 +280,24 @@ def made_row(lift: float | None = 0.5, **more: Any) -> SummaryRow:
     """A skill on a model as the history keeps it."""
     rate = None if lift is None else max(0.0, lift)
     values: dict[str, Any] = {
-        **{"skill": "wick", "model": "haiku", "model_id": "id", "cases": 12, "runs": 3},
-        **{"errored": 0, "baseline_rate": 0.25, "skill_rate": rate, "lift": lift},
-        **{"lift_low": lift and lift - 0.1, "lift_high": lift and lift + 0.1},
-        **{"baseline_tokens": 50.0, "skill_tokens": 1150.4, "token_change": 2.0},
-        **{"baseline_cost": 0.0005, "skill_cost": 0.0015, "verdict": HELPS, "all_cases": 12},
+        "skill": "wick",
+        "model": "haiku",
+        "model_id": "id",
+        "cases": 12,
+        "runs": 3,
+        "errored": 0,
+        "baseline_rate": 0.25,
+        "skill_rate": rate,
+        "lift": lift,
+        "lift_low": lift and lift - 0.1,
+        "lift_high": lift and lift + 0.1,
+        "baseline_tokens": 50.0,
+        "skill_tokens": 1150.4,
+        "token_change": 2.0,
+        "baseline_cost": 0.0005,
+        "skill_cost": 0.0015,
+        "verdict": HELPS,
+        "all_cases": 12,
     }
     return SummaryRow(**{**values, **more})
 
@@ -260,7 +309,9 @@ def made_entry(
     short = f"{int(days_ago * 10):06x}"
     known = Commit(commit, dirty) if commit else None
     run = KeptRun(f"2026-{short}", Path(), short)
-    vars(run)["head"] = RunHead(1, NOW - timedelta(days=days_ago), 1.0, known, {}, (row,))
+    vars(run)["head"] = RunHead(
+        1, NOW - timedelta(days=days_ago), 1.0, known, {}, (row,)
+    )
     return KeptRow(run, row)
 
 
@@ -291,7 +342,11 @@ def ten_cases(model: str, skill: str, before: int, after: int, **more: Any) -> S
 
 def many_rows(**more: Any) -> list[Summary]:
     """Fifteen rows less one: three skills on five models."""
-    helped = [ten_cases(model, f"skill-{n}", 0, 9, **more) for n in range(3) for model in MODELS]
+    helped = [
+        ten_cases(model, f"skill-{n}", 0, 9, **more)
+        for n in range(3)
+        for model in MODELS
+    ]
     return helped[:-1]
 
 
@@ -318,12 +373,17 @@ def made_query(
         **more,
     }
     test = PlannedCase(f"{file}::{name}[{label}]", skill, name, model, **values)
-    return test, [made_decision(test, run, letter) for run, letter in enumerate(decisions, start=1)]
+    return test, [
+        made_decision(test, run, letter)
+        for run, letter in enumerate(decisions, start=1)
+    ]
 
 
 def made_decision(test: PlannedCase, run: int, letter: str) -> Record:
     """``o`` opened, ``-`` not, ``x`` another skill instead, ``E`` errored."""
-    base = Record(test.skill, test.case, test.model, "skill", run, "errored", agent=test.agent)
+    base = Record(
+        test.skill, test.case, test.model, "skill", run, "errored", agent=test.agent
+    )
     if letter == "E":
         return replace(base, error="timed out")
     opened = letter == "o"
@@ -353,14 +413,18 @@ def made_triggers(
     only: bool = True,  # no cases
     **more: Any,
 ) -> RunResults:
-    """Queries ``trigger-needs-0``, … and ``trigger-spares-0``, …; cases too, unless ``only``."""
+    """Queries ``trigger-needs-0``, … and ``trigger-spares-0``, …; cases too,
+    unless ``only``.
+    """
     tests, records = [], []
     of = len(needs) + len(spares)
     for skill in skills:
         for label in models:
             for should, queries in ((True, needs), (False, spares)):
                 for number, decisions in enumerate(queries):
-                    test, own = made_query(number, decisions, should, skill, label, of=of)
+                    test, own = made_query(
+                        number, decisions, should, skill, label, of=of
+                    )
                     expected = (accepted or {}).get(test.case)
                     new = bool(accepted) and expected is None
                     tests.append(replace(test, expected=expected, new=new))
@@ -371,8 +435,12 @@ def made_triggers(
         subject: dict[str, Any] = {"agent": agent or CHAT, "model": model}
         base = replace(
             base,
-            tests=tuple(replace(t, **subject) if t.model == label else t for t in base.tests),
-            records=tuple(replace(r, **subject) if r.model == label else r for r in base.records),
+            tests=tuple(
+                replace(t, **subject) if t.model == label else t for t in base.tests
+            ),
+            records=tuple(
+                replace(r, **subject) if r.model == label else r for r in base.records
+            ),
         )
     queries_asked = {(test.skill, test.case): f"Please {test.case}" for test in tests}
     values: dict[str, Any] = {

@@ -25,7 +25,11 @@ def made_contrast(
     margin: float | None = None,
 ) -> Contrast:
     """``change`` is in points, with its interval."""
-    lift = Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01) if change else None
+    lift = (
+        Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01)
+        if change
+        else None
+    )
     contrast = Contrast(name, (f"{name}: on",), (f"{name}: off",), margin)
     return replace(contrast, lift=lift, cases=10, runs=4, state=state, tokens=-31.0)
 
@@ -40,15 +44,23 @@ EVERY_WORD = (HURTS, HELPS, UNCHANGED, KEPT, UNKNOWN, MISSING)
 
 
 def made_study(contrasts: Sequence[Contrast] = EVERY_WORD, **changes: Any) -> Study:
-    names = [name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)]
+    names = [
+        name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)
+    ]
     study = Study(
         title="What skills do to each other",
         legend="By how many points the lift changes",
         agent="loop",
         model="haiku",
-        arms=tuple(StudyArm(name, 0.8, 1131.4, 10, {"docs-writer": 6, "pdf": 9}) for name in names),
+        arms=tuple(
+            StudyArm(name, 0.8, 1131.4, 10, {"docs-writer": 6, "pdf": 9})
+            for name in names
+        ),
         contrasts=tuple(contrasts),
-        conclusions=("pdf loses 20 points when docs-writer is installed", "Of 6 pairs: 1 hurts"),
+        conclusions=(
+            "pdf loses 20 points when docs-writer is installed",
+            "Of 6 pairs: 1 hurts",
+        ),
         trials=480,
         errored=3,
         error="haiku: 529 overloaded",
@@ -63,7 +75,8 @@ from pytest_upskill import Answer, ToolCall, Usage
 
 def answer(question):
     """Opens docs-writer for most forms, if it is there, and then gets them wrong."""
-    asked, told = question.messages[-1][1], [r.text for s in question.steps for r in s.results]
+    asked = question.messages[-1][1]
+    told = [result.text for step in question.steps for result in step.results]
     tokens = Usage(len(question.system) // 4, 5, 0)
     if told:
         words = [word for word in ("portable", "commas", "prose") if word in told[-1]]
@@ -80,13 +93,21 @@ def answer(question):
 
 
 def write_neighbours(folder: Path, cases: int = 12) -> None:
-    """``pdf`` and ``csv`` with cases, and ``docs-writer``, which spoils the cases of ``pdf``."""
-    forms = [case(f"Fill in form {n}.", "portable", id=f"form-{n}") for n in range(cases)]
+    """``pdf`` and ``csv`` with cases, and ``docs-writer``,
+    which spoils the cases of ``pdf``.
+    """
+    forms = [
+        case(f"Fill in form {n}.", "portable", id=f"form-{n}") for n in range(cases)
+    ]
     tables = [case(f"Sum table {n}.", "commas", id=f"table-{n}") for n in range(cases)]
     texts = {
         "pdf": ("Read and fill in PDF forms.", "Answer with the word portable.", forms),
         "csv": ("Work with tables of values.", "Answer with the word commas.", tables),
-        "docs-writer": ("Write any document, form or text.", "Answer with the word prose.", []),
+        "docs-writer": (
+            "Write any document, form or text.",
+            "Answer with the word prose.",
+            [],
+        ),
     }
     for name, (description, body, own) in texts.items():
         file = write_skill(folder / "skills" / name, own, body=body) / "SKILL.md"
@@ -120,7 +141,7 @@ from pytest_upskill import Answer, ToolCall, Usage
 
 
 def answer(question):
-    """Right if the section about alignment was seen; it opens the skill, if it is an agent."""
+    """Right if the section about alignment was seen; an agent opens the skill."""
     told = [result.text for step in question.steps for result in step.results]
     text = "\\n".join([question.system, *told])
     tokens = Usage(len(text) // 4, 5, 0)
@@ -134,21 +155,32 @@ def answer(question):
 def write_pages(folder: Path, cases: int = 45, body: str = BODY) -> Path:
     """The skill ``pages`` in skills/, and model.py; the folder of the skill."""
     asked = [
-        case(f"Lay out page {number}.", "left", id=f"page-{number}") for number in range(cases)
+        case(f"Lay out page {number}.", "left", id=f"page-{number}")
+        for number in range(cases)
     ]
     skill = write_skill(folder / "skills/pages", asked, body=body)
     (skill / "references").mkdir()
-    (skill / "references/forms.md").write_text("All forms are white. " * 10, encoding="utf-8")
+    (skill / "references/forms.md").write_text(
+        "All forms are white. " * 10, encoding="utf-8"
+    )
     (folder / "model.py").write_text(_PAGES_MODEL, encoding="utf-8")
     return skill
 
 
-def made_routing(*names: str, skills: Sequence[str] = ("docx", "pdf", "xlsx")) -> Routing:
-    """Some queries routed right, others in every other way; ``names`` are opened for the first."""
+def made_routing(
+    *names: str, skills: Sequence[str] = ("docx", "pdf", "xlsx")
+) -> Routing:
+    """Some queries routed right, others in every other way;
+    ``names`` are opened for the first.
+    """
     first, second, *_ = skills
     queries = (
-        RoutedQuery("Merge these", (second,), opened={second: 2}, place="routes.json:2"),
-        RoutedQuery("Fill it in", (second,), opened={first: 1, second: 1}, errors=("down",)),
+        RoutedQuery(
+            "Merge these", (second,), opened={second: 2}, place="routes.json:2"
+        ),
+        RoutedQuery(
+            "Fill it in", (second,), opened={first: 1, second: 1}, errors=("down",)
+        ),
         RoutedQuery("Sum it up", (skills[-1],), unopened=2),
         RoutedQuery("A report", (first, second), opened={second: 1}, also={first: 1}),
         RoutedQuery("Weather?", opened={first: 1}, unopened=1),
@@ -173,7 +205,9 @@ def made_model_change(
     values = {"cases": 20, "runs": 3, "models": ("old", "new"), **run}
     made = made_run(passes=passes, skills=skills, **values)
     old, new = (
-        ModelAnswers.of(name, made.model_ids[name], [r for r in made.records if r.model == name])
+        ModelAnswers.of(
+            name, made.model_ids[name], [r for r in made.records if r.model == name]
+        )
         for name in ("old", "new")
     )
     changes = skill_changes(made.verdicts, Subject(CHAT, "old"), Subject(CHAT, "new"))

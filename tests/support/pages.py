@@ -22,7 +22,8 @@ from pytest_upskill.trials.transcript import Activity, Turn, TurnKind
 from support.made import Passes, accepted_count, made_record, made_run
 
 SKILL = "release-notes"
-MODELS = {  # cost of 1,000 answers, and the share of cases passed without and with the skill
+# Cost of 1,000 answers, and the share of cases passed without and with the skill
+MODELS = {
     "haiku": (1.1, 0.2, 0.85),
     "sonnet": (4.2, 0.5, 0.95),
     "opus": (21.0, 0.7, 0.95),
@@ -98,19 +99,29 @@ def readable_record(record: Record, number: int) -> Record:
     passed, is_skill = record.outcome == "passed", record.arm != "baseline"
     about = f"{CASES[number]}, run {record.run}: "
     checks = (
-        Grade("contains", passed, f'"### Breaking" is {"" if passed else "not "}in the answer'),
+        Grade(
+            "contains",
+            passed,
+            f'"### Breaking" is {"" if passed else "not "}in the answer',
+        ),
         Grade("max_words", True, "71 words, at most 120"),
         Grade(
             "judge",
             passed,
             "'says what to do after the update': "
             + ("it does" if passed else "no step is named")
-            + (' (the judge quotes "Migration: write `--color=always`")' if passed else ""),
+            + (
+                ' (the judge quotes "Migration: write `--color=always`")'
+                if passed
+                else ""
+            ),
             required=False,
         ),
     )
     more = 1.6 if is_skill else 1.0
-    cost = MODELS[record.label][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
+    cost = (
+        MODELS[record.label][0] * more / 1000 * (0.9 + 0.2 * dice(number, record.run))
+    )
     return replace(
         record,
         output=about + (WITH if passed else WITHOUT),
@@ -128,7 +139,9 @@ def readable_record(record: Record, number: int) -> Record:
 def readable_run(
     passes: Passes = knows, arms: tuple[str, ...] = ("baseline", "skill")
 ) -> RunResults:
-    """Four models, twelve cases, three runs; one answer is missing, one case regressed."""
+    """Four models, twelve cases, three runs; one answer is missing, one case
+    regressed.
+    """
     made = made_run(
         skills=(SKILL,),
         models=tuple(MODELS),
@@ -143,7 +156,12 @@ def readable_run(
     for record in made.records:
         number = int(record.case.removeprefix("case-"))
         new = replace(readable_record(record, number), case=CASES[number])
-        if (number, record.label, record.arm, record.run) == (10, "local", "baseline", 2):
+        if (number, record.label, record.arm, record.run) == (
+            10,
+            "local",
+            "baseline",
+            2,
+        ):
             reason = "no answer within 120 s. Raise --skill-timeout"
             new = made_record(
                 SKILL,
@@ -160,8 +178,8 @@ def readable_run(
         records.append(new)
     tests = [_named(test) for test in made.tests]
     question = (
-        "Write the release notes for 2.4.0 from these commits:\n\n"
-        "feat(cli)!: --color takes a value\nfix: no crash on empty input\nchore: bump actions"
+        "Write the release notes for 2.4.0 from these commits:\n\nfeat(cli)!: --color"
+        " takes a value\nfix: no crash on empty input\nchore: bump actions"
     )
     return replace(
         made,
@@ -175,7 +193,13 @@ def readable_run(
 
 def _named(test: PlannedCase) -> PlannedCase:
     number = int(test.case.removeprefix("case-"))
-    tags = ("format",) if number % 3 == 0 else ("content", "wording") if number % 3 == 1 else ()
+    tags = (
+        ("format",)
+        if number % 3 == 0
+        else ("content", "wording")
+        if number % 3 == 1
+        else ()
+    )
     return replace(
         test,
         nodeid=test.nodeid.replace(test.case, CASES[number]),
@@ -190,13 +214,19 @@ PAYLOADS = (
     "<script>window.hit = 1; alert(1)</script>",
     "</script><script>window.hit = 2</script>",
     "</textarea></title></style><img src=x onerror='window.hit = 3'>",
-    "<svg onload='window.hit = 4'><animate onbegin='window.hit = 4' attributeName=x /></svg>",
+    (
+        "<svg onload='window.hit = 4'><animate onbegin='window.hit = 4' attributeName=x"
+        " /></svg>"
+    ),
     "<a href='javascript:window.hit = 5' autofocus onfocus='window.hit = 5'>x</a>",
     "[x](javascript:window.hit=6) javascript:window.hit=6",
     "--><img src='http://example.org/beacon.png'><!--",
     "${window.hit = 7} {{constructor.constructor('window.hit = 7')()}}",
     "\u2028\u2029\u202e\u2066\u200b\x00\x07\x9b\x1b[31m\r\ud800 lone",
-    "<base href='http://example.org/'><meta http-equiv=refresh content='0;url=http://example.org'>",
+    (
+        "<base href='http://example.org/'><meta http-equiv=refresh"
+        " content='0;url=http://example.org'>"
+    ),
     "<iframe srcdoc='<script>parent.hit = 9</script>'></iframe>",
     "' onmouseover='window.hit = 10' x='",
     '" autofocus onfocus="window.hit = 11',
@@ -224,11 +254,22 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
         error = ALL_PAYLOADS if old.run == 2 else None
         outcome = "errored" if old.run == 2 else old.outcome
         answer = f"{old.arm}\n{ALL_PAYLOADS}"
-        new = replace(old, case=named(old.case), output=answer, checks=checks, error=error)
-        files = (AnswerFile(PAYLOADS[0], ALL_PAYLOADS, 9, ""), AnswerFile(PAYLOADS[1], None, 9, ""))
-        transcript = tuple(Turn(kind, ALL_PAYLOADS, PAYLOADS[2]) for kind in get_args(TurnKind))
-        done = Activity(1, 1, True, PAYLOADS, PAYLOADS, PAYLOADS, (ALL_PAYLOADS, *PAYLOADS))
-        return replace(new, outcome=outcome, files=files, transcript=transcript, activity=done)
+        new = replace(
+            old, case=named(old.case), output=answer, checks=checks, error=error
+        )
+        files = (
+            AnswerFile(PAYLOADS[0], ALL_PAYLOADS, 9, ""),
+            AnswerFile(PAYLOADS[1], None, 9, ""),
+        )
+        transcript = tuple(
+            Turn(kind, ALL_PAYLOADS, PAYLOADS[2]) for kind in get_args(TurnKind)
+        )
+        done = Activity(
+            1, 1, True, PAYLOADS, PAYLOADS, PAYLOADS, (ALL_PAYLOADS, *PAYLOADS)
+        )
+        return replace(
+            new, outcome=outcome, files=files, transcript=transcript, activity=done
+        )
 
     def test(old: PlannedCase) -> PlannedCase:
         return replace(
@@ -240,7 +281,10 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
             expected=replace(accepted_count(1), date=PAYLOADS[3]),
         )
 
-    texts = {"text": f"---\n{ALL_PAYLOADS}\n---\n{ALL_PAYLOADS}", "previous_text": ALL_PAYLOADS}
+    texts = {
+        "text": f"---\n{ALL_PAYLOADS}\n---\n{ALL_PAYLOADS}",
+        "previous_text": ALL_PAYLOADS,
+    }
     hostile: dict[str, Any] = {"path": ALL_PAYLOADS, "against": PAYLOADS[2], **texts}
     return replace(
         made,
@@ -257,7 +301,9 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
 
 
 def large_run(cases: int = 200) -> RunResults:
-    """A run with answers of about 1,500 characters each, all different and hard to compress."""
+    """A run with answers of about 1,500 characters each,
+    all different and hard to compress.
+    """
     luck = random.Random(7)
     letters = "abcdefghijklmnoprstuvwyz"
     words = ["".join(luck.choices(letters, k=luck.randint(2, 11))) for _ in range(6000)]

@@ -1,4 +1,6 @@
-"""A plugin on disk: two skills, a command, a hook, an MCP server and cases of its own."""
+"""A plugin on disk: two skills, a command, a hook, an MCP server and cases of its
+own.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -28,17 +30,27 @@ def write_plugin(
     **manifest: Any,
 ) -> Path:
     """The plugin ``garden``, with more files and more keys in its manifest."""
-    hook = {"hooks": {"SessionStart": [{"hooks": [{"type": "command", "command": "echo Mia"}]}]}}
+    hook = {
+        "hooks": {
+            "SessionStart": [{"hooks": [{"type": "command", "command": "echo Mia"}]}]
+        }
+    }
     write_files(
         folder,
         {
-            ".claude-plugin/plugin.json": json.dumps({"name": "garden", **manifest}, indent=1),
+            ".claude-plugin/plugin.json": json.dumps(
+                {"name": "garden", **manifest}, indent=1
+            ),
             ".mcp.json": json.dumps({"mcpServers": {"weather": {"command": "cat"}}}),
             "skills/gate/SKILL.md": skill_text("gate", GATE),
             "skills/boat/SKILL.md": skill_text("boat", BOAT),
-            "commands/water.md": "---\ndescription: Waters the roses.\n---\n\nWater the roses.\n",
+            "commands/water.md": (
+                "---\ndescription: Waters the roses.\n---\n\nWater the roses.\n"
+            ),
             "hooks/hooks.json": json.dumps(hook),
-            **({"skill_meta.json": json.dumps({"cases": list(cases)})} if cases else {}),
+            **(
+                {"skill_meta.json": json.dumps({"cases": list(cases)})} if cases else {}
+            ),
             **(files or {}),
         },
     )

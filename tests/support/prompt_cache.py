@@ -1,4 +1,6 @@
-"""A script for the loopback server that counts as Anthropic's and OpenAI's prompt caches do."""
+"""A script for the loopback server that counts as Anthropic's and
+OpenAI's prompt caches do.
+"""
 
 import json
 import time
@@ -24,7 +26,11 @@ def marked_prefixes(body: dict[str, Any]) -> list[str]:
         blocks += [{"text": content}] if isinstance(content, str) else content
     said, found = "", list[str]()
     for block in blocks:
-        plain = {key: value for key, value in block.items() if key not in ("cache_control", "type")}
+        plain = {
+            key: value
+            for key, value in block.items()
+            if key not in ("cache_control", "type")
+        }
         said += plain.get("text", "") if list(plain) == ["text"] else json.dumps(plain)
         if "cache_control" in block:
             found.append(said)
@@ -44,7 +50,9 @@ def without_marks(body: Any) -> Any:
     }
     for key in ("system", "content"):
         blocks = plain.get(key)
-        if isinstance(blocks, list) and [set(one) for one in blocks] == [{"type", "text"}]:
+        if isinstance(blocks, list) and [set(one) for one in blocks] == [
+            {"type", "text"}
+        ]:
             plain[key] = blocks[0]["text"]
     return plain
 

@@ -1,4 +1,6 @@
-"""The protocols of models: requests as a script gets them, and what it returns as clients do."""
+"""The protocols of models: requests as a script gets them,
+and what it returns as clients do.
+"""
 
 import hashlib
 import json
@@ -25,7 +27,9 @@ ODD_ANSWERS = {
 }
 
 
-def understood(protocol: Protocol, headers: dict[str, str], content: bytes, target: str) -> Asked:
+def understood(
+    protocol: Protocol, headers: dict[str, str], content: bytes, target: str
+) -> Asked:
     """The request as a script gets it, but for its attempt."""
     body = json.loads(content)
     model = ""
@@ -110,15 +114,19 @@ def _input(body: Mapping[str, Any]) -> list[dict[str, Any]]:
     if isinstance(items, str):
         return [{"role": "user", "content": items}]
     return [
-        {"role": "tool", "content": item["output"]}
-        if item.get("type") == "function_call_output"
-        else {"role": item.get("role", "assistant"), "content": item.get("content")}
+        (
+            {"role": "tool", "content": item["output"]}
+            if item.get("type") == "function_call_output"
+            else {"role": item.get("role", "assistant"), "content": item.get("content")}
+        )
         for item in items
     ]
 
 
 def _contents(body: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    """The contents of a request of Google's protocol, as messages of Chat Completions."""
+    """The contents of a request of Google's protocol, as messages of Chat
+    Completions.
+    """
     for content in body["contents"]:
         for part in content["parts"]:
             if response := part.get("functionResponse"):
@@ -145,15 +153,24 @@ def reply_to(asked: Asked, reply: Reply) -> Answer:
     elif asked.protocol == "responses":
         body |= _response(asked, reply)
     elif asked.protocol == "gemini":
-        body = {"responseId": "loopback", "modelVersion": asked.model, **_candidate(reply)}
+        body = {
+            "responseId": "loopback",
+            "modelVersion": asked.model,
+            **_candidate(reply),
+        }
     else:
         finish = "tool_calls" if calling else OPENAI_STOP[reply.stop]
         prompt_tokens = reply.input_tokens + reply.cache_read + reply.cache_write
-        cached = {"cached_tokens": reply.cache_read, "cache_write_tokens": reply.cache_write}
+        cached = {
+            "cached_tokens": reply.cache_read,
+            "cache_write_tokens": reply.cache_write,
+        }
         body |= {
             "object": "chat.completion",
             "created": 0,
-            "choices": [{"index": 0, "message": _said(asked, reply), "finish_reason": finish}],
+            "choices": [
+                {"index": 0, "message": _said(asked, reply), "finish_reason": finish}
+            ],
             "usage": {
                 "prompt_tokens": prompt_tokens,
                 "completion_tokens": reply.output_tokens,
@@ -203,19 +220,30 @@ def _content(asked: Asked, reply: Reply) -> list[dict[str, object]]:
     blocks: list[dict[str, object]] = []
     if reply.thinking:
         signature = hashlib.sha256(reply.thinking.encode()).hexdigest()
-        blocks.append({"type": "thinking", "thinking": reply.thinking, "signature": signature})
+        blocks.append(
+            {"type": "thinking", "thinking": reply.thinking, "signature": signature}
+        )
     if reply.text:  # the real service sends no block for an empty text
         blocks.append({"type": "text", "text": reply.text})
     for number, (name, arguments) in enumerate(reply.calls, len(asked.results) + 1):
         blocks.append(
-            {"type": "tool_use", "id": f"toolu_{number}", "name": name, "input": arguments}
+            {
+                "type": "tool_use",
+                "id": f"toolu_{number}",
+                "name": name,
+                "input": arguments,
+            }
         )
     return blocks
 
 
 def _said(asked: Asked, reply: Reply) -> dict[str, object]:
     """The message of a completion."""
-    said: dict[str, object] = {"role": "assistant", "content": reply.text, "refusal": None}
+    said: dict[str, object] = {
+        "role": "assistant",
+        "content": reply.text,
+        "refusal": None,
+    }
     if reply.stop == "refusal":
         said |= {"content": None, "refusal": reply.text}
     if reply.thinking:
@@ -244,12 +272,25 @@ def _response(asked: Asked, reply: Reply) -> dict[str, object]:
         summary = [{"type": "summary_text", "text": reply.thinking}]
         output.append({"type": "reasoning", "id": "rs_1", "summary": summary})
     if reply.text:
-        part: dict[str, object] = {"type": "output_text", "text": reply.text, "annotations": []}
-        message = {"type": "message", "id": "msg_1", "role": "assistant", "content": [part]}
+        part: dict[str, object] = {
+            "type": "output_text",
+            "text": reply.text,
+            "annotations": [],
+        }
+        message = {
+            "type": "message",
+            "id": "msg_1",
+            "role": "assistant",
+            "content": [part],
+        }
         output.append({**message, **done})
     for number, (name, given) in enumerate(reply.calls, len(asked.results) + 1):
         arguments = given if isinstance(given, str) else json.dumps(given)
-        call = {"type": "function_call", "id": f"fc_{number}", "call_id": f"call-{number}"}
+        call = {
+            "type": "function_call",
+            "id": f"fc_{number}",
+            "call_id": f"call-{number}",
+        }
         space, _, own_name = name.rpartition(".")
         named = {"namespace": space, "name": own_name} if space else {"name": name}
         output.append({**call, **named, "arguments": arguments, **done})
@@ -275,7 +316,9 @@ def _response(asked: Asked, reply: Reply) -> dict[str, object]:
 
 
 def _candidate(reply: Reply) -> dict[str, object]:
-    """What a reply of Google's protocol has besides its id and model. Calls have no ids."""
+    """What a reply of Google's protocol has besides its id and model.
+    Calls have no ids.
+    """
     parts: list[dict[str, object]] = []
     if reply.thinking:
         parts.append({"text": reply.thinking, "thought": True})
@@ -283,11 +326,15 @@ def _candidate(reply: Reply) -> dict[str, object]:
         parts.append({"text": reply.text})
     for name, given in reply.calls:
         args = json.loads(given) if isinstance(given, str) else given
-        parts.append({"functionCall": {"name": name, "args": args}, "thoughtSignature": "c2ln"})
+        parts.append(
+            {"functionCall": {"name": name, "args": args}, "thoughtSignature": "c2ln"}
+        )
     content = {"role": "model", "parts": parts}
     asked = reply.input_tokens + reply.cache_read
     return {
-        "candidates": [{"content": content, "finishReason": GEMINI_STOP[reply.stop], "index": 0}],
+        "candidates": [
+            {"content": content, "finishReason": GEMINI_STOP[reply.stop], "index": 0}
+        ],
         "usageMetadata": {
             "promptTokenCount": asked,
             "candidatesTokenCount": reply.output_tokens - bool(reply.thinking),

@@ -1,7 +1,7 @@
 """The one way to run pytest on skills in a test, and to look at what came of it.
 
-Assert values (``run.summary``, ``run.records``, ``run.gate``), not sentences: those belong to the
-tests of the renderers in ``tests/reports`` and to ``tests/golden``.
+Assert values (``run.summary``, ``run.records``, ``run.gate``), not sentences: those
+belong to the tests of the renderers in ``tests/reports`` and to ``tests/golden``.
 """
 
 import json
@@ -72,7 +72,8 @@ def run_skills(
 ) -> SkillRun:
     """Test the folder ``skills``, which must end without a traceback.
 
-    A server is asked as the model ``m``. With an empty ``skill``, only what ``args`` name runs.
+    A server is asked as the model ``m``. With an empty ``skill``,
+    only what ``args`` name runs.
     """
     address = (
         ["--model", model]

@@ -31,10 +31,14 @@ def require_bwrap() -> None:
 
 @cache
 def image_for(program: str) -> str:
-    """An image that is there already; skip this test without one, or without the program."""
+    """An image that is there already; skip this test without one,
+    or without the program.
+    """
     image = os.environ.get("UPSKILL_TEST_IMAGE", DEFAULT_IMAGE)
     found = shutil.which(program)
-    there = found and subprocess.run([found, "image", "inspect", image], capture_output=True)
+    there = found and subprocess.run(
+        [found, "image", "inspect", image], capture_output=True
+    )
     if not there or there.returncode:
         pytest.skip(f"{program} has no image {image}")
     if problem := Container(program).why_not(image):

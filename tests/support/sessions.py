@@ -1,7 +1,7 @@
 """One small story of an agent, in every form in which such stories are kept.
 
-The user wants a build file; the agent's first command fails, python3 mends it, a file is written
-twice, and the agent says what it did.
+The user wants a build file; the agent's first command fails, python3 mends it, a file
+is written twice, and the agent says what it did.
 """
 
 import json
@@ -34,10 +34,18 @@ STORY = (
     Turn("result", "written", "Write"),
     Turn("assistant", DONE),
 )
-_WRITES = [{"file_path": "build.toml", "content": f"capability = '{arch}'"} for arch in (8.0, 9.0)]
+_WRITES = [
+    {"file_path": "build.toml", "content": f"capability = '{arch}'"}
+    for arch in (8.0, 9.0)
+]
 # tool, arguments, result, failed
 CALLS: list[tuple[str, dict[str, Any], str, bool]] = [
-    ("Bash", {"command": "python check.py", "timeout": 5}, f"Exit code 127\n{ERROR}", True),
+    (
+        "Bash",
+        {"command": "python check.py", "timeout": 5},
+        f"Exit code 127\n{ERROR}",
+        True,
+    ),
     ("Bash", {"command": "python3 check.py"}, "ok", False),
     ("Write", _WRITES[0], "written", False),
     ("Write", _WRITES[1], "written", False),
@@ -90,25 +98,40 @@ def openai_messages() -> list[dict[str, Any]]:
         function = {"name": tool, "arguments": json.dumps(arguments)}
         call = {"id": f"c{number}", "type": "function", "function": function}
         messages.append({"role": "assistant", "content": None, "tool_calls": [call]})
-        messages.append({"role": "tool", "tool_call_id": f"c{number}", "content": result})
+        messages.append(
+            {"role": "tool", "tool_call_id": f"c{number}", "content": result}
+        )
     return [*messages, {"role": "assistant", "content": DONE}]
 
 
 def response_items() -> list[dict[str, Any]]:
     def said(role: str, text: str) -> dict[str, Any]:
         kind = "input_text" if role == "user" else "output_text"
-        return {"type": "message", "role": role, "content": [{"type": kind, "text": text}]}
+        return {
+            "type": "message",
+            "role": role,
+            "content": [{"type": kind, "text": text}],
+        }
 
     items = [said("user", ASKED), said("assistant", PLAN)]
     for number, (tool, arguments, result, _) in enumerate(CALLS):
         about = {"call_id": f"c{number}"}
-        call = {"type": "function_call", "name": tool, "arguments": json.dumps(arguments)}
-        items += {**call, **about}, {"type": "function_call_output", "output": result, **about}
+        call = {
+            "type": "function_call",
+            "name": tool,
+            "arguments": json.dumps(arguments),
+        }
+        items += (
+            {**call, **about},
+            {"type": "function_call_output", "output": result, **about},
+        )
     return [*items, said("assistant", DONE)]
 
 
 def codex() -> list[dict[str, Any]]:
-    """As Codex keeps it: every item wrapped, and what was said once more as an event."""
+    """As Codex keeps it: every item wrapped, and what was said once more as an
+    event.
+    """
     context = "<environment_context>\n  <cwd>/home/bob</cwd>\n</environment_context>"
     payloads: list[tuple[str, dict[str, Any]]] = [
         ("session_meta", {"id": "s", "cwd": "/home/bob", "cli_version": "0.90.0"}),
@@ -126,10 +149,15 @@ def codex() -> list[dict[str, Any]]:
         payloads.append(("response_item", item))
         if item["type"] == "message":
             kind = "user_message" if item["role"] == "user" else "agent_message"
-            payloads.append(("event_msg", {"type": kind, "message": item["content"][0]["text"]}))
+            payloads.append(
+                ("event_msg", {"type": kind, "message": item["content"][0]["text"]})
+            )
     payloads.append(("event_msg", {"type": "token_count", "info": None}))
     stamp = "2026-10-01T00:00:00.000Z"
-    return [{"timestamp": stamp, "type": kind, "payload": payload} for kind, payload in payloads]
+    return [
+        {"timestamp": stamp, "type": kind, "payload": payload}
+        for kind, payload in payloads
+    ]
 
 
 MARKDOWN = f"""# Session of Tuesday
@@ -201,7 +229,9 @@ def own_trial() -> list[Any]:
     turns = [Turn("system", "You are an agent.")]
     for turn in STORY:
         if turn.kind == "call":
-            turns.append(replace(turn, text=json.dumps(next(calls)[1]), reply=2, seconds=0.5))
+            turns.append(
+                replace(turn, text=json.dumps(next(calls)[1]), reply=2, seconds=0.5)
+            )
         elif turn.kind == "user":
             hint = "<system-reminder>Skills: none</system-reminder>"
             turns += [replace(turn, text=hint), turn]

@@ -22,7 +22,8 @@ NOTHING: Final[Mapping[str, str]] = MappingProxyType({})
 def started(command: Sequence[str], **more: Any) -> Iterator[subprocess.Popen[str]]:
     """Start a process that SIGINT reaches; leaving the block kills it.
 
-    A shell makes what it runs in the background ignore SIGINT, and a child inherits that.
+    A shell makes what it runs in the background ignore SIGINT,
+    and a child inherits that.
     """
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
@@ -47,13 +48,17 @@ class Finished:
 
 @dataclass(frozen=True)
 class Shell:
-    """Runs ``pytest`` and ``pytest-upskill`` in this process, and any other command in its own."""
+    """Runs ``pytest`` and ``pytest-upskill`` in this process,
+    and any other command in its own.
+    """
 
     pytester: pytest.Pytester
     monkeypatch: pytest.MonkeyPatch
     capsys: pytest.CaptureFixture[str]
 
-    def run(self, words: Sequence[str], cwd: Path, env: Mapping[str, str] = NOTHING) -> Finished:
+    def run(
+        self, words: Sequence[str], cwd: Path, env: Mapping[str, str] = NOTHING
+    ) -> Finished:
         with self.monkeypatch.context() as patch:
             patch.chdir(cwd)
             for name, value in env.items():
@@ -65,7 +70,9 @@ class Shell:
                     patch.setattr(pytest, "main", self._pytest)
                     status = main(args)
                 case _:
-                    done = subprocess.run(words, capture_output=True, text=True, check=False)
+                    done = subprocess.run(
+                        words, capture_output=True, text=True, check=False
+                    )
                     return Finished(done.returncode, done.stdout, done.stderr)
         shown = self.capsys.readouterr()
         return Finished(status, shown.out, shown.err)

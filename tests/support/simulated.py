@@ -1,5 +1,5 @@
-"""Simulated skills: cases with known pass rates, runs drawn from them, and what studies and
-teachers' commands make of such runs.
+"""Simulated skills: cases with known pass rates, runs drawn from them, and what studies
+and teachers' commands make of such runs.
 """
 
 import random
@@ -49,7 +49,8 @@ def passes(draw: random.Random, chance: float, runs: int) -> int:
 
 def ask(draw: random.Random, chances: Chances, runs: int) -> Passes:
     return [
-        (passes(draw, baseline, runs), passes(draw, skill, runs)) for baseline, skill in chances
+        (passes(draw, baseline, runs), passes(draw, skill, runs))
+        for baseline, skill in chances
     ]
 
 
@@ -61,7 +62,9 @@ def frugal(
     rests: bool = True,
     models: int = 1,
 ) -> tuple[Look, int, int]:
-    """The last look of frugal runs, after how many runs it was, and the calls that it took."""
+    """The last look of frugal runs, after how many runs it was,
+    and the calls that it took.
+    """
     most, rest = plan[-1], rest_after(plan) if rests else None
     cases = [
         [(draw.random() < baseline, draw.random() < skill) for _ in range(most)]
@@ -88,8 +91,12 @@ def weighted(case: list[tuple[bool, bool]], rest: int | None) -> tuple[float, fl
     return baseline, skill
 
 
-def shares(draw: random.Random, chances: Chances, runs: int) -> list[tuple[float, float]]:
-    """The mean share of checks passed; cases have 2 to 8 checks, some of which fail together."""
+def shares(
+    draw: random.Random, chances: Chances, runs: int
+) -> list[tuple[float, float]]:
+    """The mean share of checks passed; cases have 2 to 8 checks,
+    some of which fail together.
+    """
     return [_shares_of(draw, pair, runs, draw.randint(2, 8)) for pair in chances]
 
 
@@ -101,7 +108,9 @@ def _shares_of(
             return float(draw.random() < chance)
         return passes(draw, chance, checks) / checks
 
-    baseline, skill = (sum(share(chance) for _ in range(runs)) / runs for chance in pair)
+    baseline, skill = (
+        sum(share(chance) for _ in range(runs)) / runs for chance in pair
+    )
     return baseline, skill
 
 
@@ -110,7 +119,9 @@ def rates(counts: Passes, runs: int) -> list[tuple[float, float]]:
 
 
 def worlds(lift: float) -> Iterator[World]:
-    """Skills that help all cases alike, that solve some, and that ignore the baseline."""
+    """Skills that help all cases alike, that solve some, and that ignore the
+    baseline.
+    """
     for a, b in [(1, 1), (2, 2), (0.3, 0.3), (0.5, 2), (5, 1)]:
         mean = a / (a + b)
         gain = lift / (1 - mean)
@@ -118,10 +129,14 @@ def worlds(lift: float) -> Iterator[World]:
             yield World(f"all gain, beta({a}, {b})", lift, _all_gain(a, b, gain))
             yield World(f"some gain, beta({a}, {b})", lift, _some_gain(a, b, gain))
         if mean + lift < 1:
-            yield World(f"unrelated, beta({a}, {b})", lift, _unrelated(a, b, mean + lift))
+            yield World(
+                f"unrelated, beta({a}, {b})", lift, _unrelated(a, b, mean + lift)
+            )
 
 
-def _all_gain(a: float, b: float, gain: float) -> Callable[[random.Random], tuple[float, float]]:
+def _all_gain(
+    a: float, b: float, gain: float
+) -> Callable[[random.Random], tuple[float, float]]:
     def case(draw: random.Random) -> tuple[float, float]:
         chance = draw.betavariate(a, b)
         return chance, chance + gain * (1 - chance)
@@ -129,7 +144,9 @@ def _all_gain(a: float, b: float, gain: float) -> Callable[[random.Random], tupl
     return case
 
 
-def _some_gain(a: float, b: float, gain: float) -> Callable[[random.Random], tuple[float, float]]:
+def _some_gain(
+    a: float, b: float, gain: float
+) -> Callable[[random.Random], tuple[float, float]]:
     def case(draw: random.Random) -> tuple[float, float]:
         chance = draw.betavariate(a, b)
         return chance, 1 if draw.random() < gain else chance
@@ -137,7 +154,9 @@ def _some_gain(a: float, b: float, gain: float) -> Callable[[random.Random], tup
     return case
 
 
-def _unrelated(a: float, b: float, mean: float) -> Callable[[random.Random], tuple[float, float]]:
+def _unrelated(
+    a: float, b: float, mean: float
+) -> Callable[[random.Random], tuple[float, float]]:
     def case(draw: random.Random) -> tuple[float, float]:
         size = a + b
         return draw.betavariate(a, b), draw.betavariate(mean * size, (1 - mean) * size)
@@ -152,7 +171,9 @@ Rates = Mapping[str, list[float]]  # by arm: the chance of each case to pass
 
 @dataclass(frozen=True)
 class Simulated:
-    """Variants and contrasts, and the effect of each contrast over all cases there could be."""
+    """Variants and contrasts, and the effect of each contrast over
+    all cases there could be.
+    """
 
     rates: Rates
     contrasts: tuple[Contrast, ...]
@@ -203,8 +224,14 @@ Case = Callable[[random.Random], Pair]
 def matrix_study(
     draw: random.Random, case: Case, cases: int, skills: int, harm: float = 0.0
 ) -> Simulated:
-    """Skills beside each other; the first loses ``harm`` of its lift beside the second."""
-    rates, contrasts, true = dict[str, list[float]](), list[Contrast](), dict[str, float]()
+    """Skills beside each other; the first loses ``harm`` of its lift beside the
+    second.
+    """
+    rates, contrasts, true = (
+        dict[str, list[float]](),
+        list[Contrast](),
+        dict[str, float](),
+    )
     for one in range(skills):
         own = [case(draw) for _ in range(cases)]
         others = [str(other) for other in range(skills) if other != one]
@@ -216,7 +243,9 @@ def matrix_study(
             if other != "alone":
                 name = f"{one} {other}"
                 plus = (f"{name} skill", f"{one} alone baseline")
-                contrasts.append(Contrast(name, plus, (f"{name} baseline", f"{one} alone skill")))
+                contrasts.append(
+                    Contrast(name, plus, (f"{name} baseline", f"{one} alone skill"))
+                )
                 true[name] = -hurt * LIFT
     return Simulated(rates, tuple(contrasts), true)
 
@@ -230,7 +259,8 @@ def parts_study(
     *,
     mixed: bool = False,
 ) -> Simulated:
-    """A skill without each of its parts; without the first it loses ``loss`` of its lift.
+    """A skill without each of its parts; without the first it
+    loses ``loss`` of its lift.
 
     ``mixed``: leaving out a part helps some cases and hurts others, as often as not.
     """
@@ -242,7 +272,9 @@ def parts_study(
         lost = loss if part == 0 else 0.0
         rates[name] = [s - lost * (s - b) for b, s in own]
         if mixed:
-            rates[name] = [s + draw.choice((-1, 1)) * min(0.4, s, 1 - s) for s in rates[name]]
+            rates[name] = [
+                s + draw.choice((-1, 1)) * min(0.4, s, 1 - s) for s in rates[name]
+            ]
         contrasts.append(Contrast(name, (name,), ("whole",), MARGIN))
         true[name] = -lost * LIFT
     return Simulated(rates, tuple(contrasts), true)
@@ -250,7 +282,8 @@ def parts_study(
 
 # Choices of teachers' commands: descriptions on queries, shorter skills on cases.
 
-# The chances of a query to be decided right: with the current description, and with another.
+# The chances of a query to be decided right: with the current description,
+# and with another.
 Query = Callable[[random.Random], tuple[float, float]]
 
 RUNS = 3
@@ -277,18 +310,25 @@ def better_query(draw: random.Random) -> tuple[float, float]:
 
 
 def says_better(
-    draw: random.Random, query: Query, kinds: tuple[int, int], versions: int, students: int
+    draw: random.Random,
+    query: Query,
+    kinds: tuple[int, int],
+    versions: int,
+    students: int,
 ) -> bool:
-    """Whether describe calls one of several versions better; all are as good as each other.
+    """Whether describe calls one of several versions better;
+    all are as good as each other.
 
-    ``kinds`` are the numbers of queries that should open the skill, and that should not.
+    ``kinds`` are the numbers of queries that should open the skill,
+    and that should not.
     """
     should_open = {str(n): n < kinds[0] for n in range(sum(kinds))}
     chances = {name: query(draw) for name in should_open}
     held = {
         name
         for n, name in enumerate(should_open)
-        if (n if n < kinds[0] else n - kinds[0]) < round(HELD_OUT_SHARE * kinds[n >= kinds[0]])
+        if (n if n < kinds[0] else n - kinds[0])
+        < round(HELD_OUT_SHARE * kinds[n >= kinds[0]])
     }
 
     def scores(which: int, *, is_held: bool) -> dict[str, float]:
@@ -310,7 +350,8 @@ def says_better(
     return any(lift.low > 0 for lift in adjusted_lifts(pairs, RUNS * students))
 
 
-# What leaving out a part, or a shorter text, does to cases: their chances before, and without it.
+# What leaving out a part, or a shorter text, does to cases: their chances before,
+# and without it.
 Loss = Callable[[random.Random], tuple[float, float]]
 
 
@@ -359,7 +400,9 @@ def margin_study(draw: random.Random, loss: Loss, cases: int, parts: int) -> Sim
 def chosen_place(
     draw: random.Random, losses: Sequence[Loss], cases: int, runs: int = RUNS
 ) -> int | None:
-    """Which of several shorter versions, from long to short, refine takes on held-out cases."""
+    """Which of several shorter versions, from long to short,
+    refine takes on held-out cases.
+    """
     changes = []
     for loss in losses:
         chances = [loss(draw) for _ in range(cases)]

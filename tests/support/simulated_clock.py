@@ -49,7 +49,9 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
 class SimulatedModel(Model):
     """A model behind a busy server, a few milliseconds away."""
 
-    def __init__(self, server: Busy, away: float = 0.01, endpoint: str = "server") -> None:
+    def __init__(
+        self, server: Busy, away: float = 0.01, endpoint: str = "server"
+    ) -> None:
         self.server = server
         self.away = away
         self._endpoint = endpoint
@@ -65,14 +67,19 @@ class SimulatedModel(Model):
     async def ask(self, question: Question) -> Answer:
         loop = asyncio.get_running_loop()
         self.asked.append(question.messages[-1][1])
-        if len(self.asked) > MOST_CALLS:  # else a test would go on until its time is over
+        # Else a test would go on until its time is over
+        if len(self.asked) > MOST_CALLS:
             raise ModelError(f"a storm of more than {MOST_CALLS:,} calls", fatal=True)
         asked = datetime.fromtimestamp(loop.time(), UTC)
         await asyncio.sleep(self.away / 2)
         verdict = self.visit(question, loop.time())
-        await asyncio.sleep(self.away / 2 + (self.server.latency if verdict.taken else 0.0))
+        await asyncio.sleep(
+            self.away / 2 + (self.server.latency if verdict.taken else 0.0)
+        )
         if not verdict.taken:
-            wait = retry_after(verdict.headers, datetime.fromtimestamp(loop.time(), UTC))
+            wait = retry_after(
+                verdict.headers, datetime.fromtimestamp(loop.time(), UTC)
+            )
             raise ModelError("429 from the server", rate_limited=True, retry_after=wait)
         cost = self.server.cost
         return Answer(
@@ -113,7 +120,11 @@ def simulated(
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "new_event_loop", SimulatedLoop)
         engine = Engine(
-            open_model, concurrency=in_flight, timeout=timeout, answers=answers, careful=careful
+            open_model,
+            concurrency=in_flight,
+            timeout=timeout,
+            answers=answers,
+            careful=careful,
         )
         engine._calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
@@ -127,4 +138,6 @@ def simulated(
 
 
 def questions_to(model: str, number: int) -> list[Question]:
-    return [Question(model, "", (("user", f"{model} {n}"),), 100, 1) for n in range(number)]
+    return [
+        Question(model, "", (("user", f"{model} {n}"),), 100, 1) for n in range(number)
+    ]

@@ -1,7 +1,7 @@
 """Readers of a benchmark folder that look where skill-creator's programs look.
 
-Its aggregator and viewer find runs by these names of folders and files and take these keys; what
-they leave out is left out here, too.
+Its aggregator and viewer find runs by these names of folders and files and take these
+keys; what they leave out is left out here, too.
 """
 
 import json
@@ -10,7 +10,19 @@ from typing import Any
 
 METRICS = ("pass_rate", "time_seconds", "tokens")
 _NOT_SHOWN = ("transcript.md", "user_notes.md", "metrics.json")
-_TEXTS = (".txt", ".md", ".json", ".csv", ".py", ".js", ".html", ".css", ".yaml", ".sh", ".toml")
+_TEXTS = (
+    ".txt",
+    ".md",
+    ".json",
+    ".csv",
+    ".py",
+    ".js",
+    ".html",
+    ".css",
+    ".yaml",
+    ".sh",
+    ".toml",
+)
 
 
 def read(file: Path) -> Any:
@@ -22,7 +34,9 @@ def aggregated(iteration: Path) -> dict[str, dict[str, list[float]]]:
     found: dict[str, dict[str, list[float]]] = {}
     for eval_folder in sorted(iteration.glob("eval-*")):
         assert isinstance(read(eval_folder / "eval_metadata.json")["eval_id"], int)
-        for arm in sorted(path for path in eval_folder.iterdir() if list(path.glob("run-*"))):
+        for arm in sorted(
+            path for path in eval_folder.iterdir() if list(path.glob("run-*"))
+        ):
             for run in arm.glob("run-*"):
                 int(run.name.split("-")[1])
                 if not (run / "grading.json").exists():
@@ -43,7 +57,8 @@ def aggregated(iteration: Path) -> dict[str, dict[str, list[float]]]:
 
 
 def viewed(iteration: Path) -> list[dict[str, Any]]:
-    """The runs that the viewer shows: folders with outputs, described by files next to them.
+    """The runs that the viewer shows: folders with outputs,
+    described by files next to them.
 
     Outputs are texts or, where it offers a download, bytes.
     """
@@ -57,7 +72,9 @@ def viewed(iteration: Path) -> list[dict[str, Any]]:
         )
         files = [file for file in outputs.iterdir() if file.is_file()]
         shown = {
-            file.name: file.read_text("utf-8") if file.suffix in _TEXTS else file.read_bytes()
+            file.name: (
+                file.read_text("utf-8") if file.suffix in _TEXTS else file.read_bytes()
+            )
             for file in sorted(files)
             if file.name not in _NOT_SHOWN
         }

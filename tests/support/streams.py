@@ -13,10 +13,14 @@ def events(protocol: str, body: Body, *, usage: bool = True) -> list[bytes]:
         return [_named(event) for event in _messages(body)]
     if protocol == "responses":
         numbered = enumerate(_responses(body))
-        return [_named({**event, "sequence_number": number}) for number, event in numbered]
+        return [
+            _named({**event, "sequence_number": number}) for number, event in numbered
+        ]
     if protocol == "gemini":
         return [_data(json.dumps(event)) for event in _gemini(body)]
-    return [_data(json.dumps(event)) for event in _chat(body, usage)] + [_data("[DONE]")]
+    return [_data(json.dumps(event)) for event in _chat(body, usage)] + [
+        _data("[DONE]")
+    ]
 
 
 def error_event(protocol: str, message: str, kind: str) -> bytes:
@@ -25,7 +29,9 @@ def error_event(protocol: str, message: str, kind: str) -> bytes:
     if protocol == "anthropic":
         return _named({"type": "error", "error": error})
     if protocol == "gemini":
-        return _data(json.dumps({"error": {"code": 503, "message": message, "status": kind}}))
+        return _data(
+            json.dumps({"error": {"code": 503, "message": message, "status": kind}})
+        )
     if protocol == "responses":
         event = {"type": "error", "code": kind, "message": message, "param": None}
         return _named({**event, "sequence_number": 0})
@@ -55,7 +61,9 @@ def _messages(body: Body) -> Iterator[Body]:
     for index, block in enumerate(body["content"]):
         kind = block["type"]
         empty = {"text": "", "thinking": "", "signature": "", "input": {}}
-        start = {key: empty.get(key, value) for key, value in block.items() if key != "type"}
+        start = {
+            key: empty.get(key, value) for key, value in block.items() if key != "type"
+        }
         start["type"] = kind
         yield {"type": "content_block_start", "index": index, "content_block": start}
         for delta in _deltas(block):
@@ -90,7 +98,10 @@ def _chat(body: Body, usage: bool) -> Iterator[Body]:
     head["model"] = body["model"]
 
     def chunk(delta: Body, finish: object = None) -> Body:
-        return {**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]}
+        return {
+            **head,
+            "choices": [{"index": 0, "delta": delta, "finish_reason": finish}],
+        }
 
     yield chunk({"role": "assistant", "content": ""})
     for name in ("reasoning_content", "content", "refusal"):
@@ -101,7 +112,9 @@ def _chat(body: Body, usage: bool) -> Iterator[Body]:
         start = {**call, "index": index, "function": {**function, "arguments": ""}}
         yield chunk({"tool_calls": [start]})
         for part in _parts(function["arguments"]):
-            yield chunk({"tool_calls": [{"index": index, "function": {"arguments": part}}]})
+            yield chunk(
+                {"tool_calls": [{"index": index, "function": {"arguments": part}}]}
+            )
     yield chunk({}, choice["finish_reason"])
     if usage:
         yield {**head, "choices": [], "usage": body["usage"]}
@@ -111,11 +124,17 @@ def _gemini(body: Body) -> Iterator[Body]:
     (candidate,) = body["candidates"]
     head = {name: body[name] for name in ("modelVersion", "responseId")}
     asked = {"promptTokenCount": body["usageMetadata"]["promptTokenCount"]}
-    begun = {**head, "usageMetadata": {**asked, "totalTokenCount": asked["promptTokenCount"]}}
+    begun = {
+        **head,
+        "usageMetadata": {**asked, "totalTokenCount": asked["promptTokenCount"]},
+    }
     for part in candidate["content"]["parts"]:
         for text in _parts(part["text"]) if "text" in part else [""]:
             one = {**part, "text": text} if text else part
-            yield {**begun, "candidates": [{"content": {"role": "model", "parts": [one]}}]}
+            yield {
+                **begun,
+                "candidates": [{"content": {"role": "model", "parts": [one]}}],
+            }
     last = {**candidate, "content": {"role": "model", "parts": [{"text": ""}]}}
     yield {**body, "candidates": [last]}
 
@@ -128,7 +147,10 @@ def _responses(body: Body) -> Iterator[Body]:
         yield {
             "type": "response.output_item.added",
             "output_index": index,
-            "item": {**item, **{key: empty for key, empty in _EMPTY.items() if key in item}},
+            "item": {
+                **item,
+                **{key: empty for key, empty in _EMPTY.items() if key in item},
+            },
         }
         if item["type"] == "message":
             part = item["content"][0]
@@ -154,7 +176,11 @@ def _responses(body: Body) -> Iterator[Body]:
             yield {**inside, "type": "response.content_part.done", "part": part}
         elif item["type"] == "function_call":
             for text in _parts(item["arguments"]):
-                yield {**place, "type": "response.function_call_arguments.delta", "delta": text}
+                yield {
+                    **place,
+                    "type": "response.function_call_arguments.delta",
+                    "delta": text,
+                }
             yield {
                 **place,
                 "type": "response.function_call_arguments.done",

@@ -51,6 +51,7 @@ def seen(written: str, rows: int, columns: int = 80) -> list[str]:
     screen = pyte.HistoryScreen(columns, rows, history=10_000)
     pyte.Stream(screen).feed(written)
     scrolled = [
-        "".join(line[column].data for column in range(columns)) for line in screen.history.top
+        "".join(line[column].data for column in range(columns))
+        for line in screen.history.top
     ]
     return [line.rstrip() for line in (*scrolled, *screen.display)]

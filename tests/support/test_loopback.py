@@ -37,7 +37,8 @@ async def ask(
         ) as client:
             calls: list[Any] = [
                 client.chat.completions.create(
-                    model="m", messages=[*messages, {"role": "user", "content": question}]
+                    model="m",
+                    messages=[*messages, {"role": "user", "content": question}],
                 )
                 for question in questions
             ]
@@ -64,7 +65,9 @@ def ask_once(
     timeout: float = 5.0,
     prefix: str = "",
 ) -> Answer:
-    answers = ask(server, protocol, "why?", system=system, timeout=timeout, prefix=prefix)
+    answers = ask(
+        server, protocol, "why?", system=system, timeout=timeout, prefix=prefix
+    )
     return asyncio.run(answers)[0]
 
 
@@ -78,7 +81,9 @@ def raised_by(protocol: Protocol, action: Fault, timeout: float = 5.0) -> Except
 
 
 def test_anthropic_reply() -> None:
-    reply = Reply("hello", input_tokens=7, output_tokens=3, cache_read=20, cache_write=4)
+    reply = Reply(
+        "hello", input_tokens=7, output_tokens=3, cache_read=20, cache_write=4
+    )
     with LoopbackServer(lambda _: reply) as server:
         message = ask_once(server, "anthropic", system="be brief")
     assert isinstance(message, anthropic.types.Message)
@@ -87,7 +92,8 @@ def test_anthropic_reply() -> None:
     assert message.usage.cache_read_input_tokens == 20
     assert message.usage.cache_creation_input_tokens == 4
     asked = server.asked[0]
-    assert (asked.protocol, asked.model, asked.system, asked.question, asked.attempt) == (
+    seen = (asked.protocol, asked.model, asked.system, asked.question, asked.attempt)
+    assert seen == (
         "anthropic", "m", "be brief", "why?", 1,
     )  # fmt: skip
     assert "anthropic-version" in asked.headers
@@ -95,7 +101,9 @@ def test_anthropic_reply() -> None:
 
 
 def test_openai_reply() -> None:
-    reply = Reply("hello", input_tokens=7, output_tokens=3, cache_read=20, cache_write=4)
+    reply = Reply(
+        "hello", input_tokens=7, output_tokens=3, cache_read=20, cache_write=4
+    )
     with LoopbackServer(lambda _: reply) as server:
         completion = ask_once(server, "openai", system="be brief")
     assert isinstance(completion, openai.types.chat.ChatCompletion)
@@ -103,10 +111,15 @@ def test_openai_reply() -> None:
     usage = completion.usage
     assert usage is not None
     assert usage.prompt_tokens_details is not None
-    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (31, 3, 34)
+    assert (usage.prompt_tokens, usage.completion_tokens, usage.total_tokens) == (
+        31,
+        3,
+        34,
+    )
     assert usage.prompt_tokens_details.cached_tokens == 20
     asked = server.asked[0]
-    assert (asked.protocol, asked.model, asked.system, asked.question, asked.attempt) == (
+    seen = (asked.protocol, asked.model, asked.system, asked.question, asked.attempt)
+    assert seen == (
         "openai", "m", "be brief", "why?", 1,
     )  # fmt: skip
     assert asked.headers["authorization"] == "Bearer none"
@@ -131,16 +144,23 @@ def test_stop_reasons(stop: Stop, of_anthropic: str, of_openai: str) -> None:
 
 
 def test_text_in_blocks() -> None:
-    blocks: list[Any] = [{"type": "text", "text": "one "}, {"type": "text", "text": "two"}]
+    blocks: list[Any] = [
+        {"type": "text", "text": "one "},
+        {"type": "text", "text": "two"},
+    ]
 
     async def ask_in_blocks(server: LoopbackServer) -> None:
-        async with anthropic.AsyncAnthropic(base_url=server.url, api_key="none") as client:
+        async with anthropic.AsyncAnthropic(
+            base_url=server.url, api_key="none"
+        ) as client:
             turns: list[Any] = [
                 {"role": "user", "content": "earlier"},
                 {"role": "assistant", "content": "yes"},
                 {"role": "user", "content": blocks},
             ]
-            await client.messages.create(model="m", max_tokens=9, system=blocks, messages=turns)
+            await client.messages.create(
+                model="m", max_tokens=9, system=blocks, messages=turns
+            )
 
     with LoopbackServer(lambda _: Reply("")) as server:
         asyncio.run(ask_in_blocks(server))
@@ -159,7 +179,9 @@ def test_text_in_blocks() -> None:
     ],
 )
 def test_status_fault(protocol: Protocol, status: int, name: str) -> None:
-    fault = Fault("status", status, retry_after="3", message="too bad", error_type="bad_luck")
+    fault = Fault(
+        "status", status, retry_after="3", message="too bad", error_type="bad_luck"
+    )
     error = raised_by(protocol, fault)
     assert type(error) is getattr(SDK[protocol], name)
     assert isinstance(error, anthropic.APIStatusError | openai.APIStatusError)
@@ -171,7 +193,9 @@ def test_status_fault(protocol: Protocol, status: int, name: str) -> None:
 
 @both
 def test_status_without_a_name(protocol: Protocol) -> None:
-    error: Any = raised_by(protocol, Fault("status", 529, error_type="overloaded_error"))
+    error: Any = raised_by(
+        protocol, Fault("status", 529, error_type="overloaded_error")
+    )
     assert error.status_code == 529
     assert "retry-after" not in error.response.headers
 
@@ -183,7 +207,9 @@ def test_reset(protocol: Protocol) -> None:
 
 
 def test_reset_ends_a_half_body_with_rst() -> None:
-    request = b'POST /v1/messages HTTP/1.1\r\ncontent-length: 16\r\n\r\n{"messages": []}'
+    request = (
+        b'POST /v1/messages HTTP/1.1\r\ncontent-length: 16\r\n\r\n{"messages": []}'
+    )
     received = bytearray()
 
     def receive(client: socket.socket) -> None:
@@ -192,7 +218,9 @@ def test_reset_ends_a_half_body_with_rst() -> None:
 
     with (
         LoopbackServer(lambda _: Fault("reset")) as server,
-        socket.create_connection(("127.0.0.1", int(server.url.rpartition(":")[2]))) as client,
+        socket.create_connection(
+            ("127.0.0.1", int(server.url.rpartition(":")[2]))
+        ) as client,
     ):
         client.sendall(request)
         with pytest.raises(ConnectionResetError):
@@ -216,7 +244,9 @@ def test_not_json(protocol: Protocol, kind: Kind) -> None:
 
 
 @both
-@pytest.mark.parametrize(("kind", "part"), [("wrong_type", "plain words"), ("html", "502 Bad")])
+@pytest.mark.parametrize(
+    ("kind", "part"), [("wrong_type", "plain words"), ("html", "502 Bad")]
+)
 def test_not_said_to_be_json(protocol: Protocol, kind: Kind, part: str) -> None:
     # Neither SDK raises: the body comes back as a str in place of a message.
     with LoopbackServer(lambda _: Fault(kind)) as server:
@@ -230,7 +260,9 @@ def test_script_that_raises(protocol: Protocol) -> None:
     def script(asked: Asked) -> Reply:
         raise KeyError("no answer to " + asked.question)
 
-    expected = pytest.raises(SDK[protocol].InternalServerError, match=r"no answer to why\?")
+    expected = pytest.raises(
+        SDK[protocol].InternalServerError, match=r"no answer to why\?"
+    )
     with LoopbackServer(script) as server, expected:
         ask_once(server, protocol)
 
@@ -238,14 +270,20 @@ def test_script_that_raises(protocol: Protocol) -> None:
 @both
 def test_script_that_returns_nonsense(protocol: Protocol) -> None:
     nonsense: Any = "a bare string"
-    expected = pytest.raises(SDK[protocol].InternalServerError, match="the script raised")
+    expected = pytest.raises(
+        SDK[protocol].InternalServerError, match="the script raised"
+    )
     with LoopbackServer(lambda _: nonsense) as server, expected:
         ask_once(server, protocol)
 
 
 def test_attempts_are_counted_per_question() -> None:
     def script(asked: Asked) -> Reply | Fault:
-        return Fault("status", 503) if asked.attempt < 2 else Reply(f"attempt {asked.attempt}")
+        return (
+            Fault("status", 503)
+            if asked.attempt < 2
+            else Reply(f"attempt {asked.attempt}")
+        )
 
     async def retry(server: LoopbackServer) -> str:
         # The SDK's own retries, without its pause of half a second.
@@ -253,7 +291,9 @@ def test_attempts_are_counted_per_question() -> None:
             def _calculate_retry_timeout(self, *_: object, **__: object) -> float:
                 return 0.0
 
-        async with Hasty(base_url=server.url + "/v1", api_key="none", max_retries=2) as client:
+        async with Hasty(
+            base_url=server.url + "/v1", api_key="none", max_retries=2
+        ) as client:
             completion = await client.chat.completions.create(
                 model="m", messages=[{"role": "user", "content": "why?"}]
             )
@@ -272,7 +312,9 @@ def test_attempts_are_counted_per_question() -> None:
 @both
 def test_requests_that_wait_for_each_other(protocol: Protocol) -> None:
     questions = [f"question {n}" for n in range(64)]
-    with LoopbackServer(lambda asked: Reply(asked.question[::-1]), together=64) as server:
+    with LoopbackServer(
+        lambda asked: Reply(asked.question[::-1]), together=64
+    ) as server:
         answers = asyncio.run(ask(server, protocol, *questions, timeout=60))
         assert server.most_in_flight == 64
         ask_once(server, protocol)
@@ -284,7 +326,9 @@ def test_requests_that_wait_for_each_other(protocol: Protocol) -> None:
     assert sorted(asked.question for asked in server.asked[:64]) == sorted(questions)
 
 
-def test_requests_one_after_the_other_are_never_together(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_requests_one_after_the_other_are_never_together(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr("support.loopback.LONGEST_WAIT", 0.0)
     failed = pytest.raises(AssertionError, match="1 of 2 requests were in flight")
     with failed, LoopbackServer(lambda _: Reply("done"), together=2) as server:
@@ -298,7 +342,11 @@ def test_large_reply(protocol: Protocol) -> None:
     text = "0123456789" * 500_000
     with LoopbackServer(lambda _: Reply(text)) as server:
         answer = ask_once(server, protocol)
-    got = answer.content[0].text if protocol == "anthropic" else answer.choices[0].message.content
+    got = (
+        answer.content[0].text
+        if protocol == "anthropic"
+        else answer.choices[0].message.content
+    )
     assert got == text
 
 
@@ -325,7 +373,9 @@ def test_models() -> None:
     assert server.asked == []
 
 
-CALLING = Reply("Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3)
+CALLING = Reply(
+    "Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3
+)
 
 
 def test_messages_as_a_stream() -> None:
@@ -345,7 +395,10 @@ def test_messages_as_a_stream() -> None:
     assert call.type == "tool_use"
     assert (call.name, call.input) == ("bash", {"command": "ls"})
     assert message.stop_reason == "tool_use"
-    assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (5, 3)
+    assert (message.usage.output_tokens, message.usage.cache_read_input_tokens) == (
+        5,
+        3,
+    )
 
 
 def test_completions_as_a_stream() -> None:
@@ -372,20 +425,34 @@ def test_completions_as_a_stream() -> None:
 @pytest.mark.parametrize("streamed", [False, True])
 def test_responses(streamed: bool) -> None:
     async def look(server: LoopbackServer) -> Any:
-        async with openai.AsyncOpenAI(base_url=server.url + "/v1", api_key="none") as client:
+        async with openai.AsyncOpenAI(
+            base_url=server.url + "/v1", api_key="none"
+        ) as client:
             if not streamed:
-                return await client.responses.create(model="m", input="why?", instructions="Hush.")
-            async with client.responses.stream(model="m", input="why?", instructions="Hush.") as on:
+                return await client.responses.create(
+                    model="m", input="why?", instructions="Hush."
+                )
+            async with client.responses.stream(
+                model="m", input="why?", instructions="Hush."
+            ) as on:
                 return await on.get_final_response()
 
     with LoopbackServer(lambda _: CALLING) as server:
         response = asyncio.run(look(server))
     assert response.output_text == "Let me look."
-    assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
+    assert [item.type for item in response.output] == [
+        "reasoning",
+        "message",
+        "function_call",
+    ]
     assert response.output[2].arguments == '{"command": "ls"}'
     assert response.usage.input_tokens_details.cached_tokens == 3
     asked = server.asked[0]
-    assert (asked.protocol, asked.system, asked.question) == ("responses", "Hush.", "why?")
+    assert (asked.protocol, asked.system, asked.question) == (
+        "responses",
+        "Hush.",
+        "why?",
+    )
 
 
 CLOSING = """
@@ -395,18 +462,21 @@ from support.loopback import Fault, LoopbackServer, Reply
 # Keeps errors such as a destroyed task, but not the notes on slow callbacks.
 logging.getLogger("asyncio").setLevel(logging.ERROR)
 actions = {"hang": Fault("hang"), "trickle": Fault("trickle"), "reset": Fault("reset"),
-           "slow": Reply("", delay=60), "idle": Reply(""), "unread": Reply("x" * 20_000_000)}
+           "slow": Reply("", delay=60), "idle": Reply(""),
+           "unread": Reply("x" * 20_000_000)}
 with LoopbackServer(lambda asked: actions[asked.question]) as server:
     address = server.url[len("http://"):].split(":")
     clients = [socket.create_connection(address) for _ in range(len(actions) + 2)]
     for client, question in zip(clients, actions):
         body = json.dumps({"messages": [{"role": "user", "content": question}]})
-        head = f"POST /v1/messages HTTP/1.1\\r\\ncontent-length: {len(body)}\\r\\n\\r\\n"
+        head = "POST /v1/messages HTTP/1.1\\r\\n"
+        head += f"content-length: {len(body)}\\r\\n\\r\\n"
         client.sendall((head + body).encode())
     clients[-1].sendall(b"POST /v1/mess")
     while len(server.asked) < len(actions):
         time.sleep(0.001)
-    clients += [socket.create_connection(address) for _ in range(3)]  # may be half accepted
+    # They may be half accepted.
+    clients += [socket.create_connection(address) for _ in range(3)]
 for client in clients:
     client.close()
 gc.collect()
@@ -418,8 +488,13 @@ def test_closing_is_prompt_and_leaves_no_warnings() -> None:
     ended = subprocess.run(
         [sys.executable, "-X", "dev", "-W", "error", "-c", CLOSING],
         cwd=Path(__file__).parents[1],
-        # Coverage would have warnings of its own about a process that runs nothing it measures.
-        env={name: value for name, value in os.environ.items() if not name.startswith("COV")},
+        # Coverage would have warnings of its own about a process that
+        # runs nothing it measures.
+        env={
+            name: value
+            for name, value in os.environ.items()
+            if not name.startswith("COV")
+        },
         capture_output=True,
         text=True,
         timeout=30,

@@ -2,8 +2,8 @@
 
     tiny_agent.py PROTOCOL MODEL PROMPT
 
-It finds its server and key where all such agents do, in the environment. As real ones do, it first
-asks for a title of the session, without tools.
+It finds its server and key where all such agents do, in the environment. As real ones
+do, it first asks for a title of the session, without tools.
 """
 
 import json
@@ -21,7 +21,9 @@ TITLE = "Write a title for this session."
 
 
 def bash(command: str) -> str:
-    run = subprocess.run(command, shell=True, capture_output=True, text=True, check=False)
+    run = subprocess.run(
+        command, shell=True, capture_output=True, text=True, check=False
+    )
     return f"{run.stdout}{run.stderr}".strip()
 
 
@@ -40,9 +42,15 @@ def messages(model: str, prompt: str) -> str:
         said.append({"role": "assistant", "content": reply.content})
         calls = [block for block in reply.content if block.type == "tool_use"]
         if not calls:
-            return "".join(block.text for block in reply.content if block.type == "text")
+            return "".join(
+                block.text for block in reply.content if block.type == "text"
+            )
         results = [
-            {"type": "tool_result", "tool_use_id": call.id, "content": bash(call.input["command"])}
+            {
+                "type": "tool_result",
+                "tool_use_id": call.id,
+                "content": bash(call.input["command"]),
+            }
             for call in calls
         ]
         said.append({"role": "user", "content": results})
@@ -52,13 +60,18 @@ def chat(model: str, prompt: str) -> str:
     import openai
 
     client: Any = openai.OpenAI()
-    said: list[Any] = [{"role": "system", "content": SYSTEM}, {"role": "user", "content": prompt}]
+    said: list[Any] = [
+        {"role": "system", "content": SYSTEM},
+        {"role": "user", "content": prompt},
+    ]
     title = [{"role": "system", "content": TITLE}, said[1]]
     client.chat.completions.create(model=model, messages=title)
     function = {"name": "bash", "description": "Run a command.", "parameters": SCHEMA}
     tools = [{"type": "function", "function": function}]
     while True:
-        with client.chat.completions.stream(model=model, messages=said, tools=tools) as stream:
+        with client.chat.completions.stream(
+            model=model, messages=said, tools=tools
+        ) as stream:
             reply = stream.get_final_completion().choices[0].message
         if not reply.tool_calls:
             return reply.content or ""
@@ -66,11 +79,16 @@ def chat(model: str, prompt: str) -> str:
             {
                 "id": call.id,
                 "type": "function",
-                "function": {"name": call.function.name, "arguments": call.function.arguments},
+                "function": {
+                    "name": call.function.name,
+                    "arguments": call.function.arguments,
+                },
             }
             for call in reply.tool_calls
         ]
-        said.append({"role": "assistant", "content": reply.content, "tool_calls": calls})
+        said.append(
+            {"role": "assistant", "content": reply.content, "tool_calls": calls}
+        )
         for call in reply.tool_calls:
             told = bash(json.loads(call.function.arguments)["command"])
             said.append({"role": "tool", "tool_call_id": call.id, "content": told})

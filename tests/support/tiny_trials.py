@@ -1,4 +1,6 @@
-"""Trials of a tiny agent as a command in a sandbox, through the engine, on a loopback server."""
+"""Trials of a tiny agent as a command in a sandbox, through the engine,
+on a loopback server.
+"""
 
 import sys
 from collections.abc import Callable
@@ -25,9 +27,14 @@ BODY = "# Gates\n\nPush the gate, wait for the click of its latch, then pull.\n"
 PACKAGES = str(Path(anthropic.__file__).parents[1])
 PYTHON = f"{sys.base_prefix}/bin/python{sys.version_info[0]}.{sys.version_info[1]}"
 WAYS = {"messages": "anthropic", "chat": "openai", "responses": "openai"}
-# An SDK takes a second to import: the gate tries one, and tests/agents/gateway has all protocols.
+# An SDK takes a second to import: the gate tries one,
+# and tests/agents/gateway has all protocols.
 EACH_WAY = pytest.mark.parametrize(
-    "way", ["messages", *(pytest.param(way, marks=pytest.mark.nightly) for way in list(WAYS)[1:])]
+    "way",
+    [
+        "messages",
+        *(pytest.param(way, marks=pytest.mark.nightly) for way in list(WAYS)[1:]),
+    ],
 )
 TINY = Path(__file__).parent / "tiny_agent.py"
 
@@ -37,14 +44,16 @@ import json, os, subprocess, sys, urllib.request
 said = [{"role": "user", "content": sys.argv[3]}]
 calls = [None]
 while calls:
-    body = {"model": sys.argv[2], "max_tokens": 1000, "messages": said, "tools": [{"name": "bash"}]}
+    body = {"model": sys.argv[2], "max_tokens": 1000, "messages": said,
+        "tools": [{"name": "bash"}]}
     request = urllib.request.Request(os.environ["ANTHROPIC_BASE_URL"] + "/v1/messages",
         json.dumps(body).encode(), {"x-api-key": os.environ["ANTHROPIC_API_KEY"]})
     content = json.load(urllib.request.urlopen(request))["content"]
     calls = [one for one in content if one["type"] == "tool_use"]
     results = [{"type": "tool_result", "tool_use_id": one["id"], "content":
         subprocess.getoutput(one["input"]["command"])} for one in calls]
-    said += {"role": "assistant", "content": content}, {"role": "user", "content": results}
+    said.append({"role": "assistant", "content": content})
+    said.append({"role": "user", "content": results})
 """
 
 
@@ -104,7 +113,10 @@ def carried_out(
         return await spec.provider.open(spec, 120)
 
     trials = AgentTrials(
-        lambda _: TinyAgent(way, script), always(kind_of(sandbox)), timeout, lambda _: spec
+        lambda _: TinyAgent(way, script),
+        always(kind_of(sandbox)),
+        timeout,
+        lambda _: spec,
     )
     engine = Engine(
         open_model,
@@ -113,7 +125,9 @@ def carried_out(
         open_trials=lambda: trials,
         budget=budget,
     )
-    paths = tuple(path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr"))
+    paths = tuple(
+        path for path in (sys.base_prefix, PACKAGES) if not path.startswith("/usr")
+    )
     needs = SandboxNeeds(paths=paths)
     question = Question(
         *("m", "", (("user", prompt),), 1000, 1),
@@ -125,7 +139,9 @@ def carried_out(
         engine.close()
 
 
-def steps(*commands: str, final: str = "The gate is open.") -> Callable[[Asked], loopback.Reply]:
+def steps(
+    *commands: str, final: str = "The gate is open."
+) -> Callable[[Asked], loopback.Reply]:
     """A model that has these commands run, one by one."""
 
     def script(asked: Asked) -> loopback.Reply:

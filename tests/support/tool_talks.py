@@ -14,7 +14,9 @@ from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 SCHEMA = {"type": "object", "properties": {"command": {"type": "string"}}}
 BASH = Tool("bash", "Run a command.", json.dumps(SCHEMA))
-QUESTION = Question("m", "Be brief.", (("user", "What is here?"),), 64, 1, tools=(BASH,))
+QUESTION = Question(
+    "m", "Be brief.", (("user", "What is here?"),), 64, 1, tools=(BASH,)
+)
 TURN = replace(QUESTION, shared=("system", "steps"))  # as the engine asks for an agent
 LS = ("bash", {"command": "ls"})
 CACHED = {"cache_control": {"type": "ephemeral"}}
@@ -28,13 +30,20 @@ def answer_to(provider: str, script: Script, question: Question = QUESTION) -> A
 
 def after(question: Question, answer: Answer, *texts: str) -> Question:
     """The next turn, with the results of the calls."""
-    results = [ToolResult(call.id, text) for call, text in zip(answer.calls, texts, strict=True)]
+    results = [
+        ToolResult(call.id, text)
+        for call, text in zip(answer.calls, texts, strict=True)
+    ]
     step = Step(answer.text, answer.calls, tuple(results), answer.raw)
     return replace(question, steps=(*question.steps, step))
 
 
-def talk(provider: str, script: Script, *results: str) -> tuple[list[Answer], list[Asked]]:
-    """Ask until there are no more calls; each turn has one call, which gets the next result."""
+def talk(
+    provider: str, script: Script, *results: str
+) -> tuple[list[Answer], list[Asked]]:
+    """Ask until there are no more calls; each turn has one call,
+    which gets the next result.
+    """
 
     async def run(spec: ModelSpec) -> list[Answer]:
         model = await spec.provider.open(spec, 20)
@@ -51,7 +60,9 @@ def talk(provider: str, script: Script, *results: str) -> tuple[list[Answer], li
 
 
 def talk_all(provider: str, *replies: Reply) -> tuple[list[Answer], list[Asked]]:
-    """Two turns with the same reply, all of whose calls get a result, and a last one."""
+    """Two turns with the same reply, all of whose calls get a result, and a last
+    one.
+    """
 
     async def run(spec: ModelSpec) -> list[Answer]:
         model = await spec.provider.open(spec, 20)
@@ -59,7 +70,9 @@ def talk_all(provider: str, *replies: Reply) -> tuple[list[Answer], list[Asked]]
         try:
             while not answers or answers[-1].calls:
                 answers.append(await model.ask(question))
-                question = after(question, answers[-1], *("done" for _ in answers[-1].calls))
+                question = after(
+                    question, answers[-1], *("done" for _ in answers[-1].calls)
+                )
         finally:
             await model.close()
         return answers

@@ -114,7 +114,9 @@ class FakeTrials:
         said = list[str]()
         try:
             for turn in range(self._turns):
-                asked = replace(question, messages=(("user", f"{text}{turn}"),), task=None)
+                asked = replace(
+                    question, messages=(("user", f"{text}{turn}"),), task=None
+                )
                 reply = await call(asked)
                 if isinstance(reply, NoAnswer):
                     return reply
@@ -145,12 +147,16 @@ class _OneThreadLoop(SimulatedLoop):
 
 
 def run_simulated(work: Coroutine[Any, Any, T]) -> T:
-    """The result of work that has no sockets: its clock moves only while nothing else can."""
+    """The result of work that has no sockets: its clock moves
+    only while nothing else can.
+    """
     with asyncio.Runner(loop_factory=_OneThreadLoop) as runner:
         return runner.run(work)
 
 
-def end_time_once(monkeypatch: pytest.MonkeyPatch, condition: Callable[[], bool]) -> None:
+def end_time_once(
+    monkeypatch: pytest.MonkeyPatch, condition: Callable[[], bool]
+) -> None:
     """Stop the clock of trials just before their limit, until a condition holds."""
     seconds = property(lambda clock: clock.limit - (0.0 if condition() else 0.01))
     monkeypatch.setattr("pytest_upskill.agents.agent_trials._Clock.seconds", seconds)

@@ -6,7 +6,9 @@ from pytest_upskill.plugin.session import SkillSession
 
 
 def usage_error(pytester: pytest.Pytester, *args: str) -> str:
-    """The error that pytest shows, with exit status 4, for these arguments and the ini file."""
+    """The error that pytest shows, with exit status 4,
+    for these arguments and the ini file.
+    """
     with pytest.raises(pytest.UsageError) as caught:
         _start_session(pytester, *args)
     return str(caught.value)

@@ -24,11 +24,23 @@ SERVICES = (
         "login",
         "fleet",
     ),
-    *("pager", "cart", "stock", "voice", "trips", "forms", "media", "proxy", "rates", "sync"),
+    *(
+        "pager",
+        "cart",
+        "stock",
+        "voice",
+        "trips",
+        "forms",
+        "media",
+        "proxy",
+        "rates",
+        "sync",
+    ),
 )
 DESCRIPTION = (
-    "How to deploy at Lanternfield: ship a service, undo a release, look at what runs, freeze "
-    "days. Use it whenever a service should go live or back, also if no tool is named."
+    "How to deploy at Lanternfield: ship a service, undo a release, look at what runs,"
+    " freeze days. Use it whenever a service should go live or back, also if no tool is"
+    " named."
 )
 
 
@@ -53,15 +65,22 @@ def teacher(asked: Asked) -> str:
 def shorter(body: str) -> str:
     """The same rules in fewer words."""
     rules = [line for line in body.split("\n") if line.startswith("- ")]
-    short = [re.sub(r" (?:is named|is called|is|needs the flag) ", ": ", line) for line in rules]
+    short = [
+        re.sub(r" (?:is named|is called|is|needs the flag) ", ": ", line)
+        for line in rules
+    ]
     return "\n".join(line.replace("The command to ", "").rstrip(".") for line in short)
 
 
 def queries() -> list[dict[str, object]]:
     """Twenty that need the skill, and twenty that don't."""
     wishes = [f"{one}: put {two}'s new build live pls" for one, two in _services()]
-    misses = [f"why does {one} log so much? look at {two}.py" for one, two in _services()]
-    made: list[dict[str, object]] = [{"query": one, "should_trigger": True} for one in wishes]
+    misses = [
+        f"why does {one} log so much? look at {two}.py" for one, two in _services()
+    ]
+    made: list[dict[str, object]] = [
+        {"query": one, "should_trigger": True} for one in wishes
+    ]
     return made + [{"query": one, "should_trigger": False} for one in misses]
 
 
@@ -70,7 +89,9 @@ def _services() -> list[tuple[str, str]]:
 
 
 def choice(asked: Asked) -> Reply:
-    """Opens the skill if its description names such tasks; with another one, for some."""
+    """Opens the skill if its description names such tasks; with another one, for
+    some.
+    """
     known = SERVICES if DESCRIPTION in asked.system else SERVICES[1::2]
     if any(asked.question.startswith(f"{one}: ") for one in known):
         return Reply(calls=(("skill", {"name": "wick"}),))
@@ -79,7 +100,12 @@ def choice(asked: Asked) -> Reply:
 
 def author() -> str:
     return json.dumps(
-        {"cases": [_written(case) for case in load_cases(WICK / "skill_meta.json").require_all()]}
+        {
+            "cases": [
+                _written(case)
+                for case in load_cases(WICK / "skill_meta.json").require_all()
+            ]
+        }
     )
 
 
@@ -95,10 +121,14 @@ def _written(case: Case) -> dict[str, object]:
 
 
 def student(asked: Asked) -> str:
-    """Knows what stands in its context; haiku overlooks the freeze. An agent opens the skill."""
+    """Knows what stands in its context; haiku overlooks the freeze.
+    An agent opens the skill.
+    """
     for case in load_cases(WICK / "skill_meta.json").require_all():
         known = case.expected["contains"][0]
-        if case.input in asked.question and known in "".join([asked.system, *asked.results]):
+        if case.input in asked.question and known in "".join(
+            [asked.system, *asked.results]
+        ):
             overlooked = case.id == "freeze-day" and "haiku" in asked.model
             return "I can't say." if overlooked else f"It is {known}."
     return "I can't say."

@@ -1,4 +1,6 @@
-"""Students that are agents: measured in a sandbox, and the teacher sees what they did."""
+"""Students that are agents: measured in a sandbox, and the teacher sees what they
+did.
+"""
 
 import json
 import os
@@ -39,12 +41,18 @@ def agent(asked: Asked) -> Reply:
         return Reply("Let me see.", calls=(("bash", {"command": SPY}),))
     colour = next((one for one in COLOURS if one in asked.question.split()), "")
     colour = colour or next(one for one in COLOURS if one in asked.question)
-    known = [line for line in asked.results[-1].splitlines() if line.startswith(f"- {colour}:")]
+    known = [
+        line
+        for line in asked.results[-1].splitlines()
+        if line.startswith(f"- {colour}:")
+    ]
     return Reply(f"Type{known[0].partition(':')[2]}." if known else "I do not know.")
 
 
 @needs_bwrap
-def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project: Project) -> None:
+def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(
+    project: Project,
+) -> None:
     vague, clear = (draft(*COLOURS, description=one) for one in (VAGUE, CLEAR))
     fake = FakeModels([vague, clear], student=agent)
     status, data = project.taught(fake, "--eval-agent", "loop", "--cases", "6")
@@ -62,7 +70,10 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
     assert "2. call" in refined
     assert "lamp.txt (made)" in refined
     assert KEY not in refined
-    assert "Which lamp command" not in refined.partition("<trial")[2].partition("</trial ")[0]
+    assert (
+        "Which lamp command"
+        not in refined.partition("<trial")[2].partition("</trial ")[0]
+    )
     results = json.loads((project.workspace / "attempt-1/results.json").read_bytes())
     skilled = [one for one in results["records"] if one["arm"] == "skill"]
     assert {one["activity"]["activated"] for one in skilled} == {False}
@@ -70,8 +81,12 @@ def test_a_trial_that_did_not_open_the_skill_makes_a_better_description(project:
 
 @pytest.mark.nightly
 @needs_bwrap
-def test_a_real_program_is_a_student(project: Project, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("PATH", f"{fake_cli(project.folder / 'bin')}:{os.environ['PATH']}")
+def test_a_real_program_is_a_student(
+    project: Project, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(
+        "PATH", f"{fake_cli(project.folder / 'bin')}:{os.environ['PATH']}"
+    )
     script = project.folder / "models.py"
     script.write_text(
         "def student(question):\n"
@@ -84,7 +99,9 @@ def test_a_real_program_is_a_student(project: Project, monkeypatch: pytest.Monke
     )
     fake = FakeModels()
     words = ("--eval-model", f"scripted:{script}:student", "--eval-agent", "claude")
-    status, shown, error = project.generate(fake, *words, "--cases", "6", "--attempts", "1")
+    status, shown, error = project.generate(
+        fake, *words, "--cases", "6", "--attempts", "1"
+    )
     assert status == 0, (shown, error)
     rows = [line for line in lines(shown) if line.startswith("claude/scripted:")]
     assert "opened in 6 of 6 trials" in " ".join(lines(shown))
@@ -93,9 +110,16 @@ def test_a_real_program_is_a_student(project: Project, monkeypatch: pytest.Monke
 
 @needs_bwrap
 def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
-    made = {"input": "Light it.", "expected": {"files": {"lamp.txt": {"contains": ["zorp"]}}}}
-    written = [{**made, "id": name, "input": f"{name}: light it."} for name in ("one", "two")]
-    folder = write_skill(project.folder / "skills/gate", written, body="Write lamp zorp.")
+    made = {
+        "input": "Light it.",
+        "expected": {"files": {"lamp.txt": {"contains": ["zorp"]}}},
+    }
+    written = [
+        {**made, "id": name, "input": f"{name}: light it."} for name in ("one", "two")
+    ]
+    folder = write_skill(
+        project.folder / "skills/gate", written, body="Write lamp zorp."
+    )
 
     def student(asked: Asked) -> Reply:
         if asked.results:
@@ -108,8 +132,13 @@ def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
         options = ["-m", "big", "--eval-model", "small", "--base-url", url, "--yes"]
         status, _, error = project.run("refine", str(folder), *options)
         assert status == 2
-        assert "looks at what an agent does; its students are asked plain questions" in error
-        status, shown, _ = project.run("refine", str(folder), *options, "--eval-agent", "loop")
+        assert (
+            "looks at what an agent does; its students are asked plain questions"
+            in error
+        )
+        status, shown, _ = project.run(
+            "refine", str(folder), *options, "--eval-agent", "loop"
+        )
         assert "current loop/small 0% → 100% (+100)" in lines(shown)
         run = evaluate(folder, students="small", student_url=url, agents="loop")
     assert [one.summary.subject.label for one in run.verdicts] == ["loop/small"]
@@ -119,7 +148,9 @@ def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
 def test_cases_that_need_more_of_a_sandbox_are_refused(project: Project) -> None:
     asked = {"input": "Light it.", "expected": {"contains": "zorp"}}
     needs = {**asked, "sandbox": {"network": True}}
-    folder = write_skill(project.folder / "gate", [needs | {"id": one} for one in ("a", "b")])
+    folder = write_skill(
+        project.folder / "gate", [needs | {"id": one} for one in ("a", "b")]
+    )
     words = ["refine", str(folder), "-m", "local", "--eval-agent", "loop"]
     status, _, error = project.run(*words)
     assert status == 2
@@ -129,10 +160,19 @@ def test_cases_that_need_more_of_a_sandbox_are_refused(project: Project) -> None
 @pytest.mark.parametrize(
     ("words", "problem"),
     [
-        (["--eval-agent", "lop"], '--eval-agent lop: no such agent (did you mean "loop"?)'),
+        (
+            ["--eval-agent", "lop"],
+            '--eval-agent lop: no such agent (did you mean "loop"?)',
+        ),
         (["--eval-agent", "claude"], "--eval-agent claude: claude is not installed"),
-        (["--eval-agent", "loop", "--eval-model", "local"], "this model takes no tools"),
-        (["--eval-agent", "claude", "--eval-model", "openai:gpt-5"], "--eval-agent claude: "),
+        (
+            ["--eval-agent", "loop", "--eval-model", "local"],
+            "this model takes no tools",
+        ),
+        (
+            ["--eval-agent", "claude", "--eval-model", "openai:gpt-5"],
+            "--eval-agent claude: ",
+        ),
     ],
 )
 def test_what_does_not_work_is_a_usage_error(
@@ -152,16 +192,22 @@ def test_what_does_not_work_is_a_usage_error(
 
 
 def test_pairs_that_do_not_fit_are_told(
-    project: Project, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    project: Project,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     monkeypatch.setenv("ANTHROPIC_API_KEY", "none")
-    monkeypatch.setenv("PATH", f"{fake_cli(project.folder / 'bin')}:{os.environ['PATH']}")
+    monkeypatch.setenv(
+        "PATH", f"{fake_cli(project.folder / 'bin')}:{os.environ['PATH']}"
+    )
     words = ["--eval-model", "haiku", "--eval-model", "openai:gpt-4o-mini"]
     words += ["--eval-agent", "claude", "--eval-agent", "chat", "--sandbox", "none"]
     assert main(["generate", "lamps", "-m", "opus", *words]) == 2  # it is no terminal
     shown = capsys.readouterr()
-    assert "Left out, as agent and model don't fit: claude/openai:gpt-4o-mini" in shown.out
+    assert (
+        "Left out, as agent and model don't fit: claude/openai:gpt-4o-mini" in shown.out
+    )
     assert "No sandbox: agents can read and change all that you can." in shown.out
     assert "add --yes to spend about" in shown.err
 
@@ -169,7 +215,9 @@ def test_pairs_that_do_not_fit_are_told(
 def test_the_estimate_counts_the_turns_of_agents(project: Project) -> None:
     def calls(*words: str) -> int:
         fake = FakeModels()
-        given = [word for word in generate_words("http://127.0.0.1:9/v1") if word != "--yes"]
+        given = [
+            word for word in generate_words("http://127.0.0.1:9/v1") if word != "--yes"
+        ]
         status, shown, _ = project.run(*given, *words)
         assert (status, fake.asked) == (2, [])
         return int(shown.split("up to about ")[1].split(" call")[0].replace(",", ""))
@@ -187,7 +235,9 @@ def test_an_author_writes_cases_that_end_in_files(project: Project) -> None:
         return case(
             colour,
             expected={},
-            leaves=[{"path": "lamp.txt", "contains": [f"lamp {word}"], "not_contains": []}],
+            leaves=[
+                {"path": "lamp.txt", "contains": [f"lamp {word}"], "not_contains": []}
+            ],
             reference_files=[{"name": "lamp.txt", "text": f"lamp {word}"}],
             wrong_files=[{"name": "lamp.txt", "text": "lamp"}],
         )
@@ -197,10 +247,14 @@ def test_an_author_writes_cases_that_end_in_files(project: Project) -> None:
             return Reply("It is in lamp.txt.")
         if not asked.results:
             return Reply(calls=(("skill", {"name": "lamp-colours"}),))
-        return Reply(calls=(("write", {"path": "lamp.txt", "content": asked.results[0]}),))
+        return Reply(
+            calls=(("write", {"path": "lamp.txt", "content": asked.results[0]}),)
+        )
 
     fake = FakeModels(cases=[cases(*map(left, COLOURS))], student=student)
-    status, shown, error = project.generate(fake, "--eval-agent", "loop", "--cases", "6")
+    status, shown, error = project.generate(
+        fake, "--eval-agent", "loop", "--cases", "6"
+    )
     assert status == 0, (shown, error)
     author = fake.of("author")[0]
     assert '"leaves"' in author.question

@@ -19,7 +19,16 @@ from pytest_upskill.teach.api import (
     refine,
     refine_async,
 )
-from support.fake_models import COLOURS, TASK, FakeModels, body, case, cases, draft, served
+from support.fake_models import (
+    COLOURS,
+    TASK,
+    FakeModels,
+    body,
+    case,
+    cases,
+    draft,
+    served,
+)
 from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
@@ -35,9 +44,12 @@ def elsewhere(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None:
     told: list[str] = []
-    more = cases(case("red", id="new", input="What is it for sunset?", reference="zorp it"))
+    more = cases(
+        case("red", id="new", input="What is it for sunset?", reference="zorp it")
+    )
     fake = FakeModels(
-        [draft("red"), draft(*COLOURS[:9]), draft(*COLOURS)], [cases(*map(case, COLOURS)), more]
+        [draft("red"), draft(*COLOURS[:9]), draft(*COLOURS)],
+        [cases(*map(case, COLOURS)), more],
     )
     with served(fake) as url:
         taught = generate_skill(
@@ -51,13 +63,19 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         )
         folder = taught.folder
         assert folder == tmp_path / "skills/lamp-colours"
-        assert (taught.name, taught.best.number, taught.helps) == ("lamp-colours", 2, True)
+        assert (taught.name, taught.best.number, taught.helps) == (
+            "lamp-colours",
+            2,
+            True,
+        )
         assert taught.best.learning
         assert taught.best.held_out
         assert told[0].startswith("Generating skill with big…")
         run = evaluate(folder, students=["small"], folder=tmp_path, student_url=url)
         assert [row.arm("skill").rate for row in run.summaries] == [9 / 12]
-        better = refine(folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url)
+        better = refine(
+            folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+        )
         assert better.best.number == 2
         assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
         with pytest.raises(SettingsError, match="would change the skill in place"):
@@ -69,7 +87,9 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
                 teacher_url=url,
                 students=(),
             )
-        added = generate_cases(folder, 1, teacher="big", folder=tmp_path, teacher_url=url)
+        added = generate_cases(
+            folder, 1, teacher="big", folder=tmp_path, teacher_url=url
+        )
         assert "new" in added.cases
         assert len(added.cases) == 13
     assert list(elsewhere.iterdir()) == []
@@ -86,11 +106,17 @@ def test_the_same_async(tmp_path: Path) -> None:
         )
         assert [row.lift for row in run.summaries] == [1.0]
         same = await refine_async(
-            taught.folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
+            taught.folder,
+            teacher="big",
+            students=["small"],
+            folder=tmp_path,
+            teacher_url=url,
         )
         assert same.folder is None
         with pytest.raises(SettingsError, match="200"):
-            await generate_cases_async(taught.folder, 201, teacher="big", teacher_url=url)
+            await generate_cases_async(
+                taught.folder, 201, teacher="big", teacher_url=url
+            )
 
     with served(FakeModels()) as url:
         asyncio.run(lesson(url))
@@ -115,14 +141,21 @@ def test_cancelling_stops_all_questions(tmp_path: Path) -> None:
 
     with LoopbackServer(script) as server:
         asyncio.run(lesson(f"{server.url}/v1"))
-    assert not [thread for thread in threading.enumerate() if thread.name == "upskill-engine"]
+    assert not [
+        thread for thread in threading.enumerate() if thread.name == "upskill-engine"
+    ]
     assert not (tmp_path / "skills").exists()
 
 
 def test_evaluate_needs_a_student(tmp_path: Path) -> None:
     with served(FakeModels()) as url:
         taught = generate_skill(
-            TASK, teacher="big", students=(), folder=tmp_path, teacher_url=url, name="mine"
+            TASK,
+            teacher="big",
+            students=(),
+            folder=tmp_path,
+            teacher_url=url,
+            name="mine",
         )
     assert (taught.folder, taught.best.learning) == (tmp_path / "skills/mine", None)
     with pytest.raises(SettingsError, match="no model is named"):
@@ -136,7 +169,11 @@ def test_evaluate_puts_references_in_context(tmp_path: Path) -> None:
     def measured(url: str, references: bool) -> RunResults:
         there = f"{url}/v1"
         return evaluate(
-            skill, references=references, students="small", student_url=there, folder=tmp_path
+            skill,
+            references=references,
+            students="small",
+            student_url=there,
+            folder=tmp_path,
         )
 
     def answer(asked: Asked) -> Reply:
@@ -167,16 +204,23 @@ def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> Non
         skill = str(tmp_path / "mine")
         run = evaluate(skill, students="small", folder=str(tmp_path), student_url=url)
         assert [row.label for row in run.summaries] == ["small"]
-        same = refine(skill, teacher="big", students="small", folder=tmp_path, teacher_url=url)
+        same = refine(
+            skill, teacher="big", students="small", folder=tmp_path, teacher_url=url
+        )
         assert same.folder is None
         with pytest.raises(SettingsError, match=r"^201 cases|^cases 201: "):
-            generate_cases(skill, 201, teacher="big", folder=str(tmp_path), teacher_url=url)
+            generate_cases(
+                skill, 201, teacher="big", folder=str(tmp_path), teacher_url=url
+            )
         with pytest.raises(
             SettingsError, match=r"^source .*\n  Allow it with force .* with output\."
         ):
-            generate_skill("x", teacher="big", source=skill, teacher_url=url, students=())
+            generate_skill(
+                "x", teacher="big", source=skill, teacher_url=url, students=()
+            )
         with pytest.raises(
-            SettingsError, match=r"^max_cost: the price of big is .*\n.*Set it in prices"
+            SettingsError,
+            match=r"^max_cost: the price of big is .*\n.*Set it in prices",
         ):
             generate_skill("x", teacher="big", teacher_url=url, students=(), max_cost=1)
 

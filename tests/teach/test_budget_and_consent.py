@@ -39,7 +39,8 @@ def priced(project: Project, fake: FakeModels, *words: str) -> tuple[int, str, s
 
 
 def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> None:
-    # Each reply of the teacher costs $0.08, so that a third one could exceed the budget.
+    # Each reply of the teacher costs $0.08, so that a third one
+    # could exceed the budget.
     fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, _ = priced(project, fake, "--yes", "--max-cost", "0.2", "--json")
     data = json.loads(shown)
@@ -52,13 +53,20 @@ def test_the_best_version_is_saved_when_the_budget_ends(project: Project) -> Non
 
 
 def test_a_last_step_beyond_the_budget_is_reported(project: Project) -> None:
-    # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most, and does not.
+    # Two replies cost $0.16. Each answer of the student can cost $0.0012 at the most,
+    # and does not.
     fake = FakeModels(output_tokens=8000)
-    (project.folder / "trace.md").write_text("# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n")
+    (project.folder / "trace.md").write_text(
+        "# User\n\nlamp\n\n# Assistant\n\nlamp zorp\n"
+    )
     words = ("--yes", "--max-cost", "0.18", "--from", "trace.md", "--json")
     status, shown, _ = priced(project, fake, *words)
     assert status == 0
-    assert [one for one in json.loads(shown)["sentences"] if "exceed the budget ($0.16" in one]
+    assert [
+        one
+        for one in json.loads(shown)["sentences"]
+        if "exceed the budget ($0.16" in one
+    ]
 
 
 def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
@@ -67,11 +75,16 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
     fake = FakeModels([draft(*COLOURS[:6]), draft(*COLOURS)], output_tokens=8000)
     status, shown, error = project.generate(fake, "--max-cost", "0.2")
     assert (status, error) == (0, "")
-    assert re.match(r"This takes up to about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown)
+    assert re.match(
+        r"This takes up to about \d+ calls, [\d,]+ tokens, about \$0\.\d+\.", shown
+    )
     assert "Saved to ./skills/lamp-colours (cost $0.16)" in lines(shown)
     (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices = big much\n")
     status, _, error = project.generate(fake)
-    assert (status, "pytest.ini: skill_prices: 'big much': not a name with two" in error) == (
+    assert (
+        status,
+        "pytest.ini: skill_prices: 'big much': not a name with two" in error,
+    ) == (
         2,
         True,
     )
@@ -81,8 +94,12 @@ def test_prices_of_the_ini_file_apply_to_own_servers(project: Project) -> None:
 
 
 @pytest.mark.nightly
-@pytest.mark.parametrize("change", [[], ["--from", "gate", "-o", "skills/lamp-colours"]])
-def test_a_skill_beyond_the_budget_is_saved_unmeasured(project: Project, change: list[str]) -> None:
+@pytest.mark.parametrize(
+    "change", [[], ["--from", "gate", "-o", "skills/lamp-colours"]]
+)
+def test_a_skill_beyond_the_budget_is_saved_unmeasured(
+    project: Project, change: list[str]
+) -> None:
     (write_skill(project.folder / "gate") / "skill_meta.json").unlink()
     fake = FakeModels([draft("red")], output_tokens=8000)
     words = ("--yes", "--max-cost", "0.169", "--runs", "90", *change)
@@ -95,7 +112,10 @@ def test_a_skill_beyond_the_budget_is_saved_unmeasured(project: Project, change:
 def test_a_budget_too_small_for_a_draft_is_an_error(project: Project) -> None:
     status, _, error = priced(project, FakeModels(), "--yes", "--max-cost", "0.000001")
     assert status == 1
-    assert "this call could exceed the budget ($0 of $0.000001 spent): raise --max-cost" in error
+    assert (
+        "this call could exceed the budget ($0 of $0.000001 spent): raise --max-cost"
+        in error
+    )
     assert project.files() == []
 
 
@@ -108,7 +128,8 @@ def test_without_a_terminal_spending_needs_yes(project: Project) -> None:
     assert shown.startswith("This takes up to about ")
     assert "cost not known" in shown
     assert re.search(
-        r"not a terminal: add --yes to make up to about \d+ calls \(cost not known\)", error
+        r"not a terminal: add --yes to make up to about \d+ calls \(cost not known\)",
+        error,
     )
     assert fake.asked == []
 
@@ -143,7 +164,8 @@ class Keyboard:
 @pytest.mark.parametrize(
     ("typed", "wanted", "end", "told"),
     [
-        ("n\n", 1, "Continue? [y/N] Nothing was asked.\n", ""),  # the terminal shows what is typed
+        # The terminal shows what is typed
+        ("n\n", 1, "Continue? [y/N] Nothing was asked.\n", ""),
         ("", 1, "Continue? [y/N] \nNothing was asked.\n", ""),
         ("^C", 130, "Continue? [y/N] \n", "pytest-upskill: interrupted\n"),
     ],
@@ -169,23 +191,21 @@ def test_declining_asks_no_model(
 def write_scripts(folder: Path) -> tuple[str, str]:
     """A teacher and a student that are free."""
     (folder / "teacher.py").write_text(
-        "import re\n"
-        f"DRAFT = {draft(*COLOURS)!r}\n"
-        f"CASES = {json.dumps({'cases': [case(c) for c in COLOURS]})!r}\n"
-        "def teacher(question):\n"
-        "    return DRAFT if question.system.startswith('You write Agent') else CASES\n"
-        f"SECRETS = {SECRETS!r}\n"
-        "def student(question):\n"
-        "    asked = question.messages[-1][1]\n"
-        "    for colour, word in SECRETS.items():\n"
-        "        if re.search(r'\\b' + colour, asked) and 'lamp ' + word in question.system:\n"
-        "            return 'Type lamp ' + word + '.'\n"
-        "    return 'I do not know.'\n"
+        f"import re\nDRAFT = {draft(*COLOURS)!r}\nCASES ="
+        f" {json.dumps({'cases': [case(c) for c in COLOURS]})!r}\ndef"
+        " teacher(question):\n    return DRAFT if question.system.startswith('You"
+        f" write Agent') else CASES\nSECRETS = {SECRETS!r}\ndef student(question):\n   "
+        " asked = question.messages[-1][1]\n    for colour, word in SECRETS.items():\n"
+        "        if re.search(r'\\b' + colour, asked) and 'lamp ' + word in"
+        " question.system:\n            return 'Type lamp ' + word + '.'\n    return"
+        " 'I do not know.'\n"
     )
     return "scripted:teacher.py:teacher", "scripted:teacher.py:student"
 
 
-def test_a_free_run_needs_no_consent_and_json_is_alone_on_stdout(project: Project) -> None:
+def test_a_free_run_needs_no_consent_and_json_is_alone_on_stdout(
+    project: Project,
+) -> None:
     teacher, student = write_scripts(project.folder)
     status, shown, error = project.run(
         "generate", TASK, "--model", teacher, "--eval-model", student, "--json"

@@ -16,7 +16,12 @@ from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.teach.case_file import ids_held_out
 from pytest_upskill.teach.case_writing import CaseTrial, UsableCase
-from pytest_upskill.teach.replies import NotUsable, cases_schema, described_checks, offered
+from pytest_upskill.teach.replies import (
+    NotUsable,
+    cases_schema,
+    described_checks,
+    offered,
+)
 from pytest_upskill.trials.answer import Reply
 from pytest_upskill.trials.trial import Question
 from support.fake_models import (
@@ -42,10 +47,17 @@ def nobody(questions: Sequence[Question]) -> list[Reply]:
 
 
 def tried(
-    tmp_path: Path, *replies: Any, kept: tuple[UsableCase, ...] = (), agents: bool = False
+    tmp_path: Path,
+    *replies: Any,
+    kept: tuple[UsableCase, ...] = (),
+    agents: bool = False,
 ) -> tuple[list[UsableCase], list[str]]:
     """Those that hold, and why the others fell."""
-    trial, usable, problems = CaseTrial(tmp_path, nobody, agents=agents), list(kept), list[str]()
+    trial, usable, problems = (
+        CaseTrial(tmp_path, nobody, agents=agents),
+        list(kept),
+        list[str](),
+    )
     for reply in replies:
         try:
             usable.append(trial.tried(reply, usable))
@@ -62,11 +74,17 @@ def ids(cases: Sequence[UsableCase]) -> list[str]:
     ("change", "why"),
     [
         ({"input": "Is lamp zorp right for red?"}, "'zorp' is in the question itself"),
-        ({"reference": "Type lamp quib."}, 'reference answer fails: "zorp" is not in the answer'),
+        (
+            {"reference": "Type lamp quib."},
+            'reference answer fails: "zorp" is not in the answer',
+        ),
         ({"wrong": "Type lamp zorp now."}, "its wrong answer passes"),
         ({"wrong": " "}, "it has no wrong answer"),
         ({"expected": {"not_contains": ["sudo"]}}, "a bare Okay passes"),
-        ({"expected": {"words": ["the"]}, "reference": "the"}, "an off-topic answer passes"),
+        (
+            {"expected": {"words": ["the"]}, "reference": "the"},
+            "an off-topic answer passes",
+        ),
         ({"expected": {}}, "expected: no check"),
         ({"expected": {"contains": []}}, "expected: no check"),
         ({"expected": {"regex": ["("]}}, "expected.regex"),
@@ -92,15 +110,26 @@ def test_garbage_is_rejected_and_spoils_no_other_case(tmp_path: Path) -> None:
 
 
 def test_near_duplicates_are_rejected_also_of_known_cases(tmp_path: Path) -> None:
-    question = "Which lamp command makes everything in the whole big house {} at once tonight?"
-    one, two, three = (case(c, input=question.format(c)) for c in ("red", "blue", "pink"))
+    question = (
+        "Which lamp command makes everything in the whole big house {} at once tonight?"
+    )
+    one, two, three = (
+        case(c, input=question.format(c)) for c in ("red", "blue", "pink")
+    )
     good, fallen = tried(tmp_path, one, two)
-    assert (ids(good), fallen) == (["colour-red"], ["it asks nearly the same as another one"])
+    assert (ids(good), fallen) == (
+        ["colour-red"],
+        ["it asks nearly the same as another one"],
+    )
     assert tried(tmp_path, three, kept=tuple(good))[0] == []
 
 
 def test_ids_are_made_unique_and_reserved_tags_are_dropped(tmp_path: Path) -> None:
-    replies = [case("red", id="Same One!"), case("blue", id="same one"), case("pink", id="")]
+    replies = [
+        case("red", id="Same One!"),
+        case("blue", id="same one"),
+        case("pink", id=""),
+    ]
     replies[0]["tags"] = ["holdout", "Learn", "big deal", "skip"]
     good, _ = tried(tmp_path, *replies)
     names = ["same-one", "same-one--2", "switch-over-to-pink-give-the-whole-line"]
@@ -131,7 +160,9 @@ def test_every_check_of_the_prompt_exists_and_has_a_valid_example() -> None:
             assert parse_checks(one, KINDS, ())
         schema = json.loads(cases_schema(judge))
         expected = schema["properties"]["cases"]["items"]["properties"]["expected"]
-        assert list(expected["properties"]) == expected["required"] == list(offered(judge))
+        assert (
+            list(expected["properties"]) == expected["required"] == list(offered(judge))
+        )
 
 
 def test_rejected_cases_are_replaced(project: Project) -> None:
@@ -148,13 +179,18 @@ def test_rejected_cases_are_replaced(project: Project) -> None:
     assert "Generating cases… 12 kept, 3 rejected" in lines(shown)
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 12
     _, second = fake.of("author")
-    assert "rejected because the expected text 'zorp' is in the question itself" in second.question
+    assert (
+        "rejected because the expected text 'zorp' is in the question itself"
+        in second.question
+    )
     assert "its reference answer fails" in second.question
     assert "nearly the same as another" in second.question
 
 
 def test_after_two_rounds_the_usable_cases_are_kept(project: Project) -> None:
-    fake = FakeModels(cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))])
+    fake = FakeModels(
+        cases=[cases(*map(case, COLOURS[:5]), case("pink", reference="no"))]
+    )
     assert project.generate(fake, "--no-eval")[0] == 0
     assert len(fake.of("author")) <= 4
     assert len(load_cases(project.skill / "skill_meta.json").require_all()) == 5
@@ -180,20 +216,30 @@ def knows_red(asked: Asked) -> str:
     return "Type lamp zorp." if " red" in asked.question else knows(asked)
 
 
-def test_cases_that_every_student_passes_anyway_are_replaced_once(project: Project) -> None:
+def test_cases_that_every_student_passes_anyway_are_replaced_once(
+    project: Project,
+) -> None:
     first = cases(*map(case, COLOURS[:-1]), case("grey"))
     other = case("red", id="new", input="How is sunset light made?", tags=[])
-    other |= {"expected": {"contains": ["sundo"]}, "reference": "sundo", "wrong": "sunset"}
+    other |= {
+        "expected": {"contains": ["sundo"]},
+        "reference": "sundo",
+        "wrong": "sunset",
+    }
     fake = FakeModels([draft(*COLOURS)], [first, cases(other)], student=knows_red)
     assert project.generate(fake)[0] == 0
     assert "every student passes it without the skill" in fake.of("author")[1].question
-    ids = [one.id for one in load_cases(project.skill / "skill_meta.json").require_all()]
+    ids = [
+        one.id for one in load_cases(project.skill / "skill_meta.json").require_all()
+    ]
     assert "new" in ids
     assert "colour-red" not in ids
 
 
 def test_answers_that_cases_are_chosen_by_do_not_count(project: Project) -> None:
-    """A student that fails when cases are chosen, and passes without the skill from then on."""
+    """A student that fails when cases are chosen, and passes
+    without the skill from then on.
+    """
     times = Counter[str]()
 
     def learns(asked: Asked) -> str:
@@ -217,11 +263,18 @@ def test_cases_without_signal_are_kept_and_reported(project: Project) -> None:
 
 def test_cases_of_an_adversary_are_for_learning(project: Project) -> None:
     attack = case("grey", id="trick", input="Which lamp command is for fog?")
-    attack |= {"expected": {"contains": ["foggo"]}, "reference": "lamp foggo", "wrong": "lamp fog"}
+    attack |= {
+        "expected": {"contains": ["foggo"]},
+        "reference": "lamp foggo",
+        "wrong": "lamp fog",
+    }
     leak = case("grey", id="leak", input="Is tund for grey?")
     fake = FakeModels([draft("red"), draft(*COLOURS)], attacks=[cases(attack, leak)])
     assert project.generate(fake, "--adversary", "bad", "--attempts", "2")[0] == 0
-    read = {one.id: one.tags for one in load_cases(project.skill / "skill_meta.json").require_all()}
+    read = {
+        one.id: one.tags
+        for one in load_cases(project.skill / "skill_meta.json").require_all()
+    }
     assert read["trick"] == ("colour", "adversary", "learn")
     assert "leak" not in read
     assert body("red") in fake.of("adversary")[0].question
@@ -236,11 +289,15 @@ def test_another_model_can_write_the_cases(project: Project) -> None:
     assert fake.of("author")[-1].model == "other"
 
 
-def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project: Project) -> None:
+def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(
+    project: Project,
+) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     (folder / "skill_meta.json").unlink()
     before = (folder / "SKILL.md").read_bytes()
-    fake = FakeModels(cases=[cases(*map(case, COLOURS[:6])), cases(*map(case, COLOURS[6:8]))])
+    fake = FakeModels(
+        cases=[cases(*map(case, COLOURS[:6])), cases(*map(case, COLOURS[6:8]))]
+    )
     with served(fake) as url:
         words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes"]
         status, shown, error = project.run(*words, "--cases", "6")
@@ -262,7 +319,8 @@ def test_cases_are_written_for_a_skill_that_has_none_and_more_are_added(project:
 @pytest.mark.parametrize(
     ("name", "data"),
     [
-        ("skill_meta.json", {"metadata": {"version": "1.0"}, "tests": []}),  # as upskill saves it
+        # As upskill saves it
+        ("skill_meta.json", {"metadata": {"version": "1.0"}, "tests": []}),
         ("evals/evals.json", [{"query": "Open?", "should_trigger": True}]),
     ],
 )
@@ -274,7 +332,17 @@ def test_cases_are_written_beside_a_file_without_any(
     (folder / "evals").mkdir()
     (folder / name).write_text(json.dumps(data))
     with served(FakeModels(cases=[cases(*map(case, COLOURS[:4]))])) as url:
-        words = ["cases", "gate", "--model", "big", "--base-url", url, "--yes", "--cases", "4"]
+        words = [
+            "cases",
+            "gate",
+            "--model",
+            "big",
+            "--base-url",
+            url,
+            "--yes",
+            "--cases",
+            "4",
+        ]
         status, shown, _ = project.run(*words)
     assert status == 0, shown
     written = json.loads((folder / "skill_meta.json").read_text())
@@ -288,10 +356,24 @@ def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", body=body(*COLOURS))
     own = {"input": "Open?", "expected": {"contains": "up"}, "runs": 2}
     query = {"query": "Open it", "should_trigger": True}
-    data = {"defaults": {"system": "Be short."}, "cases": [own, query], "triggers": [query]}
+    data = {
+        "defaults": {"system": "Be short."},
+        "cases": [own, query],
+        "triggers": [query],
+    }
     (folder / "skill_meta.json").write_text(json.dumps(data))
     with served(FakeModels(cases=[cases(*map(case, COLOURS[:4]))])) as url:
-        words = ["cases", "skills/gate", "--add", "4", "--model", "big", "--base-url", url, "--yes"]
+        words = [
+            "cases",
+            "skills/gate",
+            "--add",
+            "4",
+            "--model",
+            "big",
+            "--base-url",
+            url,
+            "--yes",
+        ]
         assert project.run(*words)[0] == 0
     written = json.loads((folder / "skill_meta.json").read_text())
     assert written["defaults"] == data["defaults"]
@@ -307,7 +389,10 @@ def test_a_file_of_cases_keeps_its_content(project: Project) -> None:
     [
         (["--add", "0"], "--add 0: not a whole number from 1 to 200"),
         (["--add", "-1"], "--add -1: not a whole number from 1 to 200"),
-        (["--add", "2"], "--add 2: a skill needs at least 4 cases\n  It has 1: write at least 3."),
+        (
+            ["--add", "2"],
+            "--add 2: a skill needs at least 4 cases\n  It has 1: write at least 3.",
+        ),
     ],
 )
 def test_errors_about_the_number_of_cases_name_the_option_that_was_given(
@@ -322,21 +407,45 @@ def test_cases_are_not_added_to_evals_json(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate")
     (folder / "skill_meta.json").unlink()
     (folder / "evals").mkdir()
-    evals = {"skill_name": "gate", "evals": [{"id": 1, "prompt": "a", "expectations": ["b"]}]}
+    evals = {
+        "skill_name": "gate",
+        "evals": [{"id": 1, "prompt": "a", "expectations": ["b"]}],
+    }
     (folder / "evals/evals.json").write_text(json.dumps(evals))
-    words = ["cases", "gate", "--add", "4", "--model", "big", "--base-url", "http://127.0.0.1:9"]
+    words = [
+        "cases",
+        "gate",
+        "--add",
+        "4",
+        "--model",
+        "big",
+        "--base-url",
+        "http://127.0.0.1:9",
+    ]
     status, _, error = project.run(*words, "--yes")
     assert status == 2
     assert "cases can only be added to skill_meta.json" in error
 
 
 def test_no_usable_case_is_an_error_with_reasons(project: Project) -> None:
-    written = [{"id": f"own-{number}", "input": f"Open {number}?"} for number in range(4)]
+    written = [
+        {"id": f"own-{number}", "input": f"Open {number}?"} for number in range(4)
+    ]
     shaped = [{**one, "expected": {"contains": "up"}} for one in written]
     folder = write_skill(project.folder / "skills/gate", shaped, body=body(*COLOURS))
     before = (folder / "skill_meta.json").read_bytes()
     with served(FakeModels(cases=[cases(case("pink", reference="no"))])) as url:
-        words = ["cases", "gate", "--add", "2", "--model", "big", "--base-url", url, "--yes"]
+        words = [
+            "cases",
+            "gate",
+            "--add",
+            "2",
+            "--model",
+            "big",
+            "--base-url",
+            url,
+            "--yes",
+        ]
         status, shown, error = project.run(*words)
     assert status == 1
     assert "only 0 of 2 cases usable" in error
@@ -404,7 +513,10 @@ LEFT = {
         ({"files": [{"name": "old.txt", "text": "lamp"}]}, None),
         ({"reference_files": []}, "its reference answer fails: lamp.txt"),
         ({"wrong_files": LEFT["reference_files"]}, "its wrong answer passes"),
-        ({"files": [{"name": "../old.txt", "text": "lamp"}]}, "'../old.txt' can't be a file"),
+        (
+            {"files": [{"name": "../old.txt", "text": "lamp"}]},
+            "'../old.txt' can't be a file",
+        ),
         ({"leaves": [{"path": "../lamp.txt"}]}, "expected.files"),
         ({"files": [{"name": "lamp.txt", "text": "lamp zorp"}]}, "passes its checks"),
     ],
@@ -415,7 +527,9 @@ def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
     written = case("red", **{**LEFT, **change})
     good, fallen = tried(tmp_path, written, agents=True)
     if why is None:
-        asked = {"files": {"lamp.txt": {"contains": ["zorp"], "not_contains": ["sudo"]}}}
+        asked = {
+            "files": {"lamp.txt": {"contains": ["zorp"], "not_contains": ["sudo"]}}
+        }
         assert [one.data["expected"] for one in good] == [asked]
     else:
         assert not good

@@ -7,7 +7,16 @@ import pytest
 
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.json_suites import load_cases
-from support.fake_models import COLOURS, FakeModels, Project, body, case, cases, draft, lines
+from support.fake_models import (
+    COLOURS,
+    FakeModels,
+    Project,
+    body,
+    case,
+    cases,
+    draft,
+    lines,
+)
 from support.kit import write_skill
 
 OLD, NEW = COLOURS[:6], COLOURS[6:]
@@ -19,17 +28,23 @@ def existing_skill(project: Project, *, with_cases: bool = True, **more: Any) ->
     """It knows the first six colours, and has a case for each."""
     saved = ("id", "input", "expected", "tags")
     written = [{key: case(colour, **more)[key] for key in saved} for colour in OLD]
-    return write_skill(project.folder / "skills/gate", written * with_cases, body=body(*OLD))
+    return write_skill(
+        project.folder / "skills/gate", written * with_cases, body=body(*OLD)
+    )
 
 
-def change(project: Project, *drafts: str, **more: Any) -> tuple[int, dict[str, Any], FakeModels]:
+def change(
+    project: Project, *drafts: str, **more: Any
+) -> tuple[int, dict[str, Any], FakeModels]:
     fake = FakeModels(drafts, **{"cases": [cases(*map(case, NEW))], **more})
     status, data = project.taught(fake, *FROM)
     return status, data, fake
 
 
 def about(data: dict[str, Any], part: str) -> str:
-    [sentence] = [text for text in data["sentences"] if text.startswith(f"On the 6 {part} cases")]
+    [sentence] = [
+        text for text in data["sentences"] if text.startswith(f"On the 6 {part} cases")
+    ]
     return str(sentence.partition(": ")[2])
 
 
@@ -81,7 +96,8 @@ def test_a_change_that_costs_old_cases_is_no_success(project: Project) -> None:
 def test_without_a_case_for_the_change_nothing_is_saved(project: Project) -> None:
     folder = existing_skill(project)
     before = {path: path.read_bytes() for path in folder.rglob("*")}
-    fake = FakeModels([draft(*COLOURS)], [cases(*map(case, OLD))])  # the same as the old ones
+    # The same as the old ones
+    fake = FakeModels([draft(*COLOURS)], [cases(*map(case, OLD))])
     status, _, error = project.generate(fake, *FROM)
     assert (status, "only 0 of 6 cases usable" in error) == (1, True)
     assert {path: path.read_bytes() for path in folder.rglob("*")} == before
@@ -91,7 +107,10 @@ def test_a_skill_without_cases_is_said_to_be_untested(project: Project) -> None:
     (existing_skill(project, with_cases=False) / "skill_meta.json").unlink()
     status, data, _ = change(project, draft(*COLOURS))
     assert (status, about(data, "new")[:6]) == (0, "better")
-    assert "What the skill did before was not tested: it had no cases." in data["sentences"]
+    assert (
+        "What the skill did before was not tested: it had no cases."
+        in data["sentences"]
+    )
 
 
 def test_a_long_skill_has_room_for_a_change(project: Project) -> None:
@@ -105,10 +124,15 @@ def test_a_long_skill_has_room_for_a_change(project: Project) -> None:
     assert not [text for text in data["sentences"] if "too long" in text]
 
 
-def test_old_cases_that_need_a_judge_need_one_before_the_first_call(project: Project) -> None:
+def test_old_cases_that_need_a_judge_need_one_before_the_first_call(
+    project: Project,
+) -> None:
     existing_skill(project, expected={"judge": ["It is polite."]})
     status, _, error = project.generate(fake := FakeModels(), *FROM)
-    assert (status, "there are cases that need a judge (colour-red)" in error) == (2, True)
+    assert (status, "there are cases that need a judge (colour-red)" in error) == (
+        2,
+        True,
+    )
     assert fake.asked == []
 
 
@@ -118,8 +142,13 @@ def test_without_a_task_refine_is_named(project: Project, task: list[str]) -> No
     words = ["-f", "skills/gate", "-m", "big", "--eval-model", "small"]
     status, _, error = project.run("generate", *task, *words)
     assert status == 2
-    assert "pytest-upskill: TASK: must not be empty\n  Say in words what to change, or" in error
-    assert error.endswith("pytest-upskill refine skills/gate --model big --eval-model small\n")
+    assert (
+        "pytest-upskill: TASK: must not be empty\n  Say in words what to change, or"
+        in error
+    )
+    assert error.endswith(
+        "pytest-upskill refine skills/gate --model big --eval-model small\n"
+    )
     status, _, error = project.run("generate", *task)
     assert (status, "refine" in error) == (2, False)
     assert "TASK: must not be empty\n  Say in words what the skill is for." in error

@@ -1,4 +1,6 @@
-"""How often describe and refine claim too much: small and fast; benchmarks/choices.py has more."""
+"""How often describe and refine claim too much: small and fast;
+benchmarks/choices.py has more.
+"""
 
 import random
 
@@ -8,7 +10,9 @@ from support import simulated as choices
 
 
 @pytest.mark.parametrize(("versions", "students"), [(1, 1), (3, 1), (2, 3)])
-def test_versions_that_are_no_better_are_rarely_said_to_be(versions: int, students: int) -> None:
+def test_versions_that_are_no_better_are_rarely_said_to_be(
+    versions: int, students: int
+) -> None:
     draw = random.Random(f"{versions} versions, {students} students")
     kinds = [choices.same_query, choices.sure_query, choices.mostly_better_query]
     found = [
@@ -21,7 +25,10 @@ def test_versions_that_are_no_better_are_rarely_said_to_be(versions: int, studen
 
 def test_a_version_that_is_much_better_is_found_with_enough_queries() -> None:
     draw = random.Random("better")
-    found = [choices.says_better(draw, choices.better_query, (25, 25), 2, 1) for _ in range(30)]
+    found = [
+        choices.says_better(draw, choices.better_query, (25, 25), 2, 1)
+        for _ in range(30)
+    ]
     assert sum(found) >= 20
 
 
@@ -46,5 +53,7 @@ def test_a_version_that_loses_the_margin_is_rarely_taken(cases: int) -> None:
 
 def test_a_version_that_loses_nothing_is_taken() -> None:
     draw = random.Random("nothing lost")
-    found = [choices.chosen_place(draw, [choices.not_needed] * 3, 100) for _ in range(20)]
+    found = [
+        choices.chosen_place(draw, [choices.not_needed] * 3, 100) for _ in range(20)
+    ]
     assert found.count(2) >= 15

@@ -26,20 +26,32 @@ VAGUE = "Commands of a tool."
 GOOD = "Lights rooms. Use it when something should brighten."
 HALF = "Lights rooms, such as halls. Use it to light halls."
 BROAD = "Use it for everything: brighten, halls, orders and bulbs."
-WORDS = ("brighten", "halls", "orders")  # in a description, and what each fits in queries
+# In a description, and what each fits in queries
+WORDS = ("brighten", "halls", "orders")
 FITS = {"brighten": "brighten", "halls": "hall,", "orders": "Order"}
-HEAD = f"name:  {NAME}\nlicense: MIT # keep\ndescription: >-\n  Commands of\n  a tool.\nmodel: x\n"
+HEAD = (
+    f"name:  {NAME}\nlicense: MIT # keep\ndescription: >-\n  Commands of\n  a"
+    " tool.\nmodel: x\n"
+)
 TEXT = f"---\r\n{HEAD}---\n\nType lamp zorp for red.  \n\n\n"
-THINGS = [f"{one}{two}" for one in ("sofa", "tea", "film", "rain", "owl") for two in "abcdef"]
+THINGS = [
+    f"{one}{two}" for one in ("sofa", "tea", "film", "rain", "owl") for two in "abcdef"
+]
 
 
 def wish(number: int) -> str:
     place = "hall," if number % 2 else "attic,"
-    return f"{THINGS[number]} looks dull in the {place} brighten {THINGS[-number]}{number} please"
+    return (
+        f"{THINGS[number]} looks dull in the {place} brighten {THINGS[-number]}{number}"
+        " please"
+    )
 
 
 def miss(number: int) -> str:
-    return f"Order {number + 2} bulbs for {THINGS[number]} with {THINGS[-number]}{number} invoices"
+    return (
+        f"Order {number + 2} bulbs for {THINGS[number]} with {THINGS[-number]}{number}"
+        " invoices"
+    )
 
 
 def make_skill(project: Project, of_each: int = 15) -> Path:
@@ -55,13 +67,17 @@ def make_skill(project: Project, of_each: int = 15) -> Path:
 
 
 def description_in(system: str) -> str:
-    found = re.search(rf"<name>{NAME}</name>\s*<description>(.*?)</description>", system, re.S)
+    found = re.search(
+        rf"<name>{NAME}</name>\s*<description>(.*?)</description>", system, re.S
+    )
     assert found, system
     return found[1]
 
 
 def student(asked: Asked) -> Reply:
-    """Opens the skill if a word of its description fits; another skill if that one fits."""
+    """Opens the skill if a word of its description fits;
+    another skill if that one fits.
+    """
     if asked.results:
         return Reply("Done.")
     for word in WORDS:
@@ -90,7 +106,9 @@ def run(project: Project, fake: FakeModels, *more: str) -> tuple[int, str, str]:
         return project.run(*words(url, *more))
 
 
-def results(project: Project, fake: FakeModels, *more: str) -> tuple[int, dict[str, Any]]:
+def results(
+    project: Project, fake: FakeModels, *more: str
+) -> tuple[int, dict[str, Any]]:
     """Exit status and what ``--json`` has of it."""
     status, shown, error = run(project, fake, *more, "--json")
     assert shown, error
@@ -111,7 +129,9 @@ def test_a_better_description_is_written_and_nothing_else(project: Project) -> N
     assert (status, error) == (0, ""), shown
     after = {file: file.read_bytes() for file in folder.rglob("*") if file.is_file()}
     old = "description: >-\n  Commands of\n  a tool.\n"
-    assert after.pop(folder / "SKILL.md").decode() == TEXT.replace(old, f"description: {GOOD}\n")
+    assert after.pop(folder / "SKILL.md").decode() == TEXT.replace(
+        old, f"description: {GOOD}\n"
+    )
     del before[folder / "SKILL.md"]
     assert after == before
     told = lines(shown)
@@ -151,7 +171,9 @@ def test_the_teacher_never_sees_held_out_queries(project: Project) -> None:
         assert "at most 1,024 characters" in prompt
         assert "- docs: About a gate." in prompt
         assert "Type lamp zorp" in prompt
-    assert "should open the skill; opened in 0 of 2; docs was opened instead 2x: " in first
+    assert (
+        "should open the skill; opened in 0 of 2; docs was opened instead 2x: " in first
+    )
     assert "should not open the skill; opened in 0 of 2: Order" in first
     assert f"\n{VAGUE}\n" in first
     assert f"\n{HALF}\n" in second
@@ -172,12 +194,16 @@ def test_a_folder_of_skills_may_have_the_skill_itself(project: Project) -> None:
     assert error.startswith("pytest-upskill: --noise 500: only ")
 
 
-def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Project) -> None:
+def test_a_version_that_is_not_shown_to_be_better_changes_nothing(
+    project: Project,
+) -> None:
     folder = make_skill(project, 10)
     status, shown, _ = run(project, fakes(GOOD))
     assert status == 1
     told = " ".join(lines(shown))
-    assert "Few queries: 4 that should open the skill and 4 others are held out." in told
+    assert (
+        "Few queries: 4 that should open the skill and 4 others are held out." in told
+    )
     assert max(map(len, shown.splitlines())) <= 80
     assert f"Attempt 2 is kept in .upskill/teach/{NAME}/attempt-2" in told
     assert "--resume --anyway" in told
@@ -189,10 +215,14 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(project: Proje
     assert load_skill(folder / "SKILL.md").description == GOOD
 
 
-def test_the_report_of_a_version_names_the_queries_that_it_gets_wrong(project: Project) -> None:
+def test_the_report_of_a_version_names_the_queries_that_it_gets_wrong(
+    project: Project,
+) -> None:
     make_skill(project, 4)
     run(project, fakes("Lights halls, and takes orders."), "--attempts", "1")
-    report = (project.folder / f".upskill/teach/{NAME}/attempt-2/report.txt").read_text()
+    report = (
+        project.folder / f".upskill/teach/{NAME}/attempt-2/report.txt"
+    ).read_text()
     _, sentence, *wrong = report.splitlines()
     assert sentence.startswith("small: opened in 1 of 3 that need it (recall 33%, ")
     assert wrong == [
@@ -203,7 +233,9 @@ def test_the_report_of_a_version_names_the_queries_that_it_gets_wrong(project: P
     ]
 
 
-def test_the_best_on_held_out_queries_is_kept_and_not_the_last(project: Project) -> None:
+def test_the_best_on_held_out_queries_is_kept_and_not_the_last(
+    project: Project,
+) -> None:
     folder = make_skill(project)
     fake = fakes(GOOD, HALF, HALF)
 
@@ -223,7 +255,10 @@ def test_a_description_for_everything_is_no_better(project: Project) -> None:
     status, data = results(project, fakes(BROAD, VAGUE))
     assert (status, data["chosen"], data["folder"]) == (1, 1, None)
     assert learned(data) == [0.5, 0.5]
-    assert "better than the current description on both the learning" in data["sentences"][0]
+    assert (
+        "better than the current description on both the learning"
+        in data["sentences"][0]
+    )
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
@@ -245,7 +280,9 @@ def test_a_description_that_cant_be_used(project: Project, said: str, why: str) 
 
 def read(project: Project, said: str) -> str:
     now = draft_of(load_skill(make_skill(project) / "SKILL.md"))
-    return read_description(json.dumps({"description": said}), now, project.folder).description
+    return read_description(
+        json.dumps({"description": said}), now, project.folder
+    ).description
 
 
 def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
@@ -253,13 +290,19 @@ def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
     assert read(project, longest) == longest
 
 
-def test_what_cant_be_used_is_asked_for_again_and_counts_as_a_version(project: Project) -> None:
+def test_what_cant_be_used_is_asked_for_again_and_counts_as_a_version(
+    project: Project,
+) -> None:
     folder = make_skill(project)
-    fake = FakeModels(descriptions=["what?", "no", *described("", GOOD)], student=student)
+    fake = FakeModels(
+        descriptions=["what?", "no", *described("", GOOD)], student=student
+    )
     status, data = results(project, fake)
     assert (status, data["chosen"]) == (0, 3)
     assert [bool(one["problem"]) for one in data["attempts"]] == [False, True, False]
-    _, _, third, fourth = (" ".join(asked.question.split()) for asked in fake.of("describer"))
+    _, _, third, fourth = (
+        " ".join(asked.question.split()) for asked in fake.of("describer")
+    )
     assert "no JSON object in the reply. Try" in third
     assert "is empty" in fourth
     assert load_skill(folder / "SKILL.md").description == GOOD
@@ -267,7 +310,9 @@ def test_what_cant_be_used_is_asked_for_again_and_counts_as_a_version(project: P
 
 def test_a_good_description_stays(project: Project) -> None:
     folder = make_skill(project)
-    (folder / "SKILL.md").write_text(f"---\nname: {NAME}\ndescription: {GOOD}\n---\nBody.\n")
+    (folder / "SKILL.md").write_text(
+        f"---\nname: {NAME}\ndescription: {GOOD}\n---\nBody.\n"
+    )
     fake = fakes(VAGUE)
     status, data = results(project, fake)
     assert (status, data["folder"], len(data["attempts"])) == (0, None, 1)
@@ -278,14 +323,18 @@ def test_a_teacher_that_writes_nothing_new_has_not_succeeded(project: Project) -
     folder = make_skill(project)
     status, data = results(project, fakes(VAGUE))
     assert (status, data["succeeded"], data["folder"]) == (1, False, None)
-    assert data["sentences"] == ["No new version was written: the teacher wrote nothing new."]
+    assert data["sentences"] == [
+        "No new version was written: the teacher wrote nothing new."
+    ]
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
 
 
 def test_few_queries_of_one_kind_weigh_as_much(project: Project) -> None:
     folder = make_skill(project)
     queries = json.loads((folder / "evals/triggers.json").read_bytes())
-    (folder / "evals/triggers.json").write_text(json.dumps([*queries[:5], *queries[15:]]))
+    (folder / "evals/triggers.json").write_text(
+        json.dumps([*queries[:5], *queries[15:]])
+    )
     status, data = results(project, fakes(BROAD))
     assert (status, learned(data)[:2]) == (1, [0.5, 0.5])
 
@@ -311,7 +360,9 @@ def test_queries_that_ask_the_same_count_once(project: Project) -> None:
     status, data = results(project, fake)
     assert (status, len(data["cases"])) == (0, 30)
     assert again["query"] not in [one.question for one in fake.of("student")]
-    (folder / "evals/triggers.json").write_text(json.dumps([again, queries[0], *queries[15:]]))
+    (folder / "evals/triggers.json").write_text(
+        json.dumps([again, queries[0], *queries[15:]])
+    )
     status, _, error = run(project, fake)
     assert status == 2
     assert "too few queries: 1 that should open the skill, 15 that should not" in error
@@ -335,7 +386,10 @@ def test_a_skill_that_was_edited_meanwhile_is_not_overwritten(project: Project) 
 
     status, shown, _ = run(project, fakes(GOOD, by=editing))
     assert status == 1
-    assert "Not saved: skills/lamp-colours/SKILL.md: it was changed while this ran." in shown
+    assert (
+        "Not saved: skills/lamp-colours/SKILL.md: it was changed while this ran."
+        in shown
+    )
     assert "blue" in (folder / "SKILL.md").read_text()
     assert VAGUE.split()[0] in (folder / "SKILL.md").read_text()
 
@@ -361,7 +415,8 @@ def test_an_outage_is_an_error_and_resumed(project: Project) -> None:
         assert status == 0, shown
         assert len(fake.of("describer")) == 1
         status, shown, _ = project.run(*words(url, "--resume"))
-    assert (status, "Already finished" in shown) == (2, False)  # its description is another now
+    # Its description is another now
+    assert (status, "Already finished" in shown) == (2, False)
 
 
 def test_the_result_as_json(project: Project) -> None:
@@ -385,7 +440,9 @@ def test_the_result_as_json(project: Project) -> None:
 def test_from_python(project: Project) -> None:
     folder = make_skill(project)
     with served(fakes(GOOD)) as url:
-        result = describe(folder, teacher="big", students="small", teacher_url=url, runs=1)
+        result = describe(
+            folder, teacher="big", students="small", teacher_url=url, runs=1
+        )
     assert (result.succeeded, result.folder) == (True, folder)
     assert result.best.draft.description == GOOD
 

@@ -16,7 +16,9 @@ def kinds(should: int, others: int) -> Mapping[str, bool]:
     return {str(number): number < should for number in range(should + others)}
 
 
-def right_if(opened: Mapping[str, bool], should_open: Mapping[str, bool]) -> dict[str, float]:
+def right_if(
+    opened: Mapping[str, bool], should_open: Mapping[str, bool]
+) -> dict[str, float]:
     return {name: float(opened[name] == should_open[name]) for name in should_open}
 
 
@@ -40,7 +42,10 @@ def change(before: Mapping[str, bool], *after: Mapping[str, bool]) -> list[Lift]
 
 
 def test_a_change_weighs_both_kinds_the_same() -> None:
-    never, always = dict.fromkeys(kinds(5, 15), False), dict.fromkeys(kinds(5, 15), True)
+    never, always = (
+        dict.fromkeys(kinds(5, 15), False),
+        dict.fromkeys(kinds(5, 15), True),
+    )
     (lift,) = change(never, always)
     assert lift.lift == pytest.approx(0)
     assert not lift.shown

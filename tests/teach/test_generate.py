@@ -1,4 +1,6 @@
-"""generate from end to end: the real SDKs, a server that plays all models, no key anywhere."""
+"""generate from end to end: the real SDKs, a server that plays all models,
+no key anywhere.
+"""
 
 import json
 from collections import Counter
@@ -38,7 +40,9 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
     assert skill.body == body(*COLOURS)
     read = load_cases(folder / "skills/lamp-colours/skill_meta.json").require_all()
     assert Counter(one.tags[-1] for one in read) == {"learn": 8, "holdout": 4}
-    meta = json.loads((folder / "skills/lamp-colours/skill_meta.json").read_text())["metadata"]
+    meta = json.loads((folder / "skills/lamp-colours/skill_meta.json").read_text())[
+        "metadata"
+    ]
     assert set(meta) == {
         *("version", "generated_by", "generated_at", "source_task", "test_pass_rate")
     }
@@ -77,10 +81,15 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
     assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
         *(("small", 1.0, 2), ("other", 1.0, 2)),
     ]
-    assert "attempt 1: SKILL.md of" in (project.workspace / "attempt-1/report.txt").read_text()
+    assert (
+        "attempt 1: SKILL.md of"
+        in (project.workspace / "attempt-1/report.txt").read_text()
+    )
 
 
-def test_the_best_version_is_saved_and_a_plateau_ends_the_loop(project: Project) -> None:
+def test_the_best_version_is_saved_and_a_plateau_ends_the_loop(
+    project: Project,
+) -> None:
     fake = FakeModels(
         [draft("red"), draft(*COLOURS[:9]), draft("blue"), draft("pink"), draft("cyan")]
     )
@@ -101,7 +110,9 @@ def test_the_shorter_of_two_equal_versions_is_kept(project: Project) -> None:
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS[:6])
 
 
-def test_it_stops_at_the_target_and_when_nothing_new_is_written(project: Project) -> None:
+def test_it_stops_at_the_target_and_when_nothing_new_is_written(
+    project: Project,
+) -> None:
     fake = FakeModels([draft(*COLOURS[:9])])
     status, data = project.taught(fake, "--target", "0.5", "--name", "one")
     assert status == 0
@@ -136,8 +147,14 @@ def test_an_empty_reply_of_the_teacher_is_asked_for_again(project: Project) -> N
         ({"files": [{"path": "scripts/.env", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "scripts/a b.sh", "text": ""}]}, "may have only letters"),
         ({"files": [{"path": "/etc/passwd", "text": ""}]}, "must be in references/"),
-        ({"files": [{"path": "scripts/conftest.py", "text": ""}]}, "'conftest.py' is loaded by"),
-        ({"files": [{"path": "assets/test_x.TXT", "text": ""}]}, "'test_x.TXT' is loaded by"),
+        (
+            {"files": [{"path": "scripts/conftest.py", "text": ""}]},
+            "'conftest.py' is loaded by",
+        ),
+        (
+            {"files": [{"path": "assets/test_x.TXT", "text": ""}]},
+            "'test_x.TXT' is loaded by",
+        ),
         ({"body": 3}, "body: Input should be a valid string"),
     ],
 )
@@ -162,7 +179,9 @@ def test_a_skill_that_stays_too_long_is_kept_with_a_warning(project: Project) ->
     assert "(limit 200)" in fake.of("teacher")[1].question
 
 
-def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(project: Project) -> None:
+def test_a_skill_that_is_too_long_is_shortened_even_if_all_cases_pass(
+    project: Project,
+) -> None:
     long = draft(*COLOURS, body=body(*COLOURS) + "\nWords." * 200)
     fake = FakeModels([long, long, draft(*COLOURS[:9]), draft(*COLOURS[:9])])
     words = ("--max-skill-tokens", "200", "--attempts", "2")
@@ -185,7 +204,11 @@ def test_an_unusable_reply_counts_as_a_version(
     fake = FakeModels([draft("red"), "I can't.", "I still can't.", draft(*COLOURS)])
     status, data = project.taught(fake)
     assert (status, data["chosen"]) == (0, 3)
-    assert [bool(version["problem"]) for version in data["attempts"]] == [False, True, False]
+    assert [bool(version["problem"]) for version in data["attempts"]] == [
+        False,
+        True,
+        False,
+    ]
     assert "could not be used" in fake.of("teacher")[-1].question
 
 
@@ -216,7 +239,9 @@ def test_a_whole_skill_md_is_accepted(project: Project) -> None:
 def test_the_teacher_never_sees_held_out_cases_and_nothing_is_asked_twice(
     project: Project,
 ) -> None:
-    fake = FakeModels([draft("red"), draft("red", "blue"), draft("red", "blue", "pink")])
+    fake = FakeModels(
+        [draft("red"), draft("red", "blue"), draft("red", "blue", "pink")]
+    )
     project.generate(fake)
     read = load_cases(project.skill / "skill_meta.json").require_all()
     held = [one for one in read if "holdout" in one.tags]
@@ -233,7 +258,10 @@ def test_the_teacher_never_sees_held_out_cases_and_nothing_is_asked_twice(
     bare = [asked for asked in fake.of("student") if "lamp" not in asked.system]
     assert len(bare) == 24  # to choose cases, and to count
     times = Counter(fake.keys())
-    assert (max(times.values()), sum(number > 1 for number in times.values())) == (2, 12)
+    assert (max(times.values()), sum(number > 1 for number in times.values())) == (
+        2,
+        12,
+    )
 
 
 def test_nothing_is_asked_whose_answer_could_not_be_stored(project: Project) -> None:
@@ -249,7 +277,9 @@ def test_a_skill_whose_answers_were_not_stored_is_saved_but_no_success(
     monkeypatch.setattr(Store, "put", lambda self, *_: setattr(self, "_unusable", 1))
     status, shown, _ = project.generate(FakeModels(), "--no-eval")
     assert status == 1
-    assert "1 answer could not be stored: .upskill/answers.sqlite" in " ".join(shown.split())
+    assert "1 answer could not be stored: .upskill/answers.sqlite" in " ".join(
+        shown.split()
+    )
     assert project.skill.is_dir()
 
 
@@ -260,7 +290,15 @@ def test_a_draft_that_nobody_measured_is_tested_on_a_model(
     project: Project, students: list[str], tested: str
 ) -> None:
     with served(FakeModels()) as url:
-        words = ["generate", "about lamp", "-m", "teacher", *students, "--base-url", url]
+        words = [
+            "generate",
+            "about lamp",
+            "-m",
+            "teacher",
+            *students,
+            "--base-url",
+            url,
+        ]
         _, shown, _ = project.run(*words, "--yes", "--no-eval")
     [command] = [line for line in shown.splitlines() if "test it: " in line]
     assert f" --model {tested} --skill-base-url {url}" in command
@@ -270,12 +308,15 @@ def test_the_same_name_at_two_addresses_is_two_models(project: Project) -> None:
     teacher, student = FakeModels(), FakeModels()
     with served(teacher) as one, served(student) as other:
         words = ["generate", "about lamp", "-m", "glm", "--eval-model", "glm", "--yes"]
-        status, shown, _ = project.run(*words, "--base-url", one, "--eval-base-url", other)
+        status, shown, _ = project.run(
+            *words, "--base-url", one, "--eval-base-url", other
+        )
     assert status == 0
     assert "Generating skill with glm (teacher)…" in shown
     assert not teacher.of("student")
     assert not student.of("teacher")
-    assert len(student.of("student")) == 36  # cases are chosen, then asked with the skill or not
+    # Cases are chosen, then asked with the skill or not
+    assert len(student.of("student")) == 36
 
 
 def test_bad_options_are_refused_before_the_first_call(
@@ -298,17 +339,27 @@ def test_bad_options_are_refused_before_the_first_call(
     for words, told in (
         (
             [],
-            "--model opus (the default): ANTHROPIC_API_KEY is not set\n"
-            "  Set ANTHROPIC_API_KEY, or name another model.",
+            (
+                "--model opus (the default): ANTHROPIC_API_KEY is not set\n"
+                "  Set ANTHROPIC_API_KEY, or name another model."
+            ),
         ),
         (
             ["--model", "local", "--eval-model", "haiku"],
-            "--eval-model haiku: ANTHROPIC_API_KEY is not set\n"
-            "  Set ANTHROPIC_API_KEY, or name another model.",
+            (
+                "--eval-model haiku: ANTHROPIC_API_KEY is not set\n"
+                "  Set ANTHROPIC_API_KEY, or name another model."
+            ),
         ),
-        (["--model", "scripted:a.json"], "--model scripted:a.json: a.json: no such file"),
+        (
+            ["--model", "scripted:a.json"],
+            "--model scripted:a.json: a.json: no such file",
+        ),
         (["--eval-model", "x", "--base-url", "y"], "pytest-upskill: --base-url"),
-        (["--eval-model", "x", "--eval-base-url", "y"], "pytest-upskill: --eval-base-url"),
+        (
+            ["--eval-model", "x", "--eval-base-url", "y"],
+            "pytest-upskill: --eval-base-url",
+        ),
     ):
         status, _, error = project.run("generate", "x", "--eval-model", "local", *words)
         assert (status, told in error) == (2, True), error
@@ -318,8 +369,14 @@ def test_bad_options_are_refused_before_the_first_call(
 @pytest.mark.parametrize(
     ("words", "told"),
     [
-        (["--cases", "4"], "Too few cases: 4 can't show that a skill helps (5 needed)."),
-        ([], "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can."),
+        (
+            ["--cases", "4"],
+            "Too few cases: 4 can't show that a skill helps (5 needed).",
+        ),
+        (
+            [],
+            "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can.",
+        ),
         (["--holdout", "0.5"], ""),
         (["--holdout", "0"], ""),
     ],
@@ -329,7 +386,8 @@ def test_too_few_cases_are_reported_before_the_first_call(
 ) -> None:
     fake = FakeModels()
     with served(fake) as url:
-        status, shown, _ = project.run(*generate_words(url)[:-1], *words)  # without --yes
+        # Without --yes
+        status, shown, _ = project.run(*generate_words(url)[:-1], *words)
     assert (status, fake.asked) == (2, [])
     first, *more = lines(shown)
     assert first.startswith("This takes up to about ")
@@ -352,4 +410,6 @@ def test_no_eval_writes_a_draft_and_cases(project: Project) -> None:
 
 def test_the_questions_of_these_tests_are_no_duplicates() -> None:
     assert len(set(QUESTIONS)) == len(COLOURS)
-    assert json.loads(cases(case("red")))["cases"][0]["expected"]["contains"] == ["zorp"]
+    assert json.loads(cases(case("red")))["cases"][0]["expected"]["contains"] == [
+        "zorp"
+    ]

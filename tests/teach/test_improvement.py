@@ -1,4 +1,6 @@
-"""The loop that improves, with versions whose body is a number: the larger, the better."""
+"""The loop that improves, with versions whose body is a number: the larger, the
+better.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -28,11 +30,15 @@ def number_draft(number: int) -> Draft:
 
 
 class Numbers(Improvement):
-    """A teacher that proposes these; None is unusable, TOO_EXPENSIVE ends the budget."""
+    """A teacher that proposes these; None is unusable, TOO_EXPENSIVE ends the
+    budget.
+    """
 
     def __init__(self, proposals: Sequence[int | None], attempts: int = 9) -> None:
         self.kept = list[int]()
-        state = SimpleNamespace(keep_attempt=lambda attempt: self.kept.append(attempt.number))
+        state = SimpleNamespace(
+            keep_attempt=lambda attempt: self.kept.append(attempt.number)
+        )
         self.models = SimpleNamespace(
             settings=SimpleNamespace(max_age=DAY),
             out_of_budget=False,
@@ -106,12 +112,15 @@ def test_why_it_stops(
 def test_the_number_of_versions_that_are_written_is_limited(is_new: bool) -> None:
     loop = Numbers([2, 3, 4, 5], attempts=3)
     assert loop.improve(number_draft(1), is_new=is_new) == "limit of 3 attempts reached"
-    assert loop.best.draft.body == ("3" if is_new else "4")  # the current skill is not written
+    # The current skill is not written
+    assert loop.best.draft.body == ("3" if is_new else "4")
 
 
 def test_a_version_that_is_too_expensive_to_measure_is_dropped() -> None:
     loop = Numbers([TOO_EXPENSIVE])
-    assert loop.improve(number_draft(1), is_new=True) == "another version is too expensive"
+    assert (
+        loop.improve(number_draft(1), is_new=True) == "another version is too expensive"
+    )
     assert numbers(loop) == [1]
 
 
@@ -132,7 +141,12 @@ def half_right(weak: int) -> RunResults:
 
 
 def test_scores_are_means_over_students_and_runs() -> None:
-    assert list(sample_scores(half_right(1), ["a", "b"]).values()) == [1.0, 0.5, 0.5, 0.5]
+    assert list(sample_scores(half_right(1), ["a", "b"]).values()) == [
+        1.0,
+        0.5,
+        0.5,
+        0.5,
+    ]
     assert list(sample_scores(half_right(1), ["b"]).values()) == [1.0, 0.0, 0.0, 0.0]
 
 
@@ -153,10 +167,14 @@ def test_versions_are_compared_with_the_current_one_by_case() -> None:
 
 
 @pytest.mark.parametrize(("seconds", "lift"), [(DAY, 0.5), (DAY + 1, None)])
-def test_versions_of_different_days_are_not_compared(seconds: int, lift: float | None) -> None:
+def test_versions_of_different_days_are_not_compared(
+    seconds: int, lift: float | None
+) -> None:
     def asked(weak: int, at: int) -> RunResults:
         run = half_right(weak)
-        return replace(run, records=tuple(replace(it, asked_at=at) for it in run.records))
+        return replace(
+            run, records=tuple(replace(it, asked_at=at) for it in run.records)
+        )
 
     loop = Numbers([])
     current = Attempt(1, number_draft(1), held_out=asked(0, 0), is_new=False)

@@ -2,7 +2,11 @@
 
 from dataclasses import replace
 
-from pytest_upskill.reports.terminal.progress_screen import ProgressScreen, cells_of, row_lines
+from pytest_upskill.reports.terminal.progress_screen import (
+    ProgressScreen,
+    cells_of,
+    row_lines,
+)
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.teach.bodies import body_sentences, trace_sentences
 from pytest_upskill.teach.drafts import Draft
@@ -44,7 +48,10 @@ def test_sentences_fit_the_width_and_paths_stay_whole() -> None:
 
 def test_a_screen_that_is_not_live_writes_only_whole_lines() -> None:
     piped, live = list[str](), list[str]()
-    for screen in (ProgressScreen(piped.append), ProgressScreen(live.append, live=True)):
+    for screen in (
+        ProgressScreen(piped.append),
+        ProgressScreen(live.append, live=True),
+    ):
         screen.begin("Generating\x1b[31m cases…")
         screen.done("12 kept")
         screen.line("Saved")
@@ -88,7 +95,9 @@ def renamed(results: RunResults) -> RunResults:
     return replace(
         results,
         tests=tuple(replace(test, case=f"held-{test.case}") for test in results.tests),
-        records=tuple(replace(record, case=f"held-{record.case}") for record in results.records),
+        records=tuple(
+            replace(record, case=f"held-{record.case}") for record in results.records
+        ),
     )
 
 
@@ -100,7 +109,10 @@ def test_an_overfitted_skill_is_reported_if_enough_cases_show_it() -> None:
     told = " ".join(sentences(taught_of(good, renamed(none))))
     assert "On haiku, the skill overfits: +100 points" in told
     told = " ".join(sentences(taught_of(good, renamed(few(none, 1)))))
-    assert "no lift on the 1 held-out case, too few to tell whether the skill overfits" in told
+    assert (
+        "no lift on the 1 held-out case, too few to tell whether the skill overfits"
+        in told
+    )
     told = " ".join(sentences(taught_of(good, renamed(good))))
     assert "overfits" not in told
     assert "haiku on all cases: helps, +100 points" in told
@@ -108,7 +120,9 @@ def test_an_overfitted_skill_is_reported_if_enough_cases_show_it() -> None:
 
 def test_models_that_it_does_not_help_are_named() -> None:
     none = run_with_rates({"baseline": 0.5, "skill": 0.5}, 40)
-    assert "The skill does not help haiku: 0 points" in " ".join(sentences(taught_of(none, None)))
+    assert "The skill does not help haiku: 0 points" in " ".join(
+        sentences(taught_of(none, None))
+    )
     told = " ".join(sentences(taught_of(few(none, 8), None)))
     assert f"haiku on all cases: {TOO_FEW}, 0 points" in told  # nobody knows
     known = run_with_rates({"baseline": 1, "skill": 1}, 40)
@@ -121,29 +135,45 @@ def test_the_skill_is_compared_with_the_trace() -> None:
     teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
     assert (
-        "With haiku the skill is as good as the trace: 100% with the skill (500 tokens), 100% with "
-        "the trace (14,200 tokens)." in told
+        "With haiku the skill is as good as the trace: 100% with the skill (500"
+        " tokens), 100% with the trace (14,200 tokens)." in told
     )
     teacher = run_with_rates({"baseline": 0, "trace": 1, "skill": 0.5})
     told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
-    assert told[-2].startswith("With haiku the skill is not as good as the trace: 50% with the s")
+    assert told[-2].startswith(
+        "With haiku the skill is not as good as the trace: 50% with the s"
+    )
     assert told[-1] == "The skill does not cover the whole task yet."
     teacher = run_with_rates({"baseline": 0, "trace": 0.5, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
-    assert told[-1].startswith("With haiku the skill is better than the trace: 100% with the ski")
+    assert told[-1].startswith(
+        "With haiku the skill is better than the trace: 100% with the ski"
+    )
     teacher = run_with_rates({"baseline": 1, "trace": 1, "skill": 1})
     told = sentences(taught_of(good, None, teacher=teacher, trace_tokens=14_200))
-    assert told[-1] == (
-        "Do not use it with haiku: 100% with the skill, 100% without, for 200% more tokens."
+    assert (
+        told[-1]
+        == "Do not use it with haiku: 100% with the skill, 100% without, for 200% more"
+        " tokens."
     )
 
 
 def test_the_table_of_lifts_fits_the_width() -> None:
     good = run_with_rates({"baseline": 0, "skill": 1})
     taught = taught_of(good, renamed(good))
-    first, *lines = report_lines(replace(taught, changes=tuple(lifts_of(taught.best))), 80)
+    first, *lines = report_lines(
+        replace(taught, changes=tuple(lifts_of(taught.best))), 80
+    )
     assert first == ""
-    assert lines[0].split() == ["learning", "(8", "cases)", "held", "out", "(8", "cases)"]
+    assert lines[0].split() == [
+        "learning",
+        "(8",
+        "cases)",
+        "held",
+        "out",
+        "(8",
+        "cases)",
+    ]
     assert lines[1].count("+100 points") == 2
     assert max(map(len, lines)) <= 80
 
@@ -167,7 +197,10 @@ def test_cases_of_evals_json_are_taught_by_their_checks() -> None:
     told = report_for_teacher(more)
     assert "The share of checks: haiku 0% without the skill, 86% with it." in told
     told = " ".join(sentences(taught_of(more, None)))
-    assert "haiku on all cases: helps, +86 points of checks (+46 to +92), 0 of pass rate" in told
+    assert (
+        "haiku on all cases: helps, +86 points of checks (+46 to +92), 0 of pass rate"
+        in told
+    )
     known = checked_run([(7, 7)] * 40)
     told = " ".join(sentences(taught_of(known, None)))
     assert "it passes 100% of checks without it" in told

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from pytest_upskill.teach.query_writing import query_problems
 
 DESCRIPTION = (
-    "Fill in PDF forms and read their fields. Use when someone wants a form to be completed, or "
-    "asks which values a form contains."
+    "Fill in PDF forms and read their fields. Use when someone wants a form to be"
+    " completed, or asks which values a form contains."
 )
 NAMES = ("pdf-forms", "form-filler")
 
@@ -18,7 +18,10 @@ def problems(query: str) -> str:
 
 
 GOOD = (
-    "my landlord sent me this lease (lease_2024.pdf), can u put my adress into the boxes on page 3",
+    (
+        "my landlord sent me this lease (lease_2024.pdf), can u put my adress into the"
+        " boxes on page 3"
+    ),
     "Which of the 40 applications in ~/Desktop/apply still lack a date of birth?",
     "merge invoice1.pdf and invoice2.pdf into one, then compress it below 2 MB",
     "这个表格里的日期请帮我全部填上，文件在桌面",
@@ -42,7 +45,14 @@ def test_real_queries_are_kept(query: str) -> None:
             "pdfs-forms",
             "p d f forms",
         ),
-        *("pdf form's", "“pdf–forms”", "ＰＤＦ-forms", "pdf/forms", "PDFFORM", "form-filler"),
+        *(
+            "pdf form's",
+            "“pdf–forms”",
+            "ＰＤＦ-forms",
+            "pdf/forms",
+            "PDFFORM",
+            "form-filler",
+        ),
         *("Form Fillers", "formfiller", "form_fillers"),
     ],
 )
@@ -65,7 +75,10 @@ def test_a_part_of_a_longer_word_is_no_name() -> None:
     "query",
     [
         "Use when someone wants a form to be completed",
-        "hey, someone wants a form to be completed, asks which values a form contains, right?",
+        (
+            "hey, someone wants a form to be completed, asks which values a form"
+            " contains, right?"
+        ),
         "asks which values a form contains",
     ],
 )

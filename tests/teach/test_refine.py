@@ -7,13 +7,32 @@ from pathlib import Path
 
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.json_suites import load_cases
-from support.fake_models import COLOURS, FakeModels, Project, body, case, draft, lines, served
+from support.fake_models import (
+    COLOURS,
+    FakeModels,
+    Project,
+    body,
+    case,
+    draft,
+    lines,
+    served,
+)
 from support.kit import write_skill
 from support.stored_answers import age_store
 
 
 def refine_words(url: str) -> list[str]:
-    return ["refine", "gate", "-m", "big", "--eval-model", "small", "--base-url", url, "--yes"]
+    return [
+        "refine",
+        "gate",
+        "-m",
+        "big",
+        "--eval-model",
+        "small",
+        "--base-url",
+        url,
+        "--yes",
+    ]
 
 
 def skill_with_cases(project: Project, *colours: str) -> Path:
@@ -48,7 +67,10 @@ def test_refine_improves_a_skill_by_its_cases(project: Project) -> None:
 def test_refine_takes_a_skill_with_faults_of_form(project: Project) -> None:
     folder = skill_with_cases(project, "red")
     text = (folder / "SKILL.md").read_text()
-    head = "name: ../Big Gate\ndescription: Gates: all\nmetadata: {a: {b: c}}\ncolour: red\n"
+    head = (
+        "name: ../Big Gate\ndescription: Gates: all\nmetadata: {a: {b: c}}\ncolour:"
+        " red\n"
+    )
     odd = text.replace(text.split("---\n")[1], head)
     (folder / "SKILL.md").write_text(odd)
     (project.folder / "secret.txt").write_text("hush-hush")
@@ -88,7 +110,9 @@ def test_refine_needs_cases(project: Project) -> None:
     folder = skill_with_cases(project, "red")
     (folder / "skill_meta.json").unlink()
     status, _, error = project.run(*refine_words("http://127.0.0.1:9/v1"))
-    words = "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    words = (
+        "pytest-upskill cases skills/gate --model big --base-url http://127.0.0.1:9/v1"
+    )
     assert (status, f"{words} --eval-model small\n" in error) == (2, True), error
 
 
@@ -98,11 +122,14 @@ def test_the_skill_before_is_asked_again_beside_a_new_version(project: Project) 
     with served(fake) as url:
         project.run(*refine_words(url))  # nothing new, but the skill is measured
         with sqlite3.connect(project.folder / ".upskill/answers.sqlite") as store:
-            store.execute("DELETE FROM answers WHERE model='big'")  # what the teacher said
+            # What the teacher said
+            store.execute("DELETE FROM answers WHERE model='big'")
         store.close()
         age_store(project.folder, days=3)
         _, shown, _ = project.run(*refine_words(url), "--json")
-    before, after = (attempt["held_out"][0] for attempt in json.loads(shown)["attempts"])
+    before, after = (
+        attempt["held_out"][0] for attempt in json.loads(shown)["attempts"]
+    )
     moments = [row["skill_asked_first"] for row in (before, after)]
     first, last = sorted(map(datetime.fromisoformat, moments))
     assert last - first < timedelta(hours=1)

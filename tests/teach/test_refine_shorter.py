@@ -24,14 +24,20 @@ from support.kit import write_skill
 from support.loopback import Asked, Reply
 from support.sandboxes import needs_bwrap
 
-IDLE = "Lamp was made long ago by people who liked light, and it is still made there. " * 6
+IDLE = (
+    "Lamp was made long ago by people who liked light, and it is still made there. " * 6
+)
 LONG = f"{body(*COLOURS)}\n\n## History\n\n{IDLE}\n\n## Thanks\n\n{IDLE}"
-HELD = ids_held_out([Case(f"colour-{one}", one, tags=("colour",)) for one in COLOURS], 0.5)
+HELD = ids_held_out(
+    [Case(f"colour-{one}", one, tags=("colour",)) for one in COLOURS], 0.5
+)
 LEARN = [one for one in COLOURS if f"colour-{one}" not in HELD]
 REST = [one for one in COLOURS if f"colour-{one}" in HELD]
 
 
-def skill(project: Project, text: str = LONG, *, colours: tuple[str, ...] = COLOURS) -> Path:
+def skill(
+    project: Project, text: str = LONG, *, colours: tuple[str, ...] = COLOURS
+) -> Path:
     shown = ("id", "input", "expected", "tags")
     written = [{key: case(colour)[key] for key in shown} for colour in colours]
     return write_skill(project.folder / "skills/gate", written, body=text)
@@ -39,7 +45,17 @@ def skill(project: Project, text: str = LONG, *, colours: tuple[str, ...] = COLO
 
 def words(url: str, *more: str) -> list[str]:
     models = ["-m", "big", "--eval-model", "small", "--base-url", url]
-    return ["refine", "gate", *models, "--max-tokens", "100", "--holdout", "0.5", "--yes", *more]
+    return [
+        "refine",
+        "gate",
+        *models,
+        "--max-tokens",
+        "100",
+        "--holdout",
+        "0.5",
+        "--yes",
+        *more,
+    ]
 
 
 def shorten(
@@ -72,7 +88,9 @@ def versions(*colours: tuple[str, ...], extra: str = "") -> list[str]:
     return [json.dumps({"body": body(*own) + extra}) for own in colours]
 
 
-def test_a_shorter_version_is_saved_in_place_and_the_old_one_kept(project: Project) -> None:
+def test_a_shorter_version_is_saved_in_place_and_the_old_one_kept(
+    project: Project,
+) -> None:
     folder = skill(project)
     before = content(folder)
     status, shown, error = shorten(project, FakeModels(versions(COLOURS)))
@@ -82,13 +100,18 @@ def test_a_shorter_version_is_saved_in_place_and_the_old_one_kept(project: Proje
     assert content(folder).keys() == before.keys()
     (kept,) = project.folder.glob(".upskill/teach/*/before")
     assert content(kept) == before
-    assert [line for line in lines(shown) if line.startswith(("current", "attempt"))] == [
+    assert [
+        line for line in lines(shown) if line.startswith(("current", "attempt"))
+    ] == [
         "current small 0% → 100% (+100) 311 tokens",
         "attempt 2 small 0% → 100% (+100) 71 of 213 tokens",
         "current small 0% → 100% (+100) held out",
         "attempt 2 small 0% → 100% (+100) held out",
     ]
-    assert "small with 71 tokens, on 6 held-out cases: no loss shown (-46 to +46)." in told(shown)
+    assert (
+        "small with 71 tokens, on 6 held-out cases: no loss shown (-46 to +46)."
+        in told(shown)
+    )
     assert "71 tokens instead of 311 (77% fewer)" in told(shown)
     assert lines(shown)[-1] == "Saved to ./skills/gate"
 
@@ -109,7 +132,9 @@ def test_the_teacher_sees_failures_but_no_held_out_case(project: Project) -> Non
         assert not any(case(one)["input"] in prompt for one in REST)
 
 
-def test_a_version_that_is_too_long_is_asked_for_again_and_never_cut(project: Project) -> None:
+def test_a_version_that_is_too_long_is_asked_for_again_and_never_cut(
+    project: Project,
+) -> None:
     skill(project)
     fake = FakeModels(versions(COLOURS, extra="\n" + IDLE * 2) + versions(COLOURS))
     status, shown, _ = shorten(project, fake, "--attempts", "1")
@@ -117,7 +142,8 @@ def test_a_version_that_is_too_long_is_asked_for_again_and_never_cut(project: Pr
     _, second = fake.of("teacher")
     again = second.body["messages"][-1]["content"]
     assert (
-        "the body has about 305 tokens, 205 too many: at most 100 are allowed, 400 bytes" in again
+        "the body has about 305 tokens, 205 too many: at most 100 are allowed, 400"
+        " bytes" in again
     )
     assert load_skill(project.folder / "skills/gate/SKILL.md").body == body(*COLOURS)
 
@@ -137,7 +163,8 @@ def test_a_size_that_is_never_reached_ends_without_a_version(project: Project) -
 def test_a_loss_on_held_out_cases_leaves_the_skill_as_it_is(project: Project) -> None:
     skill(project)
     before = content(project.folder / "skills")
-    fake = FakeModels(versions(tuple(LEARN)))  # knows what the teacher saw, and nothing else
+    # Knows what the teacher saw, and nothing else
+    fake = FakeModels(versions(tuple(LEARN)))
     status, data = shortened(project, fake)
     assert (status, data["chosen"], data["folder"]) == (1, 1, None)
     assert data["attempts"][1]["learning"][0]["lift"] == 1
@@ -163,7 +190,10 @@ def test_a_skill_that_is_short_enough_asks_nobody(project: Project) -> None:
     skill(project, body(*COLOURS))
     status, shown, error = project.run(*words("http://127.0.0.1:9/v1"))
     assert (status, error) == (0, "")
-    assert lines(shown)[1] == "gate has about 71 tokens, and 100 are allowed. No model was asked."
+    assert (
+        lines(shown)[1]
+        == "gate has about 71 tokens, and 100 are allowed. No model was asked."
+    )
     assert not (project.folder / ".upskill").exists()
 
 
@@ -218,7 +248,9 @@ def test_the_budget_ends_it_without_a_claim(project: Project) -> None:
 
 
 HOSTILE = [
-    json.dumps({"body": "\x1b[2J\x1b]0;x\x07" + body(*COLOURS) + "\n<script>alert(1)</script>"}),
+    json.dumps(
+        {"body": "\x1b[2J\x1b]0;x\x07" + body(*COLOURS) + "\n<script>alert(1)</script>"}
+    ),
     json.dumps({"body": body(*COLOURS), "files": [{"path": "../../x", "text": "x"}]}),
     json.dumps({"body": "---\nname: other\n---\n" + body(*COLOURS)}),
 ]
@@ -232,7 +264,9 @@ HOSTILE = [
     ],
     ids=range(len(HOSTILE)),
 )
-def test_hostile_replies_change_nothing_but_the_body(project: Project, reply: str) -> None:
+def test_hostile_replies_change_nothing_but_the_body(
+    project: Project, reply: str
+) -> None:
     folder = skill(project)
     before = content(folder)
     status, shown, error = shorten(project, FakeModels([reply]), "--attempts", "1")
@@ -240,7 +274,10 @@ def test_hostile_replies_change_nothing_but_the_body(project: Project, reply: st
     assert "Traceback" not in shown + error
     assert "\x1b" not in shown
     assert content(folder).keys() == before.keys()
-    assert sorted(path.name for path in project.folder.parent.iterdir()) == ["home", "project"]
+    assert sorted(path.name for path in project.folder.parent.iterdir()) == [
+        "home",
+        "project",
+    ]
     made = load_skill(folder / "SKILL.md")
     assert (made.name, made.description) == ("gate", "About a gate.")
     assert "\x1b" not in made.body
@@ -271,7 +308,9 @@ def test_students_may_be_agents(project: Project) -> None:
 
 def test_the_old_form_of_a_draft_is_taken_too(project: Project) -> None:
     skill(project)
-    status, shown, _ = shorten(project, FakeModels([draft(*COLOURS)]), "--attempts", "1")
+    status, shown, _ = shorten(
+        project, FakeModels([draft(*COLOURS)]), "--attempts", "1"
+    )
     assert status == 0, shown
     made = load_skill(project.folder / "skills/gate/SKILL.md")
     assert (made.name, made.description) == ("gate", "About a gate.")

@@ -19,7 +19,9 @@ class Form(BaseModel):
 
 
 @given(st.text(), st.text(st.characters(exclude_categories=["Cc", "Cs"])), st.text())
-def test_json_is_found_whatever_is_around_it(before: str, text: str, after: str) -> None:
+def test_json_is_found_whatever_is_around_it(
+    before: str, text: str, after: str
+) -> None:
     before = before.replace("{", "(")
     found = read_reply(f"{before}{json.dumps({'text': text})}{after}", Form)
     assert found.text == text
@@ -31,7 +33,9 @@ def test_any_reply_is_read_or_refused_with_a_reason(text: str) -> None:
         assert read_reply(text, DraftForm).body is not None
 
 
-@pytest.mark.parametrize("text", ["{" * 5000, '{"a":' * 3000, "[" * 5000 + "{", '{"text": 3}'])
+@pytest.mark.parametrize(
+    "text", ["{" * 5000, '{"a":' * 3000, "[" * 5000 + "{", '{"text": 3}']
+)
 def test_hostile_replies_are_refused(text: str) -> None:
     with pytest.raises(NotUsable):
         read_reply(text, Form)
@@ -48,13 +52,30 @@ def test_no_text_closes_its_own_fence() -> None:
 @pytest.mark.parametrize(
     "path",
     [
-        *("../a.md", "a.md", "/a.md", "references/../a.md", "references/", "references//a.md"),
-        *("references/.hidden", "scripts\\a.md", "references/a/b/c.md", "references/a b"),
+        *(
+            "../a.md",
+            "a.md",
+            "/a.md",
+            "references/../a.md",
+            "references/",
+            "references//a.md",
+        ),
+        *(
+            "references/.hidden",
+            "scripts\\a.md",
+            "references/a/b/c.md",
+            "references/a b",
+        ),
         "x/a.md",
     ],
 )
 def test_no_file_of_a_draft_leaves_its_folders(tmp_path: Path, path: str) -> None:
-    data = {"name": "n", "description": "d", "body": "b", "files": [{"path": path, "text": "t"}]}
+    data = {
+        "name": "n",
+        "description": "d",
+        "body": "b",
+        "files": [{"path": path, "text": "t"}],
+    }
     scratch = tmp_path / "scratch"
     scratch.mkdir()
     with pytest.raises(NotUsable):
@@ -67,11 +88,17 @@ def test_names_are_made_valid(tmp_path: Path) -> None:
     draft = read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback"))
     assert draft.name == "uber-lamp"
     data["name"] = "門"
-    assert read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback")).name == "fallback"
+    assert (
+        read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback")).name
+        == "fallback"
+    )
     assert draft.text.startswith("---\nname: uber-lamp\ndescription: 'd: #x'\n---\n")
 
 
 def test_control_characters_and_surrogates_are_removed(tmp_path: Path) -> None:
-    text = '{"name": "n", "description": "d\\u001b[31m", "body": "a\\ud800b\\u0000\\r\\nc\\td"}'
+    text = (
+        '{"name": "n", "description": "d\\u001b[31m", "body":'
+        ' "a\\ud800b\\u0000\\r\\nc\\td"}'
+    )
     draft = read_draft(text, DraftSpec(1500, tmp_path, "fallback"))
     assert (draft.description, draft.body) == ("d[31m", "ab\nc\td")

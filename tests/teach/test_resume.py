@@ -36,26 +36,41 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
 
     def script(asked: Asked) -> Reply | Fault:
         # At the second version of the skill, when all students have been heard.
-        if process and FakeModels.role(asked) == "teacher" and len(fake.of("teacher")) == 1:
+        if (
+            process
+            and FakeModels.role(asked) == "teacher"
+            and len(fake.of("teacher")) == 1
+        ):
             process.pop().kill()
             return Fault("hang")
         return fake(asked)
 
     with LoopbackServer(script) as server:
         words = generate_words(f"{server.url}/v1")
-        with started([COMMAND, *words], stdout=subprocess.PIPE, cwd=project.folder) as killed:
+        with started(
+            [COMMAND, *words], stdout=subprocess.PIPE, cwd=project.folder
+        ) as killed:
             process.append(killed)
             shown, _ = killed.communicate()
         assert killed.returncode == -signal.SIGKILL, shown
         assert project.files() == []
         before = len(fake.asked)
         assert before > 20
-        with closing(sqlite3.connect(project.folder / ".upskill/answers.sqlite")) as store, store:
-            store.execute("UPDATE leases SET until = 0")  # as they do by themselves, in 15 s
+        with (
+            closing(
+                sqlite3.connect(project.folder / ".upskill/answers.sqlite")
+            ) as store,
+            store,
+        ):
+            # As they do by themselves, in 15 s
+            store.execute("UPDATE leases SET until = 0")
         status, shown, _ = project.run(*words, "--resume", "--json")
     assert (status, json.loads(shown)["chosen"]) == (0, 3)
     times = Counter(fake.keys())  # what cases were chosen by is asked again, to count
-    assert (max(times.values()), sum(number > 1 for number in times.values())) == (2, 12)
+    assert (max(times.values()), sum(number > 1 for number in times.values())) == (
+        2,
+        12,
+    )
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
     assert not list(project.workspace.glob("tmp-*"))
 
@@ -79,14 +94,19 @@ def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
     assert project.files() == []
 
 
-def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Project) -> None:
+def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(
+    project: Project,
+) -> None:
     fake = FakeModels()
     with served(fake) as url:
         assert project.run(*generate_words(url))[0] == 0
         asked = len(fake.of("student"))
         status, _, _ = project.run(*generate_words(url))
     assert status == 0
-    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name == "lamp-colours-2"
+    assert (
+        load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name
+        == "lamp-colours-2"
+    )
     assert (len(fake.of("teacher")), len(fake.of("author"))) == (2, 2)
     assert len(fake.of("student")) == asked
     kept = sorted(path.name for path in project.workspace.parent.iterdir())
@@ -94,7 +114,9 @@ def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(project: Proje
 
 
 @pytest.mark.usefixtures("short_pauses")
-def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Project) -> None:
+def test_an_unreachable_student_ends_the_run_and_resume_continues(
+    project: Project,
+) -> None:
     fake = FakeModels()
     with served(fake) as url:
         words = [*generate_words(url), "--eval-base-url", "http://127.0.0.1:9/v1"]
@@ -111,7 +133,9 @@ def test_an_unreachable_student_ends_the_run_and_resume_continues(project: Proje
 
 @pytest.mark.nightly
 @pytest.mark.parametrize("more", [[], ["--json"]])
-def test_a_closed_output_does_not_end_the_run(project: Project, more: list[str]) -> None:
+def test_a_closed_output_does_not_end_the_run(
+    project: Project, more: list[str]
+) -> None:
     ours, theirs = os.pipe()
     os.close(ours)
     with served(FakeModels()) as url:
@@ -128,7 +152,11 @@ def test_a_closed_output_does_not_end_the_run(project: Project, more: list[str])
 
 
 def all_files(folder: Path) -> dict[Path, bytes]:
-    files = (file for file in folder.rglob("*") if file.is_file() and "sqlite" not in file.name)
+    files = (
+        file
+        for file in folder.rglob("*")
+        if file.is_file() and "sqlite" not in file.name
+    )
     return {file: file.read_bytes() for file in files}
 
 
@@ -142,22 +170,30 @@ def test_resuming_a_finished_run_changes_nothing(
         assert project.run(*words)[0] == 1
         asked, before = len(fake.asked), all_files(project.folder)
         status, shown, _ = project.run(*words, "--resume")
-        assert (status, shown) == (0, "Already finished: saved in skills/lamp-colours-2\n")
+        assert (status, shown) == (
+            0,
+            "Already finished: saved in skills/lamp-colours-2\n",
+        )
         assert len(fake.asked) == asked
         assert all_files(project.folder) == before
         status, shown, _ = project.run(*words, "--resume", "--json")
         assert json.loads(shown)["finished"]
         status, _, _ = project.run(*generate_words(url), "--resume")  # and goes further
     assert status == 0
-    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(*COLOURS)
+    assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(
+        *COLOURS
+    )
 
 
 @pytest.mark.parametrize("more", [[], ["--no-eval"]])
-def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: list[str]) -> None:
+def test_an_unsaved_skill_is_kept_and_resume_saves_it(
+    project: Project, more: list[str]
+) -> None:
     fake = FakeModels()
 
     def script(asked: Asked) -> Reply:
-        if FakeModels.role(asked) == "author":  # a place that was free when it was looked at
+        # A place that was free when it was looked at
+        if FakeModels.role(asked) == "author":
             (project.folder / "skills").write_text("in the way")
         return fake(asked)
 
@@ -166,10 +202,17 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(project: Project, more: li
         status, shown, error = project.run(*words)
         assert (status, error) == (1, "")
         *before, problem, where, how = lines(shown)
-        assert problem == "Not saved: skills/lamp-colours: can't be written: not a directory."
-        assert where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
+        assert (
+            problem
+            == "Not saved: skills/lamp-colours: can't be written: not a directory."
+        )
+        assert (
+            where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
+        )
         assert "--resume" in how
-        assert more or [line for line in before if line.startswith("Stopped after one attempt")]
+        assert more or [
+            line for line in before if line.startswith("Stopped after one attempt")
+        ]
         kept = project.workspace / "attempt-1"
         assert body(*COLOURS) in (kept / "SKILL.md").read_text()
         assert len(load_cases(kept / "skill_meta.json").require_all()) == 12
@@ -214,7 +257,9 @@ def test_an_odd_state_is_no_run(tmp_path: Path, odd: str) -> None:
     assert start_state(tmp_path, "lamp", "d").session == 2
 
 
-def test_a_state_holds_any_name_and_no_key(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_state_holds_any_name_and_no_key(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-0123456789abcdefghij")
     saved = "/caf\udce9/lamp"  # os.fsdecode of a name in Latin-1
     start_state(tmp_path, "lamp", "d").save(saved=saved, task=f"print {key}")

@@ -60,7 +60,9 @@ def test_an_unwritable_folder_is_found_before_the_first_call(
 def test_a_link_to_a_skill_stays_a_link(project: Project) -> None:
     folder = write_skill(project.folder / "elsewhere/mine")
     (project.folder / "mine").symlink_to(folder)
-    status, _, error = project.generate(FakeModels(), "-o", "mine", "--force", "--no-eval")
+    status, _, error = project.generate(
+        FakeModels(), "-o", "mine", "--force", "--no-eval"
+    )
     assert status == 0, error
     assert (project.folder / "mine").is_symlink()
     assert load_skill(folder / "SKILL.md").body == body(*COLOURS)
@@ -109,8 +111,13 @@ def test_a_name_with_dots_leads_out_of_no_folder(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", frontmatter="license: MIT\n")
     text = (folder / "SKILL.md").read_text()
     (folder / "SKILL.md").write_text(text.replace("name: gate", "name: ../../Big Gate"))
-    status, data = project.taught(FakeModels(), "--from", str(folder), "-o", "made", "--no-eval")
+    status, data = project.taught(
+        FakeModels(), "--from", str(folder), "-o", "made", "--no-eval"
+    )
     assert status == 0
     (state,) = (project.folder / ".upskill/teach").iterdir()
     assert (state.name, data["name"]) == ("made", "made")
-    assert sorted(path.name for path in project.folder.parent.iterdir()) == ["home", "project"]
+    assert sorted(path.name for path in project.folder.parent.iterdir()) == [
+        "home",
+        "project",
+    ]

@@ -1,4 +1,6 @@
-"""Shorter versions of a skill: the sizes on the way, what a teacher may write, the choice."""
+"""Shorter versions of a skill: the sizes on the way, what a teacher may write,
+the choice.
+"""
 
 import json
 from contextlib import suppress
@@ -24,7 +26,9 @@ from pytest_upskill.teach.shorter import (
 from support.kit import write_skill
 from support.made import made_run
 
-LONG = "\n\n".join(["# Gate", "Open it with `gate up`.", "See references/keys.md.", "Words. " * 60])
+LONG = "\n\n".join(
+    ["# Gate", "Open it with `gate up`.", "See references/keys.md.", "Words. " * 60]
+)
 
 
 @pytest.fixture
@@ -74,13 +78,25 @@ def test_a_whole_skill_md_is_taken_for_its_body(whole: Draft, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("body", "more", "problem"),
     [
-        ("Words. " * 60, {}, "about 105 tokens, 55 too many: at most 50 are allowed, 200 bytes"),
+        (
+            "Words. " * 60,
+            {},
+            "about 105 tokens, 55 too many: at most 50 are allowed, 200 bytes",
+        ),
         ("", {}, "the body is empty"),
-        ("See `references/other.md`.", {}, "names files that are not there: 'references/other.md'"),
+        (
+            "See `references/other.md`.",
+            {},
+            "names files that are not there: 'references/other.md'",
+        ),
         ("Run scripts/open.py first.", {}, "not there: 'scripts/open.py'"),
         ("```sh\npython scripts/open.py\n```", {}, "not there: 'scripts/open.py'"),
         ("[keys](keys-of-all.md)", {}, "'keys-of-all.md' not found in the skill"),
-        ("Short.", {"files": [{"path": "references/a.md", "text": "A"}]}, "no new files"),
+        (
+            "Short.",
+            {"files": [{"path": "references/a.md", "text": "A"}]},
+            "no new files",
+        ),
     ],
 )
 def test_what_a_version_must_not_be(
@@ -103,13 +119,16 @@ def test_faults_of_the_whole_skill_are_not_those_of_a_version(tmp_path: Path) ->
     file = folder / "SKILL.md"
     whole = draft_of(load_skill(file))
     assert (
-        read_version(reply("See [gone](gone.md)."), whole, 50, tmp_path).description == "x" * 1100
+        read_version(reply("See [gone](gone.md)."), whole, 50, tmp_path).description
+        == "x" * 1100
     )
 
 
 @given(st.text(max_size=300))
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture])
-def test_any_body_is_taken_as_it_is_or_refused(whole: Draft, tmp_path: Path, body: str) -> None:
+def test_any_body_is_taken_as_it_is_or_refused(
+    whole: Draft, tmp_path: Path, body: str
+) -> None:
     with suppress(NotUsable):
         version = read_version(reply(body), whole, 20, tmp_path)
         assert 0 < version.tokens <= 20
@@ -125,7 +144,9 @@ UNKNOWN = Lift(0.0, -0.3, 0.3, 1.0)
 
 
 def short(number: int, body: str, size: int = 500, passed: int = 4) -> Attempt:
-    results = made_run(cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed)
+    results = made_run(
+        cases=4, passes=lambda case, _, arm, _run: arm == "skill" and case < passed
+    )
     draft = Draft("gate", "About.", body)
     return Attempt(number, draft, results, most_tokens=size)
 

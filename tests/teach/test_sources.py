@@ -36,7 +36,10 @@ KEY = "sk-ant-api03-" + "Ab3" * 20
 
 def improvable_skill(project: Project) -> Path:
     folder = write_skill(
-        project.folder / "skills/gate", [], body=body("red"), frontmatter="license: MIT\n"
+        project.folder / "skills/gate",
+        [],
+        body=body("red"),
+        frontmatter="license: MIT\n",
     )
     (folder / "skill_meta.json").unlink()
     (folder / "references").mkdir()
@@ -57,7 +60,9 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
         assert "would change the skill in place\n  Allow it with --force" in error
         status, shown, _ = project.run(*words, "--from", "skills/gate", "--yes")
     assert status == 0
-    assert [line for line in lines(shown) if line.startswith("current small 0% → 12% (+12)")]
+    assert [
+        line for line in lines(shown) if line.startswith("current small 0% → 12% (+12)")
+    ]
     text = (folder / "SKILL.md").read_text()
     assert "license: MIT" in text
     skill = load_skill(folder / "SKILL.md")
@@ -71,7 +76,9 @@ def test_a_skill_is_improved_in_place_with_permission_and_the_old_one_is_kept(
     assert TASK in asked
 
 
-def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Project) -> None:
+def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(
+    project: Project,
+) -> None:
     folder = improvable_skill(project)
     before = sorted(folder.rglob("*"))
     status, _, _ = project.generate(
@@ -84,8 +91,12 @@ def test_an_improved_skill_can_be_saved_elsewhere_with_all_its_files(project: Pr
 
 
 @pytest.mark.parametrize("command", ["generate", "refine", "cases"])
-def test_only_files_of_the_skill_are_sent_and_listed_before(project: Project, command: str) -> None:
-    folder = write_skill(project.folder / "skills/gate", COLOUR_CASES[:4], body=body("red"))
+def test_only_files_of_the_skill_are_sent_and_listed_before(
+    project: Project, command: str
+) -> None:
+    folder = write_skill(
+        project.folder / "skills/gate", COLOUR_CASES[:4], body=body("red")
+    )
     (project.folder / "outside.txt").write_text("FOREIGN text")
     texts = {
         ".env": "FOREIGN=1",
@@ -112,7 +123,11 @@ def test_only_files_of_the_skill_are_sent_and_listed_before(project: Project, co
         if command == "generate":
             words += ["--from", "skills/gate", "-o", "gate-two", "--no-eval"]
         else:
-            words[:2] = [command, "skills/gate", *(["--add", "8"] if command == "cases" else [])]
+            words[:2] = [
+                command,
+                "skills/gate",
+                *(["--add", "8"] if command == "cases" else []),
+            ]
         _, shown, error = project.run(*words)
     assert fake.asked, error
     assert not any("FOREIGN" in str(asked.body) for _, asked in fake.asked)
@@ -163,7 +178,9 @@ def chatty(asked: Asked) -> str:
 
 def test_secrets_are_masked_in_all_that_is_sent_and_saved(project: Project) -> None:
     trace = project.folder / "trace.md"
-    trace.write_text(f"# User\n\nDeploy with {KEY}\n\n# Assistant\n\nDone with {KEY}.\n")
+    trace.write_text(
+        f"# User\n\nDeploy with {KEY}\n\n# Assistant\n\nDone with {KEY}.\n"
+    )
     leaky = draft("red", body=f"{body('red')}\nUse {KEY}.")
     fake = FakeModels([leaky, draft(*COLOURS)], student=chatty)
     with served(fake) as url:
@@ -176,16 +193,20 @@ def test_secrets_are_masked_in_all_that_is_sent_and_saved(project: Project) -> N
     assert KEY not in shown
     trace.unlink()
     for file in project.folder.rglob("*"):
-        # What students said of themselves is theirs, and stays where their answers are kept.
+        # What students said of themselves is theirs, and stays
+        # where their answers are kept.
         if file.is_file() and file.name not in ("results.json", "answers.sqlite"):
             assert KEY.encode() not in file.read_bytes(), file
 
 
 def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) -> None:
     told = "\n".join(f"{colour} is lamp {word}" for colour, word in SECRETS.items())
-    filler = "\n".join(f"Line {number} of a log that says little." for number in range(200))
+    filler = "\n".join(
+        f"Line {number} of a log that says little." for number in range(200)
+    )
     (project.folder / "trace.md").write_text(
-        f"# User\n\nSet the lamp.\n\n# Assistant\n\nThese are the commands:\n{told}\n\n{filler}\n"
+        "# User\n\nSet the lamp.\n\n# Assistant\n\nThese are the"
+        f" commands:\n{told}\n\n{filler}\n"
     )
     fake = FakeModels([draft(*COLOURS)])
     status, shown, error = project.generate(fake, "--from", "trace.md", "--json")
@@ -197,7 +218,10 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     assert data["trace_tokens"] > data["attempts"][0]["draft"]["tokens"]
     skill = f"100% with the skill ({data['attempts'][0]['draft']['tokens']:,} tokens)"
     trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"
-    assert f"With big the skill is as good as the trace: {skill}, {trace}." in data["sentences"]
+    assert (
+        f"With big the skill is as good as the trace: {skill}, {trace}."
+        in data["sentences"]
+    )
     assert "Set the lamp." in fake.of("teacher")[0].question
     assert "Trace of " in error
 
@@ -205,7 +229,8 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
 def test_a_large_trace_is_condensed(project: Project) -> None:
     noise = "\n".join(f"line {number}: nothing to see here" for number in range(5_000))
     text = (
-        f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp for red.\n"
+        f"# User\n\nSet the lamp.\n\n# Assistant\n\n```\n{noise}\n```\n\nType lamp zorp"
+        " for red.\n"
     )
     (project.folder / "trace.md").write_text(text)
     assert len(text) > 150_000
@@ -215,7 +240,9 @@ def test_a_large_trace_is_condensed(project: Project) -> None:
     sent = fake.of("teacher")[0].question
     assert "lamp zorp" in sent
     assert len(sent) < 50_000
-    assert [line for line in lines(shown) if line.startswith("Trace of ") and len(line) > 30]
+    assert [
+        line for line in lines(shown) if line.startswith("Trace of ") and len(line) > 30
+    ]
 
 
 def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
@@ -226,7 +253,14 @@ def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
     }
     (project.folder / "tools.json").write_text(json.dumps({"tools": [tool]}))
     fake = FakeModels()
-    words = ["--tool", "tools.json#set_lamp", "-e", "red -> lamp zorp", "-e", "blue -> lamp flen"]
+    words = [
+        "--tool",
+        "tools.json#set_lamp",
+        "-e",
+        "red -> lamp zorp",
+        "-e",
+        "blue -> lamp flen",
+    ]
     words.append("--no-eval")
     status, _, error = project.generate(fake, *words)
     assert status == 0, error
@@ -241,7 +275,8 @@ def test_the_teacher_gets_a_tool_and_examples(project: Project) -> None:
 
 def test_a_judge_grades_cases(project: Project) -> None:
     written: list[dict[str, Any]] = [
-        case(colour, expected={"judge": [f"It names {word}."]}) for colour, word in SECRETS.items()
+        case(colour, expected={"judge": [f"It names {word}."]})
+        for colour, word in SECRETS.items()
     ]
     fake = FakeModels(cases=[json.dumps({"cases": written})])
 
@@ -261,7 +296,11 @@ def test_a_judge_grades_cases(project: Project) -> None:
     assert "held out small 0% → 100% (+100)" in lines(shown)
 
 
-SCHEMA = {"type": "object", "properties": {"arch": {"type": "string"}}, "required": ["arch"]}
+SCHEMA = {
+    "type": "object",
+    "properties": {"arch": {"type": "string"}},
+    "required": ["arch"],
+}
 MCP = {"name": "build", "description": "Builds a kernel.", "inputSchema": SCHEMA}
 OPENAI = {"name": "build", "description": "Builds a kernel.", "parameters": SCHEMA}
 FORMS = [
@@ -292,12 +331,20 @@ def test_the_name_of_a_single_tool_is_optional(tmp_path: Path) -> None:
     ("text", "reference", "said"),
     [
         (json.dumps(FORMS[0]), "f.json", "has 2 tools"),
-        (json.dumps(FORMS[0]), "f.json#bild", "no tool 'bild' (did you mean \"build\"?)"),
+        (
+            json.dumps(FORMS[0]),
+            "f.json#bild",
+            "no tool 'bild' (did you mean \"build\"?)",
+        ),
         ("{}", "f.json#x", "no tool in"),
     ],
 )
 def test_bad_tool_references_are_reported(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reference: str, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    reference: str,
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("f.json").write_text(text)
@@ -317,7 +364,11 @@ def test_bad_tool_references_are_reported(
     ],
 )
 def test_a_tool_file_that_is_no_json_is_rejected(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, reference: str, said: str
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    text: str,
+    reference: str,
+    said: str,
 ) -> None:
     monkeypatch.chdir(tmp_path)
     Path("f.json").write_text(text)

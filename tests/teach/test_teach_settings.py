@@ -1,4 +1,6 @@
-"""The table of teaching options: one entry for the commands, Python, limits and --resume."""
+"""The table of teaching options: one entry for the commands, Python,
+limits and --resume.
+"""
 
 import argparse
 from dataclasses import fields, replace
@@ -7,12 +9,20 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.cli.commands.teach_commands import add_teach_arguments, teach_settings
+from pytest_upskill.cli.commands.teach_commands import (
+    add_teach_arguments,
+    teach_settings,
+)
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.options import options_of
 from pytest_upskill.skills.upskill_config import UpskillConfig
 from pytest_upskill.teach.api import TeachOptions
-from pytest_upskill.teach.teach_settings import KINDS, TeachCommand, TeachSettings, check
+from pytest_upskill.teach.teach_settings import (
+    KINDS,
+    TeachCommand,
+    TeachSettings,
+    check,
+)
 
 COMMANDS: tuple[TeachCommand, ...] = (
     *("generate", "refine", "cases"),
@@ -23,7 +33,9 @@ COMMANDS: tuple[TeachCommand, ...] = (
 def parsed(command: TeachCommand, *words: str, **config: object) -> TeachSettings:
     parser = argparse.ArgumentParser()
     add_teach_arguments(parser, command)
-    given = parser.parse_args(["x", *words], argparse.Namespace(origins={}, command=command))
+    given = parser.parse_args(
+        ["x", *words], argparse.Namespace(origins={}, command=command)
+    )
     settings = teach_settings(given, UpskillConfig(**config))  # type: ignore[arg-type]
     return replace(settings, task="x")
 
@@ -51,29 +63,47 @@ def test_the_help_has_every_option_with_its_default(command: TeachCommand) -> No
     shown = " ".join(parser.format_help().split())
     for option in options_of(command, TeachSettings).values():
         assert f"{option.flag} " in shown
-        assert "".join(option.help.split()) in shown.replace(" ", "")  # wrapped at hyphens, too
+        # Wrapped at hyphens, too
+        assert "".join(option.help.split()) in shown.replace(" ", "")
     assert ("(default: 1500, plus " in shown) == (command == "generate")
     assert ("(default: 2048; " in shown) == (command not in ("triggers", "describe"))
-    assert ("runs of each case or query (default: 3)" in shown) == (command == "describe")
+    assert ("runs of each case or query (default: 3)" in shown) == (
+        command == "describe"
+    )
 
 
 def test_options_come_before_the_configuration_and_the_defaults() -> None:
     assert parsed("generate") == TeachSettings("x")
-    configured = parsed("generate", eval_models=("small",), teacher="big", test_model="tester")
+    configured = parsed(
+        "generate", eval_models=("small",), teacher="big", test_model="tester"
+    )
     assert configured.students == ("small",)
     assert (configured.teacher, configured.author) == ("big", "tester")
     assert parsed("refine", attempts=5).attempts == 5
     assert parsed("refine", "--attempts", "2", attempts=5).attempts == 2
-    assert parsed("generate", "-m", "huge", "--cases", "5", teacher="big") == TeachSettings(
-        "x", teacher="huge", cases=5
-    )
+    assert parsed(
+        "generate", "-m", "huge", "--cases", "5", teacher="big"
+    ) == TeachSettings("x", teacher="huge", cases=5)
     assert parsed("generate", "--holdout", "0") == TeachSettings("x", holdout=0)
     assert parsed("cases").students == ()
-    assert parsed("triggers", "--from", "a", "--from", "b").traces == (Path("a"), Path("b"))
+    assert parsed("triggers", "--from", "a", "--from", "b").traces == (
+        Path("a"),
+        Path("b"),
+    )
 
 
 def test_the_types_and_repeats_of_options() -> None:
-    words = ["-e", "a -> b", "-e", "c -> d", "--from", "trace.md", "--target", "0.5", "--force"]
+    words = [
+        "-e",
+        "a -> b",
+        "-e",
+        "c -> d",
+        "--from",
+        "trace.md",
+        "--target",
+        "0.5",
+        "--force",
+    ]
     assert parsed("generate", *words) == TeachSettings(
         "x",
         examples=("a -> b", "c -> d"),
@@ -86,7 +116,12 @@ def test_the_types_and_repeats_of_options() -> None:
 
 @pytest.mark.parametrize(
     ("name", "least", "most"),
-    [("noise", 0, 10), ("cases", 0, 200), ("holdout", 0, 0.8), ("max_skill_tokens", 10, 100_000)],
+    [
+        ("noise", 0, 10),
+        ("cases", 0, 200),
+        ("holdout", 0, 0.8),
+        ("max_skill_tokens", 10, 100_000),
+    ],
 )
 def test_numbers_have_limits(name: str, least: float, most: float) -> None:
     for value in (least, most):
@@ -122,9 +157,17 @@ def test_a_wrong_value_is_a_usage_error(
 
 def test_a_resumed_run_compares_what_shapes_its_questions() -> None:
     one = TeachSettings("x", attempts=3, output=Path("a"), source=Path("b"))
-    further = TeachSettings("x", attempts=5, output=Path("c"), source=Path("d"), resume=True)
+    further = TeachSettings(
+        "x", attempts=5, output=Path("c"), source=Path("d"), resume=True
+    )
     assert one.on_resume("same") == further.on_resume("same")
     assert one.on_resume("limit") != further.on_resume("limit")
     other = TeachSettings("x", runs=2)
     assert one.on_resume("same") != other.on_resume("same")
-    assert set(one.on_resume("limit")) == {"attempts", "target", "margin", "max_cost", "name"}
+    assert set(one.on_resume("limit")) == {
+        "attempts",
+        "target",
+        "margin",
+        "max_cost",
+        "name",
+    }

@@ -1,4 +1,6 @@
-"""``triggers`` from end to end: a balanced set of queries, none of which names the skill."""
+"""``triggers`` from end to end: a balanced set of queries,
+none of which names the skill.
+"""
 
 import json
 import os
@@ -16,27 +18,65 @@ from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import COMMAND, started
 
 DESCRIPTION = (
-    "Commands of lamp, the tool that lights rooms. Use it when a room should get a colour."
+    "Commands of lamp, the tool that lights rooms. Use it when a room should get a"
+    " colour."
 )
 KEY = "sk-ant-api03-" + "A" * 80
 THINGS = (
-    *("curtains", "sofa", "violin", "teapot", "ladder", "puppet", "garden", "engine", "window"),
-    *("mirror", "camera", "bicycle", "carpet", "piano", "fridge", "balcony", "stairs", "pool"),
+    *(
+        "curtains",
+        "sofa",
+        "violin",
+        "teapot",
+        "ladder",
+        "puppet",
+        "garden",
+        "engine",
+        "window",
+    ),
+    *(
+        "mirror",
+        "camera",
+        "bicycle",
+        "carpet",
+        "piano",
+        "fridge",
+        "balcony",
+        "stairs",
+        "pool",
+    ),
     *("barn", "tent"),
 )
-PLACES = ("hall", "attic", "cellar", "yard", "loft", "porch", "garage", "study", "den", "lobby")
+PLACES = (
+    "hall",
+    "attic",
+    "cellar",
+    "yard",
+    "loft",
+    "porch",
+    "garage",
+    "study",
+    "den",
+    "lobby",
+)
 
 
 def wish(number: int) -> str:
     """Any two of them differ in half of their words."""
     thing, place = THINGS[number % 20], PLACES[number // 2 % 10]
     other, count = THINGS[(number * 7 + 3) % 20], number + 2
-    return f"{count} {other}s, the {thing} and my {place} look dull, brighten {place}{number}"
+    return (
+        f"{count} {other}s, the {thing} and my {place} look dull, brighten"
+        f" {place}{number}"
+    )
 
 
 def miss(number: int) -> str:
     thing, place = THINGS[(number * 3 + 1) % 20], PLACES[number % 10]
-    return f"Order {number + 2} bulbs for {thing}{number} in our {place} near the {THINGS[number]}"
+    return (
+        f"Order {number + 2} bulbs for {thing}{number} in our {place} near the"
+        f" {THINGS[number]}"
+    )
 
 
 def entry(query: str, should: bool) -> dict[str, Any]:
@@ -67,7 +107,9 @@ def run(project: Project, fake: FakeModels, *more: str) -> tuple[int, str, str]:
 
 
 def saved(folder: Path) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads((folder / "evals/triggers.json").read_bytes())
+    found: list[dict[str, Any]] = json.loads(
+        (folder / "evals/triggers.json").read_bytes()
+    )
     return found
 
 
@@ -92,13 +134,20 @@ def test_a_balanced_set_is_written(project: Project) -> None:
     assert max(map(len, shown.splitlines())) <= 80
     assert (folder / "SKILL.md").read_bytes() == before
     (asked,) = fake.of("query author")
-    for told in ("lamp-colours", DESCRIPTION, "Write 10 with should_trigger true and 10", "typo"):
+    for told in (
+        "lamp-colours",
+        DESCRIPTION,
+        "Write 10 with should_trigger true and 10",
+        "typo",
+    ):
         assert told in asked.question
     assert "near miss" in asked.question
     assert "copies" in asked.question
 
 
-def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(project: Project) -> None:
+def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(
+    project: Project,
+) -> None:
     folder = skill(project)
     bad = [
         entry("please use Lamp Colours on my kitchen tonight", True),
@@ -119,7 +168,10 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(project
     assert kinds(folder) == (4, 4)
     assert saved(folder)[:2] == [entry(wish(1), True), entry(miss(1), False)]
     _, again = fake.of("query author")
-    assert "Write 3 with should_trigger true and 3 with should_trigger false" in again.question
+    assert (
+        "Write 3 with should_trigger true and 3 with should_trigger false"
+        in again.question
+    )
     for reason in (
         "names the skill (lamp-colours)",
         "copies the description",
@@ -139,10 +191,15 @@ def test_all_of_one_kind_is_no_set(project: Project) -> None:
     assert status == 0
     assert kinds(folder) == (10, 10)
     for asked in fake.of("query author")[1:]:
-        assert "Write 0 with should_trigger true and 10 with should_trigger false" in asked.question
+        assert (
+            "Write 0 with should_trigger true and 10 with should_trigger false"
+            in asked.question
+        )
 
 
-def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(project: Project) -> None:
+def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(
+    project: Project,
+) -> None:
     folder = skill(project)
     fake = FakeModels(queries=[reply(3, 2), "no JSON at all"])
     status, shown, _ = run(project, fake)
@@ -152,7 +209,9 @@ def test_what_there_is_is_saved_if_the_teacher_cant_fill_the_set(project: Projec
     again = FakeModels(queries=[reply(3, 2), reply(8, 8, 10)])
     status, shown, _ = run(project, again)
     assert (status, kinds(folder)) == (0, (10, 10))
-    assert "Write 7 with should_trigger true and 8" in again.of("query author")[0].question
+    assert (
+        "Write 7 with should_trigger true and 8" in again.of("query author")[0].question
+    )
     assert wish(0) in again.of("query author")[0].question
 
 
@@ -168,7 +227,14 @@ def test_a_teacher_that_repeats_itself_comes_to_an_end(project: Project) -> None
 @pytest.mark.usefixtures("short_pauses")
 @pytest.mark.parametrize(
     "said",
-    ["", "I can't.", '{"queries": []}', '{"queries": [1, null]}', "{" * 5000, '{"queries": "all"}'],
+    [
+        "",
+        "I can't.",
+        '{"queries": []}',
+        '{"queries": [1, null]}',
+        "{" * 5000,
+        '{"queries": "all"}',
+    ],
 )
 def test_garbage_is_an_error_and_writes_nothing(project: Project, said: str) -> None:
     folder = skill(project)
@@ -190,9 +256,14 @@ def test_a_bare_list_in_prose_is_read(project: Project) -> None:
 def test_known_queries_are_kept_and_completed(project: Project) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()
-    mine = [{**entry(f"my own query, number {one} of many", True), "note": one} for one in range(5)]
+    mine = [
+        {**entry(f"my own query, number {one} of many", True), "note": one}
+        for one in range(5)
+    ]
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
-    (folder / "skill_meta.json").write_text(json.dumps({"triggers": [entry("a bulb?", False)]}))
+    (folder / "skill_meta.json").write_text(
+        json.dumps({"triggers": [entry("a bulb?", False)]})
+    )
     fake = FakeModels(queries=[reply(20, 20)])
     status, shown, _ = run(project, fake, "--queries", "10")
     assert status == 0
@@ -219,7 +290,9 @@ def test_queries_that_are_there_already_are_not_added_again(project: Project) ->
 
 def test_a_near_miss_of_the_other_kind_is_no_duplicate(project: Project) -> None:
     folder = skill(project)
-    query = "we have 12 windows in the long dark hall, so make them as red as the old barn"
+    query = (
+        "we have 12 windows in the long dark hall, so make them as red as the old barn"
+    )
     pair = [entry(query, True), entry(query.replace("red", "tall"), False)]
     fake = FakeModels(queries=[json.dumps({"queries": pair})])
     status, _, _ = run(project, fake, "--queries", "2")
@@ -243,7 +316,9 @@ def test_an_unbalanced_set_grows_no_further_than_asked(project: Project) -> None
         ('"queries"', "only be added to a list"),
     ],
 )
-def test_a_file_that_cant_be_completed_stays(project: Project, content: str, told: str) -> None:
+def test_a_file_that_cant_be_completed_stays(
+    project: Project, content: str, told: str
+) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()
     (folder / "evals/triggers.json").write_text(content)
@@ -277,7 +352,9 @@ def trace(project: Project, name: str, *said: str) -> Path:
     file = project.folder / name
     file.parent.mkdir(exist_ok=True)
     text = [{"role": "user", "content": one} for one in said]
-    file.write_text(json.dumps([*text, {"role": "assistant", "content": "assistant's words"}]))
+    file.write_text(
+        json.dumps([*text, {"role": "assistant", "content": "assistant's words"}])
+    )
     return file
 
 
@@ -287,7 +364,10 @@ def test_user_messages_of_traces_are_the_voice_of_queries(project: Project) -> N
     trace(project, "logs/one.json", real, "and now the hall as well, same as before")
     trace(project, "logs/two.json", "what's the weather going to be like tomorrow")
     (project.folder / "logs/three.json").write_text("[1, 2]")
-    claude = {"role": "user", "content": [{"type": "text", "text": "dim it a bit for the film"}]}
+    claude = {
+        "role": "user",
+        "content": [{"type": "text", "text": "dim it a bit for the film"}],
+    }
     line = {"type": "user", "sessionId": "s", "message": claude, "uuid": "u"}
     (project.folder / "session.jsonl").write_text(json.dumps(line))
     written = json.loads(reply(1, 2))
@@ -311,7 +391,9 @@ def test_user_messages_of_traces_are_the_voice_of_queries(project: Project) -> N
 
 def test_traces_without_users_are_refused(project: Project) -> None:
     skill(project)
-    (project.folder / "none.json").write_text(json.dumps([{"role": "assistant", "content": "hm"}]))
+    (project.folder / "none.json").write_text(
+        json.dumps([{"role": "assistant", "content": "hm"}])
+    )
     (project.folder / "empty").mkdir()
     for path, told in (
         ("none.json", "--from none.json: no message of a user"),
@@ -331,21 +413,28 @@ def test_the_result_as_json(project: Project) -> None:
     assert status == 0
     assert "Generating queries" in error
     assert (data["name"], data["folder"]) == ("lamp-colours", str(folder))
-    assert "2 queries should open the skill, 2 should not; 4 of them new" in data["sentences"][0]
+    assert (
+        "2 queries should open the skill, 2 should not; 4 of them new"
+        in data["sentences"][0]
+    )
 
 
 def test_it_asks_before_it_spends(project: Project) -> None:
     folder = skill(project)
     fake = FakeModels(queries=[reply(10, 10)])
     with served(fake) as url:
-        status, shown, error = project.run(*(one for one in words(url) if one != "--yes"))
+        status, shown, error = project.run(
+            *(one for one in words(url) if one != "--yes")
+        )
     assert (status, fake.asked) == (2, [])
     assert "This takes up to about 3 calls" in shown
     assert "add --yes to make up to about 3 calls" in error
     assert not (folder / "evals").exists()
 
 
-def test_the_estimate_counts_replies_that_replace_rejected_queries(project: Project) -> None:
+def test_the_estimate_counts_replies_that_replace_rejected_queries(
+    project: Project,
+) -> None:
     skill(project)
     named = json.dumps({"queries": [entry("use lamp-colours in my kitchen", True)]})
     fake = FakeModels(queries=[reply(1, 0), named])
@@ -356,7 +445,9 @@ def test_the_estimate_counts_replies_that_replace_rejected_queries(project: Proj
 
 def test_a_budget_that_ends_saves_what_there_is(project: Project) -> None:
     folder = skill(project)
-    (project.folder / "pytest.ini").write_text("[pytest]\nskill_prices =\n    big 2.50 10\n")
+    (project.folder / "pytest.ini").write_text(
+        "[pytest]\nskill_prices =\n    big 2.50 10\n"
+    )
     fake = FakeModels(queries=[reply(3, 3)], output_tokens=8000)
     status, shown, _ = run(project, fake, "--max-cost", "0.1", "--json")
     assert (status, kinds(folder)) == (0, (3, 3))
@@ -379,7 +470,9 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
 
     with LoopbackServer(script) as server:
         command = words(f"{server.url}/v1")
-        with started([COMMAND, *command], stdout=subprocess.PIPE, cwd=project.folder) as killed:
+        with started(
+            [COMMAND, *command], stdout=subprocess.PIPE, cwd=project.folder
+        ) as killed:
             process.append(killed)
             killed.communicate()
         assert not (folder / "evals").exists()
@@ -405,7 +498,10 @@ def test_from_python(project: Project) -> None:
 
 def test_hostile_text_reaches_no_terminal(project: Project) -> None:
     skill(project)
-    evil = [entry(f"\x1b]0;owned\x07 ::error::x {one} {wish(one)}\u202e", True) for one in range(9)]
+    evil = [
+        entry(f"\x1b]0;owned\x07 ::error::x {one} {wish(one)}\u202e", True)
+        for one in range(9)
+    ]
     fake = FakeModels(queries=[json.dumps({"queries": evil}), reply(2, 2)])
     status, shown, error = run(project, fake, "--queries", "4")
     assert status == 0

@@ -10,7 +10,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import form_of, json_values
-from pytest_upskill.trials.answer import MAX_FILE_BYTES, Answer, AnswerFile, Usage, joined
+from pytest_upskill.trials.answer import (
+    MAX_FILE_BYTES,
+    Answer,
+    AnswerFile,
+    Usage,
+    joined,
+)
 from pytest_upskill.trials.transcript import Activity, Turn
 from support.strategies import ANSWERS
 
@@ -44,7 +50,9 @@ def test_json_of_a_completion_has_no_files_and_no_transcript() -> None:
 )
 def test_only_text_files_are_kept_whole(data: bytes, text: str | None) -> None:
     digest = hashlib.sha256(data).hexdigest()
-    assert AnswerFile.of("a/b.txt", data) == AnswerFile("a/b.txt", text, len(data), digest)
+    assert AnswerFile.of("a/b.txt", data) == AnswerFile(
+        "a/b.txt", text, len(data), digest
+    )
 
 
 def test_answers_of_a_trial_are_joined() -> None:
@@ -52,9 +60,16 @@ def test_answers_of_a_trial_are_joined() -> None:
     other = AnswerFile.of("b.txt", b"b")
     first = Answer("one", Usage(1, 2, 0), "length", 1.0, True, files=(old, other))
     turn = Turn("assistant", "two")
-    second = Answer("two", Usage(10, None, 0), "end", 0.5, files=(new,), transcript=(turn,))
+    second = Answer(
+        "two", Usage(10, None, 0), "end", 0.5, files=(new,), transcript=(turn,)
+    )
     assert joined([first, second]) == Answer(
-        "one\n\ntwo", Usage(11, None, 0), "end", 1.5, files=(new, other), transcript=(turn,)
+        "one\n\ntwo",
+        Usage(11, None, 0),
+        "end",
+        1.5,
+        files=(new, other),
+        transcript=(turn,),
     )
 
 
@@ -75,7 +90,10 @@ def test_joined_answers_of_agents_keep_what_they_did() -> None:
 @pytest.mark.parametrize(
     ("answer", "reason"),
     [
-        (Answer("Half done.", stop="max_turns"), "the agent stopped at its limit of 7 turns"),
+        (
+            Answer("Half done.", stop="max_turns"),
+            "the agent stopped at its limit of 7 turns",
+        ),
         (
             Answer("", stop="time", seconds=600.0),
             "the agent stopped at its time limit of 600 s",
@@ -94,10 +112,14 @@ def test_an_agent_that_reached_a_limit_or_said_nothing_has_failed(
 ) -> None:
     # Also if it left files.
     files = (AnswerFile.of("out.txt", b"made"),)
-    assert replace(answer, activity=Activity(7, 3), files=files).why_not_gradable == reason
+    assert (
+        replace(answer, activity=Activity(7, 3), files=files).why_not_gradable == reason
+    )
 
 
-def test_keys_are_masked_in_all_of_an_agents_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_keys_are_masked_in_all_of_an_agents_answer(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     key = "sk-ant-0123456789abcdefghij"
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
     answer = Answer(
@@ -111,11 +133,17 @@ def test_keys_are_masked_in_all_of_an_agents_answer(monkeypatch: pytest.MonkeyPa
 
 @given(st.integers() | st.floats() | st.text() | st.lists(st.integers()) | st.none())
 def test_usage_keeps_only_counts(value: Any) -> None:
-    is_count = type(value) in (int, float) and 0 <= value <= 2**53 and value == int(value)
+    is_count = (
+        type(value) in (int, float) and 0 <= value <= 2**53 and value == int(value)
+    )
     expected = int(value) if is_count else None
     usage = Usage(value, value, value, value, value)
     names = ("input", "output", "cached", "written")
-    assert asdict(usage) == {**dict.fromkeys(names, expected), "batch": False, "hour": 0}
+    assert asdict(usage) == {
+        **dict.fromkeys(names, expected),
+        "batch": False,
+        "hour": 0,
+    }
 
 
 def test_a_boolean_is_no_count() -> None:

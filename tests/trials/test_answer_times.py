@@ -28,17 +28,25 @@ def now(monkeypatch: pytest.MonkeyPatch) -> int:
         ({"baseline": 9 * DAY, "skill": 9 * DAY}, []),  # of one day, and nothing new
         ({"baseline": 3 * DAY, "skill": HOUR}, ["baseline"]),
         ({"baseline": 9 * DAY, "skill": 3 * DAY}, ["baseline", "skill"]),
-        ({"baseline": 9 * DAY, "previous": 9 * DAY, "skill": None}, ["baseline", "previous"]),
+        (
+            {"baseline": 9 * DAY, "previous": 9 * DAY, "skill": None},
+            ["baseline", "previous"],
+        ),
         ({"baseline": -5 * DAY, "skill": None}, ["baseline"]),  # a clock was wrong
         ({"baseline": -5 * DAY, "skill": -5 * DAY}, []),
         ({"baseline": None, "skill": None}, []),
     ],
 )
-def test_what_is_asked_again(ages: dict[str, int | None], again: list[str], now: int) -> None:
+def test_what_is_asked_again(
+    ages: dict[str, int | None], again: list[str], now: int
+) -> None:
     times = {arm: None if age is None else now - age for arm, age in ages.items()}
     assert outdated(times, DAY) == again
     # Once that is done, nothing is asked any more.
-    done = {arm: now if arm in again or asked is None else asked for arm, asked in times.items()}
+    done = {
+        arm: now if arm in again or asked is None else asked
+        for arm, asked in times.items()
+    }
     assert outdated(done, DAY) == []
 
 

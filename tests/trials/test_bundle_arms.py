@@ -72,7 +72,11 @@ def test_a_hook_is_part_of_the_key_where_it_is_installed(root: Path) -> None:
     before = keys()
     (root / "hooks/hooks.json").write_text("{}")
     after = keys()
-    assert [old == new for old, new in zip(before, after, strict=True)] == [True, False, True]
+    assert [old == new for old, new in zip(before, after, strict=True)] == [
+        True,
+        False,
+        True,
+    ]
 
 
 def test_files_of_cases_are_in_no_copy(root: Path) -> None:
@@ -81,16 +85,22 @@ def test_files_of_cases_are_in_no_copy(root: Path) -> None:
         root,
         {
             "skill_meta.json": json.dumps({"cases": cases}),
-            **{"answers/a.txt": "42", "fixtures/a.csv": "1", "kept.txt": "1"},
+            "answers/a.txt": "42",
+            "fixtures/a.csv": "1",
+            "kept.txt": "1",
         },
     )
     own = [{"id": "b", "input": "?", "expected": {"equals_file": "right.txt"}}]
     write_skill(root / "skills/gate", own)
-    write_files(root, {"skills/gate/right.txt": "43", "skills/gate/fixtures/b.csv": "2"})
+    write_files(
+        root, {"skills/gate/right.txt": "43", "skills/gate/fixtures/b.csv": "2"}
+    )
     _, skill = arms(root / MANIFEST)
     paths = {file.path for copy in skill.skills for file in copy.files()}
     assert "kept.txt" in paths
-    assert not any("fixtures" in path or "right" in path or "answers" in path for path in paths)
+    assert not any(
+        "fixtures" in path or "right" in path or "answers" in path for path in paths
+    )
 
 
 def test_the_plugin_of_a_ref_is_that_of_then(root: Path) -> None:
@@ -100,7 +110,10 @@ def test_the_plugin_of_a_ref_is_that_of_then(root: Path) -> None:
     write_files(root, {"skills/pond/SKILL.md": skill_text("pond", "Fish.")})
     (root / "commands/water.md").unlink()
     _, previous, skill = arms(root / MANIFEST, Settings(against="main"))
-    assert (previous.tested, skill.tested) == (("boat", "gate"), ("boat", "gate", "pond"))
+    assert (previous.tested, skill.tested) == (
+        ("boat", "gate"),
+        ("boat", "gate", "pond"),
+    )
     plugin = task(previous, "claude").plugin
     assert plugin
     assert plugin.files() == before

@@ -11,7 +11,9 @@ from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed, skill_list, skill_tool
 from pytest_upskill.trials.transcript import ToolCall
 
-CHOICE = Choice(("pdf",), (Listed("docs", "Writes docs."), Listed("pdf", "Reads <PDF> files.")))
+CHOICE = Choice(
+    ("pdf",), (Listed("docs", "Writes docs."), Listed("pdf", "Reads <PDF> files."))
+)
 
 
 def called(*calls: tuple[str, object], text: str = "") -> Answer:
@@ -25,12 +27,10 @@ def called(*calls: tuple[str, object], text: str = "") -> Answer:
 def test_skills_are_listed_as_our_agent_lists_them() -> None:
     assert skill_list(()) == ""
     assert CHOICE.by_tool.endswith(
-        "<available_skills>\n"
-        "  <skill>\n    <name>docs</name>\n    <description>Writes docs.</description>\n"
-        "  </skill>\n"
-        "  <skill>\n    <name>pdf</name>\n    <description>Reads &lt;PDF&gt; files.</description>\n"
-        "  </skill>\n"
-        "</available_skills>"
+        "<available_skills>\n  <skill>\n    <name>docs</name>\n    <description>Writes"
+        " docs.</description>\n  </skill>\n  <skill>\n    <name>pdf</name>\n   "
+        " <description>Reads &lt;PDF&gt; files.</description>\n "
+        " </skill>\n</available_skills>"
     )
     assert json.loads(skill_tool(CHOICE.names).schema)["properties"] == {
         "name": {"type": "string", "enum": ["docs", "pdf"]}
@@ -43,10 +43,22 @@ def test_skills_are_listed_as_our_agent_lists_them() -> None:
         (called(("skill", {"name": "pdf"})), ("pdf",), ""),
         (called(("skill", {"skill": "pdf"})), ("pdf",), ""),
         (called(("skill", '"pdf"')), ("pdf",), ""),
-        (called(("skill", {"name": "docs"}), ("skill", {"name": "pdf"})), ("docs", "pdf"), ""),
-        (called(("bash", {"name": "pdf"})), (), "called a tool that is not there: bash"),
+        (
+            called(("skill", {"name": "docs"}), ("skill", {"name": "pdf"})),
+            ("docs", "pdf"),
+            "",
+        ),
+        (
+            called(("bash", {"name": "pdf"})),
+            (),
+            "called a tool that is not there: bash",
+        ),
         (called(("bash", {}), ("skill", {"name": "pdf"})), ("pdf",), "bash"),
-        (called(("skill", {"name": "word"})), (), 'chose no skill that is there: {"name": "word"}'),
+        (
+            called(("skill", {"name": "word"})),
+            (),
+            'chose no skill that is there: {"name": "word"}',
+        ),
         (called(("skill", {"name": ["pdf"]})), (), "chose no skill"),
         (called(("skill", {"name": "pdf", "or": "docs"})), (), "chose no skill"),
         (called(("skill", "{")), (), "chose no skill"),
@@ -54,7 +66,9 @@ def test_skills_are_listed_as_our_agent_lists_them() -> None:
         (Answer('I would use the skill pdf: {"name": "pdf"}'), (), ""),
     ],
 )
-def test_what_a_call_chooses(answer: Answer, opened: tuple[str, ...], finding: str) -> None:
+def test_what_a_call_chooses(
+    answer: Answer, opened: tuple[str, ...], finding: str
+) -> None:
     made = CHOICE.called_in(answer)
     assert (made.opened, made.activated) == (opened, "pdf" in opened)
     assert finding in " ".join(made.findings)
@@ -83,7 +97,13 @@ def test_what_a_text_chooses(text: str, opened: tuple[str, ...]) -> None:
 
 @pytest.mark.parametrize(
     "text",
-    ["", "I would use pdf.", '{"skill": 7}', '{"skill": "pdf"} {"skill": "docs"}', "{" * 10_000],
+    [
+        "",
+        "I would use pdf.",
+        '{"skill": 7}',
+        '{"skill": "pdf"} {"skill": "docs"}',
+        "{" * 10_000,
+    ],
 )
 def test_what_is_no_choice(text: str) -> None:
     assert CHOICE.written_in(Answer(text)) is None
@@ -91,9 +111,15 @@ def test_what_is_no_choice(text: str) -> None:
 
 def test_a_skill_may_be_called_none() -> None:
     choice = Choice(("none",), (Listed("none", "Does nothing."),))
-    assert json.loads(choice.schema)["properties"]["skill"]["enum"] == ["none", "none of them"]
+    assert json.loads(choice.schema)["properties"]["skill"]["enum"] == [
+        "none",
+        "none of them",
+    ]
     assert "'none of them'" in choice.by_schema
-    one, other = (choice.written_in(Answer(json.dumps({"skill": word}))) for word in choice_words())
+    one, other = (
+        choice.written_in(Answer(json.dumps({"skill": word})))
+        for word in choice_words()
+    )
     assert one
     assert other
     assert (one.activated, other.activated) == (True, False)

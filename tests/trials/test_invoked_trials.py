@@ -1,4 +1,6 @@
-"""What is asked in each arm of a case that invokes the skill: they differ by that alone."""
+"""What is asked in each arm of a case that invokes the skill:
+they differ by that alone.
+"""
 
 from dataclasses import replace
 from pathlib import Path
@@ -31,7 +33,9 @@ def asked(case: Case, arm: Arm, agent: str) -> Question:
 
 
 @pytest.mark.parametrize("agent", ["chat", "loop", "claude"])
-def test_the_baseline_is_asked_as_if_there_were_no_skill(tmp_path: Path, agent: str) -> None:
+def test_the_baseline_is_asked_as_if_there_were_no_skill(
+    tmp_path: Path, agent: str
+) -> None:
     baseline = arms(tmp_path)["baseline"]
     question = asked(CASE, baseline, agent)
     assert question == asked(PLAIN, baseline, agent)
@@ -64,14 +68,21 @@ def test_a_plain_completion_has_the_text_with_the_arguments(
 ) -> None:
     both = arms(tmp_path, body)
     case = replace(CASE, invoke=Invocation("wick", arguments))
-    question, baseline = asked(case, both["skill"], "chat"), asked(case, both["baseline"], "chat")
+    question, baseline = (
+        asked(case, both["skill"], "chat"),
+        asked(case, both["baseline"], "chat"),
+    )
     expected = asked(PLAIN, replace(both["skill"], text=text), "chat")
     assert question == expected
     assert question.messages == baseline.messages == (("user", "lamp 4"),)
 
 
-def test_a_plain_completion_is_told_which_skill_of_a_bundle_is_meant(tmp_path: Path) -> None:
-    bundle = replace(arms(tmp_path)["skill"], text="# Wick\n\n# Saw", tested=("saw", "wick"))
+def test_a_plain_completion_is_told_which_skill_of_a_bundle_is_meant(
+    tmp_path: Path,
+) -> None:
+    bundle = replace(
+        arms(tmp_path)["skill"], text="# Wick\n\n# Saw", tested=("saw", "wick")
+    )
     assert "# Saw\n\n/wick lamp 4\n" in asked(CASE, bundle, "chat").system
     without = replace(bundle, tested=("saw",))
     assert asked(CASE, without, "chat") == asked(PLAIN, without, "chat")
@@ -87,5 +98,7 @@ def test_a_model_does_not_choose_a_skill_for_users_only(tmp_path: Path) -> None:
     skill = arms(tmp_path)["skill"]
     assert choice_of(skill).names == ("wick",)
     file = tmp_path / "wick" / "SKILL.md"
-    file.write_text(file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1))
+    file.write_text(
+        file.read_text().replace("---\n", "---\ndisable-model-invocation: true\n", 1)
+    )
     assert choice_of(replace(skill, name="again")).names == ()

@@ -29,12 +29,22 @@ LAMPS = server("lamp-tracker", "create.it", plugin="my.plug")
     ],
 )
 def test_one_name_for_all_spellings(spelling: str) -> None:
-    assert spellings((LAMPS,))[spelling] == ("mcp__lamp-tracker__create_it", LAMPS, "create.it")
+    assert spellings((LAMPS,))[spelling] == (
+        "mcp__lamp-tracker__create_it",
+        LAMPS,
+        "create.it",
+    )
 
 
 def test_other_names_are_no_tools_of_a_server() -> None:
     names = spellings((LAMPS, server("wiki", "find"), server("read", "file")))
-    others = {"create.it", "find", "mcp__other__find", "mcp__wiki__create.it", "read_file"}
+    others = {
+        "create.it",
+        "find",
+        "mcp__other__find",
+        "mcp__wiki__create.it",
+        "read_file",
+    }
     assert not others & set(names)
 
 

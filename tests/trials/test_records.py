@@ -31,10 +31,15 @@ TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
     [
         ((Grade("contains", True, ""), Grade("contains", True, "")), "passed"),
         ((Grade("contains", True, ""), Grade("contains", False, "")), "failed"),
-        ((Grade("contains", True, ""), Grade("words", False, "", required=False)), "passed"),
+        (
+            (Grade("contains", True, ""), Grade("words", False, "", required=False)),
+            "passed",
+        ),
     ],
 )
-def test_trial_passes_if_its_required_checks_do(grades: tuple[Grade, ...], outcome: str) -> None:
+def test_trial_passes_if_its_required_checks_do(
+    grades: tuple[Grade, ...], outcome: str
+) -> None:
     assert graded_record(TRIAL, Answer("x"), grades).outcome == outcome
 
 
@@ -49,7 +54,9 @@ def test_trial_passes_if_its_required_checks_do(grades: tuple[Grade, ...], outco
 def test_score_is_the_share_of_weight_that_passed(
     grades: list[tuple[bool, float]], score: float
 ) -> None:
-    given = tuple(Grade("words", *one, required=False) for one in [(p, "", w) for p, w in grades])
+    given = tuple(
+        Grade("words", *one, required=False) for one in [(p, "", w) for p, w in grades]
+    )
     assert graded_record(TRIAL, Answer("x"), given).score == score
 
 
@@ -80,7 +87,12 @@ def test_errored_record_has_a_reason_and_no_answer() -> None:
     assert (record.outcome, record.error) == ("errored", "no answer in time")
     assert (record.skill, record.case, record.label) == ("gate", "open-gate", "haiku")
     assert (record.arm, record.run) == ("skill", 2)
-    assert (record.output, record.tokens, record.seconds, record.checks) == (None, None, None, ())
+    assert (record.output, record.tokens, record.seconds, record.checks) == (
+        None,
+        None,
+        None,
+        (),
+    )
     assert record.score is None
 
 
@@ -157,7 +169,9 @@ def test_json_of_a_record_has_every_field() -> None:
 
 
 def test_a_test_report_carries_no_defaults() -> None:
-    record = graded_record(TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", True, "yes"),))
+    record = graded_record(
+        TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", True, "yes"),)
+    )
     assert json.loads(dump_records([record])) == [
         {
             "skill": "gate",
@@ -184,7 +198,10 @@ def test_record_has_the_files_and_transcript_of_its_answer() -> None:
 
 
 def test_record_tells_the_agent_even_without_an_answer() -> None:
-    trial, done = dataclasses.replace(TRIAL, agent="loop", model="haiku"), Activity(4, 3, True)
+    trial, done = (
+        dataclasses.replace(TRIAL, agent="loop", model="haiku"),
+        Activity(4, 3, True),
+    )
     record = graded_record(trial, Answer("x", activity=done), ())
     assert (record.agent, record.label, record.activity) == ("loop", "loop/haiku", done)
     assert errored_record(trial, "no sandbox").agent == "loop"

@@ -23,7 +23,13 @@ from support.kit import commit_all, write_skill
 def folder(tmp_path: Path) -> Path:
     folder = write_skill(tmp_path / "gate")
     kept = ("references/a.md", "scripts/run.sh", "assets/logo.png")
-    left = ("evals/evals.json", "fixtures/in/a.csv", ".env", "secrets.json", "skill_results.json")
+    left = (
+        "evals/evals.json",
+        "fixtures/in/a.csv",
+        ".env",
+        "secrets.json",
+        "skill_results.json",
+    )
     for name in (*kept, *left, "inner/SKILL.md", "inner/more.md", ".hidden/x"):
         file = folder / name
         file.parent.mkdir(exist_ok=True, parents=True)
@@ -73,7 +79,9 @@ def test_the_digest_is_of_paths_contents_and_modes(folder: Path) -> None:
     assert len(set(digests)) == 3
 
 
-def test_a_skill_may_be_too_large(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_skill_may_be_too_large(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(arm, "MOST_FILES", 3)
     with pytest.raises(SkillError, match="too much to install"):
         SkillCopy.of("gate", folder).files()
@@ -98,7 +106,9 @@ def test_arms_differ_by_the_tested_skill_alone(tmp_path: Path) -> None:
     assert replace(own, skills=(), tested=()) == base
 
 
-def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: Path) -> None:
+def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(
+    tmp_path: Path,
+) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
     for each in arms_of(skill, Settings(), agents=True):
         case, kinds = Case("one", "Go."), ("auto", "bwrap", "none")
@@ -109,7 +119,9 @@ def test_a_trial_without_a_sandbox_is_not_taken_for_one_in_a_sandbox(tmp_path: P
 
 def test_the_tested_skill_has_no_better_place_than_others(tmp_path: Path) -> None:
     skill = load_skill(write_skill(tmp_path / "gate") / "SKILL.md")
-    others = tuple(SkillCopy.of(name, write_skill(tmp_path / name)) for name in ("lamp", "boat"))
+    others = tuple(
+        SkillCopy.of(name, write_skill(tmp_path / name)) for name in ("lamp", "boat")
+    )
     baseline, with_skill = arms_of(skill, Settings(), others, agents=True)
     assert [copy.name for copy in baseline.skills] == ["boat", "lamp"]
     assert [copy.name for copy in with_skill.skills] == ["boat", "gate", "lamp"]
@@ -120,7 +132,13 @@ def test_the_digest_of_an_arm_is_of_what_is_there(tmp_path: Path) -> None:
     other = SkillCopy.of("boat", write_skill(tmp_path / "boat"))
     baseline, with_skill = arms_of(skill, Settings(), agents=True)
     beside = arms_of(skill, Settings(), (other,), agents=True)
-    arms = (baseline, with_skill, *beside, *arms_of(skill, Settings()), Arm("empty", ""))
+    arms = (
+        baseline,
+        with_skill,
+        *beside,
+        *arms_of(skill, Settings()),
+        Arm("empty", ""),
+    )
     assert replace(with_skill, name="whole").digest == with_skill.digest
     assert arms[-3].digest == baseline.digest  # nothing is there
     assert len({arm.digest for arm in arms}) == len(arms) - 1
@@ -130,7 +148,9 @@ def test_a_user_is_part_of_the_key_and_the_same_in_both_arms(folder: Path) -> No
     user = CaseUser(("It is red.",), most=2)
     settings, case = Settings(user_model="cheap"), Case("a", "Open?", user=user)
     base, skill = arms_of(load_skill(folder / "SKILL.md"), Settings(), agents=True)
-    assert task_of(case, "loop", base, settings).user == User(("It is red.",), (), 2, "cheap", 2048)
+    assert task_of(case, "loop", base, settings).user == User(
+        ("It is red.",), (), 2, "cheap", 2048
+    )
     assert task_of(case, "loop", skill, settings).user == user_of(case, settings)
     fixed = Case("a", "Open?", user=CaseUser(replies=("Red.",), most=1))
     assert user_of(fixed, settings) == User((), ("Red.",), 1)
@@ -140,6 +160,7 @@ def test_a_user_is_part_of_the_key_and_the_same_in_both_arms(folder: Path) -> No
     assert len({sample_of(one) for one in cases}) == 4
     assert len({case_digest(one) for one in cases}) == 4
     judged = Settings(judge="strict")
-    assert (judged.model_of_users, replace(judged, judge_agent="claude").model_of_users) == (
-        *("strict", ""),
-    )
+    assert (
+        judged.model_of_users,
+        replace(judged, judge_agent="claude").model_of_users,
+    ) == (*("strict", ""),)

@@ -27,7 +27,9 @@ def test_json_of_a_turn_leaves_defaults_out() -> None:
     }
 
 
-@pytest.mark.parametrize("data", [{"kind": "shout", "text": ""}, {"kind": "user"}, {"text": "a"}])
+@pytest.mark.parametrize(
+    "data", [{"kind": "shout", "text": ""}, {"kind": "user"}, {"text": "a"}]
+)
 def test_invalid_turn_is_rejected(data: dict[str, str]) -> None:
     with pytest.raises(ValidationError):
         form_of(Turn).validate_python(data)

@@ -18,11 +18,20 @@ from pytest_upskill.trials.choice import Choice
 from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.subject import CHAT, Subject
 from pytest_upskill.trials.transcript import Step, Tool, ToolCall, ToolResult
-from pytest_upskill.trials.trial import Question, Task, Trial, skill_system, trials_of, user_text
+from pytest_upskill.trials.trial import (
+    Question,
+    Task,
+    Trial,
+    skill_system,
+    trials_of,
+    user_text,
+)
 from support.kit import BODY, write_skill
 
 CASE = Case("open-gate", "How do I open it?", files=(("a.txt", "one\ntwo\n"),))
-QUESTION = Question("haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1)
+QUESTION = Question(
+    "haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1
+)
 
 
 @pytest.fixture
@@ -40,7 +49,9 @@ def test_arms_differ_only_in_the_system_text(skill: Skill) -> None:
     baseline, with_skill = trials(skill, max_output=77)
     assert (baseline.arm, with_skill.arm) == ("baseline", "skill")
     assert baseline.question != with_skill.question
-    same_system = dataclasses.replace(with_skill.question, system=baseline.question.system)
+    same_system = dataclasses.replace(
+        with_skill.question, system=baseline.question.system
+    )
     assert same_system == baseline.question
     assert baseline.question.max_output == 77
 
@@ -48,7 +59,13 @@ def test_arms_differ_only_in_the_system_text(skill: Skill) -> None:
 def test_baseline_sees_nothing_of_the_skill(skill: Skill) -> None:
     baseline, with_skill = trials(skill)
     sent = repr(baseline.question)
-    for hidden in (skill.name, skill.description, skill.body, "skill", str(skill.file.parent)):
+    for hidden in (
+        skill.name,
+        skill.description,
+        skill.body,
+        "skill",
+        str(skill.file.parent),
+    ):
         assert hidden not in sent
     assert skill.body in with_skill.question.system
 
@@ -96,7 +113,9 @@ def test_question_without_files_is_sent_as_written() -> None:
 
 def test_files_follow_the_question_in_named_fences() -> None:
     case = Case("id", "What?", files=(("a.txt", "one\ntwo\n"), ("b/c.md", "")))
-    assert user_text(case) == "What?\n\na.txt:\n```\none\ntwo\n```\n\nb/c.md:\n```\n\n```"
+    assert (
+        user_text(case) == "What?\n\na.txt:\n```\none\ntwo\n```\n\nb/c.md:\n```\n\n```"
+    )
 
 
 def test_fence_is_longer_than_any_inside() -> None:
@@ -110,7 +129,10 @@ def test_no_file_can_close_its_own_fence(text: str) -> None:
     lines = user_text(Case("id", "What?", files=(("a.md", text),))).split("\n")
     fence = lines[3]
     assert re.fullmatch(r"`{3,}", fence)
-    assert [number for number, line in enumerate(lines) if fence in line] == [3, len(lines) - 1]
+    assert [number for number, line in enumerate(lines) if fence in line] == [
+        3,
+        len(lines) - 1,
+    ]
 
 
 @pytest.mark.parametrize(
@@ -136,9 +158,9 @@ def test_any_field_changes_the_key(change: dict[str, Any]) -> None:
 
 
 def test_every_field_is_in_the_key() -> None:
-    # A field added later must get a line above; the number of verdicts is in the schema,
-    # the mark in the messages, and neither what is shared, nor when it is asked, nor who pays
-    # shapes an answer.
+    # A field added later must get a line above; the number of verdicts is in the
+    # schema, the mark in the messages, and neither what is shared, nor when it is
+    # asked, nor who pays shapes an answer.
     apart = {"verdicts", "mark", "shared", "renew", "judged_at", "login"}
     fields = {field.name for field in dataclasses.fields(Question)} - apart
     sent = {"model", "system", "messages", "max_output", "run", "schema"}
@@ -174,7 +196,9 @@ def test_any_field_of_a_task_changes_the_key(change: dict[str, Any]) -> None:
 
 def test_where_a_skill_is_does_not_change_the_key() -> None:
     here, there = (
-        dataclasses.replace(TASK, skills=(SkillCopy("wick", folder, "d1", ref),), tested=tested)
+        dataclasses.replace(
+            TASK, skills=(SkillCopy("wick", folder, "d1", ref),), tested=tested
+        )
         for folder, ref, tested in (("/here", None, ("wick",)), ("/there", "HEAD", ()))
     )
     assert here.content == there.content
@@ -182,7 +206,9 @@ def test_where_a_skill_is_does_not_change_the_key() -> None:
 
 def test_keys_of_stored_answers_never_change() -> None:
     """If this fails, everybody's stored answers and recordings are lost."""
-    asked = Question("haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1)
+    asked = Question(
+        "haiku", "Be kind.", (("user", "Hello"), ("assistant", "Hi")), 100, 1
+    )
     formed = dataclasses.replace(asked, schema="{}", verdicts=2)
     assert [asked.key, asked.content, formed.content] == [
         "f31a1b7666cdaa0d5d30cc83e37585c76ea463431bd6c90c2bb3def6683603e6",
@@ -195,7 +221,9 @@ def test_keys_of_stored_answers_never_change() -> None:
 def test_the_name_of_an_arm_is_not_in_the_key(agent: str) -> None:
     """The baselines of two plans are the same question."""
     copies = (SkillCopy("wick", "/wick", "d1"),)
-    arms = [Arm(name, "Trim it.", copies, ("wick",)) for name in ("skill", "wick alone")]
+    arms = [
+        Arm(name, "Trim it.", copies, ("wick",)) for name in ("skill", "wick alone")
+    ]
     both = trials_of("wick", CASE, Subject(agent, "haiku"), arms, Settings())
     assert [trial.arm for trial in both] == ["skill", "wick alone"]
     assert len({trial.question.key for trial in both}) == 1
@@ -212,7 +240,9 @@ def test_lone_surrogate_has_a_key() -> None:
 
 def test_editing_the_skill_keeps_the_baseline_question(skill: Skill) -> None:
     before = [trial.question.key for trial in trials(skill)]
-    edited = dataclasses.replace(skill, body=skill.body + " Or `gate open`.", digest="other")
+    edited = dataclasses.replace(
+        skill, body=skill.body + " Or `gate open`.", digest="other"
+    )
     after = [trial.question.key for trial in trials(edited)]
     assert before[0] == after[0]
     assert before[1] != after[1]
@@ -234,7 +264,9 @@ def test_nothing_that_is_sent_has_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     key = "k3y-of-a-server-0123456789"
     monkeypatch.setenv("SOME_API_KEY", key)
     call = ToolCall("1", key, f'{{"command": "{key}"}}')
-    step = Step(key, (call,), (ToolResult("1", f"It is {key}."),), f'[{{"text": "{key}"}}]')
+    step = Step(
+        key, (call,), (ToolResult("1", f"It is {key}."),), f'[{{"text": "{key}"}}]'
+    )
     tool = Tool("bash", key, f'{{"description": "{key}"}}')
     asked = Question("m", key, (("user", key),), 100, 1, tools=(tool,), steps=(step,))
     assert key not in repr(asked.without_keys())

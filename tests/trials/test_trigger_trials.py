@@ -24,7 +24,9 @@ from support.kit import write_skill
 def trigger(*, opens: bool = True) -> Case:
     tags = (OPENS if opens else STAYS_CLOSED,)
     expected = {"skill_activated": opens}
-    return Case("trigger-raise", "Raise the gate.", expected, tags=tags, is_trigger=True)
+    return Case(
+        "trigger-raise", "Raise the gate.", expected, tags=tags, is_trigger=True
+    )
 
 
 TRIGGER = trigger()
@@ -60,14 +62,28 @@ def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) ->
     others = (copy_of(other),)
     arms = arms_of(skill, settings, others, agents=True)
     trials = trials_of("the gate", TRIGGER, LOOP, arms, settings)
-    assert [(one.run, one.question.run) for one in trials] == [(1, 1), (2, 2), (3, 3), (4, 4)]
+    assert [(one.run, one.question.run) for one in trials] == [
+        (1, 1),
+        (2, 2),
+        (3, 3),
+        (4, 4),
+    ]
     first = trials[0]
-    assert (first.skill, first.case, first.arm) == ("the gate", "trigger-raise", "skill")
+    assert (first.skill, first.case, first.arm) == (
+        "the gate",
+        "trigger-raise",
+        "skill",
+    )
     assert (first.label, first.agent) == ("loop/haiku", "loop")
     question, task = first.question, first.question.task
     assert task
     assert (question.system, question.messages) == ("", (("user", "Raise the gate."),))
-    assert (task.until_opened, task.max_turns, task.files, task.setup) == (True, 5, (), "")
+    assert (task.until_opened, task.max_turns, task.files, task.setup) == (
+        True,
+        5,
+        (),
+        "",
+    )
     assert {one.name for one in task.skills} == {"gate", "boat"}
     assert task.tested == ("gate",)
     assert len({one.question.key for one in trials}) == 4
@@ -118,8 +134,20 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("activity", "stop", "should", "passed", "reason"),
     [
-        (Activity(1, 1, True, ("gate",)), "decided", True, True, "the skill was opened"),
-        (Activity(1, 1, True, ("gate",)), "decided", False, False, "the skill was opened"),
+        (
+            Activity(1, 1, True, ("gate",)),
+            "decided",
+            True,
+            True,
+            "the skill was opened",
+        ),
+        (
+            Activity(1, 1, True, ("gate",)),
+            "decided",
+            False,
+            False,
+            "the skill was opened",
+        ),
         (
             Activity(0, 0, True, ("gate",), findings=(GIVEN,)),
             *("decided", False, False, "the skill was opened without being asked to"),
@@ -134,7 +162,12 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
         ),
         (
             Activity(2, 2, False, ("boat", "oar")),
-            *("decided", True, False, "the skill was not opened; opened instead: boat, oar"),
+            *(
+                "decided",
+                True,
+                False,
+                "the skill was not opened; opened instead: boat, oar",
+            ),
         ),
         (
             Activity(2, 2, True, ("boat", "gate")),
@@ -157,7 +190,12 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
     ],
 )
 def test_what_was_decided(
-    tmp_path: Path, activity: Activity, stop: str, should: bool, passed: bool, reason: str
+    tmp_path: Path,
+    activity: Activity,
+    stop: str,
+    should: bool,
+    passed: bool,
+    reason: str,
 ) -> None:
     answer = Answer("Hello.", Usage(7, 3, 0), stop, activity=activity)
     record = trigger_record(agent_trial(tmp_path), answer, should)
@@ -165,7 +203,11 @@ def test_what_was_decided(
     assert [(one.check, one.passed, one.reason) for one in record.checks] == [
         ("skill_activated", passed, reason)
     ]
-    assert (record.arm, record.label, record.score) == ("skill", "loop/haiku", float(passed))
+    assert (record.arm, record.label, record.score) == (
+        "skill",
+        "loop/haiku",
+        float(passed),
+    )
     assert (record.activity, record.tokens) == (activity, 10)
 
 
@@ -176,17 +218,24 @@ def test_what_was_decided(
         (NoAnswer("no key"), "no key"),
         (
             Answer("", stop="time", seconds=9.0, activity=Activity(1, 0, False)),
-            "the agent stopped at its time limit of 9 s, before it was decided whether the skill "
-            "is opened",
+            (
+                "the agent stopped at its time limit of 9 s, before it was decided"
+                " whether the skill is opened"
+            ),
         ),
         (
             Answer(
                 "Hi.",
-                activity=Activity(1, 0, False, listed=(ListedSkill("gate", "not listed", True),)),
+                activity=Activity(
+                    1, 0, False, listed=(ListedSkill("gate", "not listed", True),)
+                ),
             ),
             UNTOLD,
         ),
-        (Answer("Hi.", activity=Activity(1)), "nothing tells whether the skill was opened"),
+        (
+            Answer("Hi.", activity=Activity(1)),
+            "nothing tells whether the skill was opened",
+        ),
         (Answer("Hi."), "nothing tells whether the skill was opened"),
     ],
 )
@@ -205,7 +254,9 @@ def test_what_was_opened_before_the_time_was_up_is_opened(tmp_path: Path) -> Non
 def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
     arms = arms_of(skill_in(tmp_path), Settings(), agents=True)
     [trial, *_] = trials_of("gate", TRIGGER, MODEL, arms, Settings())
-    record = trigger_record(trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True)
+    record = trigger_record(
+        trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True
+    )
     assert (record.outcome, record.agent) == ("passed", "chat")
     assert record.checks[0].reason == "the skill was opened"
 

@@ -28,12 +28,22 @@ ASKS = {
     "options in a table": "Which one?\n\n| name | size |\n|---|---|\n| a | 1 |",
     "a heading with options": "### Which one?\n\n1. red\n2. blue",
     "a list of questions": "I need to know:\n1. Which GPU?\n2. Which dtype?",
-    "questions with examples": "Tell me:\n\n- Which GPU? (H100, A100)\n\n- Which dtype? (bf16)",
-    "a list, then a last sentence": "First:\n\n1. Which GPU?\n2. Which dtype?\n\nThen I start.",
+    "questions with examples": (
+        "Tell me:\n\n- Which GPU? (H100, A100)\n\n- Which dtype? (bf16)"
+    ),
+    "a list, then a last sentence": (
+        "First:\n\n1. Which GPU?\n2. Which dtype?\n\nThen I start."
+    ),
     "options, then a last sentence": "Which one?\n\n- red\n- blue\n\nLet me know.",
-    "then a paragraph that waits": "Which region should I use?\n\nOnce you tell me, I'll go on.",
-    "bold numbers": "**1. Which GPU?** H100 or A100.\n\n**2. Which dtype?**\n\nThen I'll start.",
-    "points of several lines": "Tell me:\n\n1. The GPU\n   Which one is it?\n2. The dtype",
+    "then a paragraph that waits": (
+        "Which region should I use?\n\nOnce you tell me, I'll go on."
+    ),
+    "bold numbers": (
+        "**1. Which GPU?** H100 or A100.\n\n**2. Which dtype?**\n\nThen I'll start."
+    ),
+    "points of several lines": (
+        "Tell me:\n\n1. The GPU\n   Which one is it?\n2. The dtype"
+    ),
     "with a rule at the end": "Which region?\n\n---\n",
     "with an emoji": "Which region?🙂",
     "in a quotation block": "> Which region?",
@@ -48,11 +58,15 @@ ASKS = {
 ENDS = {
     "nothing": "",
     "a statement": "The file is written.",
-    "a question that it answers": "Why did it fail? The disk was full.\n\nIt works now.",
+    "a question that it answers": (
+        "Why did it fail? The disk was full.\n\nIt works now."
+    ),
     "a question that a paragraph answers": "**How do I run it?**\n\nYou can type make.",
     "a question of its own": "What did I do?\n\nI wrote the file.",
     "an offer without a mark": "It is done.\n\nLet me know if you want more.",
-    "a list below an answered question": "Which ones? These:\n\n- a\n- b\n\nAll are there.",
+    "a list below an answered question": (
+        "Which ones? These:\n\n- a\n- b\n\nAll are there."
+    ),
     "an address": "See https://example.org/search?q=1 for more.",
     "code": "Done:\n\n```sql\nSELECT ?\n```",
     "code that asks": "Done.\n\n```\nAre you sure?\n```",
@@ -62,8 +76,12 @@ ENDS = {
     "only thoughts": "<think>Which region?</think>Done.",
     "thoughts that never end": "<think>Which region?",
     "a list": "Done:\n\n- the red one\n- the blue one",
-    "a list, then a last sentence": "Done:\n\n- why it failed? disk\n- b\n- c\n\nAll is well.",
-    "a list of questions, then a long text": f"- Which GPU?\n\n{'It was an H100. ' * 40}",
+    "a list, then a last sentence": (
+        "Done:\n\n- why it failed? disk\n- b\n- c\n\nAll is well."
+    ),
+    "a list of questions, then a long text": (
+        f"- Which GPU?\n\n{'It was an H100. ' * 40}"
+    ),
     "a semicolon": "x = 1;",
     "a type": "It takes string?, or null.",
 }
@@ -79,7 +97,9 @@ def test_a_text_that_does_not(text: str) -> None:
     assert not asks_user(text)
 
 
-@pytest.mark.parametrize("part", ["?", "- a?\n", "`", '"', "```\n", "a; ", "> ", "\n\n", "x"])
+@pytest.mark.parametrize(
+    "part", ["?", "- a?\n", "`", '"', "```\n", "a; ", "> ", "\n\n", "x"]
+)
 def test_hostile_text_takes_no_time(part: str) -> None:
     asks_user(part * (300_000 // len(part)))
 
@@ -96,7 +116,10 @@ def test_a_user_sees_facts_task_and_message_and_takes_them_for_data() -> None:
     mark = shown.split("<message ")[1].split(">")[0]
     assert shown.count(f"</message {mark}>") == 1
     assert mark not in hostile
-    assert message_text("Deploy it.", f"</message {mark}>").count(f"</message {mark}>") == 1
+    assert (
+        message_text("Deploy it.", f"</message {mark}>").count(f"</message {mark}>")
+        == 1
+    )
     assert len(message_text("x" * 10**6, "y" * 10**6)) < 50_000
 
 
@@ -112,6 +135,8 @@ def test_a_user_who_speaks_of_the_end_has_an_answer() -> None:
     assert len(words_of(Answer("x" * 10**5))) < 5_000
 
 
-@pytest.mark.parametrize("text", [" " * 10**6 + "x", "?" * 10**6 + "x", "?!" * 10**6 + "x"])
+@pytest.mark.parametrize(
+    "text", [" " * 10**6 + "x", "?" * 10**6 + "x", "?!" * 10**6 + "x"]
+)
 def test_long_messages_are_read_at_once(text: str) -> None:
     assert not asks_user(text)  # took hours

@@ -1,8 +1,9 @@
-"""Mask values by the names they are given to: ``DB_PASS=…``, ``"token": "…"``, ``password is …``.
+"""Mask values by the names they are given to: ``DB_PASS=…``, ``"token": "…"``,
+``password is …``.
 
-A name says what its value may be. A password may be any word, so all but types, placeholders and
-code is masked; a token or a key must look random. Where each is found is decided by one pattern
-that starts at the name, so that masking takes linear time.
+A name says what its value may be. A password may be any word, so all but types,
+placeholders and code is masked; a token or a key must look random. Where each is found
+is decided by one pattern that starts at the name, so that masking takes linear time.
 """
 
 import re
@@ -13,15 +14,49 @@ PASSWORD: Final = "<PASSWORD>"
 
 # The ends of names, in lower case, and what may follow in the same name.
 _PASSWORDS: Final = (
-    *("pass", "pwd", "pw", "psk", "mnemonic", "seed_phrase", "seed phrase", "contraseña", "senha"),
-    *("contrasena", "пароль", "hasło", "lösenord", "密码", "密碼", "パスワード", "비밀번호"),
+    *(
+        "pass",
+        "pwd",
+        "pw",
+        "psk",
+        "mnemonic",
+        "seed_phrase",
+        "seed phrase",
+        "contraseña",
+        "senha",
+    ),
+    *(
+        "contrasena",
+        "пароль",
+        "hasło",
+        "lösenord",
+        "密码",
+        "密碼",
+        "パスワード",
+        "비밀번호",
+    ),
 )
 _KEYS: Final = ("key", "key_id", "key-id", "keyid")  # most keys open nothing
 _STEMS: Final = (
     *(*_PASSWORDS, *_KEYS, "secret", "token", "apikey", "credential", "credentials"),
-    *("auth", "sig", "bearer", "dockerconfigjson", "dockercfg", "_session", "sonar.login"),
+    *(
+        "auth",
+        "sig",
+        "bearer",
+        "dockerconfigjson",
+        "dockercfg",
+        "_session",
+        "sonar.login",
+    ),
     *("secret_id", "secretid", "secret id", "token_id"),
-    *("signature", "sessionid", "session_id", "jsessionid", "phpsessid", "connectionstring"),
+    *(
+        "signature",
+        "sessionid",
+        "session_id",
+        "jsessionid",
+        "phpsessid",
+        "connectionstring",
+    ),
     *("assertion", "code_verifier", "data-key", "key-data", "otp", "nonce_secret"),
 )
 _WITHIN_WORDS: Final = ("pass", "auth", "sig", "otp", "pw")
@@ -31,7 +66,8 @@ _SUFFIX: Final = (
     r"(?:s(?=[\"']?[ ]{0,9}[:=][ ]{0,9}[\"']))?"
 )
 _VALUE_KEY: Final = (
-    r"[\"']?\s{0,20}[,{]?\s{0,20}[\"']?(?:value|default|defaultValue|content)[\"']?\s{0,3}[:=]"
+    r"[\"']?\s{0,20}[,{]?\s{0,20}[\"']?"
+    r"(?:value|default|defaultValue|content)[\"']?\s{0,3}[:=]"
 )
 _ASSIGNED: Final = re.compile(
     rf"(?i:{_SUFFIX})(?![a-z0-9])(?:"
@@ -39,7 +75,8 @@ _ASSIGNED: Final = re.compile(
     rf"(?P<assigned>(?i:{_VALUE_KEY})\s{{0,3}}"
     r"|\\*[\"'`]?\]?\)?[ \t]{0,12}(?::=|=>|\?=|\|\|=|[=:](?![=:]))"
     r"(?:[ ]{4,24}|(?:\s|\\n){0,3})|\([ ]?(?=\\*[\"']))"
-    r"|(?P<prose>[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}[ ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
+    r"|(?P<prose>[ ](?:(?:for|of|on|to)[ ](?:[\w@.-]{1,30}["
+    r" ]){1,4}?)?(?:is|was|=|ist|-|has[ ]been)"
     r"(?:[ ](?:set|now|changed|reset|updated)[ ]to)?:?(?:\s|\\n){1,3}"
     r"|[ ]for[ ][\w@.'-]{1,40}:[ ]{1,3})"
     r"|(?P<element>\\*[\"']?[ ]?/?>)"
@@ -55,16 +92,83 @@ _FLAG: Final = re.compile(
 )
 _KEY_OF: Final = (
     *("unseal", "instrumentation", "product", "recovery"),
-    *("secret", "api", "access", "private", "auth", "signing", "encryption", "account", "master"),
-    *("license", "licence", "ssh", "tls", "subscription", "deploy", "service", "storage", "shared"),
-    *("client", "consumer", "webhook", "session", "admin", "root", "hmac", "jwt", "cookie"),
-    *("crypt", "crypto", "app", "application", "project", "publishable", "server", "ingest"),
+    *(
+        "secret",
+        "api",
+        "access",
+        "private",
+        "auth",
+        "signing",
+        "encryption",
+        "account",
+        "master",
+    ),
+    *(
+        "license",
+        "licence",
+        "ssh",
+        "tls",
+        "subscription",
+        "deploy",
+        "service",
+        "storage",
+        "shared",
+    ),
+    *(
+        "client",
+        "consumer",
+        "webhook",
+        "session",
+        "admin",
+        "root",
+        "hmac",
+        "jwt",
+        "cookie",
+    ),
+    *(
+        "crypt",
+        "crypto",
+        "app",
+        "application",
+        "project",
+        "publishable",
+        "server",
+        "ingest",
+    ),
     *("write", "bot"),
-    *("restricted", "function", "functions", "host", "wallet", "integration", "rapidapi", "maps"),
+    *(
+        "restricted",
+        "function",
+        "functions",
+        "host",
+        "wallet",
+        "integration",
+        "rapidapi",
+        "maps",
+    ),
 )
 _NO_KEY_OF: Final = (
-    *("primary", "foreign", "sort", "partition", "cache", "routing", "public", "hash", "range"),
-    *("group", "unique", "object", "index", "dedup", "deduplication", "idempotency", "lookup"),
+    *(
+        "primary",
+        "foreign",
+        "sort",
+        "partition",
+        "cache",
+        "routing",
+        "public",
+        "hash",
+        "range",
+    ),
+    *(
+        "group",
+        "unique",
+        "object",
+        "index",
+        "dedup",
+        "deduplication",
+        "idempotency",
+        "lookup",
+    ),
     *("map", "dict", "json", "row", "col", "column", "natural", "composite"),
 )
 _CODE: Final = re.compile(r"[A-Za-z_]\w*(?:(?:\.|->|::)[A-Za-z_]\w*)*[.:!?]?")
@@ -76,7 +180,8 @@ _PATH: Final = re.compile(
 _TEMPLATE: Final = re.compile(
     r"\A[$%][A-Za-z_({]|\A!(?:Ref|Sub|GetAtt|vault|secret|env|Import\w+)\Z|<\||\$[({]"
     r"|%[sdr(]|\{\{|\{[A-Za-z_.]*\}|#\{|<[A-Za-z_ -]+>|@@|\*{3,}|\.{3}|…"
-    r"|(?i:(?:\A|[-_ ])(?:your|example|placeholder|dummy|fake|insert|replace|change)[-_ ])"
+    r"|(?i:(?:\A|[-_"
+    r" ])(?:your|example|placeholder|dummy|fake|insert|replace|change)[-_ ])"
     r"|x{4,}|X{4,}|•{2,}|\[(?i:redacted|masked|hidden|secret|filtered)"
 )
 _RANDOM: Final = re.compile(r"(?=\D*\d)(?=[^A-Za-z]*[A-Za-z])[\w+/=~.:@!#%^*?$-]{8,}")
@@ -85,33 +190,39 @@ _LONG: Final = re.compile(
     r"(?=[^a-z]*[a-z])(?=[^A-Z]*[A-Z])[A-Za-z+/=_-]{24,}|[a-z]{24,}|[A-Z]{24,}"
 )
 _PHRASE: Final = re.compile(r"[A-Za-z0-9'!-]{2,}(?:[ ][A-Za-z0-9'!-]{2,}){1,23}")
-_VERSION: Final = re.compile(r"v?\d+(?:[.:-]\d+)*(?:[a-z]{1,2}|px|em|ms)?|0x[0-9a-fA-F]{1,8}")
+_VERSION: Final = re.compile(
+    r"v?\d+(?:[.:-]\d+)*(?:[a-z]{1,2}|px|em|ms)?|0x[0-9a-fA-F]{1,8}"
+)
 # Types, placeholders and what programs are made of: values that are no password.
 _WORDS: Final = frozenset(
     re.findall(
         r"\S+",
-        "str string strings text bytes byte int integer number float bool boolean any object dict "
-        "list array map char varchar optional required missing empty none null nil undefined void "
-        "true false yes no on off password passwd passwort passphrase pass pwd pw secret secrets "
-        "token tokens key keys apikey credential credentials auth user username login email name "
-        "value values default defaults example examples test dummy sample changeme change_me "
-        "placeholder redacted masked hidden filtered removed xxx xxxx here your yours mine field "
-        "input output param params parameter argument args arg env environment environ config conf "
-        "settings self this that it and or not if then else for in the a an is are was were be to "
-        "of with from by at as must should can may will cannot invalid wrong incorrect correct "
-        "weak strong new old current hash hashed hashing plain plaintext encrypted bcrypt argon2 "
-        "sha256 sha1 md5 hmac basic bearer digest oauth jwt import return def class function const "
-        "let var type types typing unknown never data file files path url uri base64 hex utf-8 "
-        "utf8 ascii random generate generated prompt ask asked stdin stdout manager reset policy "
-        "strength length min max protected protection prompt expired expires unset set get got "
-        "read write only admin enabled disabled auto header headers body json yaml form query "
-        "cookie session storage store vault keyring keychain kms ssm fernet getpass async await "
-        "also already authentication authorization based can't check checks checked count counts "
-        "does doesn't error errors fails failed found match matches mismatch okay ok sent use used "
-        "uses using when where which while would you we they store stored stores len print log "
-        "instead something anything nothing everything someone above below see via per each both "
-        "identifier symbol literal keyword operator start end next last first second kind usage "
-        "limit limits budget id ids index usd exchange refresh access api private public client",
+        "str string strings text bytes byte int integer number float bool boolean any"
+        " object dict list array map char varchar optional required missing empty none"
+        " null nil undefined void true false yes no on off password passwd passwort"
+        " passphrase pass pwd pw secret secrets token tokens key keys apikey credential"
+        " credentials auth user username login email name value values default defaults"
+        " example examples test dummy sample changeme change_me placeholder redacted"
+        " masked hidden filtered removed xxx xxxx here your yours mine field input"
+        " output param params parameter argument args arg env environment environ"
+        " config conf settings self this that it and or not if then else for in the a"
+        " an is are was were be to of with from by at as must should can may will"
+        " cannot invalid wrong incorrect correct weak strong new old current hash"
+        " hashed hashing plain plaintext encrypted bcrypt argon2 sha256 sha1 md5 hmac"
+        " basic bearer digest oauth jwt import return def class function const let var"
+        " type types typing unknown never data file files path url uri base64 hex utf-8"
+        " utf8 ascii random generate generated prompt ask asked stdin stdout manager"
+        " reset policy strength length min max protected protection prompt expired"
+        " expires unset set get got read write only admin enabled disabled auto header"
+        " headers body json yaml form query cookie session storage store vault keyring"
+        " keychain kms ssm fernet getpass async await also already authentication"
+        " authorization based can't check checks checked count counts does doesn't"
+        " error errors fails failed found match matches mismatch okay ok sent use used"
+        " uses using when where which while would you we they store stored stores len"
+        " print log instead something anything nothing everything someone above below"
+        " see via per each both identifier symbol literal keyword operator start end"
+        " next last first second kind usage limit limits budget id ids index usd"
+        " exchange refresh access api private public client",
     )
 )
 _JOINED: Final = re.compile(r"[^\W_]\Z|[_.-]\Z")
@@ -129,7 +240,11 @@ _UI: Final = re.compile(
 
 def masked_assignments(text: str) -> str:
     """Mask values by the names they are assigned to, and the same values elsewhere."""
-    lower = text.lower() if text.isascii() else re.sub("[A-Z]+", lambda m: m[0].lower(), text)
+    lower = (
+        text.lower()
+        if text.isascii()
+        else re.sub("[A-Z]+", lambda m: m[0].lower(), text)
+    )
     parts, end, repeated = list[str](), 0, set[str]()
     for place, stem in _places(lower):
         match = _ASSIGNED.match(text, place + len(stem)) if place >= end else None
@@ -138,7 +253,9 @@ def masked_assignments(text: str) -> str:
             value = text[span[0] : span[1]]
             parts += text[end : span[0]], PASSWORD if stem in _PASSWORDS else SECRET
             end = span[1]
-            repeated |= {value} if len(value) >= 12 and _RANDOM.fullmatch(value) else set()
+            repeated |= (
+                {value} if len(value) >= 12 and _RANDOM.fullmatch(value) else set()
+            )
     text = "".join([*parts, text[end:]])
     for value in sorted(repeated, key=len, reverse=True)[:1000]:
         text = text.replace(value, SECRET)
@@ -146,7 +263,9 @@ def masked_assignments(text: str) -> str:
 
 
 def _opens_something(name: str) -> bool:
-    """Whether a key of this name may be a secret: an API key, or any in capitals, as FOO_KEY."""
+    """Whether a key of this name may be a secret: an API key, or any in capitals,
+    as FOO_KEY.
+    """
     word = name.rstrip("_ -.").lower()
     if word.endswith(_NO_KEY_OF):
         return False
@@ -173,8 +292,12 @@ def _places(lower: str) -> list[tuple[int, str]]:
     return sorted(stems.items())
 
 
-def _secret_span(text: str, place: int, stem: str, match: re.Match[str]) -> tuple[int, int] | None:
-    """Where the secret is that a name is given; None for a word, or code that fetches one."""
+def _secret_span(
+    text: str, place: int, stem: str, match: re.Match[str]
+) -> tuple[int, int] | None:
+    """Where the secret is that a name is given; None for a word,
+    or code that fetches one.
+    """
     start, quote = match.end(), match["quote"]
     value = (_QUOTED if quote else _PLAIN).match(text, start)
     if not value:
@@ -186,16 +309,21 @@ def _secret_span(text: str, place: int, stem: str, match: re.Match[str]) -> tupl
     line = _LINE.match(text, start)
     if line and not quote and match["assigned"] and stem in _PASSWORDS:
         phrase = line[0].strip()
-        fewest = 2 if before[-1:] == "_" and before.isupper() else 3 if stem == "pass" else 6
+        fewest = (
+            2 if before[-1:] == "_" and before.isupper() else 3 if stem == "pass" else 6
+        )
         if " " in phrase and _is_phrase(phrase, fewest):
             return start, start + len(phrase)
     after = text[value.end() : value.end() + 2]
     sep = match["assigned"] or ""
     is_sum = sep.strip() == "=" != sep and after[:1] == " " and after[1:].isalpha()
-    is_code = after[:1] in ("(", "[") or after == " =" or is_sum  # a call, a type, an expression
+    # A call, a type, an expression
+    is_code = after[:1] in ("(", "[") or after == " =" or is_sum
     if (is_code and not quote) or (match["element"] and after != "</"):
         return None
-    if _is_secret(value[0], stem, text[place : place + 20], before, match, quoted=closed):
+    if _is_secret(
+        value[0], stem, text[place : place + 20], before, match, quoted=closed
+    ):
         return value.span()
     return None
 
@@ -217,7 +345,10 @@ def _is_secret(
     is_assigned = bool(match["assigned"] or match["element"] or is_flag)
     is_loud = is_assigned and name[:2].isupper()
     is_spoken = not is_assigned and not match["prose"] and not match["listed"]
-    is_mixed, is_code = MIXED.fullmatch(value) is not None, _CODE.fullmatch(value) is not None
+    is_mixed, is_code = (
+        MIXED.fullmatch(value) is not None,
+        _CODE.fullmatch(value) is not None,
+    )
     if stem not in _PASSWORDS:
         may_be_word = is_assigned and (is_loud or (quoted and stem == "secret"))
         if may_be_word and stem in ("secret", "token") and " " not in value:

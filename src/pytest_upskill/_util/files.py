@@ -1,4 +1,6 @@
-"""Read and write whole files, load Python files, and check whether a path can be written."""
+"""Read and write whole files, load Python files,
+and check whether a path can be written.
+"""
 
 import errno
 import hashlib
@@ -22,7 +24,9 @@ LARGEST: Final = 256_000_000  # bytes of a file that a run has written
 PLAIN: Final = 0o644  # the mode of a file that is no program
 EXECUTABLE: Final = 0o755
 _WITHOUT_WAITING: Final = (  # these are 0 where a system lacks them
-    getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_CLOEXEC", 0)
+    | getattr(os, "O_BINARY", 0)
 )
 _HOUR: Final = 3600.0
 
@@ -37,7 +41,9 @@ def user_cache() -> Path:
 
 
 def open_file(file: Path) -> BinaryIO:
-    """A file to read. OSError if it is a folder, pipe, socket or device, which might never end."""
+    """A file to read. OSError if it is a folder, pipe, socket or device,
+    which might never end.
+    """
     require_regular(file)  # opening a device may have side effects
     stream = os.fdopen(os.open(file, os.O_RDONLY | _WITHOUT_WAITING), "rb")
     try:
@@ -49,18 +55,25 @@ def open_file(file: Path) -> BinaryIO:
 
 
 def read_file(file: Path, limit: int = LARGEST) -> bytes:
-    """The content of a file; OSError if it has more bytes than the limit, or can't be read."""
+    """The content of a file; OSError if it has more bytes than the limit,
+    or can't be read.
+    """
     with open_file(file) as stream:
         size = os.fstat(stream.fileno()).st_size
-        # Files in /proc have a size of 0 and may be endless; reading one may return None.
+        # Files in /proc have a size of 0 and may be endless;
+        # reading one may return None.
         data = b"" if size > limit else stream.read(limit + 1) or b""
     if max(size, len(data)) > limit:
-        raise OSError(errno.EFBIG, f"{max(size, len(data)):,} bytes (limit {limit:,})", str(file))
+        raise OSError(
+            errno.EFBIG, f"{max(size, len(data)):,} bytes (limit {limit:,})", str(file)
+        )
     return data
 
 
 def inflated(data: bytes, limit: int = LARGEST) -> bytes:
-    """Unpack zlib or gzip; OSError if there is more than the limit, ValueError if it is broken."""
+    """Unpack zlib or gzip; OSError if there is more than the limit,
+    ValueError if it is broken.
+    """
     unpacking = zlib.decompressobj(zlib.MAX_WBITS | 32)  # it detects which
     try:
         content = unpacking.decompress(data, limit + 1)
@@ -97,7 +110,11 @@ def is_stream(file: Path) -> bool:
         "dev",
         "fd",
     )
-    return is_standard or file.parts[:2] == ("/", "proc") or (file.exists() and not file.is_file())
+    return (
+        is_standard
+        or file.parts[:2] == ("/", "proc")
+        or (file.exists() and not file.is_file())
+    )
 
 
 def open_stream(file: Path) -> BinaryIO:
@@ -110,7 +127,9 @@ def open_stream(file: Path) -> BinaryIO:
 
 
 def replace_file(file: Path, content: str | bytes) -> None:
-    """Write a file atomically, and create its folder: an interrupt leaves the old file."""
+    """Write a file atomically, and create its folder: an interrupt leaves the old
+    file.
+    """
     if isinstance(content, str):
         content = without_keys(content).encode("utf-8", "backslashreplace")
     if is_stream(file):
@@ -125,7 +144,9 @@ def replace_file(file: Path, content: str | bytes) -> None:
         mode = target.stat().st_mode & 0o7777 if target.exists() else None
         flags = os.O_CREAT | os.O_EXCL | os.O_WRONLY | _WITHOUT_WAITING
         # Never readable by more people than the file that it replaces.
-        with os.fdopen(os.open(draft, flags, 0o666 if mode is None else mode), "wb") as new:
+        with os.fdopen(
+            os.open(draft, flags, 0o666 if mode is None else mode), "wb"
+        ) as new:
             new.write(content)
         if mode is not None:
             with suppress(OSError):
@@ -143,7 +164,10 @@ def _remove_drafts(folder: Path, start: str) -> None:
     """Remove drafts of runs that were killed while they wrote the same file."""
     with suppress(OSError):
         for draft in folder.iterdir():
-            if draft.name.startswith(start) and time.time() - draft.stat().st_mtime > _HOUR:
+            if (
+                draft.name.startswith(start)
+                and time.time() - draft.stat().st_mtime > _HOUR
+            ):
                 draft.unlink()
 
 
@@ -164,7 +188,9 @@ def save_file(file: Path, content: str | bytes) -> None:
     try:
         replace_file(file, content)
     except OSError as error:
-        raise InputError(file, f"can't be written: {reason_of(error)}", "Check the path.") from None
+        raise InputError(
+            file, f"can't be written: {reason_of(error)}", "Check the path."
+        ) from None
 
 
 def why_unwritable(path: Path, *, folder: bool = False) -> str:
@@ -174,8 +200,13 @@ def why_unwritable(path: Path, *, folder: bool = False) -> str:
         there = there.parent
     try:
         if not folder and there == resolved(path):
-            if is_stream(path) and not path.is_dir():  # opening a pipe could end its reader
-                return "" if os.access(path, os.W_OK) else "can't be written: permission denied"
+            # Opening a pipe could end its reader
+            if is_stream(path) and not path.is_dir():
+                return (
+                    ""
+                    if os.access(path, os.W_OK)
+                    else "can't be written: permission denied"
+                )
             with path.open("ab"):
                 return ""
         if not there.is_dir():
@@ -202,7 +233,9 @@ _LONGEST: Final = 10_000_000  # bytes
 
 
 def load_python_file(file: Path) -> ModuleType:
-    """Raises OSError if the file can't be read, ImportError for anything it raises itself."""
+    """Raises OSError if the file can't be read, ImportError for
+    anything it raises itself.
+    """
     source = read_file(file, _LONGEST)
     module = ModuleType(f"_pytest_upskill_{digest(str(file))[:12]}")
     module.__file__ = str(file)

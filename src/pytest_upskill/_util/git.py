@@ -1,4 +1,6 @@
-"""Run git on a repository, read-only, so that nothing the repository holds is executed."""
+"""Run git on a repository, read-only, so that nothing the repository holds is
+executed.
+"""
 
 import os
 import subprocess
@@ -8,11 +10,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Final
 
-# Set when pytest runs inside a git hook; they point at the hook's repository, not at the folder's.
-_HOOK_VARIABLES: Final = frozenset({"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"})
+# Set when pytest runs inside a git hook; they point at the hook's repository,
+# not at the folder's.
+_HOOK_VARIABLES: Final = frozenset(
+    {"GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_PREFIX"}
+)
 
-# A repository may come from a stranger, and its config can name commands. The user's own config
-# stays: it has safe.directory, and what counts as a change (line endings, ignored files).
+# A repository may come from a stranger, and its config can name commands. The
+# user's own config stays: it has safe.directory, and what counts as a change (line
+# endings, ignored files).
 _GUARDED: Final = (
     "--no-pager",
     "--no-optional-locks",
@@ -26,7 +32,8 @@ _GUARDED: Final = (
 _ENVIRONMENT: Final = {
     "LC_ALL": "C",
     "GIT_NO_LAZY_FETCH": "1",
-    "GIT_ALLOW_PROTOCOL": "",  # unlike protocol.allow, no protocol.NAME.allow overrides it
+    # Unlike protocol.allow, no protocol.NAME.allow overrides it
+    "GIT_ALLOW_PROTOCOL": "",
     "GIT_TERMINAL_PROMPT": "0",
 }
 _EMPTY: Final = "PYTEST_UPSKILL_EMPTY"
@@ -44,8 +51,8 @@ class Commit:
 def repository_of(folder: Path) -> Path | None:
     """The top of the work tree that a folder is in.
 
-    git itself would take any folder with the right names in it for a bare repository, so a skill
-    could bring one; it must be found by its ``.git``.
+    git itself would take any folder with the right names in it for a bare repository,
+    so a skill could bring one; it must be found by its ``.git``.
     """
     ceilings = os.environ.get("GIT_CEILING_DIRECTORIES", "").split(os.pathsep)
     for top in (folder, *folder.parents):
@@ -60,13 +67,21 @@ def repository_of(folder: Path) -> Path | None:
 def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
     """Run git at the top of a work tree.
 
-    Raises OSError if git is not installed, TimeoutError (which is one) if it takes too long.
+    Raises OSError if git is not installed, TimeoutError (which is
+    one) if it takes too long.
     """
-    env = {name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES}
+    env = {
+        name: value for name, value in os.environ.items() if name not in _HOOK_VARIABLES
+    }
     try:
         return subprocess.run(
             ["git", "-C", str(top), *_GUARDED, *args],
-            env={**env, **_ENVIRONMENT, "GIT_CEILING_DIRECTORIES": str(top.parent), _EMPTY: ""},
+            env={
+                **env,
+                **_ENVIRONMENT,
+                "GIT_CEILING_DIRECTORIES": str(top.parent),
+                _EMPTY: "",
+            },
             stdin=subprocess.DEVNULL,
             capture_output=True,
             check=False,
@@ -77,15 +92,26 @@ def run_git(top: Path, *args: str) -> subprocess.CompletedProcess[bytes]:
 
 
 def ignored_in(folder: Path) -> Callable[[Path], bool]:
-    """Tells whether git ignores a file in a folder; never, if it ignores the whole folder."""
+    """Tells whether git ignores a file in a folder; never,
+    if it ignores the whole folder.
+    """
     folder = folder.resolve()
     top = repository_of(folder)
     paths = set[Path]()
     if top is not None:
         inside = folder.relative_to(top).as_posix()
-        listed = ["ls-files", "--others", "--ignored", "--exclude-standard", "--directory", "-z"]
+        listed = [
+            "ls-files",
+            "--others",
+            "--ignored",
+            "--exclude-standard",
+            "--directory",
+            "-z",
+        ]
         with suppress(OSError):
-            out = run_git(top, *listed, "--", inside).stdout.decode("utf-8", "surrogateescape")
+            out = run_git(top, *listed, "--", inside).stdout.decode(
+                "utf-8", "surrogateescape"
+            )
             paths = {top / path for path in out.split("\0") if path}
     if not paths.isdisjoint((folder, *folder.parents)):
         paths = set()
@@ -98,10 +124,11 @@ def ignored_in(folder: Path) -> Callable[[Path], bool]:
 
 
 def commit_of(folder: Path, watched: Sequence[str] = ()) -> Commit | None:
-    """The commit checked out in a folder; None outside a repository, or if git can't tell.
+    """The commit checked out in a folder; None outside a repository,
+    or if git can't tell.
 
-    Untracked files count as changes only in the ``watched`` folders, since the reports of a run
-    are untracked too.
+    Untracked files count as changes only in the ``watched`` folders, since the reports
+    of a run are untracked too.
     """
     folder = folder.resolve()
     top = repository_of(folder)
@@ -133,9 +160,13 @@ def _is_changed(folder: Path) -> bool:
 
 
 def _without_filters(top: Path) -> Iterator[str]:
-    """Options that turn off the content filters which the repository's own config defines."""
+    """Options that turn off the content filters which the
+    repository's own config defines.
+    """
     pattern = r"^filter\..*\.(clean|smudge|process|required)$"
-    listed = run_git(top, "config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern)
+    listed = run_git(
+        top, "config", "-z", "--show-scope", "--name-only", "--get-regexp", pattern
+    )
     words = listed.stdout.decode("utf-8", "surrogateescape").split("\0")
     for scope, key in zip(words[::2], words[1::2], strict=False):
         if scope in ("local", "worktree"):

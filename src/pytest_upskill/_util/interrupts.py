@@ -1,4 +1,6 @@
-"""What ends a run early: Ctrl-C, and SIGTERM, which CI, containers and ``timeout`` send."""
+"""What ends a run early: Ctrl-C, and SIGTERM, which CI,
+containers and ``timeout`` send.
+"""
 
 import os
 import signal
@@ -19,7 +21,8 @@ _BETWEEN_LINES: Final = 0.01  # seconds
 
 
 def take_sigterm_as_ctrl_c() -> Callable[[], None]:
-    """Raise KeyboardInterrupt on SIGTERM, which else ends a process before it keeps anything.
+    """Raise KeyboardInterrupt on SIGTERM, which else ends a process
+    before it keeps anything.
 
     Returns what restores the default. Another program's handler stays.
     """
@@ -28,7 +31,8 @@ def take_sigterm_as_ctrl_c() -> Callable[[], None]:
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal last
         now = time.monotonic()
-        if frame and frame.f_lineno is None:  # between two lines, of which pytest can't tell
+        # Between two lines, of which pytest can't tell
+        if frame and frame.f_lineno is None:
             Timer(_BETWEEN_LINES, os.kill, (os.getpid(), number)).start()
         elif now - last >= _SAME_WISH:
             last = now
@@ -47,7 +51,8 @@ def sigterm_as_ctrl_c() -> Iterator[None]:
 
 
 def stop_on_second_interrupt() -> Callable[[], None]:
-    """Answer the next Ctrl-C with a line: a run may take seconds to stop agents and workers.
+    """Answer the next Ctrl-C with a line: a run may take seconds
+    to stop agents and workers.
 
     One more Ctrl-C ends the run before its reports. Returns what restores the default.
     """

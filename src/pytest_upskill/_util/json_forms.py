@@ -1,7 +1,8 @@
-"""JSON that people write: validate it against pydantic forms and report errors by path and line.
+"""JSON that people write: validate it against pydantic forms and
+report errors by path and line.
 
-Numbers in it, or from servers, have limits: larger ones would overflow in sums and statistics, or
-where they are shown.
+Numbers in it, or from servers, have limits: larger ones would overflow in sums and
+statistics, or where they are shown.
 """
 
 import json
@@ -104,15 +105,21 @@ def read_form(form: TypeAdapter[Any], data: Any, loc: Location = ()) -> Any:
     )
 
 
-def parse_limited(text: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None) -> Any:
-    """The value of a JSON text; ValueError if it is broken, or would take gigabytes of memory."""
+def parse_limited(
+    text: str, hook: Callable[[list[tuple[str, Any]]], Any] | None = None
+) -> Any:
+    """The value of a JSON text; ValueError if it is broken,
+    or would take gigabytes of memory.
+    """
     if about_values(text.encode("utf-8", "replace"), _MOST_VALUES) > _MOST_VALUES:
         raise ValueError(f"more than {_MOST_VALUES:,} values")
     return json.loads(text, object_pairs_hook=hook)
 
 
 def about_values(text: bytes, most: int) -> int:
-    """About how many values a JSON text has, without parsing it; 0 for at most ``most``."""
+    """About how many values a JSON text has, without parsing it;
+    0 for at most ``most``.
+    """
     if _marks(text) <= most:
         return 0
     strings = (text.count(b'"') - text.count(b'\\"')) // 2
@@ -130,14 +137,18 @@ def read_json(
     read: Callable[[Path], bytes] = read_file,
     hook: Callable[[list[tuple[str, Any]]], Any] | None = None,
 ) -> tuple[str, Any]:
-    """The text and the value of a JSON file, or an error that says where it is broken."""
+    """The text and the value of a JSON file, or an error that says where it is
+    broken.
+    """
     try:
         text = read(file).decode("utf-8-sig")
         return text, parse_limited(text, hook)
     except OSError as problem:
         raise error(file, reason_of(problem), "Check the path.") from None
     except UnicodeDecodeError as problem:
-        raise error(file, f"not UTF-8 (byte {problem.start})", "Save it as UTF-8.") from None
+        raise error(
+            file, f"not UTF-8 (byte {problem.start})", "Save it as UTF-8."
+        ) from None
     except json.JSONDecodeError as problem:
         location = f"{shown(file)}:{problem.lineno}:{problem.colno}"
         message = f"invalid JSON: {problem.msg[0].lower()}{problem.msg[1:]}"
@@ -155,7 +166,9 @@ def read_json_form(
     hint: Text = "",
     read: Callable[[Path], bytes] = read_file,
 ) -> Any:
-    """A JSON file that matches a form, or an error with the line of the first problem."""
+    """A JSON file that matches a form, or an error with the line of the first
+    problem.
+    """
     text, data = read_json(file, error, hint, read)
     try:
         return read_form(form, data)
@@ -166,7 +179,9 @@ def read_json_form(
 
 
 def _path_in(data: Any, detail: ErrorDetails) -> Location:
-    """The path of an error in the data, without the names pydantic adds for union members."""
+    """The path of an error in the data, without the names
+    pydantic adds for union members.
+    """
     *steps, last = detail["loc"] or ("",)
     path: list[str | int] = []
     for step in [*steps] if detail["type"] == "missing" else [*steps, last]:
@@ -178,12 +193,16 @@ def _path_in(data: Any, detail: ErrorDetails) -> Location:
 
 
 def cases_error(file: Path, problems: Sequence[Problem], line: int = 1) -> CasesError:
-    """One error for all problems of a file; its text shows the first few, each with its line.
+    """One error for all problems of a file; its text shows the first few,
+    each with its line.
 
     In a file that is not JSON, it is the given ``line`` for all.
     """
     text = read_file(file).decode("utf-8-sig") if file.suffix == ".json" else ""
-    shown_problems, hidden = problems[:_MAX_PROBLEMS_SHOWN], len(problems) - _MAX_PROBLEMS_SHOWN
+    shown_problems, hidden = (
+        problems[:_MAX_PROBLEMS_SHOWN],
+        len(problems) - _MAX_PROBLEMS_SHOWN,
+    )
     lines_shown = [line_of(text, loc) if text else line for loc, _ in shown_problems]
     places = [f"{shown(file)}:{number}" for number in lines_shown]
     is_whole = file.suffix in (".toml", ".md")  # a task, which is one case
@@ -191,7 +210,9 @@ def cases_error(file: Path, problems: Sequence[Problem], line: int = 1) -> Cases
         problem if is_whole and not loc else f"{json_path(loc)}: {problem}"
         for loc, problem in shown_problems
     ]
-    lines[1:] = [f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)]
+    lines[1:] = [
+        f"{place}: {line}" for place, line in zip(places[1:], lines[1:], strict=True)
+    ]
     if hidden > 0:
         lines.append(f"and {hidden} more")
     error = CasesError(places[0], "\n  ".join(lines))
@@ -201,7 +222,8 @@ def cases_error(file: Path, problems: Sequence[Problem], line: int = 1) -> Cases
 
 def json_path(loc: Iterable[str | int]) -> str:
     path = "".join(
-        f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}" for part in loc
+        f"[{part}]" if isinstance(part, int) else f".{one_line(part, 60)}"
+        for part in loc
     )
     return path.removeprefix(".") or "the file"
 
@@ -244,16 +266,16 @@ def _alternatives(step: dict[str, Any], schema: dict[str, Any]) -> list[dict[str
     if "$ref" in step:
         return _alternatives(schema["$defs"][step["$ref"].rpartition("/")[2]], schema)
     several = [*step.get("anyOf", ()), *step.get("oneOf", ())]
-    return [plain for alternative in several for plain in _alternatives(alternative, schema)] or [
-        step
-    ]
+    return [
+        plain for alternative in several for plain in _alternatives(alternative, schema)
+    ] or [step]
 
 
 def line_of(text: str, location: Iterable[str | int]) -> int:
     """The line, from 1, of a path in a JSON text.
 
-    For a value in an object it is the line of its key. For a path that does not exist (a missing
-    key, say) it is the line of the innermost parent that does.
+    For a value in an object it is the line of its key. For a path that does not exist
+    (a missing key, say) it is the line of the innermost parent that does.
     """
     return text.count("\n", 0, _value_at(text, location)[0]) + 1
 
@@ -270,7 +292,9 @@ def lines_inside(text: str, location: Iterable[str | int]) -> list[int]:
 
 
 def _value_at(text: str, location: Iterable[str | int]) -> tuple[int, int]:
-    """Where a path (or its innermost existing parent) starts, and where its value starts."""
+    """Where a path (or its innermost existing parent) starts,
+    and where its value starts.
+    """
     start = value = _after_space(text, 0)
     for part in location:
         item = _items_by_key(text, value).get(part)
@@ -286,9 +310,11 @@ def _items_by_key(text: str, start: int) -> dict[str | int, tuple[int, int]]:
 
 
 def _items(text: str, start: int) -> Iterator[tuple[str | int, int, int]]:
-    """The items of an object or list: key or index, where the item starts, where its value does.
+    """The items of an object or list: key or index, where the item starts,
+    where its value does.
 
-    The json module decodes each value and says where it ends, so nothing is parsed here.
+    The json module decodes each value and says where it ends,
+    so nothing is parsed here.
     """
     opening = text[start]
     if opening not in "[{":
@@ -339,7 +365,9 @@ def _possible_time(value: object) -> int | None:
 
 
 Whole = Annotated[int, Field(strict=True, ge=0, le=MOST)]
-Seconds = Annotated[float, Field(strict=True, ge=0, le=MOST_SECONDS, allow_inf_nan=False)]
+Seconds = Annotated[
+    float, Field(strict=True, ge=0, le=MOST_SECONDS, allow_inf_nan=False)
+]
 # Anything but a possible duration becomes None.
 LenientSeconds = Annotated[float | None, BeforeValidator(_possible_seconds)]
 Time = Annotated[int, Field(strict=True, ge=0, le=MOST_TIME)]  # seconds since the epoch
@@ -348,6 +376,7 @@ Amount = Annotated[float, Field(strict=True, ge=0, le=MOST, allow_inf_nan=False)
 Share = Annotated[float, Field(strict=True, ge=0, le=1, allow_inf_nan=False)]
 Number = Annotated[float, Field(strict=True, ge=-MOST, le=MOST, allow_inf_nan=False)]
 Flag = Annotated[bool, Field(strict=True)]
-# Many items. Pydantic would keep an error for each that is wrong: 300 times the room of the file.
+# Many items. Pydantic would keep an error for each that is wrong:
+# 300 times the room of the file.
 Many = Annotated[tuple[T, ...], FailFast()]
 Items = Annotated[tuple[T, ...], Field(max_length=100_000), FailFast()]

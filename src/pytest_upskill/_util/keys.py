@@ -1,12 +1,13 @@
 """Mask every key that this process knows, wherever a text comes from or goes to.
 
-A server may quote the key it was sent, a model may repeat one. So answers and errors are masked as
-they enter (the engine), and everything is masked again on its way out: files, reports, telemetry.
+A server may quote the key it was sent, a model may repeat one. So answers and errors
+are masked as they enter (the engine), and everything is masked again on its way out:
+files, reports, telemetry.
 
-A key is known by its value: that of a variable such as OPENAI_API_KEY, GITHUB_TOKEN or
-OPENAI_CUSTOM_HEADERS, a password in a URL, or a value passed to ``know``. In commands and
-errors, a credential is also known by where it stands: in a URL, or after a name such as
-``--api-token``.
+A key is known by its value: that of a variable such as OPENAI_API_KEY, GITHUB_TOKEN
+or OPENAI_CUSTOM_HEADERS, a password in a URL, or a value passed to ``know``. In
+commands and errors, a credential is also known by where it stands: in a URL, or after
+a name such as ``--api-token``.
 """
 
 import base64
@@ -36,17 +37,19 @@ _IN_QUERY: Final = re.compile(
     r"[?&;#][\w.-]{0,100}?(?:key|token|secret|password|passwd|pwd|auth|sig|signature)=([^&;#\s]+)",
     re.I,
 )
-# Local servers take any key, so people write words. Masking those would spoil ordinary text.
+# Local servers take any key, so people write words.
+# Masking those would spoil ordinary text.
 _PLACEHOLDERS: Final = frozenset(
     re.findall(
         "[a-z]+",
-        "a an and any anything api anthropic be bearer bar change changeme cpp custom default demo "
-        "do does dummy empty example fake foo for here huggingface ignore ignored insert invalid "
-        "is it key keys lm llama llamacpp lmstudio local localhost matter mock my need needed "
-        "necessary no none not nokey nothing null ollama openai or placeholder provider put real "
-        "replace required sample secret server set sk some studio test testing the this to todo "
-        "token unset unused used user value vllm whatever with without x xx xxx xxxx xxxxx "
-        "xxxxxxxx you your",
+        "a an and any anything api anthropic be bearer bar change changeme cpp custom"
+        " default demo do does dummy empty example fake foo for here huggingface ignore"
+        " ignored insert invalid is it key keys lm llama llamacpp lmstudio local"
+        " localhost matter mock my need needed necessary no none not nokey nothing null"
+        " ollama openai or placeholder provider put real replace required sample secret"
+        " server set sk some studio test testing the this to todo token unset unused"
+        " used user value vllm whatever with without x xx xxx xxxx xxxxx xxxxxxxx you"
+        " your",
     )
 )
 # What an agent sends the gateway as its key: one per trial, too many to remember.
@@ -111,7 +114,9 @@ def environment() -> dict[str, str]:
 
 
 def _state_of_environment() -> tuple[tuple[object, object], ...]:
-    """The undecoded environment: decoding it for every text of every call takes too long."""
+    """The undecoded environment: decoding it for every text of
+    every call takes too long.
+    """
     return tuple(getattr(os.environ, "_data", os.environ).copy().items())
 
 
@@ -144,14 +149,18 @@ def _known_values(env: Mapping[str, str]) -> Iterator[str]:
 
 
 def _of_headers(value: str) -> Iterator[str]:
-    """``Name: value`` on lines for SDKs, ``name=value`` with commas for OpenTelemetry."""
+    """``Name: value`` on lines for SDKs, ``name=value`` with commas for
+    OpenTelemetry.
+    """
     for line in re.split(r"[\n,]", value):
         header = re.split(r"[:=]", line, maxsplit=1)[-1].strip()
         yield from (header, unquote(header), header.rpartition(" ")[2])
 
 
 def _is_key(value: str) -> bool:
-    """Whether a value may be masked everywhere: no path, no number, no word that others use."""
+    """Whether a value may be masked everywhere: no path, no number,
+    no word that others use.
+    """
     mixed = any(map(str.isdigit, value)) and any(map(str.isalpha, value))
     if len(value) < (_SHORTEST_MIXED if mixed else _SHORTEST) or _is_path(value):
         return False
@@ -169,16 +178,22 @@ def _is_path(value: str) -> bool:
 
 @lru_cache(maxsize=32)
 def _forms(values: frozenset[str]) -> tuple[_Form, ...]:
-    """Each key as it is, as URLs, JSON, HTML and Basic authentication write it, the longest first.
+    """Each key as it is, as URLs, JSON, HTML and Basic authentication write it,
+    the longest first.
 
-    A key inside a longer base64 text is found by its middle, which does not depend on the text
-    around it.
+    A key inside a longer base64 text is found by its middle,
+    which does not depend on the text around it.
     """
     forms = dict[str, _Form]()
     for value in values:
         forms[value] = _Form(value, is_key=True)
         encoded = {
-            *(quote(value, safe=""), quote(value), quote_plus(value), html.escape(value)),
+            *(
+                quote(value, safe=""),
+                quote(value),
+                quote_plus(value),
+                html.escape(value),
+            ),
             *(json.dumps(value)[1:-1], repr(value)[1:-1], value.replace("/", "\\/")),
         }
         data = value.encode("utf-8", "surrogatepass")
@@ -186,7 +201,9 @@ def _forms(values: frozenset[str]) -> tuple[_Form, ...]:
             encoded |= {data.hex(), data.hex().upper()}
             for before in range(3):
                 coded = base64.b64encode(bytes(before) + data).decode().rstrip("=")
-                inner = coded[(0, 2, 3)[before] : len(coded) - ((len(data) + before) % 3 > 0)]
+                inner = coded[
+                    (0, 2, 3)[before] : len(coded) - ((len(data) + before) % 3 > 0)
+                ]
                 encoded |= {inner, inner.replace("+", "-").replace("/", "_")}
         for text in encoded:
             forms.setdefault(text, _Form(text, is_key=False))

@@ -1,4 +1,6 @@
-"""How our commands are run here: by uvx, if this process is, since they are on no path then."""
+"""How our commands are run here: by uvx, if this process is,
+since they are on no path then.
+"""
 
 import json
 import re
@@ -28,7 +30,9 @@ def _launcher() -> tuple[str, ...]:
     from importlib.metadata import distribution
 
     has_local = find_spec("xllamacpp") is not None
-    return launcher_of(distribution(_NAME).read_text("direct_url.json") or "", has_local=has_local)
+    return launcher_of(
+        distribution(_NAME).read_text("direct_url.json") or "", has_local=has_local
+    )
 
 
 def launcher_of(origin: str, *, has_local: bool) -> tuple[str, ...]:

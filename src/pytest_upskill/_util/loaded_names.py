@@ -3,8 +3,8 @@
 import re
 from typing import Final
 
-# Looked up without case: some file systems take Conftest.py for conftest.py. pytest takes
-# test*.txt for doctests.
+# Looked up without case: some file systems take Conftest.py for conftest.py. pytest
+# takes test*.txt for doctests.
 _LOADED: Final = re.compile(
     r"(?:conftest|__init__|__main__|(?:site|user)customize|noxfile|toxfile)\.py[a-z]?"
     r"|test.*\.(?:py|txt|rst)|.*[_-]tests?\.py"

@@ -1,8 +1,9 @@
 """Mask secrets in text: keys, tokens, passwords, e-mail addresses, home folders.
 
-Traces go to models and into files that people commit, so everything that looks like a secret is
-replaced by a placeholder that says what it was. Digests, commits and UUIDs are no secrets and
-stay, since a trace is hard to follow without them. All patterns take linear time.
+Traces go to models and into files that people commit, so everything that looks like
+a secret is replaced by a placeholder that says what it was. Digests, commits and
+UUIDs are no secrets and stay, since a trace is hard to follow without them. All
+patterns take linear time.
 
 A rule is a line: a pattern that has the secret between ⟦ and ⟧.
 """
@@ -20,13 +21,21 @@ from .tokens import without_tokens
 
 _Rules = tuple[tuple[re.Pattern[str], str], ...]
 _MIXED: Final = r"(?=[^\s\"']{0,99}\d)(?=[^\s\"']{0,99}[A-Za-z])"
-_SCHEMES: Final = "basic|token|digest|bearer|apikey|api-key|key|ssws|negotiate|ntlm|aws|genie ?key"
-# Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
+_SCHEMES: Final = (
+    "basic|token|digest|bearer|apikey|api-key|key|ssws|negotiate|ntlm|aws|genie ?key"
+)
+# Patterns that begin with plain text are ten times faster,
+# so lookbehinds come after it.
 _HEADERS: Final = (
-    (r"earer(?:\s{1,3}|%20|\+)(?=[A-Za-z._~+/=-]*+\d)⟦[A-Za-z0-9._~+/=-]{12,}⟧", "<TOKEN>"),
     (
-        rf"(?i:uthorization)\\*[\"']?\s?[:=]\s?\\*[\"']?(?:(?i:{_SCHEMES})\s{{1,3}})?"
-        r"(?![$<{%]|(?i:basic|bearer|token|digest)\b)⟦[^\s\"'\\,;(){}<>\[\]`$|]{6,}+⟧(?![(])",
+        r"earer(?:\s{1,3}|%20|\+)(?=[A-Za-z._~+/=-]*+\d)⟦[A-Za-z0-9._~+/=-]{12,}⟧",
+        "<TOKEN>",
+    ),
+    (
+        (
+            rf"(?i:uthorization)\\*[\"']?\s?[:=]\s?\\*[\"']?(?:(?i:{_SCHEMES})\s{{1,3}})?"
+            r"(?![$<{%]|(?i:basic|bearer|token|digest)\b)⟦[^\s\"'\\,;(){}<>\[\]`$|]{6,}+⟧(?![(])"
+        ),
         "<TOKEN>",
     ),
 )
@@ -37,25 +46,35 @@ _USER: Final = (
 )
 _USER_PASSWORD: Final = r"⟦[^\s\"'\\<>$](?(q)[^\"'\\\n]*+|[^\s\"'\\]*+)⟧"
 _PLACES: Final = (
-    # The password may hold what should have been coded, but host:8000/a@b is no password.
+    # The password may hold what should have been coded,
+    # but host:8000/a@b is no password.
     (
-        r"://[^\s/:@\"'<>`]{0,100}:(?!\d{1,5}(?:[/?#]|\Z))"
-        r"⟦[^\s/@\"'<>`{}$%][^\s@\"'<>`]{0,200}⟧(?=@)",
+        (
+            r"://[^\s/:@\"'<>`]{0,100}:(?!\d{1,5}(?:[/?#]|\Z))"
+            r"⟦[^\s/@\"'<>`{}$%][^\s@\"'<>`]{0,200}⟧(?=@)"
+        ),
         PASSWORD,
     ),
     # A user without a password may be a token: a Sentry DSN, a GitHub URL.
-    (rf"://{_MIXED}⟦(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9_-]{{16,200}}⟧(?=:?@|:<PASSWORD>@)", SECRET),
+    (
+        rf"://{_MIXED}⟦(?=\w*\d)(?=\w*[A-Za-z])[A-Za-z0-9_-]{{16,200}}⟧(?=:?@|:<PASSWORD>@)",
+        SECRET,
+    ),
     (r"(?:thin|oci|oci8):[^\s/:@\"']{1,60}/⟦[^\s/@\"']{1,100}⟧(?=@)", PASSWORD),
     (
-        r"[?&;](?:amp;)?(?:sig|X-(?:Amz|Goog)-(?:Signature|Security-Token|Credential)|Signature|code"
-        r"|key|hash|sign|st|appid|auth|k|pw|pass|access|t)="
-        r"(?=[\w%.~+/=-]{0,300}\d)⟦[\w%.~+/=-]{16,}⟧",
+        (
+            r"[?&;](?:amp;)?(?:sig|X-(?:Amz|Goog)-(?:Signature|Security-Token|Credential)|Signature|code"
+            r"|key|hash|sign|st|appid|auth|k|pw|pass|access|t)="
+            r"(?=[\w%.~+/=-]{0,300}\d)⟦[\w%.~+/=-]{16,}⟧"
+        ),
         SECRET,
     ),
     # .netrc and .pgpass
     (
-        r"(?:machine\s{1,9}\S{1,99}|default)\s{1,9}(?:login\s{1,9}\S{1,99}\s{1,9})?password\s{1,9}"
-        r"⟦\S+⟧",
+        (
+            r"(?:machine\s{1,9}\S{1,99}|default)\s{1,9}(?:login\s{1,9}\S{1,99}\s{1,9})?password\s{1,9}"
+            r"⟦\S+⟧"
+        ),
         PASSWORD,
     ),
     (
@@ -64,23 +83,32 @@ _PLACES: Final = (
     ),
     # auth=("name", "password")
     (
-        r"(?:auth=\(|\.(?:login|auth)\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
-        r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"']"
-        r"(?!(?:password|passwd|secret)[\"'])⟦[^\"'\n]{3,100}⟧(?=[\"'])",
+        (
+            r"(?:auth=\(|\.(?:login|auth)\(|[Bb]asic_?[Aa]uth\w{0,10}[\s=:(]{1,4}[\[(]?)\s{0,3}"
+            r"[\"'][^\"'\n]{1,60}[\"']\s{0,3},\s{0,3}[\"']"
+            r"(?!(?:password|passwd|secret)[\"'])⟦[^\"'\n]{3,100}⟧(?=[\"'])"
+        ),
         PASSWORD,
     ),
     (
-        r"(?:Client|algoliasearch)\((?:[\"'][^\"'\n]{1,60}[\"'],\s{0,3})?[\"']"
-        r"(?=[a-zA-Z]{0,60}\d)⟦[A-Za-z0-9_-]{32,}⟧(?=[\"'])",
+        (
+            r"(?:Client|algoliasearch)\((?:[\"'][^\"'\n]{1,60}[\"'],\s{0,3})?[\"']"
+            r"(?=[a-zA-Z]{0,60}\d)⟦[A-Za-z0-9_-]{32,}⟧(?=[\"'])"
+        ),
         SECRET,
     ),
     (r"[\w.-]{1,60}:⟦[^\s@\"'/:]{3,100}⟧(?=@(?:tcp|unix)\()", PASSWORD),
     (r"response=\\*\"⟦[a-f0-9]{32}⟧(?=\\*\")", SECRET),
     # what a script of expect types
-    (rf"send[ ](?:--[ ])?\\*\"{_MIXED}⟦[^\s\"$\\]{{6,60}}⟧(?=\\{{1,2}}[rn]\\*\")", PASSWORD),
     (
-        r"/(?:reset-password|password-reset|reset|invite|magic|verify|confirm|activate)/"
-        r"(?=[A-Za-z_-]{0,60}\d)⟦[\w-]{20,}⟧",
+        rf"send[ ](?:--[ ])?\\*\"{_MIXED}⟦[^\s\"$\\]{{6,60}}⟧(?=\\{{1,2}}[rn]\\*\")",
+        PASSWORD,
+    ),
+    (
+        (
+            r"/(?:reset-password|password-reset|reset|invite|magic|verify|confirm|activate)/"
+            r"(?=[A-Za-z_-]{0,60}\d)⟦[\w-]{20,}⟧"
+        ),
         SECRET,
     ),
     (_USER + r"(?=[^\s\"']{8})" + _MIXED + _USER_PASSWORD, PASSWORD),
@@ -93,16 +121,21 @@ _PLACES: Final = (
         PASSWORD,
     ),
     (
-        r"(?:echo|printf|yes)[ ](?:-\w{1,3}[ ])?(?P<q>\\*[\"'])?(?:[A-Za-z_]\w{0,60}:)?"
-        r"⟦(?(q)[^\"'\\\n]{3,100}|[^\s\"'\\|;&$]{3,100})⟧(?=(?(q)\\*[\"'])[ ]{0,3}\|[ ]{0,3}"
-        r"(?:sudo[ ](?:-\w{1,3}[ ]){0,3}-\w{0,3}S|\S{0,40}[ ]?chpasswd"
-        r"|(?:sudo[ ])?passwd\b|[^\n|]{0,40}secret[ ](?:put|create|set)\b"
-        r"|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))",
+        (
+            r"(?:echo|printf|yes)[ ](?:-\w{1,3}[ ])?(?P<q>\\*[\"'])?"
+            r"(?:[A-Za-z_]\w{0,60}:)?"
+            r"⟦(?(q)[^\"'\\\n]{3,100}|[^\s\"'\\|;&$]{3,100})⟧"
+            r"(?=(?(q)\\*[\"'])[ ]{0,3}\|[ ]{0,3}"
+            r"(?:sudo[ ](?:-\w{1,3}[ ]){0,3}-\w{0,3}S|\S{0,40}[ ]?chpasswd"
+            r"|(?:sudo[ ])?passwd\b|[^\n|]{0,40}secret[ ](?:put|create|set)\b"
+            r"|[^\n|]{0,100}--(?:password|token|with-token)-?(?:stdin)?))"
+        ),
         PASSWORD,
     ),
 )
-# What comes before a password in a command. A blank matches one to three blanks, ~ any or none, …
-# other arguments. DIGIT and MIXED: the password must have a digit, or letters and digits.
+# What comes before a password in a command. A blank matches one to three blanks,
+# ~ any or none, … other arguments. DIGIT and MIXED: the password must have a
+# digit, or letters and digits.
 _COMMANDS: Final = r"""
 (?:mysql(?:dump|admin|import|sh)?|mariadb(?:-dump)?|7za?|rar|unrar)…-p(?![=:]|ort)
 sshpass -p~
@@ -142,7 +175,8 @@ bundle config (?:set )?\S{1,80} [\w.-]{1,60}:
 (?:cargo login|shodan init|snyk auth|-initial-password|-authtoken) ~
 codecov…-t ~
 chpasswd~<<<~["']?[\w.-]{1,60}:
-(?:bindpw|rootpw|input_pw|pre-shared-key|server key|isakmp key|bw unlock|publish -p) DIGIT
+(?:bindpw|rootpw|input_pw|pre-shared-key) DIGIT
+(?:server key|isakmp key|bw unlock|publish -p) DIGIT
 (?:community|username \S{1,60} password \d) DIGIT
 (?:wpa_passphrase|bw login|user:password|samba-tool user create) \S{1,60} DIGIT
 -generic-password…-w ~
@@ -156,13 +190,18 @@ Key Content ~:~
 """
 _NOTATION: Final = (
     *((" ", "[ ]{1,3}"), ("~", "[ ]{0,20}"), ("…", r"\b[^\n|;&]{0,200}?\s")),
-    *(("DIGIT", r"(?=\S{0,99}\d)"), ("MIXED", r"(?=\S{6})(?=\S{0,99}\d)(?=\S{0,99}[A-Za-z])")),
+    *(
+        ("DIGIT", r"(?=\S{0,99}\d)"),
+        ("MIXED", r"(?=\S{6})(?=\S{0,99}\d)(?=\S{0,99}[A-Za-z])"),
+    ),
 )
 _COMMAND_PASSWORD: Final = (
     r"(?P<q>\\*[\"'])?(?![-$<{%/]|@/|(?:\d+|(?i:null|none|password|default))(?:[\s\"'\\;|&,()]|\Z))"
     r"⟦(?(q)[^\"'\\\n]{3,100}|[^\s\"'\\;|&,()]{3,100})⟧"
 )
-_JWK: Final = ((r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"⟦[\w-]{20,}⟧(?=\")", SECRET),)
+_JWK: Final = (
+    (r"\"(?:d|p|q|dp|dq|qi|k)\"\s{0,3}:\s{0,3}\"⟦[\w-]{20,}⟧(?=\")", SECRET),
+)
 _BASIC: Final = re.compile(r"(asic )([A-Za-z0-9+/]{8,400}={0,2})(?![\w+/=])")
 _COOKIES: Final = re.compile(
     r"([Cc](?i:ookie)\\*[\"']?:\s{0,3}\\*[\"']?"
@@ -203,7 +242,11 @@ def masked(text: str) -> str:
 
 
 def _masked_once(text: str) -> str:
-    text = without_keys(text).replace(HIDDEN, SECRET) if HIDDEN not in text else without_keys(text)
+    text = (
+        without_keys(text).replace(HIDDEN, SECRET)
+        if HIDDEN not in text
+        else without_keys(text)
+    )
     text = without_tokens(text)
     text = _masked_by(_compiled(_HEADERS), text)
     text = masked_assignments(text)
@@ -212,7 +255,9 @@ def _masked_once(text: str) -> str:
     if '"kty' in text:
         text = _masked_by(_compiled(_JWK), text)
     text = _masked_by(_commands(), text)
-    text = _COOKIES.sub(lambda match: match[1] + _COOKIE.sub(rf"\1{SECRET}", match[2]), text)
+    text = _COOKIES.sub(
+        lambda match: match[1] + _COOKIE.sub(rf"\1{SECRET}", match[2]), text
+    )
     if "@" in text:
         text = _EMAIL.sub("<EMAIL>", text)
     return _masked_homes(text)
@@ -231,7 +276,9 @@ def _commands() -> _Rules:
     text = _COMMANDS.strip("\n")
     for mark, pattern in _NOTATION:
         text = text.replace(mark, pattern)
-    return _compiled(tuple((line + _COMMAND_PASSWORD, PASSWORD) for line in text.split("\n")))
+    return _compiled(
+        tuple((line + _COMMAND_PASSWORD, PASSWORD) for line in text.split("\n"))
+    )
 
 
 def _masked_by(rules: _Rules, text: str) -> str:
@@ -256,7 +303,9 @@ def _masked_basic(match: re.Match[str]) -> str:
 def _masked_homes(text: str) -> str:
     home = os.path.expanduser("~")  # noqa: PTH111  # Path.home() raises where there is none
     if len(home) > 3 and home in text:
-        text = re.sub(rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)})(?![\w.-])", "<HOME>", text)
+        text = re.sub(
+            rf"{re.escape(home)}(?<![\w.~-]{re.escape(home)})(?![\w.-])", "<HOME>", text
+        )
     for pattern in _HOMES:
         text = pattern.sub("<HOME>", text)
     return text

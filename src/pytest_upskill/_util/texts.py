@@ -9,11 +9,13 @@ from decimal import Decimal
 
 from ..errors import without_commands
 
-# What a terminal might act on or a reader can't see: C0 and C1 controls except newline and tab,
-# bidirectional marks, invisible characters and tags, line separators, lone surrogates. Joiners
-# stay between the letters that need them, as in Persian and Hindi, and inside an emoji.
+# What a terminal might act on or a reader can't see: C0 and C1 controls except
+# newline and tab, bidirectional marks, invisible characters and tags, line
+# separators, lone surrogates. Joiners stay between the letters that need them, as in
+# Persian and Hindi, and inside an emoji.
 _JOINED = (
-    "[\u0620-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u1fff\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
+    "[\u0620-\u115e\u1161-\u17b3\u17b6-\u180a\u1810-\u1fff"
+    "\u2190-\u2bff\ufe0f\U0001f000-\U0001faff]"
 )
 _HARMFUL = re.compile(
     f"(?!(?<={_JOINED})[\u200c\u200d]{_JOINED})"
@@ -22,19 +24,25 @@ _HARMFUL = re.compile(
     "\U0001bca0-\U0001bca3\U0001d173-\U0001d17a\U000e0000-\U000e0fff]"
 )
 _COLOURS = re.compile(r"(\x1b\[[\d;]*m|\r\x1b\[K)")  # colours, and clearing a line
-_HINT = re.compile(r"([^\s.,:;!?…])\n[ ]*(?=[A-Z])")  # a hint is a sentence, a problem is none
+# A hint is a sentence, a problem is none
+_HINT = re.compile(r"([^\s.,:;!?…])\n[ ]*(?=[A-Z])")
 _MAX_SCANNED = 100_000
-_TEN_CENTS, _THOUSAND = 0.0995, 999.995  # from there on dollars have two decimals, or none
+# From there on dollars have two decimals, or none
+_TEN_CENTS, _THOUSAND = 0.0995, 999.995
 WORTH_CUTTING = 200  # characters; cutting less saves too little
 
 
 def harmless(text: str) -> str:
-    """Untrusted text, safe to print: without control and invisible characters or log commands."""
+    """Untrusted text, safe to print: without control and invisible
+    characters or log commands.
+    """
     return without_commands(visible(text))
 
 
 def visible(text: str) -> str:
-    """Untrusted text with control and invisible characters escaped, for the middle of a line."""
+    """Untrusted text with control and invisible characters escaped,
+    for the middle of a line.
+    """
     if text.isascii() and text.isprintable():
         return text
     text = text.replace("\r\n", "\n")
@@ -55,12 +63,17 @@ def _visible(code: int) -> str:
 
 
 def shortened(text: str, limit: int, *, saving: int = WORTH_CUTTING) -> str:
-    """The start and end of a text, unless cutting would save less than ``saving`` characters."""
+    """The start and end of a text, unless cutting would save less
+    than ``saving`` characters.
+    """
     if len(text) < limit + saving:
         return text
     head, tail = limit * 3 // 4, limit // 4
     left_out = len(text) - head - tail
-    return f"{text[:head]}\n[… {left_out:,} characters left out …]\n{text[len(text) - tail :]}"
+    return (
+        f"{text[:head]}\n[… {left_out:,} characters left out"
+        f" …]\n{text[len(text) - tail :]}"
+    )
 
 
 def one_line(text: str, limit: int | None) -> str:
@@ -70,7 +83,9 @@ def one_line(text: str, limit: int | None) -> str:
 
 
 def end_of(text: str, limit: int) -> str:
-    """The last characters of untrusted text, on one line; a mark says that it is cut."""
+    """The last characters of untrusted text, on one line; a mark says that it is
+    cut.
+    """
     end = one_line(text[-10 * limit :], None)
     return end if len(text) <= 10 * limit and len(end) <= limit else f"…{end[-limit:]}"
 
@@ -152,7 +167,11 @@ def duration(number: float) -> str:
     minutes, left = divmod(round(number), 60)
     if not minutes:
         return f"{seconds(number)} s"
-    return f"{minutes} min {left} s" if minutes < 60 else f"{minutes // 60} h {minutes % 60} min"
+    return (
+        f"{minutes} min {left} s"
+        if minutes < 60
+        else f"{minutes // 60} h {minutes % 60} min"
+    )
 
 
 def dollars(amount: float) -> str:
@@ -179,7 +198,9 @@ def times_as_much(change: float) -> str | None:
 def closest(word: str, words: Iterable[str]) -> str:
     """The known word that a misspelt one is close to, if any."""
     cutoff = 0.7 if len(word) == 4 else 0.6  # "nope" shares three letters with "openai"
-    return next(iter(difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)), "")
+    return next(
+        iter(difflib.get_close_matches(word, list(words), n=1, cutoff=cutoff)), ""
+    )
 
 
 def guess(word: str, words: Iterable[str]) -> str:
@@ -195,7 +216,9 @@ def slug(text: str, limit: int = 40) -> str:
 
 def slug_words(text: str) -> list[str]:
     """The words at the beginning of a text, in ASCII and lowercase."""
-    ascii_text = unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
+    ascii_text = (
+        unicodedata.normalize("NFKD", text[:400]).encode("ascii", "ignore").decode()
+    )
     return re.findall(r"[a-z0-9]+", ascii_text.lower())
 
 
@@ -210,9 +233,13 @@ def joined_words(words: Sequence[str], limit: int = 40) -> str:
 
 
 def as_read(text: str) -> str:
-    """The same for texts that differ in white space, letter case or what nobody sees."""
+    """The same for texts that differ in white space, letter case or what nobody
+    sees.
+    """
     if not text.isascii():
-        text = "".join(letter for letter in text if unicodedata.category(letter) != "Cf")
+        text = "".join(
+            letter for letter in text if unicodedata.category(letter) != "Cf"
+        )
     return " ".join(text.casefold().split())
 
 
@@ -227,7 +254,9 @@ def digest(*parts: str) -> str:
 
 
 def mark_of(*parts: str) -> str:
-    """A word that none of these texts contains: it is made of them all, and always the same."""
+    """A word that none of these texts contains: it is made of them all,
+    and always the same.
+    """
     return digest(*parts)[:16]
 
 

@@ -1,9 +1,11 @@
-"""Mask what is surely a secret, whatever stands around it: tokens, private keys, webhooks.
+"""Mask what is surely a secret, whatever stands around it: tokens, private keys,
+webhooks.
 
-Each format begins with a text of its own, or has a form that nothing else has, so hardly anything
-harmless is masked: answers that a judge gets are masked by these alone. See ``secrets`` for those
-that are known by their names, as in ``DB_PASS=…``. All patterns take linear time: they begin with
-plain text, and a part that another must follow has a limit.
+Each format begins with a text of its own, or has a form that nothing else has, so
+hardly anything harmless is masked: answers that a judge gets are masked by these
+alone. See ``secrets`` for those that are known by their names, as in
+``DB_PASS=…``. All patterns take linear time: they begin with plain text, and a
+part that another must follow has a limit.
 """
 
 import re
@@ -13,15 +15,16 @@ from typing import Final
 _A: Final = "[A-Za-z0-9]"
 _W: Final = r"[\w-]"
 
-# By provider, in the order of their names. Tails are shorter than real ones where a beginning is
-# known to be nothing else, so that a token which was cut off is found too.
+# By provider, in the order of their names. Tails are shorter than real ones where a
+# beginning is known to be nothing else, so that a token which was cut off is found too.
 _FORMATS: Final = (
     r"A3-[A-Z0-9]{6}-(?:[A-Z0-9]{5,11}-){2,5}[A-Z0-9]{5}",  # 1Password
     r"ops_eyJ[\w+/=-]{40,}",
     r"AGE-(?:SECRET-KEY|PLUGIN)-[0-9A-Z-]{40,}",
     rf"pat{_A}{{14}}\.[a-f0-9]{{64}}",  # Airtable
     rf"LTAI{_A}{{12,24}}(?!{_A})",  # Alibaba
-    rf"sk-(?:ant|proj|svcacct|admin|or|lf|None)-{_W}{{16,}}",  # Anthropic, OpenAI, OpenRouter
+    # Anthropic, OpenAI, OpenRouter
+    rf"sk-(?:ant|proj|svcacct|admin|or|lf|None)-{_W}{{16,}}",
     r"sk-(?=[A-Za-z]{0,60}\d)[A-Za-z0-9]{20,}",
     rf"sess-{_A}{{36,}}",
     rf"apify_api_{_A}{{30,}}",
@@ -42,7 +45,8 @@ _FORMATS: Final = (
     r"dt0[a-z]\d\d\.[A-Z0-9]{24}\.[A-Z0-9]{64}",  # Dynatrace
     rf"EZ[AT]K{_A}{{50,}}",  # EasyPost
     r"EAA[A-Za-z0-9]{60,}",  # Facebook
-    rf"fo1_{_W}{{30,}}|fm[12][ar]?_[\w+/=-]{{60,}}|FlyV1 fm\d[\w+/=,-]{{60,}}",  # Fly.io
+    # Fly.io
+    rf"fo1_{_W}{{30,}}|fm[12][ar]?_[\w+/=-]{{60,}}|FlyV1 fm\d[\w+/=,-]{{60,}}",
     rf"fio-u-{_W}{{50,}}|fig[dou]_{_W}{{30,}}",  # Frame.io, Figma
     rf"gh[opsur]_{_A}{{20,}}|github_pat_\w{{20,}}",  # GitHub
     rf"gl(?:pat|dt|rt|rtr|cbt|soat|ptt|ft|ffct|imt|agent|oas)-{_W}{{16,}}",  # GitLab
@@ -84,8 +88,10 @@ _FORMATS: Final = (
     rf"SG\.[\w-]{{16,80}}\.{_W}{{16,}}",  # SendGrid
     rf"xkeysib-[a-f0-9]{{60,}}-{_A}{{16}}|xsmtpsib-[a-f0-9]{{60,}}-{_A}{{16}}",  # Brevo
     r"sntry[su]_[\w+/=]{40,}",  # Sentry
-    r"shippo_(?:live|test)_[a-fA-F0-9]{40}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",  # Shopify
-    r"xox[abcdeoprs](?:\.xox[bp])?-[A-Za-z0-9%+/-]{10,}|xapp-[A-Za-z0-9-]{20,}",  # Slack
+    # Shopify
+    r"shippo_(?:live|test)_[a-fA-F0-9]{40}|shp(?:at|ca|pa|ss)_[a-fA-F0-9]{32}",
+    # Slack
+    r"xox[abcdeoprs](?:\.xox[bp])?-[A-Za-z0-9%+/-]{10,}|xapp-[A-Za-z0-9-]{20,}",
     r"sq[pau]_[a-f0-9]{40}",  # SonarQube
     r"sgp_(?:[a-fA-F0-9]{16}_|local_)?[a-fA-F0-9]{40}",  # Sourcegraph
     rf"EAAA{_W}{{50,}}|sq0(?:atp|csp|idp)-{_W}{{22,}}",  # Square
@@ -93,7 +99,8 @@ _FORMATS: Final = (
     rf"sb_secret_{_W}{{20,}}|sbp_[a-f0-9]{{40}}",  # Supabase
     r"tskey-[a-z]+-[A-Za-z0-9-]{16,}|tvly-[\w-]{20,}",  # Tailscale, Tavily
     r"tfp_[\w.=-]{40,}",  # Typeform
-    rf"tgp_v1_{_W}{{30,}}|fw_{_A}{{22,}}|bk[a-z]{{2}}_[a-f0-9]{{40}}",  # Together, Fireworks
+    # Together, Fireworks
+    rf"tgp_v1_{_W}{{30,}}|fw_{_A}{{22,}}|bk[a-z]{{2}}_[a-f0-9]{{40}}",
     rf"1/\d{{16}}:[a-f0-9]{{32}}|token-[a-z0-9]{{5}}:[a-z0-9]{{54}}|cio{_A}{{32}}(?!{_A})",
     rf"[xyz]prv{_A}{{100,}}|nsec1[a-z0-9]{{58}}",  # wallets
     r"\{S?SHA(?:256|512)?\}[A-Za-z0-9+/]{20,}=*|SCRAM-SHA-\d+\$\d+:[\w+/=$:]{40,}",
@@ -123,7 +130,8 @@ _WITHIN: Final = tuple(
         (":AA", r"(?:bot)?\d{8,10}:AA[\w-]{32,36}(?![\w-])"),  # Telegram
     )
 )
-# Patterns that begin with plain text are ten times faster, so lookbehinds come after it.
+# Patterns that begin with plain text are ten times faster,
+# so lookbehinds come after it.
 _JWT: Final = re.compile(r"eyJ(?<![\w-]eyJ)[\w-]{8,}(?:\.[\w-]*){1,4}")
 _LONGEST_SHORT: Final = 80  # of what only looks like a token of five parts
 # What follows a mark in a URL; the end of the secret is the end of the URL.
@@ -144,9 +152,11 @@ _PEM: Final = re.compile(
 _PEM_RUN: Final = re.compile(r"[A-Za-z0-9+/=]{12,}")
 _PEM_AROUND: Final = re.compile(r"[\s\\→|\"',;>#*]+|\\[nr]")
 _PUTTY: Final = re.compile(
-    r"(Private-Lines: {1,3}\d{1,4}\s{1,4})((?:[ \t>|]*[A-Za-z0-9+/=]{16,100}[ \t]*(?:\\n|\s)*)++)"
+    r"(Private-Lines: {1,3}\d{1,4}\s{1,4})((?:[ \t>|]*[A-Za-z0-9+/=]{16,100}["
+    r" \t]*(?:\\n|\s)*)++)"
 )
-# The secret half of an AWS key has no prefix: 40 characters, near something that gives it away.
+# The secret half of an AWS key has no prefix: 40 characters,
+# near something that gives it away.
 _AWS_ID: Final = re.compile(r"(?:AKIA|ASIA)[A-Z0-9]{16}")
 _AWS_SECRET: Final = re.compile(r"[A-Za-z0-9+/]{40}(?![A-Za-z0-9+/=])")
 _AWS_NEAR: Final = 200
@@ -182,7 +192,9 @@ def _masked_pem(match: re.Match[str]) -> str:
 
 
 def _masked_jwt(match: re.Match[str]) -> str:
-    """A header alone is no token; an encrypted token has five parts, or a signed one no second."""
+    """A header alone is no token; an encrypted token has five parts,
+    or a signed one no second.
+    """
     token = match[0].rstrip(".")
     parts = token.split(".")
     if len(parts) == 1 or not (
@@ -202,5 +214,9 @@ def _masked_aws(match: re.Match[str]) -> str:
     ):
         return match[0]
     before, after = text[max(0, start - _AWS_NEAR) : start], text[end : end + _AWS_NEAR]
-    near = "secret" in before[-60:].lower() or _AWS_ID.search(before) or _AWS_ID.search(after)
+    near = (
+        "secret" in before[-60:].lower()
+        or _AWS_ID.search(before)
+        or _AWS_ID.search(after)
+    )
     return "<SECRET>" if near else match[0]

@@ -1,1 +1,3 @@
-"""Agents: who carries out a case with tools, the sandbox it works in, the gateway to its model."""
+"""Agents: who carries out a case with tools, the sandbox it works in,
+the gateway to its model.
+"""

@@ -53,7 +53,12 @@ class Agent(ABC):
         """Files and folders of the host that it needs inside."""
         return ()
 
-    async def sandbox_spec(self, kind: SandboxKind, spec: SandboxSpec, task: Task) -> SandboxSpec:  # noqa: ARG002
+    async def sandbox_spec(
+        self,
+        kind: SandboxKind,  # noqa: ARG002
+        spec: SandboxSpec,
+        task: Task,  # noqa: ARG002
+    ) -> SandboxSpec:
         """What the sandbox of a trial is to have."""
         return spec
 
@@ -65,13 +70,15 @@ class Agent(ABC):
     async def run(
         self, sandbox: Sandbox, call: Call, recorder: Recorder, spec: ModelSpec
     ) -> Answer:
-        """Carry out ``recorder.question`` with ``recorder.skills``: ``recorder.answer(stop)``.
+        """Carry out ``recorder.question`` with ``recorder.skills``:
+        ``recorder.answer(stop)``.
 
         ``spec`` is its model, which is asked by ``call`` or through the gateway.
-        Messages, replies and results go to the recorder as they happen, so the caller may cancel
-        this when the time is up, and use ``recorder.answer("time")``. The caller adds the files.
-        An agent that reached its limit of turns stops with ``max_turns``. NoAnswerError if its
-        model gave no answer, SandboxError if the sandbox broke.
+        Messages, replies and results go to the recorder as they happen, so the
+        caller may cancel this when the time is up, and use
+        ``recorder.answer("time")``. The caller adds the files. An agent that reached
+        its limit of turns stops with ``max_turns``. NoAnswerError if its model gave
+        no answer, SandboxError if the sandbox broke.
         """
 
     async def close(self) -> None:

@@ -1,4 +1,6 @@
-"""A trial of an agent: stage skills, open a sandbox, run the agent, keep its workspace."""
+"""A trial of an agent: stage skills, open a sandbox, run the agent, keep its
+workspace.
+"""
 
 import asyncio
 import posixpath
@@ -24,7 +26,14 @@ from .recorder import Recorder
 from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
 from .skill_use import keys_of
 from .snapshot import Snapshot, WorkspaceChanges, collect_changes, fill, tree_of
-from .staging import FilesOf, SandboxFor, Staging, StartState, close_sandbox, plugin_folder
+from .staging import (
+    FilesOf,
+    SandboxFor,
+    Staging,
+    StartState,
+    close_sandbox,
+    plugin_folder,
+)
 from .task_sandbox import TaskSandbox
 
 _END_SECONDS: Final = 5.0  # for an agent to end
@@ -105,10 +114,14 @@ class AgentTrials:
             return NoAnswer(f"{task.agent}: the agent raised {_shown_bug(bug)}")
 
     async def set_up(self, task: Task) -> Reply:
-        """Run the setup of a task for trials on other machines; the answer has the workspace."""
+        """Run the setup of a task for trials on other machines;
+        the answer has the workspace.
+        """
         try:
             start = await self._staging.start_of(task)
-            workspace = await asyncio.to_thread(read_file, start.file) if start.file else b""
+            workspace = (
+                await asyncio.to_thread(read_file, start.file) if start.file else b""
+            )
         except NoAnswerError as error:
             return NoAnswer(str(error))
         except SandboxError as error:
@@ -116,7 +129,9 @@ class AgentTrials:
         return Answer("", seconds=start.seconds, workspace=workspace)
 
     def start_from(self, task: Task, prepared: Answer) -> None:
-        """Let trials of a task start from the workspace of ``set_up`` on another machine."""
+        """Let trials of a task start from the workspace of
+        ``set_up`` on another machine.
+        """
         self._staging.add_start(task, prepared.workspace, prepared.seconds or 0.0)
 
     async def close(self) -> None:
@@ -175,7 +190,8 @@ class AgentTrials:
             is_late = answer.stop == "time"
             seconds = self._seconds(task) if is_late else clock.seconds + start.seconds
             answer = replace(answer, seconds=seconds)
-            changes = WorkspaceChanges()  # of no use if only opening the skill was tested
+            # Of no use if only opening the skill was tested
+            changes = WorkspaceChanges()
             if not task.until_opened:
                 async with self._snapshots:
                     changes = await _changes(sandbox, before, known, is_late)
@@ -231,8 +247,8 @@ async def _changes(
 class _Clock:
     """The time of a trial, without the time that a single call waits for its turn.
 
-    Of parallel calls, all time counts. Once the time is up, no call is begun, so that an agent
-    with a steady stream of calls ends, too.
+    Of parallel calls, all time counts. Once the time is up, no call is begun, so that
+    an agent with a steady stream of calls ends, too.
     """
 
     call: Call
@@ -264,11 +280,13 @@ class _Clock:
         return reply
 
 
-async def _within(clock: _Clock, running: Coroutine[None, None, Answer]) -> Answer | None:
+async def _within(
+    clock: _Clock, running: Coroutine[None, None, Answer]
+) -> Answer | None:
     """The agent's answer; None if its time is over.
 
-    A running call has its own time limit, and is waited for. NoAnswerError if the agent says that
-    its model took all the time.
+    A running call has its own time limit, and is waited for. NoAnswerError if the agent
+    says that its model took all the time.
     """
     task = asyncio.get_running_loop().create_task(running)
     # Retrieve the exception, or asyncio would print it when a run is stopped.

@@ -1,4 +1,6 @@
-"""Agents that are programs: they run in the sandbox and reach their model by the gateway."""
+"""Agents that are programs: they run in the sandbox and reach
+their model by the gateway.
+"""
 
 import asyncio
 import json
@@ -28,9 +30,11 @@ from .skill_content import invoked_skill, skill_content
 from .staging import InstalledSkill, plugin_folder
 from .user_turns import UserTurns
 
-_UNLIMITED: Final = 7 * 86_400.0  # seconds; the time limit of the trial ends the program
+# seconds; the time limit of the trial ends the program
+_UNLIMITED: Final = 7 * 86_400.0
 _NOT_FOUND: Final = 127  # the exit status of a shell that did not find a program
-CONTEXT: Final = 128_000  # tokens, for agents that need a number: most models take as many
+# tokens, for agents that need a number: most models take as many
+CONTEXT: Final = 128_000
 
 
 @dataclass(frozen=True)
@@ -44,13 +48,15 @@ class AgentJob:
     protocol: ProtocolName
     max_turns: int
     max_output: int  # tokens
-    login: bool = False  # whether the gateway asks on the vendor's login, not with a key
+    # Whether the gateway asks on the vendor's login, not with a key
+    login: bool = False
     judges: bool = False  # it only has to reply: tools are of no use
     mcp: Mapping[str, StandIn] = field(default_factory=dict)  # servers, by name
     has_user: bool = False  # who may answer it: its session has to be kept
     answer: str = ""  # of the user; the session goes on with it, in place of the prompt
     plugin: str = ""  # the folder of a plugin that is under test
-    command: bool = False  # the prompt is a command of the agent's, by which a skill is invoked
+    # The prompt is a command of the agent's, by which a skill is invoked
+    command: bool = False
 
     @property
     def mcp_servers(self) -> dict[str, Any]:
@@ -76,7 +82,8 @@ class Launch:
 class CommandAgent(Agent):
     """A program. Its transcript is what went through the gateway.
 
-    Its exit status counts only without an answer: some agents exit with 0 after an error.
+    Its exit status counts only without an answer: some agents
+    exit with 0 after an error.
     """
 
     program: str  # its name on PATH
@@ -104,11 +111,15 @@ class CommandAgent(Agent):
             raise self.error(problem, f"Try {self.program} --version.") from None
 
     def cache(self) -> str:
-        """A folder of the host for what it unpacks at its first start; none by default."""
+        """A folder of the host for what it unpacks at its first start; none by
+        default.
+        """
         return ""
 
     def how_to_install(self, version: str) -> str:
-        return f"{self.install}{'@' if self.install.startswith('npm ') else '=='}{version}"
+        return (
+            f"{self.install}{'@' if self.install.startswith('npm ') else '=='}{version}"
+        )
 
     def mounts(self) -> tuple[Mount, ...]:
         return self._program().mounts
@@ -155,10 +166,13 @@ class CommandAgent(Agent):
     def _prompt(self, recorder: Recorder, sandbox: Sandbox) -> tuple[str, bool]:
         """What the agent is told, and whether it is a command of its own.
 
-        An agent without commands gets the text of the skill that the user invokes. So does any if
-        something comes before: a command has to be first.
+        An agent without commands gets the text of the skill that the user invokes. So
+        does any if something comes before: a command has to be first.
         """
-        question, skill = recorder.question, invoked_skill(recorder.question, recorder.skills)
+        question, skill = (
+            recorder.question,
+            invoked_skill(recorder.question, recorder.skills),
+        )
         if not (skill and question.task and question.task.invoke):
             return prompt_of(question), False
         invoke = question.task.invoke
@@ -184,7 +198,10 @@ class CommandAgent(Agent):
             question.max_output,
             isinstance(spec.provider, LoginProvider),
             question.verdicts is not None,
-            {self.server_name(server): StandIn.of(n, sandbox) for n, server in enumerate(servers)},
+            {
+                self.server_name(server): StandIn.of(n, sandbox)
+                for n, server in enumerate(servers)
+            },
             bool(question.task and question.task.user),
             plugin=plugin and sandbox.path(plugin),
         )
@@ -195,12 +212,16 @@ class CommandAgent(Agent):
         if program.folders:  # to be found before those of the system
             path = ":".join(map(sandbox.path, program.folders))
             arguments = ["/bin/sh", "-c", 'PATH="$0:$PATH" exec "$@"', path, *arguments]
-        return await sandbox.run(arguments, timeout=_UNLIMITED, env=launch.env, stdin=launch.stdin)
+        return await sandbox.run(
+            arguments, timeout=_UNLIMITED, env=launch.env, stdin=launch.stdin
+        )
 
     async def _run_program(
         self, sandbox: Sandbox, launch: Launch, endpoint: Endpoint
     ) -> CommandResult | None:
-        """How it ended; None if it went on after the gateway refused all further requests."""
+        """How it ended; None if it went on after the gateway
+        refused all further requests.
+        """
         running = asyncio.ensure_future(self._start(sandbox, launch))
         over = asyncio.ensure_future(endpoint.finished.wait())
         try:
@@ -214,16 +235,26 @@ class CommandAgent(Agent):
     async def _resume_program(
         self, sandbox: Sandbox, launch: Launch, endpoint: Endpoint
     ) -> CommandResult | None:
-        """The same for one that goes on; NoAnswerError if it does not ask its model anything."""
+        """The same for one that goes on; NoAnswerError if it does
+        not ask its model anything.
+        """
         turns = endpoint.log.turns
         ran = await self._run_program(sandbox, launch, endpoint)
-        if ran and endpoint.log.turns == turns and not (endpoint.stop or endpoint.no_answer):
+        if (
+            ran
+            and endpoint.log.turns == turns
+            and not (endpoint.stop or endpoint.no_answer)
+        ):
             problem = "did not go on with the user's answer"
             raise NoAnswerError(f"{self.name} {problem} ({_ending(ran)})")
         return ran
 
     def _answer(
-        self, endpoint: Endpoint, ran: CommandResult | None, recorder: Recorder, final: str
+        self,
+        endpoint: Endpoint,
+        ran: CommandResult | None,
+        recorder: Recorder,
+        final: str,
     ) -> Answer:
         last, asked = endpoint.log.last, endpoint.has_requests
         if ran and (problem := self.why_not_installed(ran.output)):
@@ -234,13 +265,18 @@ class CommandAgent(Agent):
             raise NoAnswerError(endpoint.no_answer)
         assert ran  # or the endpoint has a reason
         if last is None:
-            problem = "ended before its model answered" if asked else "asked its model nothing"
+            problem = (
+                "ended before its model answered"
+                if asked
+                else "asked its model nothing"
+            )
             refused = () if asked else recorder.activity.findings[:2]
             reason = f"{self.name} {problem} ({'; '.join([_ending(ran), *refused])})"
             if ran.exit == _NOT_FOUND and not asked:  # mostly a script of the user's
                 reason += (
-                    f". If {self._program().host} only starts another program, that one is not in "
-                    "the sandbox: put the folder of that program first on PATH"
+                    f". If {self._program().host} only starts another program, that one"
+                    " is not in the sandbox: put the folder of that program first on"
+                    " PATH"
                 )
             raise NoAnswerError(reason)
         if last.calls:
@@ -249,7 +285,9 @@ class CommandAgent(Agent):
         return recorder.answer(last.stop, final)
 
     def why_not_installed(self, output: bytes) -> str:  # noqa: ARG002
-        """Why it did not take the plugin under test, by what it printed; empty if it did."""
+        """Why it did not take the plugin under test, by what it printed;
+        empty if it did.
+        """
         return ""
 
     def with_needs(self, program: Program) -> Program:
@@ -261,7 +299,10 @@ class CommandAgent(Agent):
             try:
                 program = find_program(self.program)
             except ValueError as error:
-                hint = "Put the folder of the program itself before that of the shim on PATH."
+                hint = (
+                    "Put the folder of the program itself before that of the shim on"
+                    " PATH."
+                )
                 raise self.error(str(error), hint) from None
             if program is None:
                 hint = f"Install it: {self.install}"
@@ -276,8 +317,12 @@ class CommandAgent(Agent):
         await self._gateway.close()
 
 
-async def _answer_of(user: UserTurns, endpoint: Endpoint, ran: CommandResult | None) -> str:
-    """What the user says to an agent that has ended its turn; empty if that was its last."""
+async def _answer_of(
+    user: UserTurns, endpoint: Endpoint, ran: CommandResult | None
+) -> str:
+    """What the user says to an agent that has ended its turn;
+    empty if that was its last.
+    """
     last = endpoint.log.last
     is_over = ran is None or last is None or endpoint.stop or endpoint.no_answer
     return "" if is_over or last is None else await user.answer_to(last)
@@ -286,7 +331,9 @@ async def _answer_of(user: UserTurns, endpoint: Endpoint, ran: CommandResult | N
 def prompt_of(question: Question) -> str:
     """All messages of a question as one text, as agents take only one."""
     *before, (_, last) = question.messages
-    earlier = [f"{'You' if role == 'assistant' else 'I'} said: {text}" for role, text in before]
+    earlier = [
+        f"{'You' if role == 'assistant' else 'I'} said: {text}" for role, text in before
+    ]
     return "\n\n".join(filter(None, [question.system, *earlier, last]))
 
 
@@ -306,20 +353,42 @@ _ESCAPES: Final = re.compile(
 )
 _SANDBOX_NOTE: Final = re.compile(r"\[(?:The sandbox stopped|Stopped:|A file grew)")
 _TRACE: Final = re.compile(
-    r"\s+at |\s*File \"|Node\.js v|Bun v|\s*\d+ \||note: run with|Traceback \(|[\W_]*$|throw "
+    r"\s+at |\s*File \"|Node\.js v|Bun v|\s*\d+ \||note: run with|Traceback"
+    r" \(|[\W_]*$|throw "
 )
 _TROUBLE: Final = re.compile(
     r"error|exception|fail|fatal|panic|abort|killed|denied|refused|invalid|unknown|unsupported|"
-    r"not (?:found|supported|installed|logged)|no such|can(?:no|')t|could ?n.t|unable|must|"
+    r"not (?:found|supported|installed|logged)|no such|can(?:no|')t|could"
+    r" ?n.t|unable|must|"
     r"require|missing|exceed|expired|too old|log ?in|limit|timed out",
     re.I,
 )
 _KIND_KEYS: Final = ("type", "subtype", "status", "level")
 # Keys of errors in events, the likeliest first.
-_KEYS: Final = ("error", "errors", "errorMessage", "error_message", "message", "result", "reason")
-_KEYS_WITHIN: Final = (*_KEYS, "data", "details", "detail", "description", "name", "text", "code")
+_KEYS: Final = (
+    "error",
+    "errors",
+    "errorMessage",
+    "error_message",
+    "message",
+    "result",
+    "reason",
+)
+_KEYS_WITHIN: Final = (
+    *_KEYS,
+    "data",
+    "details",
+    "detail",
+    "description",
+    "name",
+    "text",
+    "code",
+)
 _VARIABLE_PARTS: Final = (  # different in each trial
-    (re.compile(r"^[\[(]?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?[\])]?\s*"), ""),
+    (
+        re.compile(r"^[\[(]?\d{4}-\d\d-\d\d[T ][\d:.,]+(?:Z|[+-]\d\d:?\d\d)?[\])]?\s*"),
+        "",
+    ),
     (re.compile(r"\btrialkey-[\w-]{20,}"), HIDDEN),
     (re.compile(r"\b(127\.0\.0\.1|localhost):\d+"), r"\1"),
     (re.compile(r"\b[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\b", re.I), "…"),
@@ -332,19 +401,29 @@ _VARIABLE_PARTS: Final = (  # different in each trial
 def last_error(output: bytes) -> str:
     """The most telling line about why a program ended; empty if there is none.
 
-    CLIs print events as JSON, stack traces, colours and progress, all of it hostile text. The same
-    cause gives the same line.
+    CLIs print events as JSON, stack traces, colours and progress, all of it hostile
+    text. The same cause gives the same line.
     """
     text = output.decode("utf-8", "replace")[-_LINES * _LONGEST_LINE :]
-    lines = [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()][-_LINES:]
+    lines = [line[:_LONGEST_LINE] for line in text.splitlines() if line.strip()][
+        -_LINES:
+    ]
     messages = [message for message in map(_message, lines) if message]
-    by_sandbox = (message for message in reversed(messages) if _SANDBOX_NOTE.match(message))
+    by_sandbox = (
+        message for message in reversed(messages) if _SANDBOX_NOTE.match(message)
+    )
     troubled = (message for message in reversed(messages) if _TROUBLE.search(message))
-    return next(by_sandbox, None) or next(troubled, None) or (messages[-1] if messages else "")
+    return (
+        next(by_sandbox, None)
+        or next(troubled, None)
+        or (messages[-1] if messages else "")
+    )
 
 
 def _message(line: str) -> str:
-    """The message of a line; empty for a part of a trace, or an event that is no error."""
+    """The message of a line; empty for a part of a trace, or an event that is no
+    error.
+    """
     line = _ESCAPES.sub("", line)
     if line.lstrip().startswith("{"):
         line = next(_in_event(line), "")
@@ -369,7 +448,9 @@ def _in_event(line: str) -> Iterator[str]:
 def _is_error(event: dict[str, object]) -> bool:
     kinds = " ".join(str(event.get(key, ""))[:100] for key in _KIND_KEYS)
     keys = ("error", "errors", "errorMessage", "error_message", "is_error")
-    return any(event.get(key) for key in keys) or bool(re.search("error|fail|fatal", kinds, re.I))
+    return any(event.get(key) for key in keys) or bool(
+        re.search("error|fail|fatal", kinds, re.I)
+    )
 
 
 def _texts(value: object, keys: tuple[str, ...], depth: int) -> Iterator[str]:

@@ -31,16 +31,19 @@ from .snapshot import MOST_START_BYTES, MOST_START_FILES, Link, Snapshot, is_saf
 
 PROGRAMS: Final = ("docker", "podman")
 INSTALL: Final = (
-    "Install podman (apt install podman, dnf install podman, brew install podman) or docker."
+    "Install podman (apt install podman, dnf install podman, brew install podman) or"
+    " docker."
 )
-BUILT: Final = "localhost/upskill-task"  # the name of images that are built, without their tag
+# The name of images that are built, without their tag
+BUILT: Final = "localhost/upskill-task"
 _PULL_SECONDS: Final = 900.0
 _SECONDS: Final = 120.0  # of all other commands
 _END_SECONDS: Final = 15.0
 _POLL: Final = 0.1
 _LAST_LINES: Final = 4  # of a build that failed
 _LONGEST_LINE: Final = 160
-# Agents are not root: they could not use tools in its home. And a Python opens their port.
+# Agents are not root: they could not use tools in its home.
+# And a Python opens their port.
 _LAST_STEP: Final = r"""
 USER 0
 RUN chmod a+rx /root 2>/dev/null; command -v python3 > /dev/null || \
@@ -91,10 +94,11 @@ def is_present(program: str, image: str) -> bool:
 
 
 def prepare(program: str, image: str, build: BuildContext | None) -> str:
-    """Pull or build an image unless it is there; its name. SandboxError says why it can't.
+    """Pull or build an image unless it is there; its name.
+    SandboxError says why it can't.
 
-    An image that can't be pulled is built if there is a Dockerfile. Processes that want the same
-    image wait for each other.
+    An image that can't be pulled is built if there is a Dockerfile. Processes that want
+    the same image wait for each other.
     """
     built = tag_of(build) if build else ""
     with _locked(built or image):
@@ -104,7 +108,9 @@ def prepare(program: str, image: str, build: BuildContext | None) -> str:
         else:
             problem = _pull(program, image) if image else ""
             if (problem or not image) and not build:
-                raise SandboxError(f"the image {image} can't be pulled with {program}: {problem}.")
+                raise SandboxError(
+                    f"the image {image} can't be pulled with {program}: {problem}."
+                )
             if build and (problem or not image):
                 _build(program, build)
                 name = built
@@ -115,7 +121,9 @@ def prepare(program: str, image: str, build: BuildContext | None) -> str:
 
 @functools.cache
 def images_here(program: str) -> frozenset[str]:
-    """The names of all images when this process first looked, with and without docker.io."""
+    """The names of all images when this process first looked,
+    with and without docker.io.
+    """
     ran = _ran(program, "images", "--format", "{{.Repository}}:{{.Tag}}")
     names = ran.stdout.decode(errors="replace").split()
     short = (name.removeprefix("docker.io/").removeprefix("library/") for name in names)
@@ -144,7 +152,9 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
     """
     created = _ran(program, "create", "--network", "none", image, "true")
     if created.returncode:
-        raise SandboxError(f"{program} can't use the image {image}: {_last_line(created)}")
+        raise SandboxError(
+            f"{program} can't use the image {image}: {_last_line(created)}"
+        )
     container = created.stdout.decode().split()[-1]
     files, links, folders_inside = list[WorkspaceFile](), list[Link](), list[str]()
     left = MOST_START_BYTES
@@ -157,7 +167,10 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
                     continue
                 shown = member.name if folder == folders[0] else path
                 left -= member.size if member.isreg() else 0
-                if left < 0 or len(files) + len(links) + len(folders_inside) >= MOST_START_FILES:
+                if (
+                    left < 0
+                    or len(files) + len(links) + len(folders_inside) >= MOST_START_FILES
+                ):
                     raise SandboxError(
                         f"the image has too many files in {folder}: the limits are "
                         f"{MOST_START_BYTES:,} bytes and {MOST_START_FILES:,} files in "
@@ -168,10 +181,16 @@ def files_of_image(program: str, image: str, folders: Sequence[str]) -> Snapshot
                 elif member.issym():
                     links.append(Link(shown, member.linkname))
                 elif member.isreg() or member.islnk():
-                    files.append(WorkspaceFile(shown, read(), member.mode & 0o777 | OWNER))
+                    files.append(
+                        WorkspaceFile(shown, read(), member.mode & 0o777 | OWNER)
+                    )
     finally:
         _ran(program, "rm", "--force", container)
-    paths = [*(file.path for file in files), *(link.path for link in links), *folders_inside]
+    paths = [
+        *(file.path for file in files),
+        *(link.path for link in links),
+        *folders_inside,
+    ]
     above = {posixpath.dirname(path) for path in paths}
     empty = [path for path in folders_inside if path not in above]
     return Snapshot(tuple(files), tuple(links), tuple(empty))
@@ -183,7 +202,10 @@ def _members(
     """What is in a folder of a container that does not run, by relative paths."""
     call = (program, "cp", f"{container}:{folder}", "-")
     with subprocess.Popen(
-        call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        call,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as client:
         timer = threading.Timer(_PULL_SECONDS, client.kill)
         timer.start()
@@ -220,7 +242,9 @@ def _pull(program: str, image: str) -> str:
     with TemporaryFile() as log:
         ended = _run(("pull", "--quiet", image), program, log, _PULL_SECONDS)
         log.seek(0)
-        lines = log.read().decode(errors="replace").strip().splitlines() or ["no reason given"]
+        lines = log.read().decode(errors="replace").strip().splitlines() or [
+            "no reason given"
+        ]
     if ended is None:
         return f"no end within {plain(_PULL_SECONDS)} s"
     return without_keys(harmless(lines[-1].strip())).rstrip(".") if ended else ""
@@ -261,7 +285,9 @@ def _build(program: str, build: BuildContext) -> None:
         return
     last = [one_line(line, _LONGEST_LINE) for line in lines if line.strip()]
     tail = without_keys(" | ".join(last[-_LAST_LINES:]))
-    how = f"no end within {plain(build.seconds)} s" if ended is None else f"exit {ended}"
+    how = (
+        f"no end within {plain(build.seconds)} s" if ended is None else f"exit {ended}"
+    )
     raise SandboxError(f"{file}: {program} build failed ({how}; see {output}): {tail}")
 
 
@@ -272,7 +298,9 @@ def _copy_context(build: BuildContext, target: Path) -> None:
     def ignored(folder: str, names: list[str]) -> list[str]:
         return names if skills and Path(folder) == skills else []
 
-    shutil.copytree(build.folder, target, symlinks=True, ignore=ignored, dirs_exist_ok=True)
+    shutil.copytree(
+        build.folder, target, symlinks=True, ignore=ignored, dirs_exist_ok=True
+    )
     dockerfile = target / build.dockerfile
     text = read_file(Path(build.folder, build.dockerfile))
     dockerfile.unlink()  # it may be a link, and what that leads to must not change
@@ -296,7 +324,9 @@ def _require_going_on() -> None:
         raise BuildStoppedError("the run ended before the image was there")
 
 
-def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float) -> int | None:
+def _run(
+    arguments: Sequence[str], program: str, log: IO[bytes], seconds: float
+) -> int | None:
     """The exit status of a build or a pull; None if it took too long and was ended."""
     deadline = time.monotonic() + seconds
     doing = f"{arguments[0]}ing an image"
@@ -321,7 +351,9 @@ def _run(arguments: Sequence[str], program: str, log: IO[bytes], seconds: float)
 
 
 def _end(client: "subprocess.Popen[bytes]") -> None:
-    """End a build: podman cleans up if its steps end, but they don't end with podman."""
+    """End a build: podman cleans up if its steps end, but they don't end with
+    podman.
+    """
     deadline = time.monotonic() + _END_SECONDS
     while client.poll() is None:
         if steps := [] if time.monotonic() > deadline else _below(client.pid):
@@ -362,7 +394,9 @@ def _locked(name: str) -> Iterator[None]:
     folder = _cache()
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        opened = os.open(folder / f"{name.replace('/', '_')}.lock", os.O_CREAT | os.O_RDWR, 0o600)
+        opened = os.open(
+            folder / f"{name.replace('/', '_')}.lock", os.O_CREAT | os.O_RDWR, 0o600
+        )
     except OSError as error:
         raise SandboxError(f"{folder} can't be written: {reason_of(error)}.") from None
     try:
@@ -397,5 +431,7 @@ def _ran(program: str, *arguments: str) -> "subprocess.CompletedProcess[bytes]":
 
 
 def _last_line(ran: "subprocess.CompletedProcess[bytes]") -> str:
-    lines = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+    lines = ran.stderr.decode(errors="replace").strip().splitlines() or [
+        "no reason given"
+    ]
     return without_keys(harmless(lines[-1].strip())).rstrip(".")

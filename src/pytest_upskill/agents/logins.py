@@ -1,8 +1,10 @@
-"""Logins of vendors' own CLIs: what `claude setup-token` and `codex login` leave behind.
+"""Logins of vendors' own CLIs: what `claude setup-token` and
+`codex login` leave behind.
 
-The gateway puts a login's token into requests that the vendor's CLI made in its sandbox, on their
-way to the vendor's own server, and into nothing else. So a login is the provider of a model that
-can only pass requests on, at an address that no setting, variable or file can change.
+The gateway puts a login's token into requests that the vendor's CLI made in its
+sandbox, on their way to the vendor's own server, and into nothing else. So a login is
+the provider of a model that can only pass requests on, at an address that no setting,
+variable or file can change.
 """
 
 import asyncio
@@ -69,7 +71,9 @@ class Tokens:
 
 @dataclass(frozen=True)
 class Login(ABC):
-    """How a vendor's CLI is logged in. Only tests pass other addresses than the vendor's."""
+    """How a vendor's CLI is logged in. Only tests pass other
+    addresses than the vendor's.
+    """
 
     url: str
     token_url: str
@@ -80,7 +84,8 @@ class Login(ABC):
     first_model: ClassVar[str]  # cheap, and part of every plan
     command: ClassVar[str]  # that logs in
     user_agent: ClassVar[str]  # the start of the header of the CLI's own requests
-    # Headers of the CLI that are passed on besides the usual ones; values if only some are.
+    # Headers of the CLI that are passed on besides the usual ones;
+    # values if only some are.
     headers: ClassVar[Mapping[str, frozenset[str] | None]]
     client_id: ClassVar[str]  # public, the same for all users
 
@@ -127,13 +132,15 @@ class Login(ABC):
 
     def spec(self, spec: ModelSpec) -> ModelSpec:
         """The same model, asked on this login."""
-        return replace(spec, provider=LoginProvider.of(self, spec.provider), base_url=self.url)
+        return replace(
+            spec, provider=LoginProvider.of(self, spec.provider), base_url=self.url
+        )
 
     def refreshed(self, old: Tokens) -> Tokens:
         """Other tokens than the old ones, which may be there already.
 
-        A lock keeps two runs from using the same refresh token, which would log the user out.
-        ModelError if there are none.
+        A lock keeps two runs from using the same refresh token, which would log the
+        user out. ModelError if there are none.
         """
         assert old.file
         file = resolved(old.file)  # a link may lead to another folder
@@ -144,7 +151,9 @@ class Login(ABC):
                     return _known(now) or now
                 if now is None or not now.refresh:
                     raise self.error("there is no refresh token", shown(file))
-                if problem := why_unwritable(file) or why_unwritable(file.parent, folder=True):
+                if problem := why_unwritable(file) or why_unwritable(
+                    file.parent, folder=True
+                ):
                     raise self.error(problem, shown(file))
                 data = _json_of(read_file(file, _MOST_BYTES))
                 self._add_new(data, self._fetch(now.refresh))
@@ -158,7 +167,9 @@ class Login(ABC):
             raise self.error(one_line(problem, 200), shown(file)) from None
 
     def error(self, problem: str, where: str) -> ModelError:
-        return ModelError(f"{where}: {problem}", f"Log in again: {self.command}", fatal=True)
+        return ModelError(
+            f"{where}: {problem}", f"Log in again: {self.command}", fatal=True
+        )
 
     def _read(self, file: Path) -> Tokens | None:
         try:
@@ -181,11 +192,15 @@ class Login(ABC):
                 return _json_of(reply.read(_MOST_BYTES))
         except urllib.error.HTTPError as error:
             error.close()
-            raise self.error(f"refused to refresh it ({error.code})", self.token_url) from None
+            raise self.error(
+                f"refused to refresh it ({error.code})", self.token_url
+            ) from None
         except (OSError, HTTPException) as error:
             why = one_line(str(error), 200)
             problem = f"can't be reached to refresh the login of {self.agent} ({why})"
-            raise ModelError(f"{self.token_url} {problem}", "Try again", transient=True) from None
+            raise ModelError(
+                f"{self.token_url} {problem}", "Try again", transient=True
+            ) from None
 
 
 class ClaudeLogin(Login):
@@ -209,7 +224,9 @@ class ClaudeLogin(Login):
         if token := env.get(self.variable, "").strip():
             if not (token.isascii() and token.isprintable()):
                 problem = "holds a character that no token has"
-                raise InputError(self.variable, problem, "Copy it again, without line breaks.")
+                raise InputError(
+                    self.variable, problem, "Copy it again, without line breaks."
+                )
             return _known(Tokens(token, self.variable))
         return super().find(env)
 
@@ -218,10 +235,14 @@ class ClaudeLogin(Login):
 
     def _tokens(self, data: dict[str, Any], file: Path) -> Tokens | None:
         login = data.get("claudeAiOauth")
-        if not isinstance(login, dict) or not (access := _text(login.get("accessToken"))):
+        if not isinstance(login, dict) or not (
+            access := _text(login.get("accessToken"))
+        ):
             return None
         expires = _time(login.get("expiresAt"), 1000)
-        return Tokens(access, shown(file), _text(login.get("refreshToken")), "", expires, file)
+        return Tokens(
+            access, shown(file), _text(login.get("refreshToken")), "", expires, file
+        )
 
     def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
         names = {"accessToken": "access_token", "refreshToken": "refresh_token"}
@@ -250,7 +271,9 @@ class CodexLogin(Login):
     first_model = "openai:gpt-5.6-luna"
     command = "codex login"
     user_agent = "codex_"
-    headers = dict.fromkeys(("originator", "session-id", "thread-id", "x-codex-beta-features"))
+    headers = dict.fromkeys(
+        ("originator", "session-id", "thread-id", "x-codex-beta-features")
+    )
     client_id = "app_EMoamEEZ73f0CkXaXp7hrann"
 
     def file(self, env: Mapping[str, str]) -> Path:
@@ -258,7 +281,9 @@ class CodexLogin(Login):
 
     def _tokens(self, data: dict[str, Any], file: Path) -> Tokens | None:
         tokens = data.get("tokens")
-        if not isinstance(tokens, dict) or not (access := _text(tokens.get("access_token"))):
+        if not isinstance(tokens, dict) or not (
+            access := _text(tokens.get("access_token"))
+        ):
             return None
         know(_text(tokens.get("id_token")))
         claims = _claims(_text(tokens.get("id_token"))).get(_CLAIMS)
@@ -266,12 +291,19 @@ class CodexLogin(Login):
         account = _text(tokens.get("account_id")) or _text(account)
         expires = _time(_claims(access).get("exp"))
         return Tokens(
-            access, shown(file), _text(tokens.get("refresh_token")), account, expires, file
+            access,
+            shown(file),
+            _text(tokens.get("refresh_token")),
+            account,
+            expires,
+            file,
         )
 
     def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
         names = ("id_token", "access_token", "refresh_token")
-        data["tokens"] |= {name: reply[name] for name in names if _text(reply.get(name))}
+        data["tokens"] |= {
+            name: reply[name] for name in names if _text(reply.get(name))
+        }
         data["last_refresh"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
 
     def request_headers(self, tokens: Tokens) -> Mapping[str, str]:
@@ -305,14 +337,25 @@ class LoginProvider(Provider):
     def of(cls, login: Login, keyed: Provider) -> "LoginProvider":
         return cls(keyed.name, keyed.example, login=login, keyed=keyed)
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+    def require(
+        self,
+        spec: ModelSpec,
+        env: Mapping[str, str],
+        download: Download,  # noqa: ARG002
+    ) -> None:
         if self.login.find(env) is None:
             problem = f"{self.login.agent} is not logged in"
-            hint = (f"{self.login.command}. Or drop ", Setting("login"), " and use a key.")
+            hint = (
+                f"{self.login.command}. Or drop ",
+                Setting("login"),
+                " and use a key.",
+            )
             raise spec.error(problem, hint)
 
     def identity(self, spec: ModelSpec) -> str | None:
-        """As with a key, if the server is the same: who pays does not shape the answers."""
+        """As with a key, if the server is the same: who pays
+        does not shape the answers.
+        """
         return self.keyed.identity(spec)
 
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
@@ -322,14 +365,21 @@ class LoginProvider(Provider):
         return self.keyed.price(spec)
 
     def refusal(
-        self, status: int, error: object, message: str, headers: Mapping[str, str], spec: ModelSpec
+        self,
+        status: int,
+        error: object,
+        message: str,
+        headers: Mapping[str, str],
+        spec: ModelSpec,
     ) -> ModelError | None:
         problem = f"{status} from {spec.address}: {message}"
         again = f"Log in again: {self.login.command}"
         if status == 401:
             return LoginRefused(problem, again, fatal=True)
         if status == 403:
-            return ModelError(problem, f"Does your plan have this model? {again}", fatal=True)
+            return ModelError(
+                problem, f"Does your plan have this model? {again}", fatal=True
+            )
         reset = self.login.resets_at(error if isinstance(error, dict) else {}, headers)
         if status != 429 or reset is None:
             return None
@@ -344,7 +394,9 @@ class LoginProvider(Provider):
 
 
 class LoginModel(Model):
-    """A model that passes on what the vendor's CLI asks, and can be asked nothing itself."""
+    """A model that passes on what the vendor's CLI asks,
+    and can be asked nothing itself.
+    """
 
     def __init__(self, spec: ModelSpec, login: Login) -> None:
         self._spec, self._login = spec, login
@@ -360,10 +412,14 @@ class LoginModel(Model):
         return self._spec.address
 
     async def ask(self, question: Question) -> Answer:  # noqa: ARG002
-        raise ModelError(f"a login is only for requests of {self._login.agent} itself", fatal=True)
+        raise ModelError(
+            f"a login is only for requests of {self._login.agent} itself", fatal=True
+        )
 
     async def forward(self, send: Forward) -> Answer:
-        """Send a request of the CLI with the login; once more if its token has expired."""
+        """Send a request of the CLI with the login; once more if its token has
+        expired.
+        """
         tokens = await self._current(None)
         try:
             return await send(self._upstream(tokens))
@@ -382,8 +438,11 @@ class LoginModel(Model):
                 raise ModelError(one_line(str(error), 300), fatal=True) from None
             if tokens is None:
                 raise self._login.error("not logged in any more", self._login.agent)
-            # Later on only if it is refused: by a wrong clock, new tokens look stale, too.
-            if tokens.can_be_refreshed and (tokens == refused or (is_first and tokens.is_stale)):
+            # Later on only if it is refused: by a wrong clock, new tokens look stale,
+            # too.
+            if tokens.can_be_refreshed and (
+                tokens == refused or (is_first and tokens.is_stale)
+            ):
                 tokens = await asyncio.to_thread(self._login.refreshed, tokens)
             self._tokens = tokens
             return tokens
@@ -402,7 +461,8 @@ class _NoRedirects(urllib.request.HTTPRedirectHandler):
 
 
 def _save(file: Path, content: bytes) -> None:
-    """Write tokens, even if the file can't be replaced, as one that is mounted by itself can't.
+    """Write tokens, even if the file can't be replaced,
+    as one that is mounted by itself can't.
 
     The old ones are worth nothing by now.
     """
@@ -463,7 +523,11 @@ def _folder(path: str | None, default: str) -> Path:
 
 def _text(value: object) -> str:
     """A text that a header can have; empty if it is none."""
-    return value if isinstance(value, str) and value.isascii() and value.isprintable() else ""
+    return (
+        value
+        if isinstance(value, str) and value.isascii() and value.isprintable()
+        else ""
+    )
 
 
 def _time(value: object, per_second: int = 1) -> float | None:

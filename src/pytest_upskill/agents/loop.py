@@ -21,26 +21,36 @@ from .skill_content import invoked_skill, skill_content
 from .staging import InstalledSkill
 from .user_turns import UserTurns
 
-VERSION: Final = "1"  # raise it with any change of what the model sees; a test fails otherwise
+# Raise it with any change of what the model sees; a test fails otherwise
+VERSION: Final = "1"
 MOST_CALLS: Final = 32  # of a turn that are run
 _SYSTEM: Final = (
-    "You are an agent with tools. Commands run in your workspace, the folder with the files of "
-    "the task, and paths are relative to it. {user} Work with the tools until the task is done, "
-    "then give your answer as text, without a tool call."
+    "You are an agent with tools. Commands run in your workspace, the folder with the"
+    " files of the task, and paths are relative to it. {user} Work with the tools until"
+    " the task is done, then give your answer as text, without a tool call."
 )
-SYSTEM: Final = _SYSTEM.format(user="Nobody can answer questions, so decide for yourself.")
+SYSTEM: Final = _SYSTEM.format(
+    user="Nobody can answer questions, so decide for yourself."
+)
 SYSTEM_WITH_USER: Final = _SYSTEM.format(
-    user="If only the user can tell you what you need to know, end your reply with a question, "
-    "without a tool call: the user will answer."
+    user=(
+        "If only the user can tell you what you need to know, end your reply with a"
+        " question, without a tool call: the user will answer."
+    )
 )
-_NOT_RUN: Final = f"Not run: only the first {MOST_CALLS} calls of a turn are. Call it again."
+_NOT_RUN: Final = (
+    f"Not run: only the first {MOST_CALLS} calls of a turn are. Call it again."
+)
 _CUT_OFF: Final = (
-    "Not run: this call was cut off by the limit on output. Call again with less in one call."
+    "Not run: this call was cut off by the limit on output. Call again with less in one"
+    " call."
 )
 
 
 class LoopAgent(Agent):
-    """Asks its model, runs the tools that it calls, and asks again, until it calls none."""
+    """Asks its model, runs the tools that it calls, and asks again,
+    until it calls none.
+    """
 
     name = "loop"
     mcp = True
@@ -96,10 +106,15 @@ class LoopAgent(Agent):
             if until_opened and recorder.is_decided(before):
                 return recorder.answer("decided")
             if (skipped := len(reply.calls) - MOST_CALLS) > 0:
-                finding = f"calls of one turn that were not run: {skipped} of {len(reply.calls)}"
+                finding = (
+                    f"calls of one turn that were not run: {skipped} of"
+                    f" {len(reply.calls)}"
+                )
                 recorder.add_finding(finding)
             if box.is_full:
-                finding = f"results of tools were cut after {LONGEST_TRIAL:,} characters"
+                finding = (
+                    f"results of tools were cut after {LONGEST_TRIAL:,} characters"
+                )
                 recorder.add_finding(finding)
             step = Step(reply.text, reply.calls, results, reply.raw)
             ask = replace(ask, steps=(*ask.steps, step))
@@ -131,13 +146,17 @@ def _file_of(skill: InstalledSkill) -> str:
     return next((name for name in SKILL_NAMES if name in skill.files), SKILL_NAMES[0])
 
 
-async def _results(box: Toolbox, reply: Answer, recorder: Recorder) -> tuple[ToolResult, ...]:
+async def _results(
+    box: Toolbox, reply: Answer, recorder: Recorder
+) -> tuple[ToolResult, ...]:
     """Run the calls of a reply in parallel, but each after earlier writes."""
     clock = asyncio.get_running_loop().time
     tasks = list[asyncio.Task[ToolResult]]()
     writing = list[asyncio.Task[ToolResult]]()
 
-    async def run(call: ToolCall, earlier: Sequence[asyncio.Task[ToolResult]]) -> ToolResult:
+    async def run(
+        call: ToolCall, earlier: Sequence[asyncio.Task[ToolResult]]
+    ) -> ToolResult:
         if earlier:
             await asyncio.wait(earlier)
         started = clock()

@@ -14,8 +14,8 @@ from .sandboxes.sandbox import Sandbox, TreeEntry
 from .skill_content import MOST_LISTED, skill_content
 from .staging import InstalledSkill
 
-# Characters of a result, of all results of a turn, and of a trial, after which each result is cut:
-# a conversation has to fit into the model's context.
+# Characters of a result, of all results of a turn, and of a trial, after which each
+# result is cut: a conversation has to fit into the model's context.
 LONGEST_RESULT: Final = 30_000
 LONGEST_TURN: Final = 100_000
 LONGEST_TRIAL: Final = 400_000
@@ -36,7 +36,9 @@ class _Failure(Exception):
     """What is wrong with a call, for the model."""
 
 
-def _tool(name: str, description: str, required: dict[str, Any], **optional: Any) -> Tool:
+def _tool(
+    name: str, description: str, required: dict[str, Any], **optional: Any
+) -> Tool:
     schema = {
         "type": "object",
         "properties": {**required, **optional},
@@ -49,29 +51,38 @@ def _tool(name: str, description: str, required: dict[str, Any], **optional: Any
 TOOLS: Final = (
     _tool(
         "bash",
-        "Run a command with bash in the workspace. Each call is a shell of its own. Returns "
-        f"output, errors and exit status. The timeout is in seconds, by default {DEFAULT_TIMEOUT}.",
+        "Run a command with bash in the workspace. Each call is a shell of its own."
+        " Returns output, errors and exit status. The timeout is in seconds, by"
+        f" default {DEFAULT_TIMEOUT}.",
         {"command": _TEXT},
         timeout={**_COUNT, "maximum": LONGEST_TIMEOUT},
     ),
     _tool(
         "read",
-        f"Read a text file, by default its first {MOST_LINES:,} lines. The first line is 1.",
+        f"Read a text file, by default its first {MOST_LINES:,} lines. The first line"
+        " is 1.",
         {"path": _TEXT},
         offset={**_COUNT, "description": "the first line to read"},
         limit={**_COUNT, "description": "how many lines to read"},
     ),
     _tool(
         "write",
-        "Write a text file. Replaces the file if there is one, and makes missing folders.",
+        "Write a text file. Replaces the file if there is one, and makes missing"
+        " folders.",
         {"path": _TEXT, "content": _TEXT},
     ),
     _tool(
         "edit",
-        "Replace a text in a file. The old text must be exact and occur once in the file.",
+        "Replace a text in a file. The old text must be exact and occur once in the"
+        " file.",
         {"path": _TEXT, "old": _TEXT, "new": _TEXT},
     ),
-    _tool("list", "List all files below a folder, with their sizes in bytes.", {}, path=_TEXT),
+    _tool(
+        "list",
+        "List all files below a folder, with their sizes in bytes.",
+        {},
+        path=_TEXT,
+    ),
 )
 
 # From arguments, and the longest text, to the text and whether the call failed.
@@ -100,7 +111,10 @@ class Toolbox:
         self._schemas = {tool.name: json.loads(tool.schema) for tool in TOOLS}
         if skills:
             self._tools["skill"] = self._skill
-            self._schemas["skill"] = {"properties": {"name": _TEXT}, "required": ["name"]}
+            self._schemas["skill"] = {
+                "properties": {"name": _TEXT},
+                "required": ["name"],
+            }
         self._servers = servers or LoopServers((), sandbox)
         for offered in self._servers.tools:
             self._tools[offered.name] = self._server_tool(offered.name)
@@ -136,7 +150,9 @@ class Toolbox:
         return ToolResult(call.id, text, failed)
 
     def _no_such_tool(self, name: str) -> str:
-        if skill := next((skill for skill in self._skills if is_called(skill, name)), ""):
+        if skill := next(
+            (skill for skill in self._skills if is_called(skill, name)), ""
+        ):
             return f'No such tool, but such a skill: call skill with name "{skill}".'
         return f"No such tool: {cut(name, 100)!r}. There are {', '.join(self._tools)}."
 
@@ -162,7 +178,8 @@ class Toolbox:
         last = first - 1 + len(selected)
         if len(data) > MOST_BYTES:
             text += (
-                f"\n[lines {first:,} to {last:,}; of the file, only {MOST_BYTES:,} bytes are read]"
+                f"\n[lines {first:,} to {last:,}; of the file, only {MOST_BYTES:,}"
+                " bytes are read]"
             )
         elif len(selected) < len(lines):
             text += f"\n[lines {first:,} to {last:,} of {len(lines):,}]"
@@ -184,12 +201,16 @@ class Toolbox:
             raise _Failure("The old and the new text are the same.")
         data = await self._data(path)
         if len(data) > MOST_BYTES:
-            raise _Failure(f"{path}: larger than {MOST_BYTES:,} bytes, so it can't be edited")
+            raise _Failure(
+                f"{path}: larger than {MOST_BYTES:,} bytes, so it can't be edited"
+            )
         old_data, new_data = (text.encode("utf-8", "replace") for text in (old, new))
         times = data.count(old_data)
         if times != 1:
             was = "not found" if not times else f"found {times:,} times"
-            raise _Failure(f"{path}: the old text was {was}; it must occur once. Nothing changed.")
+            raise _Failure(
+                f"{path}: the old text was {was}; it must occur once. Nothing changed."
+            )
         try:
             await self._sandbox.write(path, data.replace(old_data, new_data))
         except (OSError, ValueError) as error:
@@ -211,7 +232,9 @@ class Toolbox:
         skill = self._skills.get(args["name"])
         if skill is None:
             name = cut(args["name"], 100)
-            raise _Failure(f"No such skill: {name!r}. There are {', '.join(self._skills)}.")
+            raise _Failure(
+                f"No such skill: {name!r}. There are {', '.join(self._skills)}."
+            )
         return skill_content(skill, self._sandbox), False
 
     def _server_tool(self, name: str) -> Run:
@@ -241,11 +264,16 @@ def cut(text: str, longest: int, missing: int = 0) -> str:
         return text
     half = longest // 2
     left_out = len(text) - 2 * half + missing
-    return f"{text[:half]}\n[… {left_out:,} characters left out …]\n{text[len(text) - half :]}"
+    return (
+        f"{text[:half]}\n[… {left_out:,} characters left out"
+        f" …]\n{text[len(text) - half :]}"
+    )
 
 
 def _arguments(call: ToolCall, schema: dict[str, Any] | None) -> dict[str, Any]:
-    """The arguments of a call, checked against the tool's schema; a mock checks its own."""
+    """The arguments of a call, checked against the tool's schema;
+    a mock checks its own.
+    """
     try:
         args = json.loads(call.arguments or "{}")
     except (ValueError, RecursionError):
@@ -265,12 +293,20 @@ def _arguments(call: ToolCall, schema: dict[str, Any] | None) -> dict[str, Any]:
             if isinstance(value, float) and value.is_integer():
                 value = args[name] = int(value)  # JSON does not tell 5.0 from 5
             problems += _problems(name, value, properties[name])
-    problems += [f"{name!r} is missing" for name in schema["required"] if name not in args]
+    problems += [
+        f"{name!r} is missing" for name in schema["required"] if name not in args
+    ]
     if problems:
         takes = ", ".join(properties)
-        raise _Failure(f"Not run: {'; '.join(problems[:10])}. {call.name} takes {takes}.")
+        raise _Failure(
+            f"Not run: {'; '.join(problems[:10])}. {call.name} takes {takes}."
+        )
     return {
-        name: value.encode("utf-8", "replace").decode("utf-8") if isinstance(value, str) else value
+        name: (
+            value.encode("utf-8", "replace").decode("utf-8")
+            if isinstance(value, str)
+            else value
+        )
         for name, value in args.items()
     }
 
@@ -281,7 +317,11 @@ def _problems(name: str, value: object, form: dict[str, Any]) -> list[str]:
         return [f"{name!r} must be {words}"]
     if isinstance(value, int) and value < form.get("minimum", value):
         return [f"{name!r} must be at least {form['minimum']}"]
-    if isinstance(value, str) and "\0" in value and name not in ("content", "old", "new"):
+    if (
+        isinstance(value, str)
+        and "\0" in value
+        and name not in ("content", "old", "new")
+    ):
         return [f"{name!r} has a null character"]
     return []
 

@@ -1,4 +1,6 @@
-"""MCP servers of agents: a stand-in for each, inside the sandbox, that answers from mocks."""
+"""MCP servers of agents: a stand-in for each, inside the sandbox,
+that answers from mocks.
+"""
 
 import json
 from collections.abc import Iterator, Sequence
@@ -14,7 +16,8 @@ from . import mcp_stand_in
 from .sandboxes.sandbox import MCP, Sandbox, SandboxError
 
 _STAND_IN: Final = "stand_in.py"
-_UNIONS: Final = ("anyOf", "oneOf", "allOf")  # some providers refuse them at the top of a schema
+# Some providers refuse them at the top of a schema
+_UNIONS: Final = ("anyOf", "oneOf", "allOf")
 _SECONDS: Final = 60.0  # for an answer
 
 
@@ -22,7 +25,9 @@ def write_servers(folder: Path, servers: Sequence[McpServer]) -> Path:
     """Write what a sandbox has at /mcp."""
     folder.mkdir()
     files = {_STAND_IN: read_file(Path(mcp_stand_in.__file__))}
-    files |= {f"{at}.json": server.content.encode() for at, server in enumerate(servers)}
+    files |= {
+        f"{at}.json": server.content.encode() for at, server in enumerate(servers)
+    }
     for name, data in files.items():
         (folder / name).write_bytes(data)
         (folder / name).chmod(0o444)
@@ -40,7 +45,9 @@ class StandIn:
     @classmethod
     def of(cls, number: int, sandbox: Sandbox) -> "StandIn":
         """That of a server of a task, by its number."""
-        files = (sandbox.path(f"{MCP}/{name}") for name in (_STAND_IN, f"{number}.json"))
+        files = (
+            sandbox.path(f"{MCP}/{name}") for name in (_STAND_IN, f"{number}.json")
+        )
         return cls(sandbox.python, ("-I", "-S", *files))
 
     @property
@@ -54,7 +61,8 @@ class LoopServers:
 
     def __init__(self, servers: Sequence[McpServer], sandbox: Sandbox) -> None:
         self._sandbox = sandbox
-        self._numbers = dict[str, tuple[int, str]]()  # of servers, and their tools, by name
+        # Of servers, and their tools, by name
+        self._numbers = dict[str, tuple[int, str]]()
         self.tools = tuple(self._offered(servers))
 
     def _offered(self, servers: Sequence[McpServer]) -> Iterator[Tool]:
@@ -63,7 +71,9 @@ class LoopServers:
                 name = tool_name(server, tool["name"])
                 if name not in self._numbers:
                     self._numbers[name] = number, tool["name"]
-                    schema = {k: v for k, v in tool["inputSchema"].items() if k not in _UNIONS}
+                    schema = {
+                        k: v for k, v in tool["inputSchema"].items() if k not in _UNIONS
+                    }
                     yield Tool(name, tool.get("description", ""), json.dumps(schema))
 
     async def call(self, name: str, arguments: dict[str, Any]) -> tuple[str, bool]:
@@ -72,7 +82,10 @@ class LoopServers:
         params = {"name": tool, "arguments": arguments}
         request = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": params}
         stand_in = StandIn.of(number, self._sandbox)
-        words, line = [stand_in.command, *stand_in.args], json.dumps(request).encode() + b"\n"
+        words, line = (
+            [stand_in.command, *stand_in.args],
+            json.dumps(request).encode() + b"\n",
+        )
         ran = await self._sandbox.run(words, timeout=_SECONDS, stdin=line)
         if ran.timed_out:
             return f"{name} did not answer.", True

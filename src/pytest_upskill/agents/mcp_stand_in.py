@@ -1,8 +1,9 @@
-"""Stands in for an MCP server: answers calls of tools from mocks, over standard input and output.
+"""Stands in for an MCP server: answers calls of tools from mocks,
+over standard input and output.
 
-One file that needs nothing but a Python, since it runs in the sandbox of an agent, which may send
-anything. Its only argument is a JSON file, which ``skills/mcp_mocks.py`` writes. An answer depends
-on nothing but the call.
+One file that needs nothing but a Python, since it runs in the sandbox of an agent,
+which may send anything. Its only argument is a JSON file, which ``skills/mcp_mocks.py``
+writes. An answer depends on nothing but the call.
 """
 
 from __future__ import annotations  # an image may have an old Python
@@ -18,7 +19,13 @@ if TYPE_CHECKING:
 PROTOCOLS = ("2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05")
 _LONGEST_LINE = 4 * 2**20  # bytes of a message
 _LONGEST_ANSWER = 100_000  # bytes
-_PARSE_ERROR, _BAD_REQUEST, _NO_METHOD, _BAD_PARAMS, _BUG = -32700, -32600, -32601, -32602, -32603
+_PARSE_ERROR, _BAD_REQUEST, _NO_METHOD, _BAD_PARAMS, _BUG = (
+    -32700,
+    -32600,
+    -32601,
+    -32602,
+    -32603,
+)
 _FIELD = r"input((?:\.[\w-]+)+)"
 _IN_PATH = re.compile(r"\{" + _FIELD + r"\}")
 _INSERT = re.compile(r"\{\{\s*(?:" + _FIELD + r"|file:((?:[^{}]|\{[^{}]*\})+?))\s*\}\}")
@@ -38,7 +45,9 @@ def searched(pattern: str, flags: str, text: str) -> bool:
 
 
 def why_refused(
-    rules: dict[str, Any], arguments: object, search: Callable[[str, str, str], bool] = searched
+    rules: dict[str, Any],
+    arguments: object,
+    search: Callable[[str, str, str], bool] = searched,
 ) -> str:
     """The first rule that arguments break, in words; empty if they break none."""
     for path, rule in rules.items():
@@ -51,7 +60,10 @@ def why_refused(
                 return f"{path} must be of the type {rule['type']}, not {_shown(value)}"
         elif "pattern" in rule:
             if not search(rule["pattern"], rule["flags"], _text(value)):
-                return f"{path} must match /{rule['pattern']}/{rule['flags']}, not {_shown(value)}"
+                return (
+                    f"{path} must match /{rule['pattern']}/{rule['flags']}, not"
+                    f" {_shown(value)}"
+                )
         elif not any(_same(value, choice) for choice in rule["choices"]):
             choices = " or ".join(map(_text, rule["choices"]))
             return f"{path} must be {choices}, not {_shown(value)}"
@@ -69,14 +81,22 @@ def answered(server: dict[str, Any], tool: str, arguments: object) -> tuple[str,
     for answer in mock["answers"]:
         if not why_refused(answer["when"], arguments):
             try:
-                return _filled(answer["text"], arguments, server["files"]), answer["error"]
+                return (
+                    _filled(answer["text"], arguments, server["files"]),
+                    answer["error"],
+                )
             except KeyError as error:
-                return f"No mock answers this call of {name}: {error.args[0]} is missing.", True
+                return (
+                    f"No mock answers this call of {name}: {error.args[0]} is missing.",
+                    True,
+                )
     return f"No mock answers {name} with these arguments.", True
 
 
 def _filled(text: str, arguments: object, files: dict[str, Any]) -> str:
-    """A text with arguments and files inserted; what was inserted is not looked at again."""
+    """A text with arguments and files inserted; what was
+    inserted is not looked at again.
+    """
 
     def argument(match: re.Match[str]) -> str:
         value = _at(arguments, match[1].split(".")[1:])
@@ -93,7 +113,9 @@ def _filled(text: str, arguments: object, files: dict[str, Any]) -> str:
     data = _INSERT.sub(inserted, text).encode("utf-8", "replace")
     if len(data) <= _LONGEST_ANSWER:
         return data.decode()
-    return data[:_LONGEST_ANSWER].decode("utf-8", "ignore") + "\n[cut off here: too long]"
+    return (
+        data[:_LONGEST_ANSWER].decode("utf-8", "ignore") + "\n[cut off here: too long]"
+    )
 
 
 def _at(value: object, steps: list[str]) -> object:
@@ -138,14 +160,22 @@ def response(server: dict[str, Any], line: bytes) -> object:
 def _to_message(server: dict[str, Any], message: object) -> object:
     if not isinstance(message, dict):
         return _error(None, _BAD_REQUEST, "a request is an object")
-    number, method, params = message.get("id"), message.get("method"), message.get("params", {})
-    is_response = "method" not in message and ("result" in message or "error" in message)
+    number, method, params = (
+        message.get("id"),
+        message.get("method"),
+        message.get("params", {}),
+    )
+    is_response = "method" not in message and (
+        "result" in message or "error" in message
+    )
     if "id" not in message or is_response:
         return None  # a notification, or a response to a request that was never sent
     if not isinstance(number, (str, int)) or isinstance(number, bool):
         return _error(None, _BAD_REQUEST, "an id is a string or a whole number")
     if message.get("jsonrpc") != "2.0" or not isinstance(method, str):
-        return _error(number, _BAD_REQUEST, 'a request has "jsonrpc": "2.0" and a method')
+        return _error(
+            number, _BAD_REQUEST, 'a request has "jsonrpc": "2.0" and a method'
+        )
     if not isinstance(params, dict):
         return _error(number, _BAD_PARAMS, "params must be an object")
     try:
@@ -172,7 +202,9 @@ def _to_request(
         name, arguments = params.get("name"), params.get("arguments")
         arguments = {} if arguments is None else arguments
         if not isinstance(name, str) or not isinstance(arguments, dict):
-            return _error(number, _BAD_PARAMS, "a call has a name, and arguments in an object")
+            return _error(
+                number, _BAD_PARAMS, "a call has a name, and arguments in an object"
+            )
         text, failed = answered(server, name, arguments)
         result = {"content": [{"type": "text", "text": text}], "isError": failed}
     else:

@@ -58,7 +58,10 @@ async def spec_for(needs: SandboxNeeds, image: str = "") -> SandboxSpec:
         if problem := why_no_path(path):
             raise SandboxError(f"sandbox.paths: {problem}.")
     spec = SandboxSpec(
-        tuple(Mount(os.path.realpath(path), os.path.normpath(path)) for path in needs.paths),
+        tuple(
+            Mount(os.path.realpath(path), os.path.normpath(path))
+            for path in needs.paths
+        ),
         dict(needs.env),
         needs.network,
         image,
@@ -73,7 +76,9 @@ async def spec_for(needs: SandboxNeeds, image: str = "") -> SandboxSpec:
 
 
 def limits_of(needs: SandboxNeeds) -> SandboxLimits:
-    """The limits of a task. Its files are in memory, so it can't have as many as it may ask for."""
+    """The limits of a task. Its files are in memory,
+    so it can't have as many as it may ask for.
+    """
     usual = SandboxLimits()
     most = max(usual.disk, _machine_memory() // _MOST_FOR_FILES)
     disk = min((needs.storage_mb or 0) * 2**20 or usual.disk, most)
@@ -108,7 +113,9 @@ def why_no_path(text: str) -> str | None:
     if stat.S_ISREG(mode) and is_private(PurePath(real.name)):
         return f"{text} may hold secrets"
     # Root, and so an agent, could read it all the same.
-    if not mode & stat.S_IROTH and not any(real.is_relative_to(home) for home in _homes()):
+    if not mode & stat.S_IROTH and not any(
+        real.is_relative_to(home) for home in _homes()
+    ):
         return f"{text} is not for everyone to read, so it may hold secrets"
     return None
 
@@ -147,7 +154,12 @@ def _holds_skills(folder: Path) -> bool:
 
 
 def _homes() -> Iterable[Path]:
-    homes = {Path.home(), Path(os.path.realpath(Path.home())), Path("/root"), Path("/home")}
+    homes = {
+        Path.home(),
+        Path(os.path.realpath(Path.home())),
+        Path("/root"),
+        Path("/home"),
+    }
     if sys.platform != "win32":
         import pwd
 
@@ -169,7 +181,15 @@ _ARCHIVE: Final = re.compile(
 )
 _PIP: Final = (
     # -P: a pip.py in the current folder is not pip.
-    *("-P", "-m", "pip", "--disable-pip-version-check", "--no-input", "install", "--quiet"),
+    *(
+        "-P",
+        "-m",
+        "pip",
+        "--disable-pip-version-check",
+        "--no-input",
+        "install",
+        "--quiet",
+    ),
     *("--only-binary", ":all:", "--ignore-installed", "--no-warn-script-location"),
 )
 _PIP_SECONDS: Final = 600
@@ -186,7 +206,8 @@ def why_no_requirement(text: str) -> str | None:
 
 
 def python_packages(requirements: Sequence[str]) -> Path:
-    """A folder with these packages and all that they need. SandboxError if pip can't make it.
+    """A folder with these packages and all that they need.
+    SandboxError if pip can't make it.
 
     It may take a while: call it in a thread. Concurrent runs don't disturb each other.
     """
@@ -215,9 +236,13 @@ def _resolved(requirements: tuple[str, ...]) -> list[str]:
     report = _pip("--dry-run", "--report", "-", "--", *requirements)
     try:
         packages = [package["metadata"] for package in json.loads(report)["install"]]
-        return sorted(f"{package['name']}=={package['version']}" for package in packages)
+        return sorted(
+            f"{package['name']}=={package['version']}" for package in packages
+        )
     except (ValueError, KeyError, TypeError):
-        raise SandboxError(f"{_failed(requirements)}: pip sent no report. Update pip.") from None
+        raise SandboxError(
+            f"{_failed(requirements)}: pip sent no report. Update pip."
+        ) from None
 
 
 def _call_python_by_name(scripts: Path) -> None:
@@ -228,7 +253,8 @@ def _call_python_by_name(scripts: Path) -> None:
         line, _, body = text.partition(b"\n")
         if line.startswith(b"#!") and b"python" in line:
             script.write_bytes(b"#!/usr/bin/env python3\n" + body)
-        elif line == b"#!/bin/sh" and python in body[:1000]:  # a path too long for that line
+        # A path too long for that line
+        elif line == b"#!/bin/sh" and python in body[:1000]:
             script.write_bytes(text.replace(python, b"/usr/bin/env python3", 1))
 
 
@@ -256,7 +282,11 @@ def _failed(requirements: Sequence[str]) -> str:
 
 
 def _reason(errors: bytes) -> str:
-    lines = [line.strip() for line in errors.decode(errors="replace").splitlines() if line.strip()]
+    lines = [
+        line.strip()
+        for line in errors.decode(errors="replace").splitlines()
+        if line.strip()
+    ]
     told = [line for line in reversed(lines) if line.startswith("ERROR:")]
     conflicts = [line for line in told if line.startswith("ERROR: Cannot install")]
     message = next(iter([*conflicts, *told]), "")
@@ -268,7 +298,10 @@ def _reason(errors: bytes) -> str:
     if missing := _NO_WHEEL.match(message):
         version = f"{sys.version_info.major}.{sys.version_info.minor}"
         platform = f"Python {version} on {sysconfig.get_platform()}"
-        return f"there is no wheel of {missing[1]} for {platform}. Only wheels are used: {hint}"
+        return (
+            f"there is no wheel of {missing[1]} for {platform}. Only wheels are used:"
+            f" {hint}"
+        )
     return f"{message.rstrip('.')}. Only wheels are used: {hint}"
 
 

@@ -1,7 +1,7 @@
 """The oracle: an agent without a model, which carries out the reference of a case.
 
-It shows that a case can be solved. Without a reference it does nothing, which shows that the
-checks of a case test something.
+It shows that a case can be solved. Without a reference it does nothing, which shows
+that the checks of a case test something.
 """
 
 from dataclasses import replace
@@ -20,7 +20,13 @@ from ..trials.trial import Task
 from .agent import Agent, Call
 from .prepared_scripts import environment, install_packages, prepared_in, with_prepared
 from .recorder import Recorder
-from .sandboxes.sandbox import SOLUTION, CommandResult, Sandbox, SandboxKind, SandboxSpec
+from .sandboxes.sandbox import (
+    SOLUTION,
+    CommandResult,
+    Sandbox,
+    SandboxKind,
+    SandboxSpec,
+)
 from .snapshot import Snapshot, TooLargeError, is_safe, pack
 from .verifier_folder import PreparedFolder
 
@@ -43,7 +49,9 @@ class Oracle(Agent):
     def version(self) -> str:
         return VERSION
 
-    async def sandbox_spec(self, kind: SandboxKind, spec: SandboxSpec, task: Task) -> SandboxSpec:
+    async def sandbox_spec(
+        self, kind: SandboxKind, spec: SandboxSpec, task: Task
+    ) -> SandboxSpec:
         """With what the script of a reference would download."""
         if not (reference := task.reference) or not reference.run:
             return spec
@@ -52,7 +60,9 @@ class Oracle(Agent):
         return with_prepared(spec, folder)
 
     def answer_at_once(self, task: Task) -> Answer | None:
-        """The answer, unless commands have to be run, or the workspace is not only files."""
+        """The answer, unless commands have to be run, or the
+        workspace is not only files.
+        """
         reference = task.reference or CaseReference()
         needs = task.needs._replace(python=(), paths=(), network=False)
         start = {file.path: file for file in task.files}
@@ -65,7 +75,10 @@ class Oracle(Agent):
         except TooLargeError:
             return None
         files = [
-            replace(AnswerFile.of(path, file.data), change="changed" if path in start else "made")
+            replace(
+                AnswerFile.of(path, file.data),
+                change="changed" if path in start else "made",
+            )
             for path, file in sorted(end.items())
             if file != start.get(path)
         ]
@@ -96,7 +109,10 @@ class Oracle(Agent):
 
 
 async def _run_script(
-    sandbox: Sandbox, reference: CaseReference, folder: PreparedFolder, timeout: float | None
+    sandbox: Sandbox,
+    reference: CaseReference,
+    folder: PreparedFolder,
+    timeout: float | None,
 ) -> Answer:
     """Whatever its exit status, the checks decide."""
     script = f"{SOLUTION}/{reference.run}"
@@ -110,7 +126,9 @@ async def _run_script(
     if not (problem := _problem(ran, limit)):
         return answer
     end = end_of(output, _SHOWN)
-    finding = f"{PurePosixPath(script).name}: {problem}{f'; it said: {end}' if end else ''}"
+    finding = (
+        f"{PurePosixPath(script).name}: {problem}{f'; it said: {end}' if end else ''}"
+    )
     return replace(answer, activity=Activity(findings=(finding,)))
 
 

@@ -16,7 +16,9 @@ DAY: Final = 86_400.0  # versions are looked up again after this time
 
 
 def daily_versions(file: Path, look_up: Callable[[], list[str]]) -> list[str]:
-    """The exact versions, looked up once a day; if that fails, those of the last time."""
+    """The exact versions, looked up once a day; if that fails, those of the last
+    time.
+    """
     previous: list[str] | None = None
     with suppress(OSError, ValueError):
         previous = [str(requirement) for requirement in json.loads(read_file(file))]
@@ -44,7 +46,9 @@ def whole_folder(folder: Path, make: Callable[[Path], None]) -> Path:
         new.rename(folder)
     except OSError as error:
         if not folder.is_dir():  # else another run was faster
-            raise SandboxError(f"{folder.parent} can't be written: {error.strerror}.") from None
+            raise SandboxError(
+                f"{folder.parent} can't be written: {error.strerror}."
+            ) from None
     finally:
         remove(new)
     return folder

@@ -1,7 +1,7 @@
 """Try agents on a scripted model: do they see a skill, and can they use their tools?
 
-The model calls whatever tools an agent offers. Agents name their tools differently, so each is
-found by its name, and its arguments by their names.
+The model calls whatever tools an agent offers. Agents name their tools differently, so
+each is found by its name, and its arguments by their names.
 """
 
 import asyncio
@@ -88,18 +88,24 @@ class PlantedSecrets:
 
     @property
     def spying(self) -> str:
-        """A command that prints the key if it finds it, and whether it reaches the server."""
+        """A command that prints the key if it finds it,
+        and whether it reaches the server.
+        """
         places = f"{shlex.quote(str(self.file))} /proc/*/environ"
         return (
-            f"{{ env; cat {places} 2>/dev/null; }} | grep -a -o -E 'probe-[0-9a-f]{{32}}'; "
+            f"{{ env; cat {places} 2>/dev/null; }} | grep -a -o -E"
+            " 'probe-[0-9a-f]{32}'; "
             f"bash -c 'exec 3<>/dev/tcp/127.0.0.1/{self.port}' 2>/dev/null"
-            " && echo REA''CHED || echo CLO''SED"  # no agent repeats these words with the command
+            # No agent repeats these words with the command
+            " && echo REA''CHED || echo CLO''SED"
         )
 
 
 def is_installed(agent: Agent) -> bool:
     """Whether there is a program to try; our own agent needs none."""
-    return not isinstance(agent, CommandAgent) or shutil.which(agent.program) is not None
+    return (
+        not isinstance(agent, CommandAgent) or shutil.which(agent.program) is not None
+    )
 
 
 async def probes(agents: Iterable[Agent], kind: SandboxKind) -> dict[str, Probe]:
@@ -119,7 +125,10 @@ async def probes(agents: Iterable[Agent], kind: SandboxKind) -> dict[str, Probe]
 @asynccontextmanager
 async def _planted_secrets() -> AsyncIterator[PlantedSecrets]:
     key = f"probe-{secrets.token_hex(16)}"
-    with socket.create_server(("127.0.0.1", 0)) as server, tempfile.TemporaryDirectory() as folder:
+    with (
+        socket.create_server(("127.0.0.1", 0)) as server,
+        tempfile.TemporaryDirectory() as folder,
+    ):
         file = Path(folder) / "key"
         file.write_text(key)
         os.environ[_VARIABLE] = key
@@ -140,7 +149,9 @@ async def _probe(agent: Agent, kind: SandboxKind, planted: PlantedSecrets) -> Pr
     trials = AgentTrials(lambda _: agent, always(kind), _SECONDS, lambda _: _SPEC)
     with tempfile.TemporaryDirectory() as folder:
         try:
-            reply = await trials.run(_question(agent, version, Path(folder) / _NAME), model)
+            reply = await trials.run(
+                _question(agent, version, Path(folder) / _NAME), model
+            )
         finally:
             await trials.close()
     outcomes = _outcomes(model.questions, planted, reply)
@@ -159,8 +170,11 @@ class _ProbeModel:
             ScriptStep("shell", planted.spying),
             ScriptStep("say", _FINAL),
         )
-        self._model = ScriptedModel(ToolScript(steps, _NAME, f"{agent.skills_folder}/{_NAME}"))
-        self.questions: list[Question] = []  # with tools: the others are beside the conversation
+        self._model = ScriptedModel(
+            ToolScript(steps, _NAME, f"{agent.skills_folder}/{_NAME}")
+        )
+        # With tools: the others are beside the conversation
+        self.questions: list[Question] = []
 
     async def __call__(self, question: Question, send: Send | None = None) -> Reply:
         if question.tools:
@@ -176,8 +190,12 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(text)
-    task = Task(agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=(_NAME,))
-    return Question("doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task)
+    task = Task(
+        agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=(_NAME,)
+    )
+    return Question(
+        "doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task
+    )
 
 
 def _outcomes(
@@ -206,8 +224,12 @@ def _outcomes(
 
 def _prompt_text(question: Question) -> str:
     """All texts of a request: any of them may have the list of skills."""
-    tools = [text for tool in question.tools for text in (tool.description, tool.schema)]
-    return "\n".join([question.system, *(text for _, text in question.messages), *tools])
+    tools = [
+        text for tool in question.tools for text in (tool.description, tool.schema)
+    ]
+    return "\n".join(
+        [question.system, *(text for _, text in question.messages), *tools]
+    )
 
 
 def _problem(reply: Reply) -> str:
@@ -222,9 +244,23 @@ Kind = Literal["skill", "read", "shell", "write", "say"]
 
 # Names of tools, the likeliest first, without the prefix of a server.
 _TOOLS: Final[dict[str, tuple[str, ...]]] = {
-    "skill": ("skill", "skills", "activate_skill", "use_skill", "load_skill", "read_skill"),
+    "skill": (
+        "skill",
+        "skills",
+        "activate_skill",
+        "use_skill",
+        "load_skill",
+        "read_skill",
+    ),
     "shell": (
-        *("bash", "shell", "exec_command", "shell_command", "run_shell_command", "execute"),
+        *(
+            "bash",
+            "shell",
+            "exec_command",
+            "shell_command",
+            "run_shell_command",
+            "execute",
+        ),
         *("run_command", "run_commands", "execute_command", "run_terminal_cmd"),
         *("run_terminal_command",),
     ),
@@ -235,7 +271,13 @@ _COMMAND: Final = ("command", "cmd", "commands", "script")
 _PATH: Final = ("filepath", "path", "absolutepath", "file", "filename", "targetfile")
 _CONTENT: Final = ("content", "filetext", "contents", "text")
 _SKILL_KEYS: Final = ("skill", "name", "skillname")
-_EMPTY: Final = {"string": "x", "integer": 1, "number": 1, "boolean": False, "array": []}
+_EMPTY: Final = {
+    "string": "x",
+    "integer": 1,
+    "number": 1,
+    "boolean": False,
+    "array": [],
+}
 
 
 class ScriptStep(NamedTuple):
@@ -250,9 +292,13 @@ class ScriptStep(NamedTuple):
 
 
 class ToolScript:
-    """A script for a model: one step after each result, and the last one again and again."""
+    """A script for a model: one step after each result,
+    and the last one again and again.
+    """
 
-    def __init__(self, steps: Sequence[ScriptStep], skill: str = "", folder: str = "") -> None:
+    def __init__(
+        self, steps: Sequence[ScriptStep], skill: str = "", folder: str = ""
+    ) -> None:
         self._steps = steps
         self._skill = skill
         self._folder = folder  # of the skill, if the agent names none
@@ -261,11 +307,15 @@ class ToolScript:
         if not question.tools:
             return Answer("A title", Usage(1, 1, 0))
         results = [result.text for step in question.steps for result in step.results]
-        seen = "\n".join([question.system, *(text for _, text in question.messages), *results])
+        seen = "\n".join(
+            [question.system, *(text for _, text in question.messages), *results]
+        )
         step = self._steps[min(len(results), len(self._steps) - 1)]
         return self._answer(step, question.tools, seen, len(results))
 
-    def _answer(self, step: ScriptStep, tools: Sequence[Tool], seen: str, number: int) -> Answer:
+    def _answer(
+        self, step: ScriptStep, tools: Sequence[Tool], seen: str, number: int
+    ) -> Answer:
         kind, argument, text = step
         argument = argument.replace("{skill}", self._folder_of(self._skill, seen))
         if kind == "say":
@@ -279,23 +329,30 @@ class ToolScript:
             argument = f"cat {argument if kind == 'read' else heredoc}"
             kind, tool = "shell", _tool_for("shell", tools)
         if tool is None:
-            return Answer(f"no tool for {kind} among {', '.join(each.name for each in tools)}")
+            return Answer(
+                f"no tool for {kind} among {', '.join(each.name for each in tools)}"
+            )
         arguments = json.dumps(_filled(tool, kind, argument, text))
         call = ToolCall(f"call_{number:02d}", tool.name, arguments)
         return Answer("", Usage(1, 1, 0), "tools", calls=(call,))
 
     def _folder_of(self, skill: str, seen: str) -> str:
         """The folder of a skill as the agent names it."""
-        match = re.search(rf"([\w./~-]*/{re.escape(skill)})(?=/SKILL\.md|\s|<|`|$)", seen)
+        match = re.search(
+            rf"([\w./~-]*/{re.escape(skill)})(?=/SKILL\.md|\s|<|`|$)", seen
+        )
         if not skill or not match:
             return self._folder or skill
         root, slash, path = match[1].partition("/")
         table = re.search(rf"`{re.escape(root)}` = `([^`\n]+)`", seen) if root else None
-        return f"{table[1]}{slash}{path}" if table else match[1]  # Codex shortens paths: r0/NAME
+        # Codex shortens paths: r0/NAME
+        return f"{table[1]}{slash}{path}" if table else match[1]
 
 
 def _tool_for(kind: str, tools: Iterable[Tool]) -> Tool | None:
-    by_name = {re.split(r"__|\.|-", tool.name)[-1].lower(): tool for tool in reversed([*tools])}
+    by_name = {
+        re.split(r"__|\.|-", tool.name)[-1].lower(): tool for tool in reversed([*tools])
+    }
     return next((by_name[name] for name in _TOOLS[kind] if name in by_name), None)
 
 
@@ -309,7 +366,9 @@ def _filled(tool: Tool, kind: str, argument: str, text: str) -> dict[str, Any]:
             filled[name] = [argument] if form.get("type") == "array" else argument
         elif kind in ("read", "write") and plain_name in _PATH:
             wants_absolute = "absolute" in f"{name} {form.get('description')}".lower()
-            filled[name] = str(PurePosixPath(WORKSPACE, argument)) if wants_absolute else argument
+            filled[name] = (
+                str(PurePosixPath(WORKSPACE, argument)) if wants_absolute else argument
+            )
         elif kind == "read" and plain_name == "files":  # a list of objects
             filled[name] = [{"path": argument}]
         elif kind == "write" and plain_name in _CONTENT:

@@ -18,7 +18,8 @@ from .._util.files import open_file
 from .._util.texts import one_line
 from .sandboxes.sandbox import PROGRAMS, Mount
 
-_SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")  # mounted in every sandbox
+# Mounted in every sandbox
+_SYSTEM: Final = ("/usr", "/bin", "/nix/store", "/gnu/store")
 _VERSION: Final = re.compile(r"\d+\.\d+(?:\.\d+)?(?:[-+.][0-9A-Za-z.-]+)?")
 _NODE: Final = re.compile(r"Node\.js v([\d.]+)")
 _SECONDS: Final = 60.0
@@ -31,7 +32,9 @@ _START_BYTES: Final = 4000  # of a script, to find its interpreter
 _WRAPPED: Final = re.compile(rb'exec (?:node|"\$basedir/node")\s+"\$basedir/([^"]+)"')
 # Version managers' programs: they would find nothing inside.
 _SHIMS: Final = ("volta-shim", "mise", "rtx", "asdf", "proto-shim")
-_SHIM_SCRIPT: Final = re.compile(rb"\b(asdf|mise|nodenv|pyenv|rbenv|fnm)\b[^\n]*\bexec\b")
+_SHIM_SCRIPT: Final = re.compile(
+    rb"\b(asdf|mise|nodenv|pyenv|rbenv|fnm)\b[^\n]*\bexec\b"
+)
 
 
 @dataclass(frozen=True)
@@ -72,7 +75,9 @@ def _unwrapped(path: str) -> str:
     script = _SHIM_SCRIPT.search(start) if start.startswith(b"#!") else None
     if script or Path(real).name in _SHIMS:
         shim = script[1].decode() if script else Path(real).name.removesuffix("-shim")
-        raise ValueError(f"{path} is a shim of {shim}, which can't be followed into a sandbox")
+        raise ValueError(
+            f"{path} is a shim of {shim}, which can't be followed into a sandbox"
+        )
     return real
 
 
@@ -91,8 +96,11 @@ def _program(name: str, real: str) -> Program:
         if not _is_system(binary):
             folders = [str(folder / "bin")]
             mounts.append(Mount(binary, str(folder / "bin" / Path(interpreter).name)))
-            if _SHEBANG.match(_first_bytes(real)) and not _ENV.match(_first_bytes(real)):
-                mounts.append(Mount(binary, interpreter))  # the kernel looks for it there
+            if _SHEBANG.match(_first_bytes(real)) and not _ENV.match(
+                _first_bytes(real)
+            ):
+                # The kernel looks for it there
+                mounts.append(Mount(binary, interpreter))
     return Program(real, path, tuple(mounts), tuple(folders))
 
 
@@ -102,7 +110,9 @@ def _is_system(path: str) -> bool:
 
 def _root_of(program: Path) -> Path:
     """What to mount for a program: all node packages beside it, or just itself."""
-    above = [folder for folder in program.parents if folder.name in ("node_modules", ".pnpm")]
+    above = [
+        folder for folder in program.parents if folder.name in ("node_modules", ".pnpm")
+    ]
     return above[-1] if above else program
 
 
@@ -124,8 +134,8 @@ def _first_bytes(program: str) -> bytes:
 def version_of(program: str, cache: str = "") -> str:
     """The version that a program prints; ValueError with its error.
 
-    It runs outside of a sandbox, with an empty home. ``cache`` is a folder for what it unpacks
-    or downloads at its start.
+    It runs outside of a sandbox, with an empty home. ``cache`` is a folder for what it
+    unpacks or downloads at its start.
     """
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as home:
         env = {"PATH": os.environ.get("PATH", ""), "HOME": home, "LANG": "C.UTF-8"}
@@ -169,7 +179,9 @@ def _run_version(program: str, env: dict[str, str], home: str) -> tuple[int, str
 
 
 def _read(process: "subprocess.Popen[bytes]", output: bytearray) -> None:
-    """Read to the end, so that a program with more output than the limit does not block."""
+    """Read to the end, so that a program with more output than
+    the limit does not block.
+    """
     assert process.stdout
     with process.stdout as pipe:
         while part := os.read(pipe.fileno(), 2**16):
@@ -187,10 +199,14 @@ def _end(process: "subprocess.Popen[bytes]") -> None:
 
 
 def _error_line(output: str) -> str:
-    """The most telling line: node prints its own version last, after error and stack."""
+    """The most telling line: node prints its own version last, after error and
+    stack.
+    """
     lines = output.splitlines()
     node = _NODE.fullmatch(lines[-1].strip())
     if node is None:
         return one_line(lines[-1], 200)
-    error = next((line for line in lines if re.match(r"\s*\w*Error\b", line)), "it broke")
+    error = next(
+        (line for line in lines if re.match(r"\s*\w*Error\b", line)), "it broke"
+    )
     return f"{one_line(error, 200)} (node {node[1]} may be too old for it)"

@@ -47,7 +47,8 @@ class _TurnEntry:
 
 @dataclass
 class Recorder:
-    """Writes down a trial as it happens, so that a trial that is stopped has its transcript, too.
+    """Writes down a trial as it happens, so that a trial that is
+    stopped has its transcript, too.
 
     What is repeated, as CLIs do in every request, counts once.
     """
@@ -60,12 +61,14 @@ class Recorder:
 
     def __post_init__(self) -> None:
         self._entries: list[_TurnEntry] = []
-        self._calls: dict[str, list[_TurnEntry]] = {}  # by id, which a model may give twice
+        # By id, which a model may give twice
+        self._calls: dict[str, list[_TurnEntry]] = {}
         self._repeated: set[str] = set()
         self._usages: list[Usage] = []
         self._user_usages: list[Usage] = []
         self._user_model = ""
-        # What the user said, until the agent's model is sent it; by text, which may come twice.
+        # What the user said, until the agent's model is sent it; by text,
+        # which may come twice.
         self._expected: dict[str, list[Turn]] = {}
         self._findings: dict[str, None] = {}
         self._size = 0
@@ -75,7 +78,9 @@ class Recorder:
         self.last: Answer | None = None  # reply of the conversation
         self.offer = Offer()
         self.offer.add_skills(skill.name for skill in self.skills)
-        self._mcp_tools = spellings(self.question.task.mcp if self.question.task else ())
+        self._mcp_tools = spellings(
+            self.question.task.mcp if self.question.task else ()
+        )
         task = self.question.task
         start = [file.data for file in task.files] if task else []
         workdir = (task.needs if task else NO_NEEDS).workdir
@@ -116,7 +121,9 @@ class Recorder:
             turns.append(Turn("assistant", reply.text))
         entries = [_TurnEntry(turn) for turn in turns]
         entries += [
-            _TurnEntry(Turn("call", call.arguments, self._name_of(call)), call, number=number)
+            _TurnEntry(
+                Turn("call", call.arguments, self._name_of(call)), call, number=number
+            )
             for number, call in enumerate(reply.calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
@@ -128,13 +135,21 @@ class Recorder:
         )
         for entry in entries:
             self._add(entry)
-            if entry.call and self.offer.tools and not self.offer.has_tool(entry.call.name):
+            if (
+                entry.call
+                and self.offer.tools
+                and not self.offer.has_tool(entry.call.name)
+            ):
                 for skill in self._skill_use.called(entry.call.name, entry.number):
                     self.add_finding(f"called the skill {skill} as if it were a tool")
         self.tool_calls += len(reply.calls)
 
     def result(
-        self, call: ToolCall | str, text: str, failed: bool, seconds: float | None = None
+        self,
+        call: ToolCall | str,
+        text: str,
+        failed: bool,
+        seconds: float | None = None,
     ) -> None:
         """The result of a call, which is given by itself or its id."""
         key = call if isinstance(call, str) else call.id
@@ -167,12 +182,16 @@ class Recorder:
         return name
 
     def side_calls(self, usages: Sequence[Usage]) -> None:
-        """Calls beside the conversation, such as for a title: only their tokens count."""
+        """Calls beside the conversation, such as for a title: only their tokens
+        count.
+        """
         self._usages += usages
         total = total_usage(usages)
         tokens = "unknown" if None in (total.input, total.output) else ""
         tokens = tokens or f"{(total.input or 0) + (total.output or 0):,}"
-        self.add_finding(f"model calls beside the conversation: {len(usages)} ({tokens} tokens)")
+        self.add_finding(
+            f"model calls beside the conversation: {len(usages)} ({tokens} tokens)"
+        )
 
     def add_finding(self, finding: str) -> None:
         """Something that was refused or left out."""
@@ -212,7 +231,9 @@ class Recorder:
         is_untold = {skill.sent for skill in listed if skill.tested} == {"not listed"}
         findings += [UNTOLD] if is_untold else []
         if self._left_out:
-            findings.append(f"{self._left_out:,} turns are not in the transcript: it is too long")
+            findings.append(
+                f"{self._left_out:,} turns are not in the transcript: it is too long"
+            )
         use = self._skill_use
         return Activity(
             self.turns,
@@ -233,9 +254,12 @@ class Recorder:
     def is_decided(self, before: Collection[str] = ()) -> bool:
         """Whether it is decided if a tested skill is opened.
 
-        It is not opened if others were ``before`` the last reply, which then opened no more.
+        It is not opened if others were ``before`` the last reply,
+        which then opened no more.
         """
-        if not self.turns and self._skill_use.was_given(text for _, text in self.question.messages):
+        if not self.turns and self._skill_use.was_given(
+            text for _, text in self.question.messages
+        ):
             self.add_finding(GIVEN)
         return bool(self._skill_use.activated or before)
 
@@ -250,9 +274,13 @@ class Recorder:
         return writes_call(text, self.offer, task, has_called=self.tool_calls > 0)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:
-        """The answer of the trial as far as it got; its text is that of the last reply."""
+        """The answer of the trial as far as it got; its text is that of the last
+        reply.
+        """
         return Answer(
-            without_keys((self.last.text if self.last else "") if text is None else text),
+            without_keys(
+                (self.last.text if self.last else "") if text is None else text
+            ),
             self.usage,
             stop,
             transcript=self.transcript,
@@ -275,12 +303,16 @@ class Recorder:
         self._add(_TurnEntry(Turn(kind, text)))
 
     def _settle_first_request(self) -> None:
-        """Once it is complete: whether it has the skill that is invoked, and lists the others."""
+        """Once it is complete: whether it has the skill that is invoked,
+        and lists the others.
+        """
         if self._first_texts and self.skills:
             invoked = invoked_skill(self.question, self.skills)
             if invoked and self.question.task and self.question.task.invoke:
                 filled = self.question.task.invoke.text(invoked.body)
-                if any(is_in(body, self._first_texts) for body in (invoked.body, filled)):
+                if any(
+                    is_in(body, self._first_texts) for body in (invoked.body, filled)
+                ):
                     self._skill_use.was_invoked(invoked.name)
                 else:
                     self.add_finding(NOT_INVOKED)

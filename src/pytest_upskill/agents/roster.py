@@ -84,7 +84,8 @@ class Roster:
         return self._created[name]
 
     def parse(self, text: str) -> str:
-        """The name of an agent; ``claude@2.1.325`` is claude at just that version from now on.
+        """The name of an agent; ``claude@2.1.325`` is claude at just
+        that version from now on.
 
         SettingsError if there is no such agent, or if it was to have another version.
         """
@@ -92,7 +93,9 @@ class Roster:
         names = (CHAT, *self._agents)
         if name not in names:
             hint = f"Choose one of: {', '.join(names)}."
-            raise SettingsError("agents", f"no such agent{guess(name, names)}", hint, value=text)
+            raise SettingsError(
+                "agents", f"no such agent{guess(name, names)}", hint, value=text
+            )
         if at and (not pin or name in (CHAT, ORACLE)):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
@@ -103,14 +106,22 @@ class Roster:
         return name
 
     def subject_of(self, label: str) -> Subject:
-        """The agent and model of a node id: ``loop/haiku``, just a model, or the oracle."""
+        """The agent and model of a node id: ``loop/haiku``, just a model,
+        or the oracle.
+        """
         if label == ORACLE:
             return Subject(ORACLE, ORACLE)
         agent, slash, model = label.partition("/")
-        return Subject(agent, model) if slash and agent in self._agents else Subject(CHAT, label)
+        return (
+            Subject(agent, model)
+            if slash and agent in self._agents
+            else Subject(CHAT, label)
+        )
 
     def login_for(self, subject: Subject, spec: ModelSpec) -> Login | None:
-        """The login that an agent can ask a model on: its vendor's own, for the vendor's models."""
+        """The login that an agent can ask a model on: its vendor's own,
+        for the vendor's models.
+        """
         if subject.agent == CHAT or not self.is_built_in(subject.agent):
             return None
         login = self.agent(subject.agent).login
@@ -122,8 +133,12 @@ class Roster:
         agents = (self.agent(name) for name in self.names if self.is_built_in(name))
         return [agent.login for agent in agents if agent.login]
 
-    def require_mcp(self, agents: Iterable[str], label: str, cases: Iterable[Case]) -> None:
-        """SettingsError if an agent can't be given the MCP servers of a skill's cases."""
+    def require_mcp(
+        self, agents: Iterable[str], label: str, cases: Iterable[Case]
+    ) -> None:
+        """SettingsError if an agent can't be given the MCP servers of a skill's
+        cases.
+        """
         servers = sorted({server.name for case in cases for server in case.mcp})
         for name in agents if servers else ():
             if name not in (CHAT, ORACLE) and not self.agent(name).mcp:
@@ -136,7 +151,8 @@ class Roster:
     # Versions.
 
     def version(self, name: str) -> str:
-        """SettingsError if it is not installed, or not at the version that is asked for.
+        """SettingsError if it is not installed, or not at the
+        version that is asked for.
 
         A plain completion has none.
         """
@@ -147,7 +163,9 @@ class Roster:
 
     def look_up_versions(self, names: Iterable[str]) -> None:
         """Look up versions of agents in parallel; errors as in ``version``."""
-        unknown = {name: self.agent(name) for name in names if name not in self.versions}
+        unknown = {
+            name: self.agent(name) for name in names if name not in self.versions
+        }
         if unknown:
             with ThreadPoolExecutor(len(unknown)) as pool:
                 versions = list(pool.map(_version, unknown.values()))
@@ -172,7 +190,10 @@ class Roster:
         command = self.agent(name).how_to_install(pin)
         hint = "Leave the version out, or ask for this one."
         hint = f"Install it: {command}" if command else hint
-        return f"{name} {version} is installed" if version else "its version is not known", hint
+        return (
+            f"{name} {version} is installed" if version else "its version is not known",
+            hint,
+        )
 
     # Pairs.
 
@@ -185,7 +206,8 @@ class Roster:
     ) -> tuple[list[Subject], list[Subject]]:
         """The pairs of agents and models that fit, and those that don't.
 
-        InputError if an agent or a model fits nothing, or if a pair that was ``named`` doesn't fit.
+        InputError if an agent or a model fits nothing, or if a pair that
+        was ``named`` doesn't fit.
         """
         good, bad = list[Subject](), list[Subject]()
         for subject in subjects:
@@ -198,12 +220,18 @@ class Roster:
             if subject in named:
                 raise _unfit_pair(subject.label, agent, spec, hint)
             if subject.agent not in {pair.agent for pair in good}:
-                models = [specs[pair.model].name for pair in bad if pair.agent == subject.agent]
+                models = [
+                    specs[pair.model].name
+                    for pair in bad
+                    if pair.agent == subject.agent
+                ]
                 problem = f"it speaks {_mismatch(agent.protocols, models)}"
                 raise SettingsError("agents", problem, hint, value=agent.name)
             if subject.model not in {pair.model for pair in good}:
                 unfit = [pair.agent for pair in bad if pair.model == subject.model]
-                fitting = [name for name in self._agents if fits(self.agent(name), spec)]
+                fitting = [
+                    name for name in self._agents if fits(self.agent(name), spec)
+                ]
                 names = ", ".join(dict.fromkeys((CHAT, "loop", *fitting)))
                 problem = f"it speaks {_mismatch(spec.provider.protocols(spec), unfit)}"
                 raise spec.error(problem, f"Fitting agents: {names}")
@@ -224,7 +252,9 @@ def _version(agent: Agent) -> str:
         raise
     except Exception as bug:  # an agent of a conftest.py may raise anything
         error = one_line(f"{type(bug).__name__}: {bug}", 300)
-        raise InputError(f"agent {agent.name}", f"its version() raised {error}") from None
+        raise InputError(
+            f"agent {agent.name}", f"its version() raised {error}"
+        ) from None
     if isinstance(version, str):
         return one_line(version, 100)
     problem = f"its version is {one_line(repr(version), 100)}, not a string"
@@ -239,8 +269,14 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
     for subject in (Subject(agent, model) for agent, names in pairs for model in names):
         earlier = subjects.setdefault(subject.label, subject)
         if earlier != subject:
-            both = " and ".join(f"{each.agent} on {each.model}" for each in (earlier, subject))
-            hint = ("Name the model in another way, or drop one of ", Setting("agents"), ".")
+            both = " and ".join(
+                f"{each.agent} on {each.model}" for each in (earlier, subject)
+            )
+            hint = (
+                "Name the model in another way, or drop one of ",
+                Setting("agents"),
+                ".",
+            )
             problem = f"{both} would have the same name"
             raise SettingsError("models", problem, hint, value=subject.label)
     return subjects
@@ -259,7 +295,10 @@ def _unfit_pair(origin: str, agent: Agent, spec: ModelSpec, hint: Text) -> Input
 def _mismatch(protocols: Iterable[ProtocolName], others: Sequence[str]) -> str:
     """What one side speaks, and the names of the other side, which does not."""
     spoken = " and ".join(_TITLES[protocol] for protocol in protocols)
-    return f"{spoken}, and {' and '.join(others)} {'does' if len(others) == 1 else 'do'} not"
+    return (
+        f"{spoken}, and {' and '.join(others)}"
+        f" {'does' if len(others) == 1 else 'do'} not"
+    )
 
 
 def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str, ...]:

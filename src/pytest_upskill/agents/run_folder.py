@@ -1,4 +1,6 @@
-"""The folder on the host that a run uses for its agents. Those of dead runs are removed."""
+"""The folder on the host that a run uses for its agents.
+Those of dead runs are removed.
+"""
 
 import atexit
 import functools
@@ -29,12 +31,15 @@ def end_run_folder() -> None:
 
 @functools.cache
 def run_folder() -> Path:
-    """A private folder of this process, removed at its end, or by the next run if it is killed."""
+    """A private folder of this process, removed at its end,
+    or by the next run if it is killed.
+    """
     top = Path(tempfile.gettempdir())
     _clear(top)
     new = Path(tempfile.mkdtemp(prefix=_NEW, dir=top))
     locked = _locked(new)  # until the end of this process
-    folder = new.rename(top / new.name.replace(_NEW, _RUN))  # now other runs may look at it
+    # Now other runs may look at it
+    folder = new.rename(top / new.name.replace(_NEW, _RUN))
     owner = os.getpid()
 
     def end() -> None:
@@ -76,7 +81,8 @@ def _clear(top: Path) -> None:
 
 def _locked(folder: Path) -> int | None:
     """Lock a folder until the end of this process; None if another process has it."""
-    if sys.platform == "win32":  # folders can't be locked: only their owner removes them
+    # Folders can't be locked: only their owner removes them
+    if sys.platform == "win32":
         return None
     import fcntl
 

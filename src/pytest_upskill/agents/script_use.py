@@ -22,22 +22,69 @@ _SEPARATORS: Final = ";&|()"
 _ASSIGNMENT: Final = re.compile(r"[A-Za-z_]\w*=")
 _NUMBER: Final = re.compile(r"[\d.]+[smhd]?")
 _BEFORE: Final = frozenset(  # words before a command
-    {"sudo", "time", "nohup", "exec", "command", "env", "nice", "timeout", "stdbuf", "xargs"}
+    {
+        "sudo",
+        "time",
+        "nohup",
+        "exec",
+        "command",
+        "env",
+        "nice",
+        "timeout",
+        "stdbuf",
+        "xargs",
+    }
     | {"if", "then", "else", "elif", "while", "until", "do", "!", "{", "eval", "setsid"}
     | {"uv", "poetry", "pipenv", "npx", "bunx", "pnpm", "run", "exec", "busybox"}
 )
 _READERS: Final = frozenset(
-    {"cat", "head", "tail", "less", "more", "grep", "rg", "sed", "awk", "ls", "cp", "mv", "wc"}
-    | {"file", "stat", "diff", "find", "echo", "chmod", "touch", "nl", "od", "sort", "test"}
+    {
+        "cat",
+        "head",
+        "tail",
+        "less",
+        "more",
+        "grep",
+        "rg",
+        "sed",
+        "awk",
+        "ls",
+        "cp",
+        "mv",
+        "wc",
+    }
+    | {
+        "file",
+        "stat",
+        "diff",
+        "find",
+        "echo",
+        "chmod",
+        "touch",
+        "nl",
+        "od",
+        "sort",
+        "test",
+    }
 )
 _SHELL: Final = re.compile(r"(?:ba|da|z|k|a|fi)?sh")
 _INTERPRETER: Final = re.compile(
     rf"{_SHELL.pattern}|source|\.|(?:python|pypy)[\d.]*|node|nodejs|deno|bun|tsx|ts-node"
     r"|ruby|perl|php|lua|Rscript|pwsh|julia|java|go|gawk|awk|tclsh|make"
 )
-_CODE: Final = ("-c", "-e", "--eval", "-p", "-")  # the program follows, or comes on standard input
+# The program follows, or comes on standard input
+_CODE: Final = ("-c", "-e", "--eval", "-p", "-")
 _ONLY_CHECKED: Final = ("-n", "--check", "-l", "--version", "--help")
-_WITH_VALUE: Final = ("-W", "-X", "-O", "-r", "--require", "--import", "--loader", "--env-file")
+_WITH_VALUE: Final = (
+    "-W",
+    "-X",
+    "-O",
+    "-r",
+    "--require",
+    "--import",
+    "--loader",
+    "--env-file",
+)
 # Messages of shells and interpreters that could not start a program.
 _NOT_STARTED: Final = re.compile(
     r"^(?:/\S*/)?(?:ba|da|z)?sh: (?:line )?(?:\d+: )?(?:\d+: )?(\S+): "
@@ -60,13 +107,16 @@ class ScriptUse:
     def __init__(self, skill: InstalledSkill, workdir: str) -> None:
         self.skill = skill
         self._workdir = workdir  # where commands run
-        self._names = [path for path in skill.files if path not in SKILL_NAMES][:_MOST_FILES]
+        self._names = [path for path in skill.files if path not in SKILL_NAMES][
+            :_MOST_FILES
+        ]
         self._called = dict[str, list[str]]()  # paths by file name
         for name in self._names:
             self._called.setdefault(posixpath.basename(name), []).append(name)
         self._copies: dict[str, str] = {}  # path of a copy → file
         self._last = workdir  # the folder of the current command
-        self._folder = workdir  # where the last call ended: some agents keep their shell
+        # Where the last call ended: some agents keep their shell
+        self._folder = workdir
         self.ran: dict[str, None] = {}  # as an ordered set
 
     def saw(self, call: ToolCall, output: str, *, failed: bool) -> list[str]:
@@ -86,7 +136,9 @@ class ScriptUse:
 
     def _run_by(self, command: str, depth: int) -> Iterator[str]:
         yield from self._imported_by(command)
-        line, inner = _without_substitutions(_without_heredocs(command).replace("\\\n", " "))
+        line, inner = _without_substitutions(
+            _without_heredocs(command).replace("\\\n", " ")
+        )
         for substitution in inner if depth else ():
             yield from self._run_by(substitution, depth - 1)
         for words in _simple_commands(line):
@@ -101,7 +153,11 @@ class ScriptUse:
                 self._copied([word for word in arguments if not word.startswith("-")])
             elif path := self._named_by(first):
                 yield path
-            elif _SHELL.fullmatch(program) and depth and (script := _given_line(arguments)):
+            elif (
+                _SHELL.fullmatch(program)
+                and depth
+                and (script := _given_line(arguments))
+            ):
                 yield from self._run_by(script, depth - 1)
             elif _INTERPRETER.fullmatch(program):
                 yield from self._given_file(arguments)
@@ -153,7 +209,9 @@ class ScriptUse:
             place = posixpath.join(self._skill_name, folder).rstrip("/")
             if not name.endswith(".py") or f"/{place}" not in command:
                 continue
-            if re.search(rf"\b(?:import|from)\s+(?:\w+\.)*{re.escape(module)}\b", command):
+            if re.search(
+                rf"\b(?:import|from)\s+(?:\w+\.)*{re.escape(module)}\b", command
+            ):
                 yield name
 
     @property
@@ -174,7 +232,9 @@ class ScriptUse:
     def _at(self, path: str) -> str | None:
         """The file of the skill at a path, wherever an agent has its skills."""
         for name in self._called.get(posixpath.basename(path), ()):
-            if path.endswith((f"/{self._skill_name}/{name}", f"{self.skill.host}/{name}")):
+            if path.endswith(
+                (f"/{self._skill_name}/{name}", f"{self.skill.host}/{name}")
+            ):
                 return name
             if "$" in path and "/" in name:  # for the skill's folder, or for one in it
                 return name
@@ -197,12 +257,18 @@ class ScriptUse:
                     continue
                 goal = self._path(target)
                 within = posixpath.join(posixpath.basename(below), relative)
-                for copy in (goal, posixpath.join(goal, relative), posixpath.join(goal, within)):
+                for copy in (
+                    goal,
+                    posixpath.join(goal, relative),
+                    posixpath.join(goal, within),
+                ):
                     self._copies[copy] = name
 
 
 def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
-    """The command lines in the arguments of a call, each with its folder, if it has one."""
+    """The command lines in the arguments of a call, each with its folder,
+    if it has one.
+    """
     try:
         arguments = json.loads(call.arguments)
     except (ValueError, RecursionError):
@@ -217,9 +283,16 @@ def _commands_of(call: ToolCall) -> list[tuple[str, str]]:
 
 
 def _commands_in_code(code: str) -> list[str]:
-    """The command lines in a program that calls tools: ``tools.exec_command({cmd: "…"})``."""
+    """The command lines in a program that calls tools: ``tools.exec_command({cmd:
+    "…"})``.
+    """
     return [
-        re.sub(r"\\(.)", lambda escape: _ESCAPED.get(escape[1], escape[1]), literal, flags=re.S)
+        re.sub(
+            r"\\(.)",
+            lambda escape: _ESCAPED.get(escape[1], escape[1]),
+            literal,
+            flags=re.S,
+        )
         for _, literal in _LITERAL.findall(code)
     ]
 
@@ -261,12 +334,20 @@ def _without_heredocs(command: str) -> str:
 
 
 def _without_substitutions(line: str) -> tuple[str, list[str]]:
-    """A line with ``$x`` for each ``$(…)`` outside of single quotes, and their commands."""
-    inner, quoted = list[str](), [match.span() for match in _SINGLE_QUOTED.finditer(line)]
+    """A line with ``$x`` for each ``$(…)`` outside of single quotes,
+    and their commands.
+    """
+    inner, quoted = (
+        list[str](),
+        [match.span() for match in _SINGLE_QUOTED.finditer(line)],
+    )
     start = 0
     while (at := line.find("$(", start)) >= 0 and len(inner) < _MOST_INNER:
         start = at + 2
-        if any(begin < at < end for begin, end in quoted) or line[start : start + 1] == "(":
+        if (
+            any(begin < at < end for begin, end in quoted)
+            or line[start : start + 1] == "("
+        ):
             continue
         depth, end = 1, start
         while end < len(line) and depth:
@@ -282,7 +363,9 @@ def _without_substitutions(line: str) -> tuple[str, list[str]]:
 
 def _simple_commands(line: str) -> Iterator[list[str]]:
     """The commands of a line, as words."""
-    lexer = shlex.shlex(line.replace("\n", " ; "), posix=True, punctuation_chars=_SEPARATORS)
+    lexer = shlex.shlex(
+        line.replace("\n", " ; "), posix=True, punctuation_chars=_SEPARATORS
+    )
     lexer.whitespace_split = True
     lexer.commenters = ""
     words = list[str]()

@@ -24,7 +24,9 @@ _AFTER: Final = r"(?=\s*(?:$|[\n<\"'`,:;.)\](/]|-\s|–|—))"
 def sent_in(
     texts: Iterable[str], skills: Sequence[InstalledSkill], prompts: Iterable[str] = ()
 ) -> dict[str, Sent]:
-    """How each skill is listed in the texts of a request, which ``prompts`` are no part of."""
+    """How each skill is listed in the texts of a request,
+    which ``prompts`` are no part of.
+    """
     text = _without("\n".join(texts)[:_LONGEST], prompts)
     if "&" in text:
         text = f"{text}\n{html.unescape(text)}"
@@ -41,14 +43,20 @@ def sent_in(
             longest = 2 * len(skill.description) + _BETWEEN
             start = description[:_START]
             parts = (_letters(part[:longest]) for part in entries[skill.name])
-            sent[skill.name] = "cut" if any(start and start in part for part in parts) else "name"
+            sent[skill.name] = (
+                "cut" if any(start and start in part for part in parts) else "name"
+            )
     return sent
 
 
 def names_in(text: str, names: Iterable[str]) -> list[str]:
     """The names that a text has as words of their own."""
     text = text[:_LONGEST]
-    return [name for name in names if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)]
+    return [
+        name
+        for name in names
+        if re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text)
+    ]
 
 
 def _entries(text: str, names: Sequence[str]) -> dict[str, list[str]]:

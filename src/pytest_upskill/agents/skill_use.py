@@ -1,7 +1,7 @@
 """Which skills an agent opened, which of their files it read, which scripts it ran.
 
-Found in the texts that its model saw after the first request, not in the names of tools that an
-agent has. But a model that calls a skill as if it were a tool has chosen it.
+Found in the texts that its model saw after the first request, not in the names of tools
+that an agent has. But a model that calls a skill as if it were a tool has chosen it.
 """
 
 import html
@@ -87,7 +87,8 @@ class SkillUse:
         workdir: str = WORKSPACE,
     ) -> None:
         self._skills = skills
-        # Lines of skills: given at the start, seen later, and in results of calls that name one.
+        # Lines of skills: given at the start, seen later,
+        # and in results of calls that name one.
         self._given: set[str] = set()
         self._seen: set[str] = set()
         self._by_name: dict[str, set[str]] = {}
@@ -99,7 +100,8 @@ class SkillUse:
         self._files, self._bodies = texts.files, texts.bodies
         self._all_lines, self._shared = texts.all_lines, texts.shared_lines
         remaining = _LONGEST_SEEN if self._all_lines else 0
-        for data in sorted(start, key=len):  # large ones are data, hardly the text of a skill
+        # Large ones are data, hardly the text of a skill
+        for data in sorted(start, key=len):
             if len(data) > remaining:
                 break
             if b"\0" not in data:
@@ -111,7 +113,12 @@ class SkillUse:
         self._given |= self._lines_in(text, self._given)
 
     def saw(
-        self, text: str, call: ToolCall | None = None, *, failed: bool = False, at: int = 0
+        self,
+        text: str,
+        call: ToolCall | None = None,
+        *,
+        failed: bool = False,
+        at: int = 0,
     ) -> None:
         """A text of a later request, which may be the result of a ``call``.
 
@@ -126,7 +133,9 @@ class SkillUse:
                 self._opened_at[name] = at
 
     def called(self, tool: str, at: int) -> list[str]:
-        """Note the call of a tool that is not there; returns the skills that have its name."""
+        """Note the call of a tool that is not there; returns the
+        skills that have its name.
+        """
         names = [skill.name for skill in self._skills if is_called(skill.name, tool)]
         for name in names:
             self._opened_at.setdefault(name, at)
@@ -140,7 +149,9 @@ class SkillUse:
         if call is None:
             return lines
         for skill in self._skills:
-            if re.search(rf"(?<![\w-]){re.escape(skill.name)}(?![\w-])", call.arguments):
+            if re.search(
+                rf"(?<![\w-]){re.escape(skill.name)}(?![\w-])", call.arguments
+            ):
                 self._by_name.setdefault(skill.name, set()).update(lines)
         ran = {
             _path(use.skill, path, self._tested)
@@ -151,7 +162,11 @@ class SkillUse:
             if file.path in ran or posixpath.basename(file.path) not in call.arguments:
                 continue  # a script may print lines of itself
             unique = self._unique(file.keys)
-            if lines & unique if unique else file.text and file.text in _without_spaces(text):
+            if (
+                lines & unique
+                if unique
+                else file.text and file.text in _without_spaces(text)
+            ):
                 self._named_files.add(file.path)
         return lines
 
@@ -160,13 +175,16 @@ class SkillUse:
         self._opened_at[name] = 0
 
     def was_given(self, query: Iterable[str]) -> bool:
-        """Whether the first request had the text of a tested skill, which then counts as opened.
+        """Whether the first request had the text of a tested skill,
+        which then counts as opened.
 
         Lines of the query and of descriptions don't count.
         """
         texts = [*query, *(skill.description for skill in self._skills)]
         expected = set[str]().union(*(self._lines_in(text, set()) for text in texts))
-        given = [skill.name for skill in self._tested if self._is_given(skill, expected)]
+        given = [
+            skill.name for skill in self._tested if self._is_given(skill, expected)
+        ]
         self._opened_at |= dict.fromkeys(given, 0)
         return bool(given)
 
@@ -185,7 +203,9 @@ class SkillUse:
     @property
     def activated(self) -> bool | None:
         return (
-            any(skill.name in self._opened_at for skill in self._tested) if self._tested else None
+            any(skill.name in self._opened_at for skill in self._tested)
+            if self._tested
+            else None
         )
 
     @property
@@ -194,14 +214,17 @@ class SkillUse:
         return tuple(
             file.path
             for file in self._files
-            if file.path in self._named_files or _is_opened(self._unique(file.keys), self._seen)
+            if file.path in self._named_files
+            or _is_opened(self._unique(file.keys), self._seen)
         )
 
     @property
     def scripts(self) -> tuple[str, ...]:
         """Files of tested skills that were run."""
         return tuple(
-            _path(use.skill, path, self._tested) for use in self._script_uses for path in use.ran
+            _path(use.skill, path, self._tested)
+            for use in self._script_uses
+            for path in use.ran
         )
 
     def _has_opened(self, skill: InstalledSkill) -> bool:
@@ -210,17 +233,23 @@ class SkillUse:
         unique = self._unique(body)
         by_name = self._by_name.get(name, set())
         if _letters(unique) >= ENOUGH * _letters(body):
-            return _is_opened(unique, self._seen) or _is_opened(unique, by_name, ENOUGH_ASKED)
+            return _is_opened(unique, self._seen) or _is_opened(
+                unique, by_name, ENOUGH_ASKED
+            )
         # Nearly all of it was there from the start, so only calls that name it count.
         return _is_opened(body, by_name)
 
     def _lines_in(self, text: str, skipped: set[str], arguments: str = "") -> set[str]:
-        """The lines of skills in a text; ``skipped`` are not looked for within other lines."""
+        """The lines of skills in a text; ``skipped`` are not
+        looked for within other lines.
+        """
         texts = _plain_forms(text)
         keys = (key for form in texts for key in _keys_seen(form))
         lines = set(self._all_lines.intersection(keys))
         # Within other lines, as in JSON and XML: bodies, and files that the call names.
-        files = (file for file in self._files if posixpath.basename(file.path) in arguments)
+        files = (
+            file for file in self._files if posixpath.basename(file.path) in arguments
+        )
         searched = [*self._bodies.values(), *(file.keys for file in files)]
         letters = "\n".join(_NOT_WORD.sub("", form) for form in texts)
         for key in frozenset[str]().union(*searched) - skipped - lines:
@@ -229,7 +258,9 @@ class SkillUse:
         return lines
 
     def _unique(self, keys: LineKeys) -> LineKeys:
-        """The lines of a text that stand in no other, and were not there from the start."""
+        """The lines of a text that stand in no other, and were
+        not there from the start.
+        """
         return keys.difference(self._shared, self._given)
 
 
@@ -244,7 +275,9 @@ def _plain_forms(text: str) -> list[str]:
 
 
 def _keys_seen(text: str) -> Iterator[str]:
-    """The keys of the lines of a text, with and without a prefix such as SKILL.md:12:."""
+    """The keys of the lines of a text, with and without a prefix such as
+    SKILL.md:12:.
+    """
     for line in text.splitlines():
         yield _key(line)
         if place := _PLACE.match(line):
@@ -263,7 +296,8 @@ def _unescaped(text: str) -> str:
         return chr(int(code, 16)) if code else _ESCAPED.get(char, char)
 
     text = _ESCAPE.sub(plain, text)
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")  # halves joined
+    # Halves joined
+    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 @dataclass(frozen=True)
@@ -286,7 +320,9 @@ def _texts_of(skills: tuple[InstalledSkill, ...]) -> _SkillTexts:
         for file in _files_of(skill)
     )
     times = Counter(
-        key for keys in (*bodies.values(), *(file.keys for file in files)) for key in keys
+        key
+        for keys in (*bodies.values(), *(file.keys for file in files))
+        for key in keys
     )
     shared_lines = frozenset(key for key, number in times.items() if number > 1)
     return _SkillTexts(bodies, files, frozenset(times), shared_lines)

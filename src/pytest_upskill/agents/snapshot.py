@@ -27,12 +27,14 @@ from .sandboxes.sandbox import Sandbox, SandboxError, TreeEntry
 MOST_BYTES: Final = 64 * 2**20  # of all files
 MOST_PACKED: Final = 8 * 2**20  # compressed
 MOST_FILES: Final = 20_000
-MOST_START_BYTES: Final = 240 * 2**20  # of a workspace at the start: an image may be large
+# Of a workspace at the start: an image may be large
+MOST_START_BYTES: Final = 240 * 2**20
 MOST_START_FILES: Final = 100_000
 _LONGEST_PATH: Final = 4000
 _FILL_SECONDS: Final = 60.0
 _GROWN: Final = 65536  # bytes
-_SMALL: Final = 2**20  # bytes of files of the start that are packed, although they did not change
+# Bytes of files of the start that are packed, although they did not change
+_SMALL: Final = 2**20
 
 
 class TooLargeError(Exception):
@@ -64,7 +66,9 @@ def is_safe(path: str) -> bool:
         path.encode()
     except UnicodeEncodeError:
         return False
-    return all(step not in ("", ".", "..") for step in path.removeprefix("/").split("/"))
+    return all(
+        step not in ("", ".", "..") for step in path.removeprefix("/").split("/")
+    )
 
 
 def _is_kept(sandbox: Sandbox, entry: TreeEntry) -> bool:
@@ -90,7 +94,8 @@ async def take_snapshot(sandbox: Sandbox, entries: Sequence[TreeEntry]) -> Snaps
     links = [Link(entry.path, entry.link) for entry in safe if entry.link is not None]
     folders = [entry.path for entry in safe if entry.folder]
     regular = [entry for entry in safe if entry.link is None and not entry.folder]
-    sizes = {entry.path: entry.size + _GROWN for entry in regular}  # since it was listed
+    # Since it was listed
+    sizes = {entry.path: entry.size + _GROWN for entry in regular}
     contents = await sandbox.read_all(sizes, MOST_BYTES)
     if sum(map(len, contents.values())) > MOST_BYTES:
         raise TooLargeError(f"more than {MOST_BYTES:,} bytes")
@@ -113,7 +118,8 @@ class _PackedFile:
 class _Contents:
     """The first line of a packed workspace; the bytes of its files follow.
 
-    An archive format could claim more than there is: a sparse tar of 7 kB unpacks to gigabytes.
+    An archive format could claim more than there is:
+    a sparse tar of 7 kB unpacks to gigabytes.
     """
 
     files: tuple[_PackedFile, ...]
@@ -122,12 +128,20 @@ class _Contents:
     unchanged: tuple[str, ...] = ()  # files of the start, which are not packed again
 
 
-def pack(workspace: Snapshot, unchanged: Iterable[str] = (), *, limited: bool = True) -> bytes:
+def pack(
+    workspace: Snapshot, unchanged: Iterable[str] = (), *, limited: bool = True
+) -> bytes:
     """As compressed bytes; TooLargeError if they are too many."""
-    files = [_PackedFile(file.path, len(file.data), file.mode) for file in workspace.files]
-    contents = _Contents(tuple(files), workspace.links, workspace.folders, tuple(unchanged))
+    files = [
+        _PackedFile(file.path, len(file.data), file.mode) for file in workspace.files
+    ]
+    contents = _Contents(
+        tuple(files), workspace.links, workspace.folders, tuple(unchanged)
+    )
     first_line = json.dumps(json_values(contents)).encode()
-    packed = zlib.compress(b"\n".join((first_line, b"".join(f.data for f in workspace.files))))
+    packed = zlib.compress(
+        b"\n".join((first_line, b"".join(f.data for f in workspace.files)))
+    )
     if limited and len(packed) > MOST_PACKED:
         raise TooLargeError(f"more than {MOST_PACKED:,} bytes compressed")
     return packed
@@ -139,7 +153,8 @@ def unpack(
     most_bytes: int = MOST_BYTES,
     most_files: int = MOST_FILES,
 ) -> Snapshot:
-    """The contents of a packed workspace, none for no bytes; ValueError if it is broken.
+    """The contents of a packed workspace, none for no bytes;
+    ValueError if it is broken.
 
     ``start`` has the files that the trial started with.
     """
@@ -147,7 +162,9 @@ def unpack(
         return Snapshot()
     try:
         first_line, _, content = inflated(data, most_bytes * 2).partition(b"\n")
-        contents = form_of(_Contents).validate_python(parse_limited(first_line.decode()))
+        contents = form_of(_Contents).validate_python(
+            parse_limited(first_line.decode())
+        )
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"not a workspace: {one_line(str(error), 200)}") from None
     number = sum(map(len, (contents.files, contents.links, contents.folders)))
@@ -169,14 +186,21 @@ def unpack(
 
 
 async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
-    """Write a snapshot into the workdir and places of a sandbox; SandboxError if it can't."""
+    """Write a snapshot into the workdir and places of a sandbox;
+    SandboxError if it can't.
+    """
     keeps = sandbox.spec.keeps
     files = [file for file in workspace.files if keeps(file.path)]
     try:
         await sandbox.write_all([(file.path, file.data, file.mode) for file in files])
     except OSError as error:
-        raise SandboxError(f"a file of the workspace can't be written: {error}") from None
-    folders = [*filter(keeps, workspace.folders), *{*sandbox.spec.places} - {*sandbox.spec.kept}]
+        raise SandboxError(
+            f"a file of the workspace can't be written: {error}"
+        ) from None
+    folders = [
+        *filter(keeps, workspace.folders),
+        *{*sandbox.spec.places} - {*sandbox.spec.kept},
+    ]
     lines = [f"mkdir -p -- {quote(sandbox.path(folder))}" for folder in folders]
     for link in (link for link in workspace.links if keeps(link.path)):
         path = PurePosixPath(sandbox.path(link.path))
@@ -184,7 +208,9 @@ async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
         lines.append(f"ln -sfn -- {quote(link.target)} {quote(path.as_posix())}")
     if lines:
         # No programs that an agent left in a folder of PATH.
-        script = "\n".join(["PATH=/usr/bin:/bin:$PATH", *lines]).encode("utf-8", "surrogateescape")
+        script = "\n".join(["PATH=/usr/bin:/bin:$PATH", *lines]).encode(
+            "utf-8", "surrogateescape"
+        )
         await sandbox.run(["/bin/sh"], timeout=_FILL_SECONDS, stdin=script)
 
 
@@ -216,9 +242,13 @@ async def collect_changes(
     same = {*before} & {entry for entry in after if entry.path in known}
     unchanged = same if sum(entry.size for entry in same) > _SMALL else set()
     try:
-        taken = await take_snapshot(sandbox, [entry for entry in after if entry not in unchanged])
+        taken = await take_snapshot(
+            sandbox, [entry for entry in after if entry not in unchanged]
+        )
         data = {file.path: file.data for file in taken.files}
-        packed = await asyncio.to_thread(pack, taken, sorted(entry.path for entry in unchanged))
+        packed = await asyncio.to_thread(
+            pack, taken, sorted(entry.path for entry in unchanged)
+        )
     except TooLargeError as error:
         findings.append(f"the workspace is too large for checks by a command: {error}")
     files = await _files(sandbox, before, after, data, findings)
@@ -236,7 +266,9 @@ async def _files(
     changed = [path for path, entry in new.items() if entry != old.get(path)]
     deleted = [path for path in old if path not in new]
     # Changes of earlier files first: no flood of new files may hide them.
-    differing = sorted([*changed, *deleted], key=lambda path: (path not in old, *_rank(path)))
+    differing = sorted(
+        [*changed, *deleted], key=lambda path: (path not in old, *_rank(path))
+    )
     if (dropped_files := len(differing) - MOST_CHANGED_FILES) > 0:
         number = counted(dropped_files, "changed file")
         findings.append(f"{number} not kept (limit {MOST_CHANGED_FILES})")
@@ -253,7 +285,9 @@ async def _files(
         files.append(replace(file, change="changed" if path in old else "made"))
     if dropped:
         number = counted(dropped, "file")
-        findings.append(f"the text of {number} not kept (limit {MOST_TEXT:,} bytes in all)")
+        findings.append(
+            f"the text of {number} not kept (limit {MOST_TEXT:,} bytes in all)"
+        )
     return tuple(sorted(files, key=lambda file: file.path))
 
 
@@ -277,7 +311,10 @@ def written_path(path: str) -> str:
 def _rank(path: str) -> tuple[bool, str]:
     """Sort files of tools to the end, where the limit cuts."""
     pure = PurePosixPath(path)
-    return any(part in TOOL_FOLDERS or part.startswith(".") for part in pure.parts), path
+    return (
+        any(part in TOOL_FOLDERS or part.startswith(".") for part in pure.parts),
+        path,
+    )
 
 
 async def _file(sandbox: Sandbox, entry: TreeEntry, data: bytes | None) -> AnswerFile:
@@ -285,7 +322,9 @@ async def _file(sandbox: Sandbox, entry: TreeEntry, data: bytes | None) -> Answe
     if entry.link is not None or entry.size > MAX_FILE_BYTES:
         return unread
     try:
-        data = await sandbox.read(entry.path, MAX_FILE_BYTES + 1) if data is None else data
+        data = (
+            await sandbox.read(entry.path, MAX_FILE_BYTES + 1) if data is None else data
+        )
     except OSError:
         return unread
     if len(data) > MAX_FILE_BYTES:  # it has grown since

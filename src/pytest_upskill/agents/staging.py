@@ -1,7 +1,7 @@
 """What trials start with: copies of skills, and workspaces that a setup prepared.
 
-Both are made once per run. A setup runs in a sandbox without a skill, so all arms and runs of a
-case start with the same bytes. Only what it leaves in the workspace counts.
+Both are made once per run. A setup runs in a sandbox without a skill, so all arms and
+runs of a case start with the same bytes. Only what it leaves in the workspace counts.
 """
 
 import asyncio
@@ -76,8 +76,14 @@ class InstalledSkill:
 
     @property
     def plugin(self) -> str:
-        """The name of the plugin that it is part of; empty if it is installed by itself."""
-        return self.in_plugin.removeprefix(f"{PLUGINS}/").split("/")[0] if self.in_plugin else ""
+        """The name of the plugin that it is part of; empty if
+        it is installed by itself.
+        """
+        return (
+            self.in_plugin.removeprefix(f"{PLUGINS}/").split("/")[0]
+            if self.in_plugin
+            else ""
+        )
 
 
 def plugin_folder(task: Task | None) -> str:
@@ -117,7 +123,9 @@ class Staging:
     What is made is shielded: a cancelled trial must not take it from the others.
     """
 
-    def __init__(self, sandbox_for: SandboxFor, timeout: float, files_of: FilesOf) -> None:
+    def __init__(
+        self, sandbox_for: SandboxFor, timeout: float, files_of: FilesOf
+    ) -> None:
         self._sandbox_for = sandbox_for
         self._timeout = timeout
         self._files_of = files_of
@@ -131,7 +139,9 @@ class Staging:
         self._solutions: dict[str, asyncio.Future[Path]] = {}
 
     async def skill(self, copy: SkillCopy) -> InstalledSkill:
-        """NoAnswerError if the skill has changed since the run began, or can't be read."""
+        """NoAnswerError if the skill has changed since the run began, or can't be
+        read.
+        """
         if copy not in self._skills:
             target = self._folder / f"skill-{len(self._skills)}"
             copying = asyncio.to_thread(_copied, copy, target, self._files_of)
@@ -139,8 +149,12 @@ class Staging:
         return await asyncio.shield(self._skills[copy])
 
     async def copies_of_skills(self, task: Task) -> list[Mount]:
-        """The tested skills in the folders that the task's Dockerfile copies them to."""
-        tested = [copy for copy in task.skills if copy.name in task.tested and not copy.plugin]
+        """The tested skills in the folders that the task's Dockerfile copies them
+        to.
+        """
+        tested = [
+            copy for copy in task.skills if copy.name in task.tested and not copy.plugin
+        ]
         folders = [folder for folder in task.skills_at if can_be_mounted(folder)]
         return [
             Mount((await self.skill(copy)).host, f"{folder}/{_name_of_copy(copy)}")
@@ -175,14 +189,20 @@ class Staging:
             folder = self._folder / f"solution-{len(self._solutions)}"
             writing = asyncio.to_thread(_write_all, folder, reference.files)
             self._solutions[reference.digest] = asyncio.ensure_future(writing)
-        return (Mount(str(await asyncio.shield(self._solutions[reference.digest])), SOLUTION),)
+        return (
+            Mount(
+                str(await asyncio.shield(self._solutions[reference.digest])), SOLUTION
+            ),
+        )
 
     def _prepared(self, needs: SandboxNeeds) -> TaskSandbox:
         with ended_by(self._ended):
             return self._sandbox_for(needs)
 
     async def spec_for(self, task: Task) -> SandboxSpec:
-        """The sandbox that a task needs, without a skill. SandboxError if a need can't be met."""
+        """The sandbox that a task needs, without a skill.
+        SandboxError if a need can't be met.
+        """
         sandbox = await self.sandbox_of(task)
         if task.needs not in self._specs:
             making = spec_for(sandbox.needs_inside(task.needs), sandbox.image)
@@ -194,7 +214,9 @@ class Staging:
         place, spec = await self.sandbox_of(task), await self.spec_for(task)
         for file in task.files:
             if not is_safe(file.path) or not (place.is_own or spec.keeps(file.path)):
-                raise NoAnswerError(f"the path {file.path!r} leads out of the workspace")
+                raise NoAnswerError(
+                    f"the path {file.path!r} leads out of the workspace"
+                )
         if not place.is_own and not place.setup(task.needs, task.setup):
             return StartState(None, task.files)
         key = setup_key(task)
@@ -205,15 +227,26 @@ class Staging:
     def add_start(self, task: Task, workspace: bytes, seconds: float) -> None:
         """The workspace that the setup of a task made on another machine."""
         if (key := setup_key(task)) not in self._starts:
-            self._starts[key] = asyncio.create_task(self._saved(task, workspace, seconds))
+            self._starts[key] = asyncio.create_task(
+                self._saved(task, workspace, seconds)
+            )
 
     async def close(self) -> None:
-        """Threads that copy skills or install packages can't be stopped, so wait for them."""
+        """Threads that copy skills or install packages can't be stopped,
+        so wait for them.
+        """
         self._ended.set()
         for running in self._starts.values():
             running.cancel()
-        making: list[asyncio.Future[Any]] = [*self._starts.values(), *self._skills.values()]
-        making += [*self._sandboxes.values(), *self._specs.values(), *self._servers.values()]
+        making: list[asyncio.Future[Any]] = [
+            *self._starts.values(),
+            *self._skills.values(),
+        ]
+        making += [
+            *self._sandboxes.values(),
+            *self._specs.values(),
+            *self._servers.values(),
+        ]
         making += self._solutions.values()
         await asyncio.gather(*making, return_exceptions=True)
         remove(self._folder)
@@ -233,14 +266,18 @@ class Staging:
             output = ran.output.decode("utf-8", "replace").strip()[-_LONGEST_OUTPUT:]
             tail = f": {one_line(output, _LONGEST_OUTPUT)}" if output else ""
             if ran.timed_out:
-                raise NoAnswerError(f"setup failed: no end within {plain(self._timeout)} s{tail}")
+                raise NoAnswerError(
+                    f"setup failed: no end within {plain(self._timeout)} s{tail}"
+                )
             if ran.exit:
                 raise NoAnswerError(f"setup failed: {ran.status}{tail}")
             try:
                 taken = await take_snapshot(sandbox, await tree_of(sandbox))
                 workspace = await asyncio.to_thread(pack, taken, limited=False)
             except TooLargeError as error:
-                raise NoAnswerError(f"setup failed: it makes a workspace of {error}") from None
+                raise NoAnswerError(
+                    f"setup failed: it makes a workspace of {error}"
+                ) from None
         finally:
             await close_sandbox(sandbox)
         return await self._saved(task, workspace, ran.seconds)

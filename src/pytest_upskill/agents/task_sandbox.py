@@ -24,9 +24,18 @@ from .snapshot import Snapshot
 
 _MOST_NAMED: Final = 3
 _ROOT: Final = "/"  # what an image has there can be read, not written
-# System packages that serve a person at a terminal, a recording or a build, but no task.
+# System packages that serve a person at a terminal, a recording or a build,
+# but no task.
 _NOT_NEEDED: Final = frozenset(
-    {"apt-utils", "asciinema", "less", "locales", "nano", "software-properties-common", "sudo"}
+    {
+        "apt-utils",
+        "asciinema",
+        "less",
+        "locales",
+        "nano",
+        "software-properties-common",
+        "sudo",
+    }
     | {"vim"}
 )
 # System packages whose program has another name, where there is no dpkg to ask.
@@ -46,7 +55,9 @@ _PROGRAMS: Final = {
 
 @dataclass(frozen=True)
 class SandboxChoice:
-    """Where a task runs, as far as that is known before its image is pulled or built."""
+    """Where a task runs, as far as that is known before its image is pulled or
+    built.
+    """
 
     kind: str  # the name of a sandbox; empty if the task can't run
     image: str = ""  # the name of its own image
@@ -58,7 +69,8 @@ class TaskSandbox(NamedTuple):
 
     kind: SandboxKind
     image: str = ""
-    is_own: bool = False  # the image is that of the task: its files and packages are in it
+    # The image is that of the task: its files and packages are in it
+    is_own: bool = False
 
     def needs_inside(self, needs: SandboxNeeds) -> SandboxNeeds:
         """Without what the image has."""
@@ -68,9 +80,13 @@ class TaskSandbox(NamedTuple):
         return needs._replace(python=(), env=(), places=places)
 
     def setup(self, needs: SandboxNeeds, command: str) -> str:
-        """What runs before an agent: steps of a Dockerfile that was not built, then a command."""
+        """What runs before an agent: steps of a Dockerfile that was not built,
+        then a command.
+        """
         steps = needs.build.steps if needs.build and not self.is_own else ()
-        return "\n".join([*(f"(\n{step}\n) || exit" for step in steps), command]).strip()
+        return "\n".join(
+            [*(f"(\n{step}\n) || exit" for step in steps), command]
+        ).strip()
 
     def start(self, needs: SandboxNeeds, files: Sequence[WorkspaceFile]) -> Snapshot:
         """The files of the image that tasks may change, with those that a case adds."""
@@ -80,8 +96,13 @@ class TaskSandbox(NamedTuple):
         there = needs.build.copied if needs.build else ()
         paths = {file.path: posixpath.join(needs.workdir, file.path) for file in files}
         added = {file.path: file for file in files if paths[file.path] not in there}
-        again = f"{needs.workdir}/"  # its files have relative paths, also if a place is around it
-        kept = (f for f in start.files if f.path not in added and not f.path.startswith(again))
+        # Its files have relative paths, also if a place is around it
+        again = f"{needs.workdir}/"
+        kept = (
+            f
+            for f in start.files
+            if f.path not in added and not f.path.startswith(again)
+        )
         links = (link for link in start.links if not link.path.startswith(again))
         empty = (path for path in start.folders if not path.startswith(again))
         return Snapshot((*kept, *added.values()), tuple(links), tuple(empty))
@@ -97,19 +118,26 @@ def has_own_image(needs: SandboxNeeds) -> bool:
 
 
 @lru_cache(maxsize=1024)
-def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> SandboxChoice:
+def choose_sandbox(
+    needs: SandboxNeeds, sandbox: str = "auto", image: str = ""
+) -> SandboxChoice:
     """Where a task runs with these settings. Nothing is pulled or built for it."""
     for folder in (needs.workdir, *needs.places):
         in_image = folder == _ROOT and has_own_image(needs) and not image
         if not in_image and (problem := why_not_writable(folder)):
-            return SandboxChoice("", reason=f"{folder} can't be a folder of a task: {problem}")
+            return SandboxChoice(
+                "", reason=f"{folder} can't be a folder of a task: {problem}"
+            )
     if not has_own_image(needs) or image:  # an image of the user replaces all others
         return SandboxChoice(_usual(sandbox, image), image)
     lacks = _why_image(needs)
     if needs.build and needs.build.missing and not _named_image(needs):
         return SandboxChoice("", reason=needs.build.missing[0])
     if sandbox == "none":  # the agent would work in a folder of this machine
-        reason = f"works in {needs.workdir}, and the sandbox none has no such folder of its own"
+        reason = (
+            f"works in {needs.workdir}, and the sandbox none has no such folder of"
+            " its own"
+        )
         return SandboxChoice("", reason=reason)
     if sandbox == "bwrap":
         reason = f"needs an image, which bwrap has not: {lacks}" if lacks else ""
@@ -124,10 +152,14 @@ def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") 
     program = next((name for name, problem in problems.items() if not problem), "")
     if not program:
         why = "; ".join(problems.values())
-        return SandboxChoice("", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}")
+        return SandboxChoice(
+            "", reason=f"needs an image ({lacks}), but {why}. {images.INSTALL}"
+        )
     name = _named_image(needs) or (images.tag_of(needs.build) if needs.build else "")
     machine = f"linux/{images.architecture()}"
-    if needs.build and not f"{machine}/".startswith(f"{needs.build.platform or machine}/"):
+    if needs.build and not f"{machine}/".startswith(
+        f"{needs.build.platform or machine}/"
+    ):
         return SandboxChoice(
             "", reason=f"its image is for {needs.build.platform}, not for {machine}"
         )
@@ -138,7 +170,9 @@ def choose_sandbox(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") 
 
 
 def skipped_if_unrunnable(case: Case, sandbox: str = "auto", image: str = "") -> Case:
-    """A case with an image of its own that can't run here is skipped with the reason."""
+    """A case with an image of its own that can't run here is skipped with the
+    reason.
+    """
     if case.skip or not has_own_image(case.sandbox):
         return case
     place = choose_sandbox(case.sandbox, sandbox, image)
@@ -151,11 +185,16 @@ def _usual(sandbox: str, image: str) -> str:
         return sandbox
     if not image and not Bwrap().why_not():
         return "bwrap"
-    return next((name for name in images.PROGRAMS if not images.why_no_program(name)), sandbox)
+    return next(
+        (name for name in images.PROGRAMS if not images.why_no_program(name)), sandbox
+    )
 
 
-def sandbox_for(needs: SandboxNeeds, sandbox: str = "auto", image: str = "") -> TaskSandbox:
-    """The sandbox of a task; its image is pulled or built first, which may take a while.
+def sandbox_for(
+    needs: SandboxNeeds, sandbox: str = "auto", image: str = ""
+) -> TaskSandbox:
+    """The sandbox of a task; its image is pulled or built first,
+    which may take a while.
 
     SandboxError says why the task can't run here.
     """
@@ -190,7 +229,9 @@ def _named_image(needs: SandboxNeeds) -> str:
 
 
 def _why_image(needs: SandboxNeeds) -> str:
-    """Why files, Python packages and programs of this machine don't suffice; empty if they do."""
+    """Why files, Python packages and programs of this machine don't suffice;
+    empty if they do.
+    """
     if not needs.build:
         return f"{needs.image} has no Dockerfile"
     if needs.build.others:
@@ -205,7 +246,10 @@ def _why_image(needs: SandboxNeeds) -> str:
 
 def missing_packages(names: tuple[str, ...]) -> list[str]:
     """System packages that are not installed here."""
-    wanted, installed = [name for name in names if name not in _NOT_NEEDED], _installed()
+    wanted, installed = (
+        [name for name in names if name not in _NOT_NEEDED],
+        _installed(),
+    )
     if installed is not None:
         return [name for name in wanted if name.partition(":")[0] not in installed]
     return [name for name in wanted if not shutil.which(_PROGRAMS.get(name, name))]
@@ -214,7 +258,12 @@ def missing_packages(names: tuple[str, ...]) -> list[str]:
 @cache
 def _installed() -> frozenset[str] | None:
     """The packages of this machine, with what they provide; None without dpkg."""
-    query = ("dpkg-query", "--show", "--showformat", "${db:Status-Abbrev}|${Package}|${Provides}\n")
+    query = (
+        "dpkg-query",
+        "--show",
+        "--showformat",
+        "${db:Status-Abbrev}|${Package}|${Provides}\n",
+    )
     try:
         ran = subprocess.run(query, capture_output=True, timeout=60, check=False)
     except (OSError, subprocess.TimeoutExpired):
@@ -226,5 +275,8 @@ def _installed() -> frozenset[str] | None:
         status, _, packages = line.partition("|")
         if status.startswith("ii"):
             name, _, provided = packages.partition("|")
-            names |= {name, *(item.split()[0] for item in provided.split(",") if item.strip())}
+            names |= {
+                name,
+                *(item.split()[0] for item in provided.split(",") if item.strip()),
+            }
     return frozenset(names)

@@ -1,7 +1,8 @@
-"""What scripts of tasks download at run time, prepared outside of the sandbox: uv and wheels.
+"""What scripts of tasks download at run time, prepared outside of the sandbox:
+uv and wheels.
 
-The folders are in the user's cache, and are mounted read-only. Only wheels are taken: nothing of
-them runs outside of the sandbox.
+The folders are in the user's cache, and are mounted read-only. Only wheels are taken:
+nothing of them runs outside of the sandbox.
 """
 
 import functools
@@ -31,7 +32,17 @@ from .sandboxes.sandbox import Mount, SandboxError
 INSIDE: Final = "/prepared"
 BIN: Final = f"{INSIDE}/bin"
 UV: Final = f"{INSIDE}/uv"
-STAND_INS: Final = ("curl", "wget", "apt", "apt-get", "uv", "uvx", "pip", "pip3", "python")
+STAND_INS: Final = (
+    "curl",
+    "wget",
+    "apt",
+    "apt-get",
+    "uv",
+    "uvx",
+    "pip",
+    "pip3",
+    "python",
+)
 _SECONDS: Final = 900.0
 _PYTHON_SECONDS: Final = 120.0
 _GLIBC: Final = 31  # wheels for glibc 2.31, which all images of the last years have
@@ -101,7 +112,9 @@ def prepare(downloads: VerifierDownloads, pythons: SandboxPythons) -> PreparedFo
         for wheel_set in downloads.wheels:
             version = wheel_set.python if wheel_set.python not in without else ""
             try:
-                folder = _wheel_folder(replace(wheel_set, python=version or default, by_pip=False))
+                folder = _wheel_folder(
+                    replace(wheel_set, python=version or default, by_pip=False)
+                )
             except SandboxError as error:
                 unmet.append(str(error))
                 continue
@@ -131,7 +144,10 @@ def _uv() -> Path:
         for wheel in new.glob("*.whl"):
             with zipfile.ZipFile(wheel) as archive:
                 for name in archive.namelist():
-                    if (program := Path(name).name) in ("uv", "uvx") and "/scripts/" in name:
+                    if (program := Path(name).name) in (
+                        "uv",
+                        "uvx",
+                    ) and "/scripts/" in name:
                         (new / program).write_bytes(archive.read(name))
                         (new / program).chmod(0o755)
             wheel.unlink()
@@ -155,19 +171,32 @@ def _wheel_folder(wheels: WheelSet) -> Path:
     def download(new: Path) -> None:
         _pip(*options, "--dest", str(new), "--", *here)
         for requirement in elsewhere:
-            with suppress(SandboxError):  # it has no wheel for this system, and needs none
+            # It has no wheel for this system, and needs none
+            with suppress(SandboxError):
                 _pip(*options, "--dest", str(new), "--", requirement)
 
     return _made(digest(wheels.python, platform.machine(), *resolution)[:32], download)
 
 
 def _resolved(wheels: WheelSet) -> list[str]:
-    """NAME==VERSION, perhaps with a marker. By uv: pip can't resolve for another Python."""
+    """NAME==VERSION, perhaps with a marker. By uv: pip can't
+    resolve for another Python.
+    """
     here = ("--python-platform", f"{platform.machine()}-manylinux_2_{_GLIBC}")
     target = ("--universal",) if wheels.locked else here
     options = ("--only-binary", ":all:", "--python-version", wheels.python, *target)
-    call = (str(_uv() / "uv"), "pip", "compile", "--no-config", "--quiet", "--no-header", *options)
-    lines = _ran((*call, "--no-annotate", "-"), "\n".join(wheels.requirements), _index())
+    call = (
+        str(_uv() / "uv"),
+        "pip",
+        "compile",
+        "--no-config",
+        "--quiet",
+        "--no-header",
+        *options,
+    )
+    lines = _ran(
+        (*call, "--no-annotate", "-"), "\n".join(wheels.requirements), _index()
+    )
     return [line for line in lines.splitlines() if _PINNED.fullmatch(line)]
 
 
@@ -179,27 +208,42 @@ def _index() -> dict[str, str]:
     for line in listed.splitlines():
         name, _, value = line.partition("=")
         settings[name.rpartition(".")[2]] = value.strip("'\"")
-    extra = [url for url in settings.get("extra-index-url", "").split() if url.startswith("http")]
+    extra = [
+        url
+        for url in settings.get("extra-index-url", "").split()
+        if url.startswith("http")
+    ]
     env = {"UV_SYSTEM_CERTS": "1", "UV_NATIVE_TLS": "1", "UV_INDEX": " ".join(extra)}
     env |= {"UV_DEFAULT_INDEX": url} if (url := settings.get("index-url")) else {}
     return env | ({"SSL_CERT_FILE": cert} if (cert := settings.get("cert")) else {})
 
 
 def _python_folder(version: str, of_host: bool) -> Path | None:
-    """A Python of this version, with all of its files in one folder; None if there is none."""
+    """A Python of this version, with all of its files in one folder;
+    None if there is none.
+    """
     return (_host_python(version) if of_host else None) or _portable_python(version)
 
 
 @functools.cache
 def _host_python(version: str) -> Path | None:
-    name, print_prefix = f"python{version}", "import sys; print(sys.base_prefix, sys.version[:4])"
+    name, print_prefix = (
+        f"python{version}",
+        "import sys; print(sys.base_prefix, sys.version[:4])",
+    )
     pyenv = sorted(Path.home().glob(f".pyenv/versions/{version}.*/bin/{name}"))
     for program in filter(None, (shutil.which(name), *map(str, pyenv))):
         with suppress(SandboxError):
             prefix, _, found = (
-                _ran((program, "-I", "-c", print_prefix), "", {}).strip().rpartition(" ")
+                _ran((program, "-I", "-c", print_prefix), "", {})
+                .strip()
+                .rpartition(" ")
             )
-            if found == version and (Path(prefix) / "bin" / name).exists() and prefix != "/usr":
+            if (
+                found == version
+                and (Path(prefix) / "bin" / name).exists()
+                and prefix != "/usr"
+            ):
                 return Path(prefix)
     return None
 
@@ -213,7 +257,14 @@ def _portable_python(version: str) -> Path | None:
             return None
 
     def install(new: Path) -> None:
-        call = (str(_uv() / "uv"), "python", "install", "--no-config", "--no-bin", "--install-dir")
+        call = (
+            str(_uv() / "uv"),
+            "python",
+            "install",
+            "--no-config",
+            "--no-bin",
+            "--install-dir",
+        )
         _ran((*call, str(new), version), "", _index(), _PYTHON_SECONDS)
 
     try:
@@ -222,7 +273,10 @@ def _portable_python(version: str) -> Path | None:
         with suppress(OSError):
             replace_file(failed, "")
         return None
-    return next((path.parent.parent for path in folder.glob(f"cpython*/bin/python{version}")), None)
+    return next(
+        (path.parent.parent for path in folder.glob(f"cpython*/bin/python{version}")),
+        None,
+    )
 
 
 def _made(name: str, make: Callable[[Path], None]) -> Path:
@@ -232,17 +286,30 @@ def _made(name: str, make: Callable[[Path], None]) -> Path:
 def _platforms() -> list[str]:
     machine = platform.machine()
     names = [f"manylinux_2_{minor}_{machine}" for minor in range(_GLIBC, 4, -1)]
-    names += [f"manylinux{name}_{machine}" for name in ("2014", "2010", "1")] + [f"linux_{machine}"]
+    names += [f"manylinux{name}_{machine}" for name in ("2014", "2010", "1")] + [
+        f"linux_{machine}"
+    ]
     return [option for name in names for option in ("--platform", name)]
 
 
 def _pip(action: str, *arguments: str) -> None:
     options = ("--disable-pip-version-check", "--no-input", action, "--quiet")
-    call = (sys.executable, "-P", "-m", "pip", *options, "--only-binary", ":all:", *arguments)
+    call = (
+        sys.executable,
+        "-P",
+        "-m",
+        "pip",
+        *options,
+        "--only-binary",
+        ":all:",
+        *arguments,
+    )
     _ran(call, "", {"PIP_USER": "0", "PIP_REQUIRE_VIRTUALENV": "0"})
 
 
-def _ran(call: Sequence[str], stdin: str, env: dict[str, str], seconds: float = _SECONDS) -> str:
+def _ran(
+    call: Sequence[str], stdin: str, env: dict[str, str], seconds: float = _SECONDS
+) -> str:
     """What a command prints; SandboxError if it fails."""
     try:
         ran = subprocess.run(

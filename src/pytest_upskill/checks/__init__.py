@@ -1,10 +1,19 @@
 """Checks of an answer: each passes or fails, with a reason.
 
-A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks, or of
-activity_checks if it looks at what an agent did.
+A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks, or
+of activity_checks if it looks at what an agent did.
 """
 
-from .check import AnyCheck, Check, CheckContext, CheckKind, Combined, places, spans, walk
+from .check import (
+    AnyCheck,
+    Check,
+    CheckContext,
+    CheckKind,
+    Combined,
+    places,
+    spans,
+    walk,
+)
 from .grading import grade
 from .judging import rubric_of
 from .parse import (

@@ -1,7 +1,8 @@
-"""Checks of what an agent did on the way to its answer: tools, commands, turns, the skill's files.
+"""Checks of what an agent did on the way to its answer: tools, commands, turns,
+the skill's files.
 
-Names of tools differ from agent to agent. A shell command is known by its argument, not by the name
-of the tool.
+Names of tools differ from agent to agent. A shell command is known by its argument,
+not by the name of the tool.
 """
 
 import json
@@ -31,16 +32,21 @@ _MOST_NAMED: Final = 100  # characters
 
 
 class CallsForm(Strict):
-    """Calls of a tool, perhaps only those with certain arguments, and how many there may be."""
+    """Calls of a tool, perhaps only those with certain arguments,
+    and how many there may be.
+    """
 
     tool: Text = Field(description="The name of the tool.")
     input_match: Annotated[str, AfterValidator(compile_pattern)] | None = Field(
-        None, description='A pattern that the arguments match, as JSON: {"path":"a.txt"}.'
+        None,
+        description='A pattern that the arguments match, as JSON: {"path":"a.txt"}.',
     )
     min: int | None = Field(
         None, ge=0, description="The fewest calls (default: 1, or 0 with max 0)."
     )
-    max: int | None = Field(None, ge=0, description="The most calls (default: no limit).")
+    max: int | None = Field(
+        None, ge=0, description="The most calls (default: no limit)."
+    )
 
     @property
     def fewest(self) -> int:
@@ -97,7 +103,9 @@ def _calls(transcript: Transcript) -> list[Turn]:
 def compact(arguments: str) -> str:
     """The arguments of a call as JSON without spaces, as other tools show it."""
     try:
-        return json.dumps(json.loads(arguments), ensure_ascii=False, separators=(",", ":"))
+        return json.dumps(
+            json.loads(arguments), ensure_ascii=False, separators=(",", ":")
+        )
     except (ValueError, RecursionError):
         return arguments
 
@@ -107,14 +115,19 @@ def _is_one(context: CheckContext, call: CallsForm, turn: Turn) -> bool:
         return False
     # Patterns are of other tools, where they may expect a space after a colon or not.
     texts = (compact(turn.text), turn.text)
-    return not call.input_match or any(search(call.input_match, True, text) for text in texts)
+    return not call.input_match or any(
+        search(call.input_match, True, text) for text in texts
+    )
 
 
 @lru_cache(maxsize=4)  # the checks of an answer look at the same transcript
 def commands_of(transcript: Transcript) -> tuple[str, ...]:
     """The shell commands of all calls."""
     return tuple(
-        command for turn in transcript if turn.kind == "call" for command in _commands_in(turn)
+        command
+        for turn in transcript
+        if turn.kind == "call"
+        for command in _commands_in(turn)
     )
 
 
@@ -122,7 +135,8 @@ def _commands_in(turn: Turn) -> Iterator[str]:
     try:
         arguments = json.loads(turn.text)
     except (ValueError, RecursionError):
-        # Of a long call a transcript keeps the start and the end, which is not JSON any more.
+        # Of a long call a transcript keeps the start and the end,
+        # which is not JSON any more.
         if _CUT.search(turn.text) and (named := _NAMED.search(turn.text)):
             yield turn.text[named.end() :].replace("\\n", "\n").replace('\\"', '"')
         return
@@ -137,7 +151,9 @@ def _commands_in(turn: Turn) -> Iterator[str]:
 
 
 def _canonical(context: CheckContext, name: str) -> str:
-    """The name of a tool in transcripts: agents call those of MCP servers differently."""
+    """The name of a tool in transcripts: agents call those of MCP servers
+    differently.
+    """
     spelled = spellings(context.case.mcp).get(name)
     return folded(spelled[0] if spelled else name, context.case_sensitive)
 
@@ -151,13 +167,21 @@ def _used(context: CheckContext) -> Iterator[Result]:
     for call in context.value:
         number = sum(_is_one(context, call, turn) for turn in turns)
         if call.min is None and call.max is None:
-            others = "" if number else f" (called: {_named([turn.tool for turn in turns])})"
-            yield number > 0, f"{call.words} was {'' if number else 'not '}called{others}"
+            others = (
+                "" if number else f" (called: {_named([turn.tool for turn in turns])})"
+            )
+            yield (
+                number > 0,
+                f"{call.words} was {'' if number else 'not '}called{others}",
+            )
             continue
         most = "" if call.max is None else f" to {call.max:,}"
         wanted = f"{call.fewest:,}{most or ' or more'}"
         passed = call.fewest <= number and (call.max is None or number <= call.max)
-        yield passed, f"{call.words} was called {counted(number, 'time')} (expected: {wanted})"
+        yield (
+            passed,
+            f"{call.words} was called {counted(number, 'time')} (expected: {wanted})",
+        )
 
 
 def _not_used(context: CheckContext) -> Iterator[Result]:
@@ -180,7 +204,10 @@ def _order(context: CheckContext) -> Iterator[Result]:
             names = _in_order([turn.tool for turn in turns])
             yield False, f"{call.words} was not called{after} (called: {names})"
             return
-    yield True, f"called in this order: {_in_order([call.words for call in context.value])}"
+    yield (
+        True,
+        f"called in this order: {_in_order([call.words for call in context.value])}",
+    )
 
 
 def _in_order(names: Sequence[str]) -> str:
@@ -191,9 +218,14 @@ def _commands(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         commands = commands_of(context.answer.transcript)
         for text in context.value:
-            match = next((c for c in commands if _matches(text, context.case_sensitive, c)), None)
+            match = next(
+                (c for c in commands if _matches(text, context.case_sensitive, c)), None
+            )
             if match is None:
-                reason = f"none of {counted(len(commands), 'command')} matches {quoted(text)}"
+                reason = (
+                    f"none of {counted(len(commands), 'command')} matches"
+                    f" {quoted(text)}"
+                )
             else:
                 reason = f"{quoted(text)} matches the command {quoted(match)}"
             yield (match is not None) is expected, reason
@@ -208,7 +240,8 @@ def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
 def _mcp_expected(context: CheckContext) -> Iterator[Result]:
     """The first call of an MCP tool without the arguments that its mock expects.
 
-    There is no result if all have them: nobody wrote this check, so it must not raise a score.
+    There is no result if all have them: nobody wrote this check,
+    so it must not raise a score.
     """
     tools = spellings(context.case.mcp)
     for turn in context.answer.transcript:
@@ -218,7 +251,8 @@ def _mcp_expected(context: CheckContext) -> Iterator[Result]:
         rules = parsed(server)["mocks"].get(tool, {}).get("expect", {})
         try:
             arguments = json.loads(turn.text or "{}")
-        except (ValueError, RecursionError):  # also of a call that is too long for a transcript
+        # Also of a call that is too long for a transcript
+        except (ValueError, RecursionError):
             continue
         reason = why_refused(rules, arguments, _has_match)
         if reason:
@@ -243,7 +277,10 @@ def _activity(context: CheckContext) -> Activity:
 def _at_most(unit: str, count: Callable[[Activity], int]) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         number = count(_activity(context))
-        yield number <= context.value, f"{counted(number, unit)} (limit {context.value:,})"
+        yield (
+            number <= context.value,
+            f"{counted(number, unit)} (limit {context.value:,})",
+        )
 
     return evaluate
 
@@ -259,7 +296,10 @@ def _activated(context: CheckContext) -> Iterator[Result]:
         outcome = f" in {counted(activity.turns, 'turn')}"
     else:
         outcome = ""
-    yield activated is context.value, f"the skill was {'' if activated else 'not '}opened{outcome}"
+    yield (
+        activated is context.value,
+        f"the skill was {'' if activated else 'not '}opened{outcome}",
+    )
 
 
 def _opened(expected: bool) -> Evaluate:
@@ -268,7 +308,10 @@ def _opened(expected: bool) -> Evaluate:
         for name in context.value:
             is_open = name in opened
             others = f" (opened: {_named(opened)})" if expected and not is_open else ""
-            yield is_open is expected, f"{name} was {'' if is_open else 'not '}opened{others}"
+            yield (
+                is_open is expected,
+                f"{name} was {'' if is_open else 'not '}opened{others}",
+            )
 
     return evaluate
 
@@ -316,7 +359,9 @@ def _files_made(context: CheckContext) -> Iterator[Result]:
 
 
 def _mcp_calls(context: CheckContext) -> Iterator[Result]:
-    turns = (turn for turn in context.answer.transcript if turn.tool.startswith("mcp__"))
+    turns = (
+        turn for turn in context.answer.transcript if turn.tool.startswith("mcp__")
+    )
     text = transcript_text(tuple(turns))
     for condition in context.value:
         yield from results_in(text, "the calls of MCP tools", condition, context)
@@ -346,10 +391,17 @@ KINDS: Final = (
     CheckKind("files_made", _TRANSCRIPT, _files_made, needs_agent=True, of_files=True),
     CheckKind("mcp_calls", _TRANSCRIPT, _mcp_calls, needs_agent=True),
     CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
-    CheckKind("commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True),
-    CheckKind("max_turns", COUNT, _at_most("turn", attrgetter("turns")), needs_agent=True),
     CheckKind(
-        "max_tool_calls", COUNT, _at_most("tool call", attrgetter("tool_calls")), needs_agent=True
+        "commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True
+    ),
+    CheckKind(
+        "max_turns", COUNT, _at_most("turn", attrgetter("turns")), needs_agent=True
+    ),
+    CheckKind(
+        "max_tool_calls",
+        COUNT,
+        _at_most("tool call", attrgetter("tool_calls")),
+        needs_agent=True,
     ),
     CheckKind(
         *("skill_activated", YES_OR_NO, _activated),
@@ -358,7 +410,14 @@ KINDS: Final = (
         of_opening=True,
     ),
     *(
-        CheckKind(name, TEXTS, _opened(expected), needs_agent=True, of_skill=True, of_opening=True)
+        CheckKind(
+            name,
+            TEXTS,
+            _opened(expected),
+            needs_agent=True,
+            of_skill=True,
+            of_opening=True,
+        )
         for name, expected in (("skill_opened", True), ("skill_not_opened", False))
     ),
     CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),

@@ -7,7 +7,13 @@ from dataclasses import dataclass, field, replace
 from itertools import islice
 from typing import Annotated, Any, Final, Literal, NamedTuple
 
-from pydantic import AfterValidator, BeforeValidator, Field, StringConstraints, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    StringConstraints,
+    TypeAdapter,
+)
 
 from .._util.texts import harmless, one_line
 from ..errors import CheckError
@@ -30,8 +36,12 @@ _LONGEST_REASON: Final = 200
 _LONGEST_QUOTE: Final = 100
 _HIGHLIGHTING: Final = 0.5  # seconds
 _MOST_PLACES: Final = 500  # in an answer
-_NO_AGENT: Final = "only an agent's answer can be checked for this, and this is a plain completion"
-_NO_SKILL: Final = "no skill to look at in this arm, so it counts as passed: the others decide"
+_NO_AGENT: Final = (
+    "only an agent's answer can be checked for this, and this is a plain completion"
+)
+_NO_SKILL: Final = (
+    "no skill to look at in this arm, so it counts as passed: the others decide"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,8 +51,10 @@ class CheckContext:
     answer: Answer
     case: Case
     value: Any = None  # the check's value in the case: 3 for ``{"haiku": 3}``
-    case_sensitive: bool = False  # whether upper and lower case differ, as the case says
-    rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)  # of the judge, by text
+    # Whether upper and lower case differ, as the case says
+    case_sensitive: bool = False
+    # Of the judge, by text
+    rulings: Mapping[str, Result] = field(default_factory=dict, repr=False)
     why_not_gradable: str = ""  # why there is nothing to grade, so that no check passes
     text_name: str = "the answer"  # what reasons call the checked text
     final_workspace: Workspace | None = field(default=None, repr=False, compare=False)
@@ -80,8 +92,9 @@ Find = Callable[[str, Any, bool], Iterable[Span]]  # answer, value, case_sensiti
 class CheckKind:
     """A kind of check, such as ``contains``.
 
-    ``argument`` validates the value in the case and turns it into what ``evaluate`` takes, such as
-    a compiled pattern. ``evaluate`` returns one or more results: one for each text of a list, say.
+    ``argument`` validates the value in the case and turns it into what ``evaluate``
+    takes, such as a compiled pattern. ``evaluate`` returns one or more results: one for
+    each text of a list, say.
     """
 
     name: str
@@ -91,14 +104,16 @@ class CheckKind:
     calls_code: bool = False  # runs users' Python, which never sees an empty answer
     needs_agent: bool = False  # looks at what only an agent leaves behind
     of_files: bool = False  # looks at the workspace, not at the text of the answer
-    # Looks at how the skill was used, so it passes where there is none; else every baseline would
-    # fail, and every skill would seem to help.
+    # Looks at how the skill was used, so it passes where there is none; else every
+    # baseline would fail, and every skill would seem to help.
     of_skill: bool = False
     of_opening: bool = False  # looks only at which skills were opened
     unwanted: bool = False  # what it finds must not be there
     full_texts: Callable[[Any], Sequence[str]] | None = None  # what it asks, uncut
-    measure: Callable[[CheckContext], Measured] | None = None  # of a check with a single result
-    grades_anything: bool = False  # also what an agent left that said nothing or was stopped
+    # Of a check with a single result
+    measure: Callable[[CheckContext], Measured] | None = None
+    # Also what an agent left that said nothing or was stopped
+    grades_anything: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,10 +134,16 @@ class Check:
 
     def asks(self, number: int) -> list[str]:
         """What it looks for, as text, for each of its ``number`` results."""
-        if self.kind.full_texts and len(texts := self.kind.full_texts(self.argument)) == number:
+        if (
+            self.kind.full_texts
+            and len(texts := self.kind.full_texts(self.argument)) == number
+        ):
             return list(texts)
         single = not isinstance(self.written, list) or len(self.written) != number
-        return [_as_text(part) for part in ([self.written] * number if single else self.written)]
+        return [
+            _as_text(part)
+            for part in ([self.written] * number if single else self.written)
+        ]
 
     def measured(self, context: CheckContext) -> Measured:
         if self.kind.measure is None or context.why_not_gradable:
@@ -130,8 +151,12 @@ class Check:
         return self.kind.measure(replace(context, value=self.argument))
 
     def results(self, context: CheckContext) -> Iterator[Result]:
-        """CheckError if the check breaks: then the answer is neither right nor wrong."""
-        context = replace(context, value=self.argument, case_sensitive=self.case_sensitive)
+        """CheckError if the check breaks: then the answer is neither right nor
+        wrong.
+        """
+        context = replace(
+            context, value=self.argument, case_sensitive=self.case_sensitive
+        )
         if (
             not context.why_not_gradable
             and self.kind.needs_agent
@@ -147,23 +172,31 @@ class Check:
             with not_counted() if self.kind.calls_code else nullcontext():
                 results.extend(self.kind.evaluate(context))
             for passed, reason in results:
-                if context.why_not_gradable:  # one result for each, so that the arms have as many
+                # One result for each, so that the arms have as many
+                if context.why_not_gradable:
                     yield None, context.why_not_gradable
                     continue
                 if self.kind.of_skill and context.has_no_skill:
                     yield True, _NO_SKILL
                     continue
                 explained = passed or self.name in _SAYS_WHY
-                yield passed, reason + ("" if explained else _WHY.get(context.answer.stop, ""))
+                yield (
+                    passed,
+                    reason + ("" if explained else _WHY.get(context.answer.stop, "")),
+                )
         except CheckError:
             raise
         except LimitReachedError as error:
-            several = isinstance(self.written, list) and len(results) < len(self.written)
+            several = isinstance(self.written, list) and len(results) < len(
+                self.written
+            )
             asks = _as_text(self.written[len(results)] if several else self.written)
             here = f"{self.name} {quoted(asks)}" if asks else self.name
             raise CheckError(f"{error}, and {here} was not done. Simplify it") from None
         except Exception as error:
-            raise CheckError(f"check {self.name} raised {one_line(repr(error), 200)}") from error
+            raise CheckError(
+                f"check {self.name} raised {one_line(repr(error), 200)}"
+            ) from error
 
 
 @dataclass(frozen=True)
@@ -181,7 +214,9 @@ class Combined:
 
     def asks(self, number: int) -> list[str]:
         groups = [
-            "; ".join(f"{check.name}: {text}" for check in group for text in check.asks(1))
+            "; ".join(
+                f"{check.name}: {text}" for check in group for text in check.asks(1)
+            )
             for group in self.groups
         ]
         return [_short(" | ".join(groups))] * number
@@ -197,7 +232,9 @@ class Combined:
         groups = []
         for group in self.groups:
             inside = context.within(group)
-            groups.append([result for check in group for result in check.results(inside)])
+            groups.append(
+                [result for check in group for result in check.results(inside)]
+            )
         passed, reason = _any_of(groups) if self.name == "any_of" else _not(groups[0])
         yield (
             (passed, reason)
@@ -224,9 +261,9 @@ def asked_checks(
 ) -> tuple[AnyCheck, ...]:
     """The checks of an answer: in arms without the skill, not those of answers with it.
 
-    A plain completion has the skill in its context and opens nothing, so none of these ask it to.
-    Of the oracle, ``has_skill`` says that it has a reference. That shows a result, not how an agent
-    gets there; whoever does nothing must not pass all checks.
+    A plain completion has the skill in its context and opens nothing, so none of these
+    ask it to. Of the oracle, ``has_skill`` says that it has a reference. That shows a
+    result, not how an agent gets there; whoever does nothing must not pass all checks.
     """
     checks = tuple(checks)
     if agent == ORACLE:
@@ -241,7 +278,10 @@ def asked_checks(
         check
         for check in checks
         if not check.with_skill
-        or (has_skill and not (agent == CHAT and any(c.kind.of_skill for c in walk([check]))))
+        or (
+            has_skill
+            and not (agent == CHAT and any(c.kind.of_skill for c in walk([check])))
+        )
     )
 
 
@@ -251,13 +291,19 @@ def _is_of_work(check: Check) -> bool:
 
 
 def asks_only_for_files(checks: Iterable[AnyCheck]) -> bool:
-    """Whether checks look at files, perhaps also at what an agent did, but at no text of it."""
+    """Whether checks look at files, perhaps also at what an agent did,
+    but at no text of it.
+    """
     kinds = [check.kind for check in walk(checks)]
-    return any(kind.of_files for kind in kinds) and all(k.of_files or k.needs_agent for k in kinds)
+    return any(kind.of_files for kind in kinds) and all(
+        k.of_files or k.needs_agent for k in kinds
+    )
 
 
 def wants_refusal(group: Iterable[AnyCheck]) -> bool:
-    """Whether a group asks the model to refuse, by ``refused`` or by the stop reason."""
+    """Whether a group asks the model to refuse, by ``refused`` or by the stop
+    reason.
+    """
     return any(
         (check.name == "refused" and check.argument)
         or (check.name == "stop" and Answer("", stop=check.argument).refused)
@@ -273,13 +319,24 @@ class Places(NamedTuple):
     unwanted: tuple[Span, ...] = ()
 
 
-def places(checks: Sequence[AnyCheck], results: Sequence[int], text: str) -> list[Places]:
-    """One for each result; ``results`` are the numbers of results. Stops when time is up."""
-    spans_of: list[tuple[list[Span], list[Span]]] = [([], []) for _ in range(sum(results))]
+def places(
+    checks: Sequence[AnyCheck], results: Sequence[int], text: str
+) -> list[Places]:
+    """One for each result; ``results`` are the numbers of results.
+    Stops when time is up.
+    """
+    spans_of: list[tuple[list[Span], list[Span]]] = [
+        ([], []) for _ in range(sum(results))
+    ]
     with time_budget(_HIGHLIGHTING), suppress(LimitReachedError):
-        for span, number, unwanted in islice(_found_spans(checks, results, text), _MOST_PLACES):
+        for span, number, unwanted in islice(
+            _found_spans(checks, results, text), _MOST_PLACES
+        ):
             spans_of[number][unwanted].append(span)
-    return [Places(tuple(wanted_spans), tuple(unwanted)) for wanted_spans, unwanted in spans_of]
+    return [
+        Places(tuple(wanted_spans), tuple(unwanted))
+        for wanted_spans, unwanted in spans_of
+    ]
 
 
 def _found_spans(
@@ -291,7 +348,9 @@ def _found_spans(
         for at, part in enumerate(_parts(check, number), start=first):
             for unwanted, plain in _located(part):
                 if plain.kind.find:
-                    for span in plain.kind.find(text, plain.argument, plain.case_sensitive):
+                    for span in plain.kind.find(
+                        text, plain.argument, plain.case_sensitive
+                    ):
                         yield span, at, unwanted
         first += number
 
@@ -299,7 +358,11 @@ def _found_spans(
 def _parts(check: AnyCheck, number: int) -> Sequence[AnyCheck]:
     """A check with a result for each of its texts as that many checks."""
     texts = check.argument if isinstance(check, Check) else None
-    if isinstance(check, Combined) or not isinstance(texts, list) or len(texts) != number:
+    if (
+        isinstance(check, Combined)
+        or not isinstance(texts, list)
+        or len(texts) != number
+    ):
         return [check][:number]
     return [Check(check.kind, [text], check.case_sensitive) for text in texts]
 
@@ -317,7 +380,9 @@ def _located(check: AnyCheck, unwanted: bool = False) -> Iterator[tuple[bool, Ch
 def spans(places: Iterable[Places | Grade]) -> list[Span]:
     """Where checks found something in an answer: sorted, overlapping spans merged."""
     merged = list[Span]()
-    for start, stop in sorted(span for place in places for span in (*place.found, *place.unwanted)):
+    for start, stop in sorted(
+        span for place in places for span in (*place.found, *place.unwanted)
+    ):
         if merged and start <= merged[-1][1]:
             merged[-1] = (merged[-1][0], max(merged[-1][1], stop))
         else:
@@ -349,7 +414,9 @@ def _not(group: Sequence[Result]) -> Result:
 def _as_text(written: Any) -> str:
     if written is None:
         return ""
-    return _short(written if isinstance(written, str) else json.dumps(written, ensure_ascii=False))
+    return _short(
+        written if isinstance(written, str) else json.dumps(written, ensure_ascii=False)
+    )
 
 
 def _short(reason: str) -> str:
@@ -362,7 +429,9 @@ def _short(reason: str) -> str:
 def quoted(text: str) -> str:
     """A text in quotes for a reason; its white space counts."""
     flat = harmless(text[:_LONGEST_REASON]).replace("\n", "\\n").replace("\t", "\\t")
-    return f'"{flat if len(flat) <= _LONGEST_QUOTE else flat[: _LONGEST_QUOTE - 1] + "…"}"'
+    return (
+        f'"{flat if len(flat) <= _LONGEST_QUOTE else flat[: _LONGEST_QUOTE - 1] + "…"}"'
+    )
 
 
 def as_list(value: Any) -> Any:
@@ -393,7 +462,10 @@ def _only_true(value: bool) -> bool:
 
 
 Text = Annotated[
-    str, Field(strict=True), StringConstraints(min_length=1), BeforeValidator(_refuse_empty)
+    str,
+    Field(strict=True),
+    StringConstraints(min_length=1),
+    BeforeValidator(_refuse_empty),
 ]
 one_or_more = (BeforeValidator(as_list), BeforeValidator(_refuse_no_texts))
 TEXT: TypeAdapter[Any] = TypeAdapter(Text)

@@ -1,7 +1,7 @@
 """Checks of code in an answer; none runs it.
 
-Code is looked for in the fenced blocks of its language. An answer without fences is Python as a
-whole if it parses as Python.
+Code is looked for in the fenced blocks of its language. An answer without fences is
+Python as a whole if it parses as Python.
 """
 
 import ast
@@ -12,27 +12,44 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from functools import partial
 from typing import Annotated, Any, Final
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    TypeAdapter,
+    model_validator,
+)
 
 from .._util.json_forms import Strict
 from .._util.texts import one_line
 from .check import CheckContext, CheckKind, Evaluate, Result, Text, one_or_more, quoted
-from .languages import PARSERS, BrokenError, blocks_of, language_name, parse_python, too_long
+from .languages import (
+    PARSERS,
+    BrokenError,
+    blocks_of,
+    language_name,
+    parse_python,
+    too_long,
+)
 
 _NAME: Final = r"[^\W\d]\w*"
 _DOTTED: Final = re.compile(rf"{_NAME}(\.{_NAME})*")
 
 
 def _dotted(written: str, leading: str) -> str:
-    """Names that Python can't have would never be found; dots may stand before ``leading``."""
+    """Names that Python can't have would never be found;
+    dots may stand before ``leading``.
+    """
     bare_name = written.lstrip(".") if leading else written
     words = bare_name.split(".")
     fits = bool(_DOTTED.fullmatch(bare_name)) or (leading == "module" and not bare_name)
     if not fits or any(map(keyword.iskeyword, words)):
-        example = {"": "Queue.put", "module": "os.path", "function": "json.dumps"}[leading]
+        example = {"": "Queue.put", "module": "os.path", "function": "json.dumps"}[
+            leading
+        ]
         raise ValueError(
-            f"{one_line(written, 40)!r} can't be a name in Python, so no answer would pass; "
-            f"write one like {example!r}"
+            f"{one_line(written, 40)!r} can't be a name in Python, so no answer would"
+            f" pass; write one like {example!r}"
         )
     return written
 
@@ -104,7 +121,11 @@ def _defined(tree: ast.Module) -> Iterator[str]:
             if isinstance(child, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
                 yield prefix + child.name
                 inside = f"{prefix}{child.name}."
-            elif isinstance(child, ast.Name) and isinstance(child.ctx, ast.Store) and not prefix:
+            elif (
+                isinstance(child, ast.Name)
+                and isinstance(child.ctx, ast.Store)
+                and not prefix
+            ):
                 yield child.id
             todo.append((inside, child))
 
@@ -182,9 +203,13 @@ class CodeForm(Strict):
         description="As written behind the fence: python, toml, sh, …"
     )
     parses: bool = Field(
-        False, description="Whether the block must parse; for python, json, toml, yaml and shell."
+        False,
+        description=(
+            "Whether the block must parse; for python, json, toml, yaml and shell."
+        ),
     )
-    defines: Defined | None = None  # these are described as the checks of the same names
+    # These are described as the checks of the same names
+    defines: Defined | None = None
     imports: Imported | None = None
     calls: Called | None = None
 
@@ -192,7 +217,9 @@ class CodeForm(Strict):
     def _fits_the_language(self) -> "CodeForm":
         if self.parses:
             _parsed_language(self.language)
-        python_only = [key for key in ("defines", "imports", "calls") if getattr(self, key)]
+        python_only = [
+            key for key in ("defines", "imports", "calls") if getattr(self, key)
+        ]
         if python_only and self.language != "python":
             raise ValueError(f"{python_only[0]!r} is for Python only")
         return self
@@ -219,7 +246,9 @@ def _as_code_form(value: Any) -> Any:
     return {"language": value} if isinstance(value, str) else value
 
 
-_CODE: TypeAdapter[Any] = TypeAdapter(Annotated[CodeForm, BeforeValidator(_as_code_form)])
+_CODE: TypeAdapter[Any] = TypeAdapter(
+    Annotated[CodeForm, BeforeValidator(_as_code_form)]
+)
 _LANGUAGE: TypeAdapter[Any] = TypeAdapter(
     Annotated[str, Field(strict=True), AfterValidator(_parsed_language)]
 )

@@ -1,8 +1,9 @@
 """``command``: run after the agent, in a copy of its workspace, in a separate sandbox.
 
-The sandbox has what the skill's scripts need, but neither the skill nor a network, so both arms
-are graded alike. The agent's code may run in it, imported by a hidden test, say: ``guard`` and what
-is left out of the workspace keep it from deciding how the check ends, as far as that is possible.
+The sandbox has what the skill's scripts need, but neither the skill nor a network, so
+both arms are graded alike. The agent's code may run in it, imported by a hidden test,
+say: ``guard`` and what is left out of the workspace keep it from deciding how the check
+ends, as far as that is possible.
 """
 
 import asyncio
@@ -42,12 +43,15 @@ _SETUP_SECONDS: Final = 120.0  # seconds
 _SHOWN: Final = 160  # characters of the output
 _ENDED_EARLY: Final = 97  # exit status of a check that the agent's code ended
 _GUARD: Final = "/guard"  # a folder for Python, which loads what is in it first
-_LAST_WORD: Final = b"UPSKILL_LAST_WORD"  # stands in hidden files for a word that none can know
+# Stands in hidden files for a word that none can know
+_LAST_WORD: Final = b"UPSKILL_LAST_WORD"
 _NO_LAST_WORD: Final = "it ended without its last word"
 
 
 class CommandForm(ConditionsForm):
-    """A command that is run in a copy of the workspace. Its output is checked like an answer."""
+    """A command that is run in a copy of the workspace.
+    Its output is checked like an answer.
+    """
 
     run: Text = Field(description="A command line for the shell, such as 'pytest -q'.")
     exit: int | None = Field(
@@ -56,16 +60,22 @@ class CommandForm(ConditionsForm):
     timeout: Annotated[float, Field(gt=0, le=_MOST_SECONDS)] = Field(
         _DEFAULT_SECONDS, description="Seconds that it may take (default: 60)."
     )
-    hidden_files: dict[Annotated[Text, AfterValidator(relative)], TextOrFile] | None = Field(
-        None,
-        description="Files that the agent must not see, added first: path → text, or path → "
-        '{"file": "path in the skill\'s folder"}. The text UPSKILL_LAST_WORD in them becomes a '
-        "word that the output must have.",
+    hidden_files: dict[Annotated[Text, AfterValidator(relative)], TextOrFile] | None = (
+        Field(
+            None,
+            description=(
+                "Files that the agent must not see, added first: path → text, or path →"
+                ' {"file": "path in the skill\'s folder"}. The text UPSKILL_LAST_WORD'
+                " in them becomes a word that the output must have."
+            ),
+        )
     )
     keep: list[Annotated[Text, AfterValidator(relative)]] | None = Field(
         None,
-        description="Files of the agent that would be left out because they can steer the hidden "
-        "ones, such as conftest.py, and may stay.",
+        description=(
+            "Files of the agent that would be left out because they can steer the"
+            " hidden ones, such as conftest.py, and may stay."
+        ),
     )
 
 
@@ -88,7 +98,8 @@ def command_kind(folder: Path | None = None) -> CheckKind:
             list[CommandForm],
             Field(min_length=1),
             BeforeValidator(
-                _as_forms, json_schema_input_type=Text | CommandForm | list[Text | CommandForm]
+                _as_forms,
+                json_schema_input_type=Text | CommandForm | list[Text | CommandForm],
             ),
             AfterValidator(command_checks),
         ]
@@ -104,14 +115,18 @@ def _as_forms(value: Any) -> Any:
 def _command_check(form: CommandForm, folder: Path | None) -> CommandCheck:
     output = conditions_in(form)
     if form.exit is None and not output:
-        raise ValueError(f"{quoted(form.run)}: with any exit status, every answer would pass")
+        raise ValueError(
+            f"{quoted(form.run)}: with any exit status, every answer would pass"
+        )
     hidden_files = (form.hidden_files or {}).items()
     hidden = tuple(_hidden(path, text, folder) for path, text in hidden_files)
     command = WorkspaceCommand(form.run, form.timeout, hidden, tuple(form.keep or ()))
     return CommandCheck(command, form.exit, output)
 
 
-def _hidden(path: str, content: str | FileOfSkill, folder: Path | None) -> WorkspaceFile:
+def _hidden(
+    path: str, content: str | FileOfSkill, folder: Path | None
+) -> WorkspaceFile:
     if isinstance(content, str):
         return WorkspaceFile(path, content.encode("utf-8", "replace"))
     if folder is None:
@@ -132,7 +147,9 @@ def _command(context: CheckContext) -> Iterator[Result]:
         if check.exit is not None:
             passed, reason = _ended(ran, check)
             end = "" if passed else end_of(text, _SHOWN)
-            left_out = "" if passed else ", ".join(context.workspace.left_out(check.command))
+            left_out = (
+                "" if passed else ", ".join(context.workspace.left_out(check.command))
+            )
             reason += f"; left out: {one_line(left_out, 60)}" if left_out else ""
             yield passed, f"{name}: {reason}{f'; it said: {end}' if end else ''}"
         for condition in check.output:
@@ -154,7 +171,8 @@ def _ended(ran: CommandResult, check: CommandCheck) -> Result:
 def commands_in(
     sandbox: str, image: str, needs: SandboxNeeds, start: Sequence[WorkspaceFile] = ()
 ) -> Run:
-    """Runs commands in sandboxes of a kind, by its name, with what a skill's scripts need.
+    """Runs commands in sandboxes of a kind, by its name,
+    with what a skill's scripts need.
 
     ``start`` has the files that the trial started with.
     """
@@ -165,7 +183,9 @@ def commands_in(
             given = place.start(needs, start).files if place.is_own else start
             return wait_for(_ran(place, needs, unpack(packed, given), command))
         except (SandboxError, ValueError) as error:
-            raise CheckError(f"the command can't be run: {one_line(str(error), 300)}") from None
+            raise CheckError(
+                f"the command can't be run: {one_line(str(error), 300)}"
+            ) from None
         except TimeoutError:
             raise CheckError("the sandbox of a command was not ready in time") from None
 
@@ -178,23 +198,31 @@ def sandbox_of(needs: SandboxNeeds, name: str, image: str) -> TaskSandbox:
 
 
 async def _ran(
-    place: TaskSandbox, needs: SandboxNeeds, snapshot: Snapshot, command: WorkspaceCommand
+    place: TaskSandbox,
+    needs: SandboxNeeds,
+    snapshot: Snapshot,
+    command: WorkspaceCommand,
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
         guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
         needs = place.needs_inside(needs)._replace(network=False)
         spec = await spec_for(needs, place.image)
         word = secrets.token_hex(8).encode()
-        hidden = tuple(replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden)
+        hidden = tuple(
+            replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden
+        )
         sandbox = await place.kind.open(replace(spec, mounts=(*spec.mounts, guard)))
         try:
             await fill(sandbox, _with_hidden(snapshot, hidden, command.left_out))
-            # An image may have a PYTHONPATH of its own. The guard adds that of the command, once
-            # agent's files in it can no longer be taken for installed ones.
+            # An image may have a PYTHONPATH of its own. The guard adds that
+            # of the command, once agent's files in it can no longer be
+            # taken for installed ones.
             guard_path = f"{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"
             first_line = f'export PYTHONPATH="{guard_path}" UPSKILL_PATH=""\n'
             run = first_line + command.run.replace("PYTHONPATH=", "UPSKILL_PATH=")
-            ran = await sandbox.run(run, timeout=command.timeout, env=_environment(sandbox, hidden))
+            ran = await sandbox.run(
+                run, timeout=command.timeout, env=_environment(sandbox, hidden)
+            )
         finally:
             await sandbox.close()
         if hidden == command.hidden or word in ran.output:
@@ -203,7 +231,9 @@ async def _ran(
 
 
 def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[str, str]:
-    """By which Python, pytest and git read nothing of the agent's that they were not told to."""
+    """By which Python, pytest and git read nothing of the agent's
+    that they were not told to.
+    """
     env = {
         "PYTHONSAFEPATH": "1",
         "PYTHONNOUSERSITE": "1",
@@ -211,7 +241,8 @@ def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[st
         "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
         "UPSKILL_FOLDERS": "\n".join(map(sandbox.path, sandbox.spec.kept)),
         "UPSKILL_HIDDEN": "\n".join(file.path for file in hidden),
-        **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": "false",
         "GIT_CONFIG_COUNT": "1",
     }
     return {**env, "PYTEST_ADDOPTS": "-o addopts="} if hidden else env
@@ -220,16 +251,25 @@ def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[st
 def _with_hidden(
     snapshot: Snapshot, hidden: tuple[WorkspaceFile, ...], left_out: Sequence[str] = ()
 ) -> Snapshot:
-    """Hidden files replace what the agent left in their place, or what Python prefers to them."""
+    """Hidden files replace what the agent left in their place,
+    or what Python prefers to them.
+    """
     taken = {file.path for file in hidden}
     modules = tuple(path.removesuffix("py") for path in taken if path.endswith(".py"))
-    above = {path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"}
+    above = {
+        path[:at] for path in taken for at, letter in enumerate(path) if letter == "/"
+    }
 
     def is_free(path: str, *, folder: bool = False) -> bool:
         packages = [module[:-1] for module in modules]
         is_below = any(path.startswith(f"{place}/") for place in (*taken, *packages))
         is_module = path.endswith((".so", ".pyd", ".pyc")) and path.startswith(modules)
-        free = path not in taken and path not in left_out and not is_below and not is_module
+        free = (
+            path not in taken
+            and path not in left_out
+            and not is_below
+            and not is_module
+        )
         return free and (folder or path not in above)
 
     return Snapshot(

@@ -1,7 +1,7 @@
 """Checks of data in an answer: JSON, YAML, TOML, CSV, numbers.
 
-Data is looked for in the fenced blocks of its language, else in those that name no language, else
-in the whole answer; one that passes is enough.
+Data is looked for in the fenced blocks of its language, else in those that name no
+language, else in the whole answer; one that passes is enough.
 """
 
 import csv
@@ -18,11 +18,20 @@ from .._util.json_forms import Strict
 from .._util.texts import one_line, plain
 from .check import ONLY_TRUE, TEXTS, CheckContext, CheckKind, Evaluate, Result, quoted
 from .json_schema import compile_schema, schema_violation
-from .languages import BrokenError, blocks_of, parse_json, parse_toml, parse_yaml, too_long
+from .languages import (
+    BrokenError,
+    blocks_of,
+    parse_json,
+    parse_toml,
+    parse_yaml,
+    too_long,
+)
 from .time_budget import seconds_left
 
 
-def _in_one_text(answer: str, languages: tuple[str, ...], judge: Callable[[str], str]) -> Result:
+def _in_one_text(
+    answer: str, languages: tuple[str, ...], judge: Callable[[str], str]
+) -> Result:
     """``judge`` returns the reason why a text passes, or raises BrokenError."""
     if long := too_long(answer):
         return long
@@ -117,10 +126,14 @@ class PathForm(Strict):
     """``equals`` may be null, which differs from leaving it out."""
 
     path: Annotated[str, AfterValidator(_valid_path)] = Field(
-        description='Where the value is: "$.items[0].id", "$.items[-1]", "$.items[*].id" or '
-        "\"$['odd key']\"."
+        description=(
+            'Where the value is: "$.items[0].id", "$.items[-1]", "$.items[*].id" or '
+            "\"$['odd key']\"."
+        )
     )
-    equals: Any = Field(None, description="The value that must be there; left out, any will do.")
+    equals: Any = Field(
+        None, description="The value that must be there; left out, any will do."
+    )
 
 
 def _as_path_forms(value: Any) -> Any:
@@ -203,14 +216,18 @@ def _csv_columns(context: CheckContext) -> Iterator[Result]:
                 raise BrokenError(
                     f"CSV row {number} has {len(row)} cells, the header {len(header)}"
                 )
-        return f"the CSV has the columns {one_line(', '.join(map(quoted, columns)), 200)}"
+        return (
+            f"the CSV has the columns {one_line(', '.join(map(quoted, columns)), 200)}"
+        )
 
     yield _in_one_text(context.answer.text, ("csv",), judge)
 
 
 def _rows_of(text: str) -> list[list[str]]:
     try:
-        rows = [row for row in csv.reader(text.strip().splitlines(), strict=True) if row]
+        rows = [
+            row for row in csv.reader(text.strip().splitlines(), strict=True) if row
+        ]
     except csv.Error as error:
         raise BrokenError(f"invalid CSV: {error}") from None
     if not rows:
@@ -218,8 +235,9 @@ def _rows_of(text: str) -> list[list[str]]:
     return rows
 
 
-# Numbers. One may have a sign or currency before it and a unit after it. It is not part of a name
-# (H100, v2) or of a dotted chain (3.11.2, 127.0.0.1). Thousands may be separated.
+# Numbers. One may have a sign or currency before it and a unit after it. It is
+# not part of a name (H100, v2) or of a dotted chain (3.11.2, 127.0.0.1).
+# Thousands may be separated.
 
 _NUMBER: Final = re.compile(
     r"(?<![\w.])(?P<sign>[-+−]?)[$€£¥]?"
@@ -256,7 +274,9 @@ def _number(context: CheckContext) -> Iterator[Result]:
         yield long
         return
     numbers = [_value_of(match) for match in _NUMBER.finditer(context.answer.text)]
-    expected = plain(form.value) + (f" ± {plain(form.tolerance)}" if form.tolerance else "")
+    expected = plain(form.value) + (
+        f" ± {plain(form.tolerance)}" if form.tolerance else ""
+    )
     if not numbers:
         yield False, f"no number in {context.text_name} (expected {expected})"
         return

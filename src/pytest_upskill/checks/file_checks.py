@@ -1,7 +1,7 @@
 """Checks of the files that an agent leaves behind.
 
-The text of a file is checked by the same kinds as an answer's text, with the same arguments; so is
-the output of a command.
+The text of a file is checked by the same kinds as an answer's text, with the same
+arguments; so is the output of a command.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,7 +25,9 @@ from .text_checks import KINDS as TEXT_KINDS
 
 _ONLY_OF_ANSWERS: Final = ("max_output_tokens", "max_seconds", "refused", "stop")
 TEXT_CONDITIONS: Final[Mapping[str, CheckKind]] = {
-    kind.name: kind for kind in (*TEXT_KINDS, *DATA_KINDS) if kind.name not in _ONLY_OF_ANSWERS
+    kind.name: kind
+    for kind in (*TEXT_KINDS, *DATA_KINDS)
+    if kind.name not in _ONLY_OF_ANSWERS
 }
 
 Condition = tuple[CheckKind, Any]  # with its argument
@@ -53,14 +55,19 @@ else:
         "ConditionsForm",
         __base__=Strict,
         **{
-            _field(name): (Annotated[Any, _Argument(kind)] | None, Field(None, alias=name))
+            _field(name): (
+                Annotated[Any, _Argument(kind)] | None,
+                Field(None, alias=name),
+            )
             for name, kind in TEXT_CONDITIONS.items()
         },
     )
 
 
 def conditions_in(form: ConditionsForm) -> tuple[Condition, ...]:
-    values = ((kind, getattr(form, _field(name))) for name, kind in TEXT_CONDITIONS.items())
+    values = (
+        (kind, getattr(form, _field(name))) for name, kind in TEXT_CONDITIONS.items()
+    )
     return tuple((kind, value) for kind, value in values if value is not None)
 
 
@@ -72,20 +79,24 @@ def results_in(
     sensitive = context.case_sensitive
     return list(
         kind.evaluate(
-            CheckContext(Answer(text), context.case, value, sensitive, text_name=text_name)
+            CheckContext(
+                Answer(text), context.case, value, sensitive, text_name=text_name
+            )
         )
     )
 
 
-# What forbids or limits something must hold for every file that a pattern matches; anything else
-# for at least one of them.
+# What forbids or limits something must hold for every file that a pattern matches;
+# anything else for at least one of them.
 _FOR_ALL: Final = ("not_contains", "not_regex", "max_words", "max_chars", "max_bytes")
 _SHORT_FORMS: Final = {True: {"exists": True}, "exists": {"exists": True}} | {
     False: {"absent": True},
     "absent": {"absent": True},
 }
 _CUT: Final = "unknown: the agent left more files than are kept"
-_BOTH: Final = "a file can't be absent and have something in it, so no answer would pass"
+_BOTH: Final = (
+    "a file can't be absent and have something in it, so no answer would pass"
+)
 
 
 class ExpectedFile(NamedTuple):
@@ -102,8 +113,10 @@ class FileForm(ConditionsForm):
     absent: bool | None = Field(None, description="True: there must be no such file.")
     equals_file: Text | None = Field(
         None,
-        description="A file in the skill's folder with the same content, best below evals/, "
-        "which no agent sees: 'evals/expected.csv'.",
+        description=(
+            "A file in the skill's folder with the same content, best below evals/, "
+            "which no agent sees: 'evals/expected.csv'."
+        ),
     )
     max_bytes: Annotated[int, Field(ge=1)] | None = Field(
         None, description="The largest size that it may have."
@@ -141,7 +154,9 @@ def files_kind(folder: Path | None = None) -> CheckKind:
 
 
 def _as_forms(value: Any) -> Any:
-    """Each path with an object; a path, or a list of them, means that the files exist."""
+    """Each path with an object; a path, or a list of them, means that the files
+    exist.
+    """
     if isinstance(value, str):
         value = [value]
     if isinstance(value, list) and all(isinstance(path, str) for path in value):
@@ -155,23 +170,33 @@ def _as_form(path: str, form: Any) -> Any:
     if isinstance(form, bool | str):
         if form not in _SHORT_FORMS and isinstance(form, str):
             problem = (
-                f'must be "exists", "absent" or an object, such as {{"contains": {quoted(form)}}}'
+                'must be "exists", "absent" or an object, such as {"contains":'
+                f" {quoted(form)}}}"
             )
             raise ValueError(f"{quoted(path)}: {problem}")
         return _SHORT_FORMS[form]
     if not isinstance(form, dict):
-        raise ValueError(f'{quoted(path)}: must be "exists", "absent" or an object of checks')
+        raise ValueError(
+            f'{quoted(path)}: must be "exists", "absent" or an object of checks'
+        )
     return form
 
 
 def _file_check(path: str, form: FileForm, folder: Path | None) -> FileCheck:
     texts = conditions_in(form)
     absent = form.absent is True or form.exists is False
-    present = form.absent is False or form.exists is True or form.equals_file or form.max_bytes
+    present = (
+        form.absent is False
+        or form.exists is True
+        or form.equals_file
+        or form.max_bytes
+    )
     if absent and (present or texts):
         raise ValueError(f"{quoted(path)}: {_BOTH}")
     if not absent and not present and not texts:
-        raise ValueError(f'{quoted(path)}: must not be empty; "exists" asks only if it is there')
+        raise ValueError(
+            f'{quoted(path)}: must not be empty; "exists" asks only if it is there'
+        )
     equals = None
     if form.equals_file:
         equals = ExpectedFile(form.equals_file, _read(folder, form.equals_file))
@@ -193,7 +218,10 @@ def _files(context: CheckContext) -> Iterator[Result]:
             continue
         if check.absent:
             there = one_line(", ".join(file.path for file in files), 100)
-            yield not files, f"{there}: there, and should not be" if files else _gone(check.path)
+            yield (
+                not files,
+                f"{there}: there, and should not be" if files else _gone(check.path),
+            )
             continue
         if not (check.texts or check.equals or check.max_bytes):
             missing = "" if files else context.workspace.why_missing(check.path)
@@ -206,8 +234,12 @@ def _files(context: CheckContext) -> Iterator[Result]:
             ]
             if not files:
                 reason = context.workspace.why_missing(check.path)
-                results = [[(False, reason) for _ in look(AnswerFile.of(check.path, b""))]]
-            yield from (_together(every, column) for column in zip(*results, strict=True))
+                results = [
+                    [(False, reason) for _ in look(AnswerFile.of(check.path, b""))]
+                ]
+            yield from (
+                _together(every, column) for column in zip(*results, strict=True)
+            )
 
 
 def _gone(path: str) -> str:
@@ -234,10 +266,15 @@ def _conditions(check: FileCheck, context: CheckContext) -> Iterator[tuple[bool,
     if expected := check.equals:
         yield False, lambda file: [_equal(file, expected)]
     if most := check.max_bytes:
-        yield True, lambda file: [(file.size <= most, f"{file.size:,} bytes (limit {most:,})")]
+        yield (
+            True,
+            lambda file: [(file.size <= most, f"{file.size:,} bytes (limit {most:,})")],
+        )
 
 
-def _of_text(context: CheckContext, condition: Condition, file: AnswerFile) -> list[Result]:
+def _of_text(
+    context: CheckContext, condition: Condition, file: AnswerFile
+) -> list[Result]:
     results = results_in(file.text or "", "the file", condition, context)
     if file.text is None:
         return [(None, _no_text(file)) for _ in results]
@@ -245,7 +282,10 @@ def _of_text(context: CheckContext, condition: Condition, file: AnswerFile) -> l
 
 
 def _no_text(file: AnswerFile) -> str:
-    return f"not a text, or too large for one ({file.size:,} bytes), so it can't be searched"
+    return (
+        f"not a text, or too large for one ({file.size:,} bytes), so it can't be"
+        " searched"
+    )
 
 
 def _equal(file: AnswerFile, expected: ExpectedFile) -> Result:
@@ -253,13 +293,22 @@ def _equal(file: AnswerFile, expected: ExpectedFile) -> Result:
     same = file.digest == sha256(expected.data).hexdigest()
     if not same and file.text is not None:
         try:
-            same = file.text.replace("\r\n", "\n").rstrip() == decoded(expected.data).rstrip()
+            same = (
+                file.text.replace("\r\n", "\n").rstrip()
+                == decoded(expected.data).rstrip()
+            )
         except UnicodeDecodeError:
             same = False
     if same:
         return True, f"the same as {expected.name}"
     sizes = f"{file.size:,} bytes, not {len(expected.data):,}"
-    return False, f"not the same as {expected.name} ({_first_difference(file, expected) or sizes})"
+    return (
+        False,
+        (
+            f"not the same as {expected.name}"
+            f" ({_first_difference(file, expected) or sizes})"
+        ),
+    )
 
 
 def _first_difference(file: AnswerFile, expected: ExpectedFile) -> str:

@@ -20,18 +20,26 @@ if TYPE_CHECKING:
 _ANY_DEPTH: Final = "**"
 # Files by which an agent could decide how hidden tests end.
 STEERING: Final = (
-    *("conftest.py", "pytest.ini", ".pytest.ini", "pytest.toml", ".pytest.toml", "tox.ini"),
+    *(
+        "conftest.py",
+        "pytest.ini",
+        ".pytest.ini",
+        "pytest.toml",
+        ".pytest.toml",
+        "tox.ini",
+    ),
     *("sitecustomize.py", "usercustomize.py", ".npmrc"),
 )
 _BEFORE_MAKEFILE: Final = ("GNUmakefile", "makefile")  # make reads these first
 _MOST_NAMED: Final = 3
 _NOT_KEPT: Final = (
-    "the workspace was not kept, so no command can be run in it: it is too large, or the answer "
-    "is older. Have the agent leave less behind, or ask again"
+    "the workspace was not kept, so no command can be run in it: it is too large, or"
+    " the answer is older. Have the agent leave less behind, or ask again"
 )
 
 
-Run = Callable[[bytes, "WorkspaceCommand"], CommandResult]  # in a fresh copy of a packed workspace
+# In a fresh copy of a packed workspace
+Run = Callable[[bytes, "WorkspaceCommand"], CommandResult]
 IsFromStart = Callable[[WorkspaceFile], bool]  # whether the agent left a file as it was
 Verify = Callable[[bytes, "Verifier", IsFromStart], "Verified"]
 
@@ -72,7 +80,10 @@ class Workspace:
         """All files that are there at the end, by path."""
         files = {file.path: AnswerFile.of(file.path, file.data) for file in self._start}
         if snapshot := self._snapshot:
-            files = {file.path: AnswerFile.of(file.path, file.data) for file in snapshot.files}
+            files = {
+                file.path: AnswerFile.of(file.path, file.data)
+                for file in snapshot.files
+            }
             for link in snapshot.links:
                 files[link.path] = AnswerFile(link.path, None, len(link.target), "")
         files |= {file.path: file for file in self._answer.files}
@@ -102,7 +113,9 @@ class Workspace:
             file_now = self.files.get(file.path)
             if file.path in paths or (file_now and file_now.digest == _digest(file)):
                 continue
-            yield AnswerFile(file.path, None, 0, "", "changed" if file_now else "deleted")
+            yield AnswerFile(
+                file.path, None, 0, "", "changed" if file_now else "deleted"
+            )
 
     @property
     def is_cut(self) -> bool:
@@ -111,7 +124,9 @@ class Workspace:
 
     @property
     def changes_are_cut(self) -> bool:
-        """Whether a file of the start may have changed unseen; an answer has those first."""
+        """Whether a file of the start may have changed unseen;
+        an answer has those first.
+        """
         changes = sum(file.change != "made" for file in self.touched)
         return not (self._snapshot and self._start) and changes >= MOST_CHANGED_FILES
 
@@ -124,7 +139,9 @@ class Workspace:
                 raise CheckError(_NOT_KEPT)
             left_out = self.left_out(command)
             given = tuple(self._given[path] for path in left_out if path in self._given)
-            whole = command._replace(hidden=(*given, *command.hidden), left_out=left_out)
+            whole = command._replace(
+                hidden=(*given, *command.hidden), left_out=left_out
+            )
             self._ran[command] = self._run(self._answer.workspace, whole)
         return self._ran[command]
 
@@ -136,7 +153,9 @@ class Workspace:
             if not self._answer.workspace:
                 raise CheckError(_NOT_KEPT)
             packed = self._answer.workspace
-            self._verified[verifier] = self._verify(packed, verifier, self._is_from_start)
+            self._verified[verifier] = self._verify(
+                packed, verifier, self._is_from_start
+            )
         return self._verified[verifier]
 
     def left_out(self, command: WorkspaceCommand) -> tuple[str, ...]:
@@ -149,7 +168,10 @@ class Workspace:
         paths |= {link.path for link in self._snapshot.links}
 
         def steers(path: str) -> bool:
-            folder, name = path[: -len(PurePosixPath(path).name)], PurePosixPath(path).name
+            folder, name = (
+                path[: -len(PurePosixPath(path).name)],
+                PurePosixPath(path).name,
+            )
             before = name in _BEFORE_MAKEFILE and f"{folder}Makefile" in hidden
             return before or name in STEERING
 
@@ -163,13 +185,20 @@ class Workspace:
         return file.path not in {touched.path for touched in self.touched}
 
     def matching(self, pattern: str) -> list[AnswerFile]:
-        return [file for path, file in sorted(self.files.items()) if matches(path, pattern)]
+        return [
+            file for path, file in sorted(self.files.items()) if matches(path, pattern)
+        ]
 
     def why_missing(self, pattern: str) -> str:
         """That no file matches, and what there is instead."""
-        if any(file.change == "deleted" and matches(file.path, pattern) for file in self.touched):
+        if any(
+            file.change == "deleted" and matches(file.path, pattern)
+            for file in self.touched
+        ):
             return f"{pattern}: deleted"
-        new_files = [one_line(file.path, 80) for file in self.touched if file.change == "made"]
+        new_files = [
+            one_line(file.path, 80) for file in self.touched if file.change == "made"
+        ]
         named = first_few(new_files, _MOST_NAMED) or "nothing"
         state = "no such file" if is_pattern(pattern) else "not there"
         return f"{pattern}: {state} (made: {named})"
@@ -184,7 +213,9 @@ def is_pattern(path: str) -> bool:
 
 
 def matches(path: str, pattern: str) -> bool:
-    """Whether a path matches; ``*`` and ``?`` stay in a folder, ``**`` is any number of them."""
+    """Whether a path matches; ``*`` and ``?`` stay in a folder,
+    ``**`` is any number of them.
+    """
     if path == pattern:
         return True
     return is_pattern(pattern) and _match(PurePosixPath(path).parts, pattern.split("/"))
@@ -198,13 +229,17 @@ def _match(parts: Sequence[str], patterns: Sequence[str]) -> bool:
             reached = set(range(min(reached), len(parts) + 1)) if reached else reached
         else:
             reached = {
-                at + 1 for at in reached if at < len(parts) and fnmatchcase(parts[at], pattern)
+                at + 1
+                for at in reached
+                if at < len(parts) and fnmatchcase(parts[at], pattern)
             }
     return len(parts) in reached
 
 
 def relative(path: str) -> str:
-    """A path in the workspace as written in a case; ValueError says why it can't be one."""
+    """A path in the workspace as written in a case;
+    ValueError says why it can't be one.
+    """
     plain_path = path.removeprefix("./").rstrip("/") if path != "./" else ""
     if plain_path.startswith("/") or "\\" in plain_path or ":" in plain_path[:2]:
         raise ValueError("must be a path in the workspace, such as out/report.md")

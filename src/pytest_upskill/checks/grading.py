@@ -50,17 +50,19 @@ def grade(
 ) -> tuple[Grade, ...]:
     """Apply every check of a case to an answer; ``rulings`` are the judge's.
 
-    No check of an empty or refused answer passes, unless a refusal is what is asked for, or only
-    whether the skill is opened. An agent's files are graded also if it says nothing at the end,
-    and by a verifier whatever it did.
-    With ``even_if_empty`` nothing is taken for granted: only judges and Python are not asked.
-    CheckError if a check breaks, or if all of them together take too long.
+    No check of an empty or refused answer passes, unless a refusal is what is asked
+    for, or only whether the skill is opened. An agent's files are graded also if it
+    says nothing at the end, and by a verifier whatever it did. With ``even_if_empty``
+    nothing is taken for granted: only judges and Python are not asked. CheckError if a
+    check breaks, or if all of them together take too long.
     """
     context = CheckContext(
         answer,
         case,
         rulings=rulings or {},
-        why_not_gradable="" if case.asks_for_opening else _why_not_gradable(answer, checks),
+        why_not_gradable=(
+            "" if case.asks_for_opening else _why_not_gradable(answer, checks)
+        ),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
     plain_context = replace(context, why_not_gradable="")
@@ -69,13 +71,25 @@ def grade(
         for check in checks:
             kinds = [inner.kind for inner in walk([check])]
             skips_empty = any(kind is JUDGE or kind.calls_code for kind in kinds)
-            graded_as_is = context if skips_empty or not even_if_empty else plain_context
+            graded_as_is = (
+                context if skips_empty or not even_if_empty else plain_context
+            )
             results = list(check.results(graded_as_is))
             numbers.append(len(results))
-            for (passed, reason), asks in zip(results, check.asks(len(results)), strict=True):
-                values = (check.name, passed is True, str(reason), check.weight, check.required)
+            for (passed, reason), asks in zip(
+                results, check.asks(len(results)), strict=True
+            ):
+                values = (
+                    check.name,
+                    passed is True,
+                    str(reason),
+                    check.weight,
+                    check.required,
+                )
                 measured = check.measured(graded_as_is)._asdict()
-                graded.append(Grade(*values, asks, with_skill=check.with_skill, **measured))
+                graded.append(
+                    Grade(*values, asks, with_skill=check.with_skill, **measured)
+                )
     highlights = places(checks, numbers, answer.text)
     return tuple(
         replace(grade, found=spans.found, unwanted=spans.unwanted)
@@ -87,7 +101,9 @@ def _why_not_gradable(answer: Answer, checks: Sequence[AnyCheck]) -> str:
     if checks and all(check.kind.grades_anything for check in walk(checks)):
         return ""
     reason = answer.why_not_gradable
-    by_files = reason.startswith(SILENT) and answer.files and asks_only_for_files(checks)
+    by_files = (
+        reason.startswith(SILENT) and answer.files and asks_only_for_files(checks)
+    )
     return "" if by_files else reason
 
 
@@ -113,7 +129,8 @@ def rubric_for(
     skill: Skill | None = None,
     task: Task | None = None,
 ) -> Rubric | None:
-    """What a judge is asked about the answers to a case; None if no judge is needed or set.
+    """What a judge is asked about the answers to a case;
+    None if no judge is needed or set.
 
     The ``skill`` is hidden from it. ``task`` is that of a judge that is an agent.
     """
@@ -133,12 +150,17 @@ def rubric_for(
 
 
 def records_of(
-    to_grade: Sequence[ToGrade], ask: Ask, sandbox: str = "auto", *, network: bool = False
+    to_grade: Sequence[ToGrade],
+    ask: Ask,
+    sandbox: str = "auto",
+    *,
+    network: bool = False,
 ) -> list[Record]:
-    """The record of each trial. All models are asked at once, then the judge about all answers.
+    """The record of each trial. All models are asked at once,
+    then the judge about all answers.
 
-    Commands that check an agent's workspace run in the same kind of ``sandbox``; verifiers may have
-    a ``network``.
+    Commands that check an agent's workspace run in the same kind of ``sandbox``;
+    verifiers may have a ``network``.
     """
     trials = [item.trial for item in to_grade]
     replies = ask([trial.question for trial in trials])
@@ -148,7 +170,9 @@ def records_of(
     return [_record(item, reply, rulings, grading) for item, reply, rulings in each]
 
 
-def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list[Rulings | None]:
+def _judged(
+    ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]
+) -> list[Rulings | None]:
     """The rulings on each answer that a judge is asked about."""
     to_judge = {
         number: (trial.rubric, trial.question, reply)
@@ -159,14 +183,18 @@ def _judged(ask: Ask, trials: Sequence[Trial], replies: Sequence[Reply]) -> list
     return [ruled.get(number) for number in range(len(trials))]
 
 
-def _record(item: ToGrade, reply: Reply, ruled: Rulings | None, grading: _Grading) -> Record:
+def _record(
+    item: ToGrade, reply: Reply, ruled: Rulings | None, grading: _Grading
+) -> Record:
     if isinstance(reply, NoAnswer):
         return unanswered_record(item.trial, reply)
     record = _graded(item, reply, ruled, grading)
     return with_judge(record, ruled.calls, ruled.usage) if ruled else record
 
 
-def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grading) -> Record:
+def _graded(
+    item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grading
+) -> Record:
     problem = ruled.problem if ruled else ""
     if item.case.asks_for_opening:
         problem = _why_undecided(answer)
@@ -191,20 +219,34 @@ def _graded(item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grad
 
 
 def _why_undecided(answer: Answer) -> str:
-    """Why a trial does not tell whether the skill is opened, which is not "not opened"."""
+    """Why a trial does not tell whether the skill is opened, which is not "not
+    opened".
+    """
     activity = answer.activity or Activity()
     if activity.activated:
         return ""
     if answer.stop == "time":
-        return f"{answer.why_not_gradable}, before it was decided whether the skill is opened"
+        return (
+            f"{answer.why_not_gradable}, before it was decided whether the skill is"
+            " opened"
+        )
     if activity.untold:
         return UNTOLD
-    return "" if activity.activated is False else "nothing tells whether the skill was opened"
+    return (
+        ""
+        if activity.activated is False
+        else "nothing tells whether the skill was opened"
+    )
 
 
 def _workspace(answer: Answer, task: Task | None, grading: _Grading) -> Workspace:
     if task is None:
         return Workspace(answer)
     place = (grading.sandbox, task.image, task.needs, task.files)
-    run, verify = commands_in(*place), verifiers_in(*place, task.reference, network=grading.network)
-    return Workspace(answer, task.files, has_setup=bool(task.setup), run=run, verify=verify)
+    run, verify = (
+        commands_in(*place),
+        verifiers_in(*place, task.reference, network=grading.network),
+    )
+    return Workspace(
+        answer, task.files, has_setup=bool(task.setup), run=run, verify=verify
+    )

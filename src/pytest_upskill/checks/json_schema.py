@@ -29,13 +29,16 @@ def compile_schema(written: dict[str, Any]) -> Schema:
     try:
         dialect = validators.validator_for(written, default=Draft202012Validator)
         dialect.check_schema(written)
-        # With $schema, jsonschema would continue with its own class instead of the one of _timed.
+        # With $schema, jsonschema would continue with its own class
+        # instead of the one of _timed.
         plain = {key: value for key, value in written.items() if key != "$schema"}
         _require_usable(plain, dialect)
         return Schema(plain, dialect)
     except SchemaError as error:
         path = error.json_path
-        raise ValueError(f"invalid schema at {path}: {one_line(error.message, 100)}") from None
+        raise ValueError(
+            f"invalid schema at {path}: {one_line(error.message, 100)}"
+        ) from None
     except ValueError:
         raise
     except Exception as error:  # an invalid schema can break these libraries anywhere
@@ -52,7 +55,9 @@ def _require_small(written: Any) -> None:
         values += inside if isinstance(value, dict | list) else ()
         number += 1
         if number > _MOST_VALUES:
-            raise ValueError(f"a schema of more than {_MOST_VALUES:,} values is too large")
+            raise ValueError(
+                f"a schema of more than {_MOST_VALUES:,} values is too large"
+            )
 
 
 def _require_usable(written: dict[str, Any], dialect: Any) -> None:
@@ -66,7 +71,9 @@ def _require_usable(written: dict[str, Any], dialect: Any) -> None:
 
 
 def _parts(written: dict[str, Any], dialect: Any) -> Iterator[dict[str, Any]]:
-    """All schemas inside of a schema, also those below unknown keys that are referred to."""
+    """All schemas inside of a schema, also those below unknown
+    keys that are referred to.
+    """
     from referencing import Registry
     from referencing.jsonschema import DRAFT202012, specification_with
 
@@ -80,11 +87,15 @@ def _parts(written: dict[str, Any], dialect: Any) -> Iterator[dict[str, Any]]:
             continue
         seen.add(id(part.contents))
         yield part.contents
-        todo += [(inner, resolver.in_subresource(inner)) for inner in part.subresources()]
+        todo += [
+            (inner, resolver.in_subresource(inner)) for inner in part.subresources()
+        ]
         for key in ("$ref", "$dynamicRef"):
             if isinstance(part.contents.get(key), str):
                 target = _target(part.contents[key], resolver)
-                todo.append((specification.create_resource(target.contents), target.resolver))
+                todo.append(
+                    (specification.create_resource(target.contents), target.resolver)
+                )
 
 
 def _target(reference: str, resolver: Any) -> Any:
@@ -94,7 +105,9 @@ def _target(reference: str, resolver: Any) -> Any:
         return resolver.lookup(reference)
     except Unresolvable:
         short_name = one_line(reference, 60)
-        raise ValueError(f"invalid schema: $ref {short_name!r} points to nothing in it") from None
+        raise ValueError(
+            f"invalid schema: $ref {short_name!r} points to nothing in it"
+        ) from None
 
 
 def schema_violation(data: Any, schema: Schema) -> str | None:
@@ -138,7 +151,9 @@ def _unique_items(_: Any, required: bool, instance: Any, __: Any) -> Iterator[An
     if required and isinstance(instance, list):
         distinct = {json.dumps(_canonical(item), sort_keys=True) for item in instance}
         if len(distinct) < len(instance):
-            yield ValidationError(f"{one_line(repr(instance), 100)} has a duplicate item")
+            yield ValidationError(
+                f"{one_line(repr(instance), 100)} has a duplicate item"
+            )
 
 
 def _canonical(value: Any) -> Any:

@@ -1,8 +1,8 @@
 """What a judge must reply, and how its reply is read.
 
-A judge may quote or repeat the answer, which may hold a verdict of its own making. So a verdict
-counts only with a mark that no answer can contain, and a reply that has two different ones is
-none at all.
+A judge may quote or repeat the answer, which may hold a verdict of its own making. So a
+verdict counts only with a mark that no answer can contain, and a reply that has two
+different ones is none at all.
 """
 
 import json
@@ -42,7 +42,8 @@ class Ruling(BaseModel):
 
 
 class _Reply(BaseModel):
-    # An answer that is quoted as it is could end the verdicts and open another key for the rest.
+    # An answer that is quoted as it is could end the verdicts and open
+    # another key for the rest.
     model_config = ConfigDict(extra="forbid", strict=True)
 
     mark: str
@@ -52,18 +53,23 @@ class _Reply(BaseModel):
 def wanted_form(mark: str) -> str:
     """What a judge is told about its reply."""
     return (
-        f'Reply with JSON only: {{"mark": "{mark}", "verdicts": [{{"criterion": 1, "quote": "…", '
-        '"reason": "…", "verdict": "pass"}]}, with this mark and exactly one entry for each '
-        "criterion, in their order."
+        f'Reply with JSON only: {{"mark": "{mark}", "verdicts": [{{"criterion": 1,'
+        ' "quote": "…", "reason": "…", "verdict": "pass"}]}, with this mark and'
+        " exactly one entry for each criterion, in their order."
     )
 
 
 def schema(criteria: int) -> str:
-    """Written out, not made from the models above: providers support only part of JSON Schema.
+    """Written out, not made from the models above: providers support
+    only part of JSON Schema.
 
     The mark is not in it: servers compile each new schema, which takes seconds.
     """
-    verdicts = {"type": "array", "description": f"{criteria} verdicts", "items": _VERDICT}
+    verdicts = {
+        "type": "array",
+        "description": f"{criteria} verdicts",
+        "items": _VERDICT,
+    }
     return json.dumps(
         {
             "type": "object",
@@ -74,7 +80,9 @@ def schema(criteria: int) -> str:
     )
 
 
-def read_reply(text: str, criteria: int, mark: str, judged: str = "") -> list[Ruling] | str:
+def read_reply(
+    text: str, criteria: int, mark: str, judged: str = ""
+) -> list[Ruling] | str:
     """The verdicts of a reply in the order of the criteria, or the problem with it.
 
     ``judged`` is what the judge may have copied.
@@ -88,13 +96,19 @@ def read_reply(text: str, criteria: int, mark: str, judged: str = "") -> list[Ru
     if not marked:
         return f'no object in it has the mark "{mark}"'
     if any(_is_copied(source, judged) for _, source in marked):
-        return "its verdicts end with words of the answer: quotes in a text need a backslash"
+        return (
+            "its verdicts end with words of the answer: quotes in a text need a"
+            " backslash"
+        )
     read = [_verdicts_of(data, criteria) for data, _ in marked]
     problems = [verdicts for verdicts in read if isinstance(verdicts, str)]
     if problems:
         return problems[0]
     rulings_read = [verdicts for verdicts in read if not isinstance(verdicts, str)]
-    if len({tuple(ruling.verdict for ruling in rulings) for rulings in rulings_read}) > 1:
+    if (
+        len({tuple(ruling.verdict for ruling in rulings) for rulings in rulings_read})
+        > 1
+    ):
         return f"it has {len(rulings_read)} different sets of verdicts"
     return rulings_read[-1]
 
@@ -102,8 +116,8 @@ def read_reply(text: str, criteria: int, mark: str, judged: str = "") -> list[Ru
 def _is_copied(source: str, judged: str) -> bool:
     """Whether the end of an object stands in the answer as well.
 
-    A judge that quotes without a backslash lets the answer close its string, and then the object,
-    with verdicts of its own.
+    A judge that quotes without a backslash lets the answer close its string, and then
+    the object, with verdicts of its own.
     """
     end = "".join(source.split())[-len(_SHORTEST_END) :]
     return end in "".join(judged.split())
@@ -123,7 +137,9 @@ def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
 
 
 def _objects_in(text: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The complete JSON objects of a text and their sources; not those inside others."""
+    """The complete JSON objects of a text and their sources; not those inside
+    others.
+    """
     at = text.find("{")
     for _ in range(_MOST_OBJECTS):
         if at < 0:

@@ -1,8 +1,9 @@
 """What a judge sees of an agent's work, blind to the arm.
 
-It sees the final text, which files there are, some of them whole, and what the agent did, in short.
-Nothing of it names the skill, its folder, its description or its text: a step in which the agent
-looks at the skill is left out, and what is left is reworded alike in both arms.
+It sees the final text, which files there are, some of them whole, and what the agent
+did, in short. Nothing of it names the skill, its folder, its description or its
+text: a step in which the agent looks at the skill is left out, and what is left is
+reworded alike in both arms.
 """
 
 import re
@@ -17,7 +18,8 @@ from ..trials.transcript import Transcript, Turn
 from ..trials.trial import Hidden, Question, Rubric
 from .final_workspace import Workspace, matches
 
-MAX_TEXT: Final = 100_000  # characters of the final text, and as many of files that are named
+# Characters of the final text, and as many of files that are named
+MAX_TEXT: Final = 100_000
 _MAX_UNNAMED: Final = 20_000  # of files that are not named
 _MAX_FILES: Final = 50
 _MOST_LISTED: Final = 200
@@ -56,24 +58,34 @@ class _Blind:
     def __init__(self, hidden: Hidden, spoken: str) -> None:
         name = "|".join(map(_spelled, hidden.names)) or r"(?!)"
         # At the start of a word only, or a long one would take quadratic time.
-        folder = rf"(?<![\w./~$-])[\w./~$-]*\bskills/(?:{name})\b/?|(?<![\w.])/skills\b/?"
+        folder = (
+            rf"(?<![\w./~$-])[\w./~$-]*\bskills/(?:{name})\b/?|(?<![\w.])/skills\b/?"
+        )
         self._folder = re.compile(folder, re.I)
         self._looks = re.compile(rf"{folder}|\bSKILL\.md\b", re.I)
         quoted = rf"[\"'`]?\b(?:{name})\b[\"'`]?"
-        revealing_words = [word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)]
+        revealing_words = [
+            word for word in (*hidden.names, *_WORDS) if not _has_word(spoken, word)
+        ]
         words = [rf"(?<![\w-]){_spelled(word)}(?![\w-])" for word in revealing_words]
         beside = [rf"{quoted}\s+skills?\b", rf"\bskill:?\s+{quoted}"]
         self._words = re.compile("|".join([*beside, *words]), re.I)
         keys = (key for text in hidden.texts for key in keys_of(text))
         self._lines = frozenset(key for key in keys if len(key) >= _LONG_LINE)
 
-    def is_about_skill(self, call: Turn, result: Turn | None, scripts: Sequence[str]) -> bool:
-        """Whether a step only looks at the skill; one that runs its scripts is part of the work."""
+    def is_about_skill(
+        self, call: Turn, result: Turn | None, scripts: Sequence[str]
+    ) -> bool:
+        """Whether a step only looks at the skill; one that runs its
+        scripts is part of the work.
+        """
         if "skill" in call.tool.casefold():
             return True
         if self._looks.search(call.text):
             return not any(script in call.text for script in scripts)
-        lines = [line for line in _lines(result.text if result else "") if keys_of(line)]
+        lines = [
+            line for line in _lines(result.text if result else "") if keys_of(line)
+        ]
         return sum(map(self._is_of_skill, lines)) > len(lines) / 2
 
     def reworded(self, text: str) -> str:
@@ -145,7 +157,9 @@ def _is_named(rubric: Rubric, path: str) -> bool:
 
 
 def _work(answer: Answer, blind: _Blind) -> str:
-    """Tool calls with their results, the user's answers, and the words before them, shortened."""
+    """Tool calls with their results, the user's answers, and the words before them,
+    shortened.
+    """
     scripts = answer.activity.scripts if answer.activity else ()
     steps_done = [
         (words, call, result)
@@ -162,7 +176,9 @@ def _work(answer: Answer, blind: _Blind) -> str:
 
 
 def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
-    """For each call, or answer of the user: the words before it, itself, and its result."""
+    """For each call, or answer of the user: the words before it, itself,
+    and its result.
+    """
     words = ""
     for number, turn in enumerate(transcript):
         if turn.kind == "assistant":
@@ -178,7 +194,8 @@ def _calls(transcript: Transcript) -> Iterator[tuple[str, Turn, Turn | None]]:
 
 def _step(words: str, call: Turn, result: Turn | None, blind: _Blind) -> str:
     """A call with its result, or an answer of the user, and the words before it."""
-    # Cut generously first, and to size at the end, so that no name or key is shown in part.
+    # Cut generously first, and to size at the end, so that no name
+    # or key is shown in part.
     arguments = blind.reworded(without_tokens(call.text[:_MAX_READ]))
     name = "the user answered:" if call.kind == "answer" else one_line(call.tool, 60)
     line = f"- {name} {one_line(arguments, _MAX_CALL)}"

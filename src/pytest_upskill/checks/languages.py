@@ -1,7 +1,7 @@
 """Fenced blocks of an answer, and parsers of their languages that run nothing.
 
-Models write what is parsed here: a text that is invalid, or made to break the parser, raises
-BrokenError.
+Models write what is parsed here: a text that is invalid, or made to break the parser,
+raises BrokenError.
 """
 
 import ast
@@ -39,9 +39,12 @@ _ALIASES: Final = {
     "html": "htm",
     "latex": "tex",
 }
-_NAMES: Final = {alias: name for name, many in _ALIASES.items() for alias in many.split()}
+_NAMES: Final = {
+    alias: name for name, many in _ALIASES.items() for alias in many.split()
+}
 
-_MAX_CHARACTERS: Final = 200_000  # some 50,000 tokens, which take the slow parsers a second
+# Some 50,000 tokens, which take the slow parsers a second
+_MAX_CHARACTERS: Final = 200_000
 _DEEPEST_YAML: Final = 100
 # tomllib's memory grows with the square of the parts of a dotted key.
 _ENDLESS_KEY: Final = re.compile(
@@ -107,7 +110,10 @@ def too_long(text: str) -> Result | None:
     """The result for an answer that is too long to parse."""
     if len(text) <= _MAX_CHARACTERS:
         return None
-    return None, f"too long to parse: {len(text):,} characters (limit {_MAX_CHARACTERS:,})"
+    return (
+        None,
+        f"too long to parse: {len(text):,} characters (limit {_MAX_CHARACTERS:,})",
+    )
 
 
 def parse_json(text: str) -> Any:
@@ -130,8 +136,8 @@ def parse_yaml(text: str) -> None:
     """A mapping or a list: any sentence is valid YAML too."""
     import yaml
 
-    # Events only: composing nodes overflows the stack of libyaml's binding, and merging keys can
-    # fill the memory.
+    # Events only: composing nodes overflows the stack of libyaml's binding, and merging
+    # keys can fill the memory.
     loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
     depth, documents = 0, 0
     try:
@@ -171,7 +177,9 @@ def parse_toml(text: str) -> None:
     except RecursionError:
         raise BrokenError("the TOML is nested too deeply") from None
     except ValueError as error:
-        raise BrokenError(f"invalid TOML: {_lower(one_line(str(error), 100))}") from None
+        raise BrokenError(
+            f"invalid TOML: {_lower(one_line(str(error), 100))}"
+        ) from None
 
 
 def parse_python(text: str) -> ast.Module:
@@ -181,7 +189,9 @@ def parse_python(text: str) -> ast.Module:
             return ast.parse(text)
     except SyntaxError as error:
         position = f" (line {error.lineno})" if error.lineno else ""
-        raise BrokenError(f"invalid Python: {one_line(error.msg, 100)}{position}") from None
+        raise BrokenError(
+            f"invalid Python: {one_line(error.msg, 100)}{position}"
+        ) from None
     except (RecursionError, MemoryError):
         raise BrokenError("the Python code is nested too deeply") from None
     except ValueError as error:

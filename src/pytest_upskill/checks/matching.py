@@ -1,8 +1,9 @@
 """How checks find texts and patterns in an answer.
 
-Texts are compared in Unicode's form NFC, so that é is é however it is composed; not in NFKC, where
-10² would be 102. Case is folded as Unicode says, so that STRASSE is Straße. Patterns are compiled
-and matched by another process, so that none can hang a run or fill its memory.
+Texts are compared in Unicode's form NFC, so that é is é however it is composed; not
+in NFKC, where 10² would be 102. Case is folded as Unicode says, so that STRASSE is
+Straße. Patterns are compiled and matched by another process, so that none can hang
+a run or fill its memory.
 """
 
 import atexit
@@ -26,12 +27,16 @@ from . import pattern_process
 from .time_budget import LimitReachedError, real_seconds_left, seconds_left, spend
 
 _MAX_PATTERN: Final = 2_000  # characters
-# The compiler unrolls repeat counts, and would fill the memory with ((a{999}){999}){999}.
+# The compiler unrolls repeat counts, and would fill the memory
+# with ((a{999}){999}){999}.
 _MAX_UNROLLED: Final = 100_000
 _SECONDS: Final = 1.0  # of CPU time, to compile a pattern or to search a text
 _MEMORY: Final = 512 * 2**20  # bytes
-_KEPT_ENV: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")  # Python may need these
-_PIECE: Final = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d{1,9})(?:,\d*)?\}|.", re.S)
+# Python may need these
+_KEPT_ENV: Final = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "SYSTEMROOT")
+_PIECE: Final = re.compile(
+    r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\{(\d{1,9})(?:,\d*)?\}|.", re.S
+)
 _MAX_SEARCHED: Final = 200_000  # characters of an answer that are searched for spans
 _MAX_SPANS: Final = 20  # per text: highlighting everything would highlight nothing
 
@@ -88,7 +93,9 @@ def word_pattern(text: str) -> str:
 
 
 def search(pattern: str, case_sensitive: bool, text: str) -> str | None:
-    """What matches first; LimitReachedError if the search takes too long or too much memory."""
+    """What matches first; LimitReachedError if the search takes
+    too long or too much memory.
+    """
     seconds_left()
     spans = _spans(pattern, case_sensitive, text)
     return text[slice(*spans[0])] if spans else None
@@ -101,24 +108,33 @@ def _spans(pattern: str, case_sensitive: bool, text: str) -> list[Span]:
 
 
 class _PatternProcess:
-    """The process that knows patterns, started for the first one, and again after one broke it."""
+    """The process that knows patterns, started for the first one,
+    and again after one broke it.
+    """
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
 
-    def ask(self, pattern: str, case_sensitive: bool | None = None, text: str = "") -> list[Span]:
+    def ask(
+        self, pattern: str, case_sensitive: bool | None = None, text: str = ""
+    ) -> list[Span]:
         """The first matches. ValueError says what is wrong with the pattern."""
         seconds = min(_SECONDS, seconds_left())
         normal = unicodedata.normalize("NFC", pattern)
-        request = json.dumps([normal, case_sensitive, text, _MAX_SPANS, seconds]).encode() + b"\n"
+        request = (
+            json.dumps([normal, case_sensitive, text, _MAX_SPANS, seconds]).encode()
+            + b"\n"
+        )
         with self._lock:
             used = self._process is not None
             reply = self._reply(request)
             if reply is None and used:  # earlier patterns may have filled its memory
                 reply = self._reply(request)
         if reply is None:
-            raise LimitReachedError(f"a pattern may use {_MEMORY // 2**20} MB of memory")
+            raise LimitReachedError(
+                f"a pattern may use {_MEMORY // 2**20} MB of memory"
+            )
         spans, cpu_seconds = reply
         spend(cpu_seconds)
         if isinstance(spans, str):
@@ -202,11 +218,15 @@ if hasattr(os, "register_at_fork"):
 
 @lru_cache(maxsize=2)
 def _placed(answer: str, case_sensitive: bool) -> str:
-    """The beginning of an answer, folded as far as each character stays in its place."""
+    """The beginning of an answer, folded as far as each character stays in its
+    place.
+    """
     text = answer[:_MAX_SEARCHED]
     if case_sensitive:
         return text
-    return "".join(same if len(same := letter.casefold()) == 1 else letter for letter in text)
+    return "".join(
+        same if len(same := letter.casefold()) == 1 else letter for letter in text
+    )
 
 
 def find_texts(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span]:
@@ -227,7 +247,9 @@ def find_words(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[
         yield from _matches(pattern, True, _placed(answer, case_sensitive))
 
 
-def find_patterns(answer: str, patterns: list[str], case_sensitive: bool) -> Iterator[Span]:
+def find_patterns(
+    answer: str, patterns: list[str], case_sensitive: bool
+) -> Iterator[Span]:
     for pattern in patterns:
         yield from _matches(pattern, case_sensitive, _placed(answer, True))
 

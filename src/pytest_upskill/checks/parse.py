@@ -1,8 +1,8 @@
 """Cases with their checks: ``expected`` as written becomes checks.
 
-An object in ``expected`` is a group: its keys are checks, all of which must pass, and settings
-(``case_sensitive``, ``weight``, ``required``). Groups may stand inside ``any_of``, ``all_of`` and
-``not``, and in a list.
+An object in ``expected`` is a group: its keys are checks, all of which must pass, and
+settings (``case_sensitive``, ``weight``, ``required``). Groups may stand inside
+``any_of``, ``all_of`` and ``not``, and in a list.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -22,7 +22,16 @@ from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT
 from .activity_checks import KINDS as ACTIVITY_KINDS
 from .activity_checks import MCP_EXPECTED, expects_mcp
-from .check import AnyCheck, Check, CheckKind, Combined, Text, asked_checks, quoted, walk
+from .check import (
+    AnyCheck,
+    Check,
+    CheckKind,
+    Combined,
+    Text,
+    asked_checks,
+    quoted,
+    walk,
+)
 from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
 from .data_checks import KINDS as DATA_KINDS
@@ -45,14 +54,17 @@ KINDS: Final[Mapping[str, CheckKind]] = {
 WITH_SKILL: Final = "with_skill"
 _DEEPEST: Final = 10
 COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
-_NO_CHECK: Final = 'no checks, so every answer would pass; add one, such as "contains": ["text"]'
+_NO_CHECK: Final = (
+    'no checks, so every answer would pass; add one, such as "contains": ["text"]'
+)
 _OF_JUDGE: Final = {
     "judge_votes": "to vote on",
     "judge_files": "to show files to",
     "judge_context": "to tell it to",
 }
 _NONE_REQUIRED: Final = (
-    'no check is required, so every answer would pass; remove "required": false from one'
+    "no check is required, so every answer would pass; "
+    'remove "required": false from one'
 )
 
 
@@ -60,29 +72,45 @@ class GroupForm(Strict):
     """The settings of a group."""
 
     case_sensitive: bool | None = Field(
-        None, description="Whether upper and lower case differ in this group (default: false)."
+        None,
+        description=(
+            "Whether upper and lower case differ in this group (default: false)."
+        ),
     )
     weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        None, description="How much each check of this group counts in the score (default: 1)."
+        None,
+        description=(
+            "How much each check of this group counts in the score (default: 1)."
+        ),
     )
     required: bool | None = Field(
         None,
-        description="False: this group counts in the score, but the case passes without it "
-        "(default: true).",
+        description=(
+            "False: this group counts in the score, but the case passes without it "
+            "(default: true)."
+        ),
     )
     judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(
-        None, description="How often the judge is asked; the majority rules (default: 1)."
+        None,
+        description="How often the judge is asked; the majority rules (default: 1).",
     )
     judge_files: Paths | None = Field(
-        None, description="Files of an agent that the judge sees whole; patterns may be used."
+        None,
+        description=(
+            "Files of an agent that the judge sees whole; patterns may be used."
+        ),
     )
     judge_context: Text | None = Field(
-        None, description="What the judge is told about the wanted result, beside the criteria."
+        None,
+        description=(
+            "What the judge is told about the wanted result, beside the criteria."
+        ),
     )
 
 
 _GROUP: Final = TypeAdapter(GroupForm)
-RESERVED: Final = (*COMBINING, *GroupForm.model_fields)  # keys of a group that are not kinds
+# Keys of a group that are not kinds
+RESERVED: Final = (*COMBINING, *GroupForm.model_fields)
 TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can't have
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
@@ -101,7 +129,9 @@ def why_agent(case: Case, checks: Sequence[AnyCheck]) -> str:
 def load_checked_cases(
     file: Path, *, folder: Path | None = None, allow_code: bool = False
 ) -> LoadedCases[CheckedCase]:
-    """The cases of a JSON file with their checks; CasesError if it can't be read as a whole."""
+    """The cases of a JSON file with their checks; CasesError if it
+    can't be read as a whole.
+    """
     suite = Suite(file, folder or file.parent, (load_cases(file, folder),))
     return checked_suite(suite, allow_code=allow_code)[0]
 
@@ -113,7 +143,8 @@ def checked_suite(
     allow_code: bool = False,
     allowed_by: str = "allow_code",
 ) -> list[LoadedCases[CheckedCase]]:
-    """The cases of a suite with their checks, by file; CasesError if it can't be read as a whole.
+    """The cases of a suite with their checks, by file;
+    CasesError if it can't be read as a whole.
 
     ``registered`` are the kinds of a hook.
     """
@@ -122,8 +153,15 @@ def checked_suite(
     def checked(of_file: LoadedCases[Case]) -> LoadedCases[CheckedCase]:
         folder = of_file.folder or suite.folder
         python = python_kind(folder, allowed=allow_code, allowed_by=allowed_by)
-        kinds = {**KINDS, **kinds_of_skill(folder), **registered_kinds, "python": python}
-        return with_checks(of_file, lambda case: checks_of(case, kinds, registered_kinds))
+        kinds = {
+            **KINDS,
+            **kinds_of_skill(folder),
+            **registered_kinds,
+            "python": python,
+        }
+        return with_checks(
+            of_file, lambda case: checks_of(case, kinds, registered_kinds)
+        )
 
     return [checked(of_file) for of_file in suite.require().files]
 
@@ -148,10 +186,16 @@ def with_checks(
         try:
             checks = parse(case)
             skill_only = all(check.with_skill for check in checks)
-            opens_only = skill_only and all(check.kind.of_opening for check in walk(checks))
-            cases.append((replace(case, skill_only=skill_only, opens_only=opens_only), checks))
+            opens_only = skill_only and all(
+                check.kind.of_opening for check in walk(checks)
+            )
+            cases.append(
+                (replace(case, skill_only=skill_only, opens_only=opens_only), checks)
+            )
         except FormError as error:
-            problems = [(case.place_of(*loc), problem) for loc, problem in error.problems]
+            problems = [
+                (case.place_of(*loc), problem) for loc, problem in error.problems
+            ]
             broken.append(broken_case(loaded.file, case, problems))
     return loaded.only(cases, broken)
 
@@ -164,7 +208,11 @@ def checks_of(
     What a mock of an MCP server expects is checked, too.
     """
     checks = _written_checks(case, kinds, registered)
-    return (*checks, Check(MCP_EXPECTED, True, written=True)) if expects_mcp(case) else checks
+    return (
+        (*checks, Check(MCP_EXPECTED, True, written=True))
+        if expects_mcp(case)
+        else checks
+    )
 
 
 def _written_checks(
@@ -176,7 +224,9 @@ def _written_checks(
     name, value = case.validator
     if name not in registered:
         names = ", ".join(registered) or "none (register them in a conftest.py)"
-        raise FormError([(("validator",), f"unknown check {name!r}; registered: {names}")])
+        raise FormError(
+            [(("validator",), f"unknown check {name!r}; registered: {names}")]
+        )
     written = () if case.expected is None else parse_checks(case.expected, kinds, place)
     if any(check.name == name for check in written):
         return written
@@ -209,7 +259,9 @@ class _Around:
 def parse_checks(
     expected: Any, kinds: Mapping[str, CheckKind], loc: Location
 ) -> tuple[AnyCheck, ...]:
-    """The checks in ``expected``; FormError if one is unknown or has an invalid argument."""
+    """The checks in ``expected``; FormError if one is unknown
+    or has an invalid argument.
+    """
     checks = _groups(expected, _Around(kinds), loc)
     common = [check for check in checks if not check.with_skill]
     if not any(check.required for check in common or checks):
@@ -217,7 +269,9 @@ def parse_checks(
     if isinstance(expected, dict) and not rubric_of(checks).texts:
         for setting, purpose in _OF_JUDGE.items():
             if setting in expected:
-                raise FormError([((*loc, setting), f'there is no "judge" check {purpose}')])
+                raise FormError(
+                    [((*loc, setting), f'there is no "judge" check {purpose}')]
+                )
     return checks
 
 
@@ -231,7 +285,9 @@ def _groups(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...
     return tuple(check for group in _each(written, around, loc) for check in group)
 
 
-def _each(written: Any, around: _Around, loc: Location) -> tuple[tuple[AnyCheck, ...], ...]:
+def _each(
+    written: Any, around: _Around, loc: Location
+) -> tuple[tuple[AnyCheck, ...], ...]:
     if not isinstance(written, list):
         raise FormError([(loc, "must be a list")])
     if not written:
@@ -265,7 +321,9 @@ def _group(written: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]
         raise FormError(problems)
     if not checks:
         raise FormError([(loc, _NO_CHECK)])
-    if never := _contradiction({check.name: check for check in checks if isinstance(check, Check)}):
+    if never := _contradiction(
+        {check.name: check for check in checks if isinstance(check, Check)}
+    ):
         raise FormError([((*loc, never[0]), f"{never[1]}, so no answer would pass")])
     return tuple(checks)
 
@@ -278,7 +336,10 @@ def _contradiction(checks: Mapping[str, Check]) -> tuple[str, str] | None:
         for text in pair[0].argument:
             for part in pair[1].argument:
                 if folded(part, sensitive) in folded(text, sensitive):
-                    return "not_contains", f"{quoted(part)} is in {quoted(text)} of contains"
+                    return (
+                        "not_contains",
+                        f"{quoted(part)} is in {quoted(text)} of contains",
+                    )
     fewest, limit = checks.get("min_words"), checks.get("max_words")
     if fewest and limit and fewest.argument > limit.argument:
         return "max_words", f"less than min_words ({fewest.argument:,})"
@@ -286,20 +347,30 @@ def _contradiction(checks: Mapping[str, Check]) -> tuple[str, str] | None:
 
 
 def _with_settings(written: dict[str, Any], around: _Around, loc: Location) -> _Around:
-    settings = {key: value for key, value in written.items() if key in GroupForm.model_fields}
+    settings = {
+        key: value for key, value in written.items() if key in GroupForm.model_fields
+    }
     group: GroupForm = read_form(_GROUP, settings, loc)
     for key in ("weight", "required"):
         if around.inside and settings.get(key) is not None:
-            problem = f'has no effect inside "{around.inside}", which counts as one check'
+            problem = (
+                f'has no effect inside "{around.inside}", which counts as one check'
+            )
             raise FormError([((*loc, key), problem)])
     if around.with_skill and settings.get("weight") is not None:
-        raise FormError([((*loc, "weight"), f'has no effect inside "{WITH_SKILL}": no score')])
-    group_settings = {key: value for key in settings if (value := getattr(group, key)) is not None}
+        raise FormError(
+            [((*loc, "weight"), f'has no effect inside "{WITH_SKILL}": no score')]
+        )
+    group_settings = {
+        key: value for key in settings if (value := getattr(group, key)) is not None
+    }
     group_settings["required"] = around.required and group.required is not False
     return replace(around, **group_settings, depth=around.depth + 1)
 
 
-def _named(name: str, argument: Any, around: _Around, loc: Location) -> tuple[AnyCheck, ...]:
+def _named(
+    name: str, argument: Any, around: _Around, loc: Location
+) -> tuple[AnyCheck, ...]:
     """The checks of one key of a group."""
     match name:
         case "all_of":

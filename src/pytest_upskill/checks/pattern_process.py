@@ -1,9 +1,9 @@
 """A process that compiles and matches patterns, with limits of memory and CPU time.
 
-A pattern is a program of a stranger: a few hundred characters may take gigabytes to compile or
-hours to match. Here that ends this process only. It is run as a script, without site-packages and
-without the environment of the run; ``matching.py`` starts it and talks to it, a line of JSON each
-way.
+A pattern is a program of a stranger: a few hundred characters may take gigabytes to
+compile or hours to match. Here that ends this process only. It is run as a script,
+without site-packages and without the environment of the run; ``matching.py`` starts it
+and talks to it, a line of JSON each way.
 """
 
 import json
@@ -14,7 +14,8 @@ from typing import Any
 
 
 def serve(packages: str, memory: int) -> None:
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the run, which then ends us
+    # Ctrl-C is for the run, which then ends us
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
     sys.path.append(packages)  # where ``regex`` is
     import regex
 
@@ -47,7 +48,9 @@ def _spans(
         return f"pattern can't be compiled: {type(error).__name__}"
     found = list[tuple[int, int]]()
     try:
-        for match in compiled.finditer(text, timeout=seconds) if len(wanted) == 1 else ():
+        for match in (
+            compiled.finditer(text, timeout=seconds) if len(wanted) == 1 else ()
+        ):
             found.append(match.span())
             if len(found) == most:
                 break
@@ -67,7 +70,9 @@ def _limit_memory(most: int) -> None:
 
 
 def _limit_time(seconds: float) -> None:
-    """SIGPROF ends the process after so much CPU time, whatever it does; 0 is no limit."""
+    """SIGPROF ends the process after so much CPU time, whatever it does; 0 is no
+    limit.
+    """
     if sys.platform != "win32":
         signal.setitimer(signal.ITIMER_PROF, seconds)
 

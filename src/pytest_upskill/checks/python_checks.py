@@ -39,12 +39,15 @@ def function_kind(name: str, function: CheckFunction) -> CheckKind:
 def _result(
     name: str, function: Callable[..., object], context: CheckContext, *values: object
 ) -> Result:
-    """Call a user's function; whatever it raises besides AssertionError errors the trial."""
+    """Call a user's function; whatever it raises besides
+    AssertionError errors the trial.
+    """
     arguments = _arguments(function, context, *values)
     try:
         returned = function(*arguments)
     except AssertionError as error:
-        first_line = str(error).split("\n")[0]  # pytest's explanation below it is for tests
+        # pytest's explanation below it is for tests
+        first_line = str(error).split("\n")[0]
         return False, one_line(first_line, 500) or "an assertion failed"
     match returned:
         case bool():
@@ -52,16 +55,22 @@ def _result(
         case (bool() as passed, str() as reason):
             return passed, one_line(reason, 500)
     value = one_line(repr(returned), 100)
-    raise CheckError(f"check {name} returned {value}. Return True, False, or (bool, reason)")
+    raise CheckError(
+        f"check {name} returned {value}. Return True, False, or (bool, reason)"
+    )
 
 
 def _arguments(
     function: Callable[..., object], context: CheckContext, *values: object
 ) -> tuple[object, ...]:
-    """The context if the first parameter has that name or type; else the answer, and values."""
+    """The context if the first parameter has that name or type; else the answer,
+    and values.
+    """
     signature = inspect.signature(function)
     first = next(iter(signature.parameters.values()), None)
-    if first and (first.name == "context" or CheckContext.__name__ in str(first.annotation)):
+    if first and (
+        first.name == "context" or CheckContext.__name__ in str(first.annotation)
+    ):
         return (context,)
     try:
         signature.bind(context.answer, *values)
@@ -70,7 +79,9 @@ def _arguments(
     return context.answer, *values
 
 
-def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") -> CheckKind:
+def python_kind(
+    folder: Path, *, allowed: bool, allowed_by: str = "allow_code"
+) -> CheckKind:
     """``"python": "checks.py:function"`` of a skill in ``folder``.
 
     ``allowed_by`` is what its users call the setting that allows it.
@@ -79,7 +90,9 @@ def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") 
 
     def function_of(written: str) -> tuple[str, CheckFunction]:
         if not allowed:
-            raise ValueError(f"runs code from the skill's folder; allow it with {allowed_by}")
+            raise ValueError(
+                f"runs code from the skill's folder; allow it with {allowed_by}"
+            )
         return written, _function(folder, written, load)
 
     def evaluate(context: CheckContext) -> Iterator[Result]:
@@ -87,11 +100,15 @@ def python_kind(folder: Path, *, allowed: bool, allowed_by: str = "allow_code") 
         passed, reason = _result(written, function, replace(context, value=None))
         yield passed, f"{written}: {reason}"
 
-    argument: TypeAdapter[Any] = TypeAdapter(Annotated[Text, AfterValidator(function_of)])
+    argument: TypeAdapter[Any] = TypeAdapter(
+        Annotated[Text, AfterValidator(function_of)]
+    )
     return CheckKind("python", argument, evaluate, calls_code=True)
 
 
-def _function(folder: Path, written: str, load: Callable[[Path], ModuleType]) -> CheckFunction:
+def _function(
+    folder: Path, written: str, load: Callable[[Path], ModuleType]
+) -> CheckFunction:
     """ValueError if there is no such function."""
     file, function_name = place_of_function(folder, written)
     try:

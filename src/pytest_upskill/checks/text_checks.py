@@ -41,7 +41,10 @@ def _contains(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
         answer, part = _both(context, text)
         inside = part in answer
-        yield inside, f"{quoted(text)} is {'' if inside else 'not '}in {context.text_name}"
+        yield (
+            inside,
+            f"{quoted(text)} is {'' if inside else 'not '}in {context.text_name}",
+        )
 
 
 def _not_contains(context: CheckContext) -> Iterator[Result]:
@@ -51,7 +54,10 @@ def _not_contains(context: CheckContext) -> Iterator[Result]:
 def _contains_any(context: CheckContext) -> Iterator[Result]:
     inside = [reason for passed, reason in _contains(context) if passed]
     names = one_line(", ".join(map(quoted, context.value)), 200)
-    yield bool(inside), inside[0] if inside else f"none of {names} is in {context.text_name}"
+    yield (
+        bool(inside),
+        inside[0] if inside else f"none of {names} is in {context.text_name}",
+    )
 
 
 def _words(context: CheckContext) -> Iterator[Result]:
@@ -60,7 +66,10 @@ def _words(context: CheckContext) -> Iterator[Result]:
         if search(word_pattern(part), True, answer):
             yield True, f"{quoted(text)} is in {context.text_name} as a word"
         elif part in answer:
-            yield False, f"{quoted(text)} is in {context.text_name} only as part of other words"
+            yield (
+                False,
+                f"{quoted(text)} is in {context.text_name} only as part of other words",
+            )
         else:
             yield False, f"{quoted(text)} is not in {context.text_name}"
 
@@ -71,7 +80,10 @@ def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         answer, part = (side.strip() for side in _both(context, context.value))
         passed = holds(answer, part)
-        yield passed, f"{context.text_name} {yes if passed else no} {quoted(context.value)}"
+        yield (
+            passed,
+            f"{context.text_name} {yes if passed else no} {quoted(context.value)}",
+        )
 
     return evaluate
 
@@ -79,7 +91,9 @@ def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
 def _matched(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         for text in context.value:
-            match = search(text, context.case_sensitive, folded(context.answer.text, True))
+            match = search(
+                text, context.case_sensitive, folded(context.answer.text, True)
+            )
             matched_text = "nothing" if match is None else quoted(match)
             yield (
                 (match is not None) is expected,
@@ -92,14 +106,20 @@ def _matched(expected: bool) -> Evaluate:
 def _at_most(unit: str, count: Callable[[str], int]) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         number = count(context.answer.text)
-        yield number <= context.value, f"{counted(number, unit)} (limit {context.value:,})"
+        yield (
+            number <= context.value,
+            f"{counted(number, unit)} (limit {context.value:,})",
+        )
 
     return evaluate
 
 
 def _min_words(context: CheckContext) -> Iterator[Result]:
     number = _words_in(context.answer.text)
-    yield number >= context.value, f"{counted(number, 'word')} (minimum {context.value:,})"
+    yield (
+        number >= context.value,
+        f"{counted(number, 'word')} (minimum {context.value:,})",
+    )
 
 
 def _words_in(text: str) -> int:
@@ -115,7 +135,10 @@ def _max_output_tokens(context: CheckContext) -> Iterator[Result]:
     if tokens is None:
         yield None, "the server does not report output tokens"
     else:
-        yield tokens <= context.value, f"{counted(tokens, 'token')} (limit {context.value:,})"
+        yield (
+            tokens <= context.value,
+            f"{counted(tokens, 'token')} (limit {context.value:,})",
+        )
 
 
 def _max_seconds(context: CheckContext) -> Iterator[Result]:
@@ -134,7 +157,10 @@ def _refused(context: CheckContext) -> Iterator[Result]:
 
 
 def _stop(context: CheckContext) -> Iterator[Result]:
-    yield context.answer.stop == context.value, f"stop reason {quoted(context.answer.stop)}"
+    yield (
+        context.answer.stop == context.value,
+        f"stop reason {quoted(context.answer.stop)}",
+    )
 
 
 PATTERNS: TypeAdapter[Any] = TypeAdapter(
@@ -157,7 +183,9 @@ KINDS = (
     CheckKind("starts_with", TEXT, _starts, find_start),
     CheckKind("ends_with", TEXT, _ends, find_end),
     CheckKind("regex", PATTERNS, _matched(expected=True), find_patterns),
-    CheckKind("not_regex", PATTERNS, _matched(expected=False), find_patterns, unwanted=True),
+    CheckKind(
+        "not_regex", PATTERNS, _matched(expected=False), find_patterns, unwanted=True
+    ),
     CheckKind("min_words", COUNT, _min_words),
     CheckKind("max_words", COUNT, _at_most("word", _words_in)),
     CheckKind("max_chars", COUNT, _at_most("character", _characters_in)),

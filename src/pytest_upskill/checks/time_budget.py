@@ -1,9 +1,10 @@
-"""All checks of one answer share a few seconds, so that no stranger's pattern hangs a run.
+"""All checks of one answer share a few seconds,
+so that no stranger's pattern hangs a run.
 
-These are seconds of CPU time of the checking thread: a verdict must not depend on what else the
-machine does. Slow code asks for the remaining time, and stops when it is used up. Real time is
-limited more generously, for child processes. Python code of the project can't be stopped; its time
-does not count.
+These are seconds of CPU time of the checking thread: a verdict must not depend on what
+else the machine does. Slow code asks for the remaining time, and stops when it is used
+up. Real time is limited more generously, for child processes. Python code of the
+project can't be stopped; its time does not count.
 """
 
 from collections.abc import Iterator

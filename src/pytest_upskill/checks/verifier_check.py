@@ -1,4 +1,6 @@
-"""``verifier``: a task's own script grades what an agent left, and writes a reward from 0 to 1."""
+"""``verifier``: a task's own script grades what an agent left,
+and writes a reward from 0 to 1.
+"""
 
 import json
 import math
@@ -29,13 +31,18 @@ class VerifierForm(Strict):
     """A script that grades what an agent left."""
 
     run: Text = Field(
-        description="A script below a folder of the skill, such as 'tests/test.sh'. That folder is "
-        "put to /tests, and the script writes /logs/verifier/reward.txt or reward.json."
+        description=(
+            "A script below a folder of the skill, such as 'tests/test.sh'. That folder"
+            " is put to /tests, and the script writes /logs/verifier/reward.txt or"
+            " reward.json."
+        )
     )
     timeout: Annotated[float, Field(gt=0, le=MOST_SECONDS)] = Field(
         _DEFAULT_SECONDS, description="Seconds that it may take (default: 600)."
     )
-    env: Variables = Field(default_factory=dict, description="Environment variables of the script.")
+    env: Variables = Field(
+        default_factory=dict, description="Environment variables of the script."
+    )
 
 
 def verifier_kind(folder: Path | None = None) -> CheckKind:
@@ -49,7 +56,9 @@ def verifier_kind(folder: Path | None = None) -> CheckKind:
         script, env = str(path.relative_to(path.parts[0])), tuple(form.env.items())
         return Verifier(script, path.parts[0], files, form.timeout, env, folder.name)
 
-    argument: TypeAdapter[Any] = TypeAdapter(Annotated[VerifierForm, AfterValidator(verifier)])
+    argument: TypeAdapter[Any] = TypeAdapter(
+        Annotated[VerifierForm, AfterValidator(verifier)]
+    )
     return CheckKind(
         "verifier",
         argument,
@@ -89,21 +98,27 @@ def _reward(context: CheckContext) -> float:
         try:
             reward = reward_in(verified)
         except ValueError as error:
-            crlf = b"\r\n" in next(f.data for f in verifier.files if f.path == verifier.script)
+            crlf = b"\r\n" in next(
+                f.data for f in verifier.files if f.path == verifier.script
+            )
             problem = f"{error}{'; its lines end with CR LF' if crlf else ''}"
     if verified.unmet and (problem or reward < 1):
         needs = one_line(first_few(verified.unmet, 3, "; "), 600)
         problem = f"it needs what is not there without a network: {needs}"
     if problem:
         end = end_of(verified.output, _SHOWN)
-        raise CheckError(f"{verifier.name}: {problem}{f'; it ended: {end}' if end else ''}")
+        raise CheckError(
+            f"{verifier.name}: {problem}{f'; it ended: {end}' if end else ''}"
+        )
     return reward
 
 
 def reward_in(verified: Verified) -> float:
     """The reward that a verifier wrote; ValueError says why there is none."""
     if not verified.rewards:
-        raise ValueError(f"it wrote neither {' nor '.join(REWARDS)} into /logs/verifier")
+        raise ValueError(
+            f"it wrote neither {' nor '.join(REWARDS)} into /logs/verifier"
+        )
     name, data = verified.rewards[0]
     if data is None:
         raise ValueError(f"{name} is no file")
@@ -118,7 +133,9 @@ def reward_in(verified: Verified) -> float:
     if not math.isfinite(number):
         raise ValueError(f"{name} has no number: {one_line(text, 60)}")
     if not -_ROUNDING <= number <= 1 + _ROUNDING:
-        raise ValueError(f"{name} has a reward that is not from 0 to 1: {one_line(text, 60)}")
+        raise ValueError(
+            f"{name} has a reward that is not from 0 to 1: {one_line(text, 60)}"
+        )
     return min(max(0.0, number), 1.0)  # 0 instead of -0
 
 

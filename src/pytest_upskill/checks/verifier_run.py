@@ -1,8 +1,9 @@
 """Runs a verifier after the agent, in a copy of what it left, in a separate sandbox.
 
-The sandbox has the tests, which the agent never saw, and what they would download. Nothing that the
-agent left decides how they end, as far as that is possible: its code may run in the same process as
-a test that imports it, with the same rights as the script that writes the reward.
+The sandbox has the tests, which the agent never saw, and what they would download.
+Nothing that the agent left decides how they end, as far as that is possible: its code
+may run in the same process as a test that imports it, with the same rights as the
+script that writes the reward.
 """
 
 import asyncio
@@ -65,7 +66,8 @@ done
 """
 _UV_FAILED: Final = re.compile(  # lines of its own: an agent's answer may say the same
     r"^[ ]*(?:error:|hint:|Caused by:|[×├╰]).*"
-    r"(?:Failed to inspect Python interpreter|No interpreter found for|No solution found when"
+    r"(?:Failed to inspect Python interpreter|No interpreter found for|No solution"
+    r" found when"
     r"|network connectivity is disabled|not found in the provided package locations"
     r"|Failed to fetch: ).*$",
     re.MULTILINE,
@@ -73,7 +75,9 @@ _UV_FAILED: Final = re.compile(  # lines of its own: an agent's answer may say t
 _OWN_PROGRAMS: Final = re.compile(r"(?:^|/)\.local/(?:$|bin/|lib/)")
 _SECTION: Final = re.compile(r"^\[tool:pytest\].*?(?=^\[|\Z)", re.MULTILINE | re.DOTALL)
 _MOST_TOML: Final = 50_000  # characters; the time to read it is not linear
-_NO_TESTS: Final = "a verifier needs /tests, which the sandbox none can't have: use another one"
+_NO_TESTS: Final = (
+    "a verifier needs /tests, which the sandbox none can't have: use another one"
+)
 
 
 @dataclass(frozen=True)
@@ -97,11 +101,15 @@ class Verifier:
 
     @cached_property
     def texts(self) -> dict[str, str]:
-        return {file.path: text for file in self.files if (text := file.text) is not None}
+        return {
+            file.path: text for file in self.files if (text := file.text) is not None
+        }
 
     @property
     def folders(self) -> tuple[str, ...]:
-        """Where its files are inside; some packages have them in a folder of another name."""
+        """Where its files are inside; some packages have them in
+        a folder of another name.
+        """
         return tuple(dict.fromkeys((TESTS, f"/{self.folder}")))
 
 
@@ -110,7 +118,8 @@ class Verified:
     """What a verifier left."""
 
     output: str = ""  # the end of it
-    rewards: tuple[tuple[str, bytes | None], ...] = ()  # by name of the file; None: it is no file
+    # By name of the file; None: it is no file
+    rewards: tuple[tuple[str, bytes | None], ...] = ()
     problem: str = ""  # why the reward does not count
     unmet: tuple[str, ...] = ()  # what it needs and was not there
 
@@ -126,17 +135,21 @@ def verifiers_in(
 ) -> Verify:
     """Runs verifiers in sandboxes of a kind, by its name, with what a task needs.
 
-    ``start`` are the files that the trial started with. What the script of a ``reference`` has
-    installed is there, too.
+    ``start`` are the files that the trial started with. What the script of a
+    ``reference`` has installed is there, too.
     """
     installed = reference.downloads.by_pip if reference else ()
 
-    def verify(packed: bytes, verifier: Verifier, is_from_start: IsFromStart) -> Verified:
+    def verify(
+        packed: bytes, verifier: Verifier, is_from_start: IsFromStart
+    ) -> Verified:
         try:
             place = sandbox_of(needs, sandbox, image)
             given = place.start(needs, start).files if place.is_own else start
             left = _without_steering(unpack(packed, given), given, is_from_start)
-            return wait_for(_in_sandbox(place, needs, left, verifier, installed, network=network))
+            return wait_for(
+                _in_sandbox(place, needs, left, verifier, installed, network=network)
+            )
         except (SandboxError, ValueError) as error:
             reason = one_line(str(error), 300)
         except TimeoutError:
@@ -171,27 +184,37 @@ def _without_steering(
         return (tells or _steers(file.path)) and not is_from_start(file)
 
     steering = {file.path for file in left.files if steers(file)}
-    restored = {path: f for path, f in start.items() if path in steering or _steers(path)}
+    restored = {
+        path: f for path, f in start.items() if path in steering or _steers(path)
+    }
     files = [file for file in left.files if file.path not in steering | restored.keys()]
     links = tuple(link for link in left.links if not _steers(f"{link.path}/"))
     return Snapshot((*files, *restored.values()), links, left.folders)
 
 
 def _steers(path: str) -> bool:
-    """Whether it could decide how tests end, or stand in place of a program that they call."""
-    return PurePosixPath(path).name in STEERING or _OWN_PROGRAMS.search(path) is not None
+    """Whether it could decide how tests end, or stand in place of
+    a program that they call.
+    """
+    return (
+        PurePosixPath(path).name in STEERING or _OWN_PROGRAMS.search(path) is not None
+    )
 
 
 def _pytest_settings(file: WorkspaceFile | None) -> object:
     """What a pyproject.toml or setup.cfg tells pytest; None if nothing."""
-    name, text = PurePosixPath(file.path).name if file else "", (file and file.text) or ""
+    name, text = (
+        PurePosixPath(file.path).name if file else "",
+        (file and file.text) or "",
+    )
     if name == "setup.cfg":
         return _SECTION.findall("\n".join(text.splitlines())) or None
     if name != "pyproject.toml" or len(text) > _MOST_TOML:
         return text if name == "pyproject.toml" else None
     try:
         return tomllib.loads(text)["tool"]["pytest"]
-    except (ValueError, KeyError, TypeError, RecursionError):  # none, or pytest refuses it
+    # none, or pytest refuses it
+    except (ValueError, KeyError, TypeError, RecursionError):
         return None
 
 
@@ -220,13 +243,21 @@ async def verified(
             for place in verifier.folders:
                 files = [replace(f, path=f"{place}/{f.path}") for f in verifier.files]
                 await fill(sandbox, Snapshot(tuple(files)))
-            logs = tuple(f"{LOGS}/{name}" for name in ("verifier", "agent", "artifacts"))
+            logs = tuple(
+                f"{LOGS}/{name}" for name in ("verifier", "agent", "artifacts")
+            )
             await fill(sandbox, Snapshot(folders=logs))
             env = _environment(spec.kept, verifier)
             env |= await environment(sandbox, folder, spec.kept, network=network)
             await install_packages(sandbox)
         for wheel_set in installed:
-            pip = ["sh", "-c", 'exec pip install -q "$@"', "sh", *wheel_set.requirements]
+            pip = [
+                "sh",
+                "-c",
+                'exec pip install -q "$@"',
+                "sh",
+                *wheel_set.requirements,
+            ]
             await sandbox.run(pip, timeout=_FILES_SECONDS, env=env)
         script = f"{TESTS}/{verifier.script}"
         ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
@@ -254,11 +285,14 @@ def _spec(
 
 
 def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
-    """By which programs of the verifier read nothing of the agent's that they were not told to.
+    """By which programs of the verifier read nothing of the agent's
+    that they were not told to.
 
     ``kept`` are the agent's folders.
     """
-    hidden = [f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))]
+    hidden = [
+        f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))
+    ]
     return {
         **dict(verifier.env),
         "PYTHONPATH": _GUARD,
@@ -267,7 +301,8 @@ def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
         "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
         "UPSKILL_FOLDERS": "\n".join(kept),
         "UPSKILL_HIDDEN": "\n".join(hidden[:_MOST_HIDDEN]),
-        **{"GIT_CONFIG_KEY_0": "core.fsmonitor", "GIT_CONFIG_VALUE_0": "false"},
+        "GIT_CONFIG_KEY_0": "core.fsmonitor",
+        "GIT_CONFIG_VALUE_0": "false",
         "GIT_CONFIG_COUNT": "1",
     }
 
@@ -275,10 +310,13 @@ def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
 def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
     """What the agent left, without what leads to the tests or stands in their place."""
 
-    def is_kept(path: str) -> bool:  # the workdir may be one of these folders, or in one
+    # The workdir may be one of these folders, or in one
+    def is_kept(path: str) -> bool:
         return not _is_in(posixpath.join(spec.workdir, path), _NOT_OF_AGENT)
 
-    links = [link for link in left.links if is_kept(link.path) and _leads_nowhere(link, spec)]
+    links = [
+        link for link in left.links if is_kept(link.path) and _leads_nowhere(link, spec)
+    ]
     return Snapshot(
         tuple(file for file in left.files if is_kept(file.path)),
         tuple(links),
@@ -289,8 +327,8 @@ def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
 def _leads_nowhere(link: Link, spec: SandboxSpec) -> bool:
     """Whether a link leads to the agent's own files or the system's, and nowhere else.
 
-    ``..`` behind a name would be that of the folder which the name leads to, so it may only come
-    first, in a folder that is none of the agent's links.
+    ``..`` behind a name would be that of the folder which the name leads to, so it may
+    only come first, in a folder that is none of the agent's links.
     """
     parts = link.target.split("/")
     behind = [part for part in parts if part not in ("", ".")]
@@ -316,7 +354,9 @@ def _why_no_end(ran: CommandResult, verifier: Verifier) -> str:
 async def _rewards(sandbox: Sandbox) -> tuple[tuple[str, bytes | None], ...]:
     rewards = list[tuple[str, bytes | None]]()
     try:
-        entries = {entry.path: entry for entry in await sandbox.tree(f"{LOGS}/verifier")}
+        entries = {
+            entry.path: entry for entry in await sandbox.tree(f"{LOGS}/verifier")
+        }
     except OSError:
         return ()
     for name in REWARDS:

@@ -42,7 +42,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
         if text:
             write(text)
     except SettingsError as error:
-        message = error.message(args.spell, lambda setting: args.origins.get(setting, ""))
+        message = error.message(
+            args.spell, lambda setting: args.origins.get(setting, "")
+        )
         _complain(message)
         return 2
     except InputError as error:
@@ -58,7 +60,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _is_short_for_first(words: Sequence[str], inner: Sequence[str]) -> bool:
-    """Whether a word is for the first of a command's own commands: runs last is runs show last."""
+    """Whether a word is for the first of a command's own commands:
+    runs last is runs show last.
+    """
     return any(not word.startswith("-") and not guess(word, inner) for word in words)
 
 
@@ -69,9 +73,12 @@ def _refuse(
     word = next((word for word in unknown if word.startswith("-")), unknown[0])
     hint = ""
     if word.startswith("--"):
-        stem = word.partition("=")[0].removeprefix("--").removeprefix("skill-")  # as for pytest
+        # As for pytest
+        stem = word.partition("=")[0].removeprefix("--").removeprefix("skill-")
         flags = [flag for action in parser._actions for flag in action.option_strings]
-        close = closest(stem, [flag.removeprefix("--") for flag in flags if flag[:2] == "--"])
+        close = closest(
+            stem, [flag.removeprefix("--") for flag in flags if flag[:2] == "--"]
+        )
         hint = f" (did you mean --{close}?)" if close else ""
     if command and command.runs_pytest and word.startswith("-") and not hint:
         hint = " (options of pytest come after --)"

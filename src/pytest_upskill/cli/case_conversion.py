@@ -15,7 +15,8 @@ from ..skills.suites.reading import Suites, read_suites
 from .output import write
 from .project import find_skill
 
-_FILES: Final = ("context", "workspace", "scaffold", "mocks")  # keys by which cases name files
+# Keys by which cases name files
+_FILES: Final = ("context", "workspace", "scaffold", "mocks")
 _EVALS: Final = "evals"
 
 
@@ -23,7 +24,9 @@ def convert_cases(args: argparse.Namespace) -> tuple[str, int]:
     """Write the cases of a suite to skill_meta.json, or to the file that is named."""
     path = Path(os.path.abspath(args.suite))  # noqa: PTH100
     if not path.exists():
-        raise InputError(shown(path), "no such file or folder", "Name a suite, such as evals/.")
+        raise InputError(
+            shown(path), "no such file or folder", "Name a suite, such as evals/."
+        )
     named = find_skill(args.skill, os.environ) if args.skill else _folder_around(path)
     folder = named if named.is_dir() else named.parent
     suites = read_suites(folder, None if path == folder else path)
@@ -36,13 +39,19 @@ def convert_cases(args: argparse.Namespace) -> tuple[str, int]:
     warnings = [message for of_file in suites.files for _, message in of_file.warnings]
     if not cases and not triggers:
         problem = broken[0] if broken else "no cases in a form that is known"
-        raise InputError(shown(suites.path or path), problem, "See docs/suites.md for the forms.")
+        raise InputError(
+            shown(suites.path or path), problem, "See docs/suites.md for the forms."
+        )
     file = Path(args.output or folder / CASES_NAME)
     _require_writable(file, folder, suites, cases, overwrite=args.overwrite)
     content = {"cases": cases, **({"triggers": triggers} if triggers else {})}
     save_file(file, json.dumps(content, indent=2, ensure_ascii=False) + "\n")
     if args.json:
-        numbers = {"cases": len(cases), "triggers": len(triggers), "left_out": [*warnings, *broken]}
+        numbers = {
+            "cases": len(cases),
+            "triggers": len(triggers),
+            "left_out": [*warnings, *broken],
+        }
         write(json.dumps({"schema": 1, "file": str(file), **numbers}))
         return "", 0
     queries = f" and {counted(len(triggers), 'query')}" if triggers else ""
@@ -50,7 +59,9 @@ def convert_cases(args: argparse.Namespace) -> tuple[str, int]:
     lines += [f"Note: {one_line(message, 600)}" for message in warnings]
     lines += [f"Left out: {one_line(message, 600)}" for message in broken]
     if file == folder / CASES_NAME:
-        lines.append(f"From now on it is read in place of {shown(suites.path or path)}.")
+        lines.append(
+            f"From now on it is read in place of {shown(suites.path or path)}."
+        )
     return "\n".join(lines), 0
 
 
@@ -74,11 +85,18 @@ def _trigger(case: Case) -> dict[str, Any]:
 
 
 def _require_writable(
-    file: Path, folder: Path, suites: Suites, cases: list[dict[str, Any]], *, overwrite: bool
+    file: Path,
+    folder: Path,
+    suites: Suites,
+    cases: list[dict[str, Any]],
+    *,
+    overwrite: bool,
 ) -> None:
     read = {of_file.file.resolve() for of_file in suites.files}
     if file.resolve() in read:
-        raise InputError(shown(file), "these cases are in our form already", "Name another suite.")
+        raise InputError(
+            shown(file), "these cases are in our form already", "Name another suite."
+        )
     if os.path.lexists(file) and not overwrite:
         hint = "Name another file with --output, or replace it with --overwrite."
         raise InputError(shown(file), "there is such a file already", hint)

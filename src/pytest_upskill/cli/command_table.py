@@ -1,8 +1,8 @@
 """The commands of ``pytest-upskill`` as one table, and the parser for all of them.
 
-To add a command, say ``lint``, add an entry here, and ``add_lint_arguments`` and ``run_lint`` to a
-module in ``commands/``. The module is imported only when its command is called, so that ``--help``
-and quick commands do not load what a slow one needs.
+To add a command, say ``lint``, add an entry here, and ``add_lint_arguments`` and
+``run_lint`` to a module in ``commands/``. The module is imported only when its command
+is called, so that ``--help`` and quick commands do not load what a slow one needs.
 """
 
 import argparse
@@ -37,7 +37,8 @@ class Subcommand:
     status: str
     module: str = ""  # in commands/; "" is the one of its name
     runs_pytest: bool = False  # arguments after -- are for pytest
-    inner: tuple[str, ...] = ()  # commands of its own; a word that is none is for the first
+    # Commands of its own; a word that is none is for the first
+    inner: tuple[str, ...] = ()
 
 
 COMMANDS: Final = (
@@ -225,7 +226,10 @@ COMMANDS: Final = (
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
-    "run": "Run tests: pytest --skill PATH --model NAME, or pytest-upskill eval SKILL -m NAME",
+    "run": (
+        "Run tests: pytest --skill PATH --model NAME, or pytest-upskill eval SKILL -m"
+        " NAME"
+    ),
     "plot": "Plot the history: pytest-upskill runs --plot",
     "delete": "Delete the folder of the skill.",
     "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",
@@ -237,8 +241,10 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     parser = argparse.ArgumentParser(
         prog="pytest-upskill",
         usage="%(prog)s [-h] [--version] COMMAND ...",
-        description="Write, check and compare Agent Skills.\n"
-        f"Tests are run by pytest: pytest --skill PATH --model NAME\n\n{_listing()}",
+        description=(
+            "Write, check and compare Agent Skills.\n"
+            f"Tests are run by pytest: pytest --skill PATH --model NAME\n\n{_listing()}"
+        ),
         epilog=_epilog(
             "pytest-upskill list skills (options: pytest-upskill list --help)",
             f"0 success, 1 problems found, {USAGE}",
@@ -253,13 +259,17 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     for command in COMMANDS:
         subparser = add_command(commands, command)
         if command.name in names:
-            module = import_module(f".commands.{command.module or command.name}", __package__)
+            module = import_module(
+                f".commands.{command.module or command.name}", __package__
+            )
             getattr(module, f"add_{command.name}_arguments")(subparser)
             subparser.set_defaults(
-                run=getattr(module, f"run_{command.name}"),  # returns a text and the exit status
+                # Returns a text and the exit status
+                run=getattr(module, f"run_{command.name}"),
                 spell=_spelling_of(subparser),
                 parser=subparser,
-                origins={},  # settings that were read from a file: which one, and its key
+                # Settings that were read from a file: which one, and its key
+                origins={},
             )
     return parser
 
@@ -279,11 +289,15 @@ def _listing() -> str:
 
 
 def _spelling_of(parser: argparse.ArgumentParser) -> Spell:
-    """Settings by the options of a command: an option's ``dest`` is the setting's name."""
+    """Settings by the options of a command: an option's ``dest`` is the setting's
+    name.
+    """
     names = {"prices": "skill_prices"}  # of pytest's ini file
     for action in parser._actions:
         flags = [flag for flag in action.option_strings if flag.startswith("--")]
-        names.setdefault(action.dest, flags[0] if flags else str(action.metavar or action.dest))
+        names.setdefault(
+            action.dest, flags[0] if flags else str(action.metavar or action.dest)
+        )
     return spelling(names)
 
 
@@ -339,7 +353,9 @@ def add_skill(parser: argparse.ArgumentParser, *, optional: bool = False) -> Non
 def option_values(
     args: argparse.Namespace, config: "UpskillConfig", *tables: type
 ) -> dict[str, Any]:
-    """What the command line says, else upskill.config.yaml, else the defaults of the command."""
+    """What the command line says, else upskill.config.yaml,
+    else the defaults of the command.
+    """
     values: dict[str, Any] = {}
     for setting, option in options_of(args.command, *tables).items():
         value = getattr(args, setting)

@@ -1,4 +1,6 @@
-"""The model that a first run can use: of a login, a key, a server on this machine, or embedded."""
+"""The model that a first run can use: of a login, a key, a server on this machine,
+or embedded.
+"""
 
 import json
 import re
@@ -42,7 +44,9 @@ class FirstModel:
 
 
 def first_model(env: Mapping[str, str], *, writes_cases: bool = False) -> FirstModel:
-    """What is there, the best first. A login is for the vendor's CLI, which writes no cases."""
+    """What is there, the best first. A login is for the vendor's CLI,
+    which writes no cases.
+    """
     model = None if writes_cases else _model_of_login(env)
     return model or model_of_key(env) or _model_of_server() or embedded_model()
 
@@ -86,7 +90,10 @@ def logged_in(env: Mapping[str, str]) -> dict[str, str]:
     """The CLIs that are installed and logged in, and where their logins were found."""
     roster, sources = Roster(), dict[str, str]()
     for login in roster.logins:
-        if is_installed(roster.agent(login.agent)) and not HOSTED[login.vendor].set_in(env)[0]:
+        if (
+            is_installed(roster.agent(login.agent))
+            and not HOSTED[login.vendor].set_in(env)[0]
+        ):
             with suppress(InputError):
                 tokens = login.find(env)
                 sources |= {login.agent: tokens.source} if tokens else {}
@@ -110,7 +117,9 @@ def _names_in(listing: Any) -> list[str]:
     """The names of models that can chat, of a server's list; it may be any JSON."""
     models = listing.get("data") if isinstance(listing, dict) else None
     entries = (
-        [entry for entry in models if isinstance(entry, dict)] if isinstance(models, list) else []
+        [entry for entry in models if isinstance(entry, dict)]
+        if isinstance(models, list)
+        else []
     )
     names = [name for entry in entries if isinstance(name := entry.get("id"), str)]
     return [name for name in names if _NAME.fullmatch(name) and "embed" not in name]

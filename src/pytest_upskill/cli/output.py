@@ -14,7 +14,14 @@ from ..errors import InputError
 from ..reports.terminal.layout import TerminalLook, marks_for
 
 # By the names that pytest has for them, since reports are shown by both.
-_CODES: Final = {"bold": 1, "light": 2, "red": 31, "green": 32, "yellow": 33, "cyan": 36}
+_CODES: Final = {
+    "bold": 1,
+    "light": 2,
+    "red": 31,
+    "green": 32,
+    "yellow": 33,
+    "cyan": 36,
+}
 
 
 def terminal_width() -> int:
@@ -53,14 +60,18 @@ def _plain(text: str, **_: bool) -> str:
 
 
 def write(text: str) -> None:
-    """Print a text, even if the encoding lacks some characters or the reader has left."""
+    """Print a text, even if the encoding lacks some characters or the reader has
+    left.
+    """
     try:
         _put(sys.stdout, f"{text}\n")
     except BrokenPipeError:
         forget_output()
     except OSError as error:  # a full disk
         forget_output()
-        raise InputError("the output", f"can't be written: {reason_of(error)}") from None
+        raise InputError(
+            "the output", f"can't be written: {reason_of(error)}"
+        ) from None
 
 
 def tell(stream: TextIO, text: str) -> None:
@@ -91,7 +102,9 @@ def _put(stream: TextIO, text: str) -> None:
 
 
 def forget_output(stream: TextIO | None = None) -> None:
-    """Redirect a closed stream to nowhere, so that Python's last flush does not fail."""
+    """Redirect a closed stream to nowhere, so that Python's last flush does not
+    fail.
+    """
     nowhere = os.open(os.devnull, os.O_WRONLY)
     with suppress(OSError, ValueError):
         os.dup2(nowhere, (stream or sys.stdout).fileno())

@@ -36,23 +36,31 @@ def project_root(start: Path) -> Path:
 
 
 def root_of_run(start: Path) -> Path:
-    """Where a run from here keeps its answers, as pytest does: without a project, right here."""
+    """Where a run from here keeps its answers, as pytest does: without a project,
+    right here.
+    """
     root = project_root(start)
     return start if root == Path(start.anchor) else root
 
 
 def runs_folder(folder: Path | None, start: Path) -> Path:
-    """The folder of kept runs: this one, else that of the ini file or upskill.config.yaml, else
-    the nearest one here or in a parent folder."""
+    """The folder of kept runs: this one, else that of the ini file or
+    upskill.config.yaml, else the nearest one here or in a parent folder.
+    """
     if folder is not None:
         if not folder.is_dir():
             raise InputError(f"--dir {folder}", "no such folder", "Check the path.")
         return folder
-    named = [*ini_paths(start, "skill_runs_dir"), read_config(start, os.environ).runs_dir]
+    named = [
+        *ini_paths(start, "skill_runs_dir"),
+        read_config(start, os.environ).runs_dir,
+    ]
     if chosen := next(filter(None, named), None):
         return chosen
     root = project_root(start)
-    above = [parent for parent in (start, *start.parents) if parent.is_relative_to(root)]
+    above = [
+        parent for parent in (start, *start.parents) if parent.is_relative_to(root)
+    ]
     return next(filter(Path.is_dir, map(default_folder, above)), default_folder(start))
 
 
@@ -73,11 +81,16 @@ def find_one_skill(written: str, env: Mapping[str, str], command: str) -> Path:
     try:
         first, *others = find_skills(path).files
     except SkillError as error:
-        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
+        hint = (
+            "A skill is a folder with a SKILL.md. To start one: pytest-upskill init"
+            " my-skill"
+        )
         raise InputError(path, error.problem, hint) from None
     if others:
         words = shown_command(["pytest-upskill", command, shown(first.parent)])
-        raise InputError(path, f"{1 + len(others):,} skills are here", f"Name one: {words}")
+        raise InputError(
+            path, f"{1 + len(others):,} skills are here", f"Name one: {words}"
+        )
     return first
 
 
@@ -90,11 +103,13 @@ _TABLES: Final = {
     "pyproject.toml": (("tool", "pytest", "ini_options"), ("tool", "pytest")),
     "setup.cfg": (("tool:pytest",),),
 }
-_PLAIN: Final = re.compile(r"[\w./@:+ -]+")  # what no ini file gives a meaning of its own
+# What no ini file gives a meaning of its own
+_PLAIN: Final = re.compile(r"[\w./@:+ -]+")
 
 
 def ini_settings(start: Path) -> tuple[Path, dict[str, Any]] | None:
-    """The ini file that pytest would use here, and what it says to pytest; None if there is none.
+    """The ini file that pytest would use here, and what it says to pytest;
+    None if there is none.
 
     A file that can't be read is ignored: pytest reports it better.
     """
@@ -138,13 +153,16 @@ def _table_of(file: Path) -> dict[str, Any] | None:
     for path in _TABLES[file.name]:
         if (table := _table_at(data, path)) is not None:
             return table
-    return {} if "pytest" in file.stem else None  # pytest's own file counts even if it is empty
+    # pytest's own file counts even if it is empty
+    return {} if "pytest" in file.stem else None
 
 
 def _parsed(name: str, text: str) -> dict[str, Any]:
     if name.endswith(".toml"):
         return tomllib.loads(text)
-    return {section.name: dict(section.items()) for section in IniConfig(name, data=text)}
+    return {
+        section.name: dict(section.items()) for section in IniConfig(name, data=text)
+    }
 
 
 def _table_at(data: Any, path: Sequence[str]) -> dict[str, Any] | None:
@@ -171,16 +189,23 @@ class CannotEdit(Exception):
 
 
 def with_keys(name: str, text: str, keys: Mapping[str, str]) -> str:
-    """The text of a file of this name with these keys of lists, none of which it has yet.
+    """The text of a file of this name with these keys of lists,
+    none of which it has yet.
 
     Comments and formatting stay; what it says is read back to be sure of it.
     """
     is_toml = name.endswith(".toml")
-    values = {key: [value] if is_toml else _ini_value(key, value) for key, value in keys.items()}
+    values = {
+        key: [value] if is_toml else _ini_value(key, value)
+        for key, value in keys.items()
+    }
     add = _with_toml_keys if is_toml else _with_ini_keys
     try:
         data = _parsed(name, text.removeprefix("\ufeff"))
-        path = next((p for p in _TABLES[name] if _table_at(data, p) is not None), _TABLES[name][0])
+        path = next(
+            (p for p in _TABLES[name] if _table_at(data, p) is not None),
+            _TABLES[name][0],
+        )
         edited = add(text, path, values)
         table = _table_at(_parsed(name, edited.removeprefix("\ufeff")), path) or {}
         edited.encode("utf-8")
@@ -188,7 +213,9 @@ def with_keys(name: str, text: str, keys: Mapping[str, str]) -> str:
         problem = str(error).splitlines()[0]
         raise CannotEdit(f"not valid: {problem}") from None
     if table != {**(_table_at(data, path) or {}), **values}:
-        raise CannotEdit("pytest's settings are written in a way that can't be added to safely")
+        raise CannotEdit(
+            "pytest's settings are written in a way that can't be added to safely"
+        )
     return edited
 
 
@@ -198,7 +225,9 @@ def block(name: str, keys: Mapping[str, str]) -> str:
     return added.partition("\n")[2].rstrip("\n")
 
 
-def _with_toml_keys(text: str, path: Sequence[str], values: Mapping[str, object]) -> str:
+def _with_toml_keys(
+    text: str, path: Sequence[str], values: Mapping[str, object]
+) -> str:
     import tomlkit
 
     windows = text.count("\n") == text.count("\r\n") > 0
@@ -224,7 +253,8 @@ def _with_ini_keys(text: str, path: Sequence[str], values: Mapping[str, object])
     header = re.search(rf"^\[{re.escape(path[0])}\][^\n]*(\n|\Z)", text, re.M)
     if header:
         start = text[: header.end()]
-        return f"{start}{'' if start.endswith(chr(10)) else line_end}{added}{text[header.end() :]}"
+        gap = "" if start.endswith("\n") else line_end
+        return f"{start}{gap}{added}{text[header.end() :]}"
     gap = line_end * (2 - text[-2:].count("\n")) if text else ""
     return f"{text}{gap}[{path[0]}]{line_end}{added}"
 
@@ -232,4 +262,5 @@ def _with_ini_keys(text: str, path: Sequence[str], values: Mapping[str, object])
 def _ini_value(key: str, value: str) -> str:
     if not _PLAIN.fullmatch(value):
         raise CannotEdit(f"{key}: such a name has no place in an ini file")
-    return shlex.quote(value) if key == "skill_paths" else value  # paths are split as by a shell
+    # Paths are split as by a shell
+    return shlex.quote(value) if key == "skill_paths" else value

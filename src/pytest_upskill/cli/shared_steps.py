@@ -1,4 +1,6 @@
-"""Steps of commands that ask models or report results: prices, progress, consent, reports."""
+"""Steps of commands that ask models or report results: prices, progress, consent,
+reports.
+"""
 
 import argparse
 import os
@@ -14,7 +16,13 @@ from ..measure.estimate import Estimate
 from ..models.prices import Price, parse_prices
 from ..reports.markdown import markdown_summary
 from ..reports.terminal.progress_screen import ProgressScreen
-from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
+from ..reports.writers import (
+    Finished,
+    report_paths,
+    report_writers,
+    write_all,
+    written_line,
+)
 from ..results.run import RunResults
 from .output import ask, painter, tell, terminal_width
 from .project import ini_lines
@@ -68,9 +76,15 @@ class Consent:
 def write_reports(
     args: argparse.Namespace, results: RunResults, notes: Sequence[str], failed: int = 0
 ) -> tuple[list[str], int]:
-    """Write the reports that were asked for; return a line about them, and the exit status."""
+    """Write the reports that were asked for; return a line about them,
+    and the exit status.
+    """
     text = partial(markdown_summary, results, notes, failed)
-    reports = write_all(report_writers(Finished(results, text, notes), report_paths(args)))
+    reports = write_all(
+        report_writers(Finished(results, text, notes), report_paths(args))
+    )
     for error in reports.problems:
         tell(sys.stderr, f"pytest-upskill: {error.message(args.spell)}\n")
-    return [written_line(reports.paths)] if reports.paths else [], 2 if reports.problems else 0
+    return [written_line(reports.paths)] if reports.paths else [], (
+        2 if reports.problems else 0
+    )

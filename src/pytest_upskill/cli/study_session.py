@@ -1,4 +1,6 @@
-"""What carries out the commands that are studies: skills with cases, agents on models, reports."""
+"""What carries out the commands that are studies: skills with cases, agents on models,
+reports.
+"""
 
 import argparse
 import os
@@ -44,14 +46,22 @@ from ..trials.trial import Trial
 from .command_table import option_values
 from .output import stdout_look, write
 from .project import config_here, find_skill, root_of_run
-from .shared_steps import Consent, prices_here, progress_screen, user_model_here, write_reports
+from .shared_steps import (
+    Consent,
+    prices_here,
+    progress_screen,
+    user_model_here,
+    write_reports,
+)
 
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 
 
 @dataclass
 class StudySession:
-    """Skills with their cases, agents on models, and what carries out studies of them."""
+    """Skills with their cases, agents on models, and what carries out studies of
+    them.
+    """
 
     args: argparse.Namespace
     sources: tuple[SkillCases, ...]
@@ -69,9 +79,13 @@ class StudySession:
     clock: float = field(default_factory=monotonic)
 
     def require_asked(self, trials: Sequence[Trial]) -> None:
-        """SettingsError if a model can't be asked, unless all its answers are stored."""
+        """SettingsError if a model can't be asked, unless all its answers are
+        stored.
+        """
         stored = self.runner.stored([trial.question for trial in trials]).used
-        self.require({trial.subject for trial in trials if trial.question.key not in stored})
+        self.require(
+            {trial.subject for trial in trials if trial.question.key not in stored}
+        )
 
     def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
         """Estimate what it takes, and ask for consent."""
@@ -103,8 +117,11 @@ class StudySession:
         results = self._results(studies, routings, model_changes)
         written, status = write_reports(self.args, results, self.notes)
         lines = results_lines(results, stdout_look(int(self.args.verbose)))
-        # The last sentence of a study says why it fails; others have none of their gates.
-        failed = [f"upskill: {harmless(line)}" for line in results.problems if not studies]
+        # The last sentence of a study says why it fails; others
+        # have none of their gates.
+        failed = [
+            f"upskill: {harmless(line)}" for line in results.problems if not studies
+        ]
         write("\n".join(["", *lines, *self.notes, *written, *failed]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
@@ -149,12 +166,14 @@ def study_session(
     named: Mapping[str, str] | None = None,
     recording: Path | None = None,
 ) -> Iterator[StudySession]:
-    """Skills, models, agents and an engine; InputError before the first call if one is missing.
+    """Skills, models, agents and an engine; InputError before the
+    first call if one is missing.
 
-    ``sizes`` are the tokens of what must fit the context of a model: by default, of each skill.
-    With ``as_one``, several skills are a bundle; with ``tasks``, those of benchmarks are read, too.
-    ``named`` are models by the settings that name them, in place of those of the usual one; what
-    they need is left to `require_asked`. Answers of a ``recording`` are used like stored ones.
+    ``sizes`` are the tokens of what must fit the context of a model: by default, of
+    each skill. With ``as_one``, several skills are a bundle; with ``tasks``, those of
+    benchmarks are read, too. ``named`` are models by the settings that name them, in
+    place of those of the usual one; what they need is left to `require_asked`. Answers
+    of a ``recording`` are used like stored ones.
     """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
@@ -179,13 +198,19 @@ def study_session(
     use_users(models, cases, subjects, settings)
     for source in sources:
         agents = dict.fromkeys(subject.agent for subject in subjects)
-        models.roster.require_mcp(agents, source.label, (case for case, _ in source.cases))
+        models.roster.require_mcp(
+            agents, source.label, (case for case, _ in source.cases)
+        )
     if line := models.login_line(settings.logins):
         screen.text(f"Asked {line}.")
     sizes = sizes or {source.label: source.skill.tokens for source in sources}
     models.require_room(settings, subjects, sizes, screen.text)
     models.require_all(settings, subjects, screen.text, stored=bool(named))
-    hint = ("raise ", Setting("max_cost"), ", and run this again: nothing is asked twice")
+    hint = (
+        "raise ",
+        Setting("max_cost"),
+        ", and run this again: nothing is asked twice",
+    )
     root = root_of_run(Path.cwd())
     engine = models.engine(
         *(settings, root, notes.append),
@@ -222,21 +247,38 @@ def _settings(args: argparse.Namespace) -> Settings:
     )
 
 
-def _sources(written: Sequence[str], settings: Settings, *, tasks: bool) -> tuple[SkillCases, ...]:
+def _sources(
+    written: Sequence[str], settings: Settings, *, tasks: bool
+) -> tuple[SkillCases, ...]:
     paths = [find_skill(text, os.environ) for text in written]
     sets = [path for path in paths if tasks and not is_skill(path) and tasks_at(path)]
     others = (path for path in paths if path not in sets)
-    files = list(dict.fromkeys(file for path in others for file in find_skills(path).files))
+    files = list(
+        dict.fromkeys(file for path in others for file in find_skills(path).files)
+    )
     labels = labels_of(files)
-    of_tasks = (source for path in sets for source in load_task_set_cases(path, settings))
-    return (*(load_skill_cases(file, labels[file], settings) for file in files), *of_tasks)
+    of_tasks = (
+        source for path in sets for source in load_task_set_cases(path, settings)
+    )
+    return (
+        *(load_skill_cases(file, labels[file], settings) for file in files),
+        *of_tasks,
+    )
 
 
 def _bundles(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
     """A plugin, or a folder, that has several skills; nothing if it has not."""
     path = find_skill(written[0], os.environ)
-    entry = entry_in(path, bundle=len(find_skills(path).files) > 1) if path.is_dir() else None
-    if entry is None or (root := bundle_root(entry)) is None or len(skill_files_in(entry)) < 2:
+    entry = (
+        entry_in(path, bundle=len(find_skills(path).files) > 1)
+        if path.is_dir()
+        else None
+    )
+    if (
+        entry is None
+        or (root := bundle_root(entry)) is None
+        or len(skill_files_in(entry)) < 2
+    ):
         return ()
     return (load_bundle_cases(root, entry_name(entry), settings),)
 
@@ -251,4 +293,6 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
 
 def add_flags(output: argparse._ArgumentGroup) -> None:
     output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    output.add_argument("-v", "--verbose", action="store_true", help="show all rows and arms")
+    output.add_argument(
+        "-v", "--verbose", action="store_true", help="show all rows and arms"
+    )

@@ -38,7 +38,9 @@ class Trials(Protocol):
 
     @property
     def places(self) -> int | None:
-        """How many can be handed out at once; None: as many as this machine has room for."""
+        """How many can be handed out at once; None: as many as
+        this machine has room for.
+        """
 
     @property
     def at_work(self) -> int | None:
@@ -119,7 +121,8 @@ class AgentJobs:
         self._budget = budget
         self._spell = spell
         self._trials: Trials | None = None
-        self._held_back = 0  # megabytes of the largest agent that had to wait for memory
+        # Megabytes of the largest agent that had to wait for memory
+        self._held_back = 0
         self._waiting: list[Job] = []
         self._running: list[_RunningTrial] = []
 
@@ -139,12 +142,15 @@ class AgentJobs:
 
     @property
     def note(self) -> str:
-        """That there was too little memory for all places, or what became of a cluster."""
+        """That there was too little memory for all places, or what became of a
+        cluster.
+        """
         if not self._held_back:
             return self._trials.note if self._trials else ""
         return (
-            f"Fewer than {self._at_once} agents ran at once: one takes about "
-            f"{self._held_back:,} MB, and {self._memory:,.0f} MB of memory could be used."
+            f"Fewer than {self._at_once} agents ran at once: one takes about"
+            f" {self._held_back:,} MB, and {self._memory:,.0f} MB of memory could be"
+            " used."
         )
 
     def add(self, job: Job) -> None:
@@ -158,7 +164,9 @@ class AgentJobs:
     def begin(
         self, dead: Mapping[str, str], start: Begin, must_wait: Callable[[Job], bool]
     ) -> None:
-        """Start as many as there are places for; ``dead``: models that can't be asked, and why."""
+        """Start as many as there are places for; ``dead``: models that can't be asked,
+        and why.
+        """
         for job in list(self._waiting):
             if reason := dead.get(job.question.asked_as):
                 self._settle(job, NoAnswer(reason))
@@ -177,7 +185,9 @@ class AgentJobs:
         job.settle(reply)
 
     def _is_affordable(self, job: Job) -> bool:
-        """Whether the budget has room for a trial beside others; a cluster sees to that itself."""
+        """Whether the budget has room for a trial beside others;
+        a cluster sees to that itself.
+        """
         if self._trials and self._trials.places is not None:
             return True
         running = [(trial.job.question, trial.spent) for trial in self._running]
@@ -224,7 +234,9 @@ class AgentJobs:
     async def _run(self, trial: _RunningTrial) -> None:
         assert self._trials
         try:
-            reply = await self._trials.run(trial.job.question, _CallsOfTrial(self._call, trial))
+            reply = await self._trials.run(
+                trial.job.question, _CallsOfTrial(self._call, trial)
+            )
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except UpskillError as error:
@@ -244,9 +256,16 @@ class AgentJobs:
         trial.job.settle(reply)
         self._pump()
 
-    async def _call(self, trial: _RunningTrial, question: Question, send: Send | None) -> Reply:
-        """A call of a trial: it has the trial's number, and is stored with the trial."""
-        lane, job = self._lane_of(question.asked_as), Job(question, trial.job.number, send=send)
+    async def _call(
+        self, trial: _RunningTrial, question: Question, send: Send | None
+    ) -> Reply:
+        """A call of a trial: it has the trial's number, and is stored with the
+        trial.
+        """
+        lane, job = (
+            self._lane_of(question.asked_as),
+            Job(question, trial.job.number, send=send),
+        )
         job.of_trial = True
         lane.add(job)
         self._pump()
@@ -263,19 +282,23 @@ class AgentJobs:
 
 
 def _cancel(trial: _RunningTrial) -> None:
-    if trial.task and not trial.task.cancelling():  # once, or it could not close its sandbox
+    # once, or it could not close its sandbox
+    if trial.task and not trial.task.cancelling():
         trial.task.cancel()
 
 
 # Memory that this process could use.
 
-_UNKNOWN_SHARE: Final = 0.5  # of all memory, where the available part is unknown (macOS)
+# Of all memory, where the available part is unknown (macOS)
+_UNKNOWN_SHARE: Final = 0.5
 _ROOT: Final = Path("/")
 _FILES: Final = ("max", "current")
 
 
 def available_memory(root: Path = _ROOT) -> float:
-    """Available bytes of the machine, or of the container if that has less; infinite if unknown."""
+    """Available bytes of the machine, or of the container if that has less;
+    infinite if unknown.
+    """
     return min(_of_machine(root), *_of_groups(root))
 
 
@@ -290,7 +313,8 @@ def _of_machine(root: Path) -> float:
 
 
 def _of_groups(root: Path) -> Iterator[float]:
-    """What remains of the limit of each control group (version 2) that this process is in.
+    """What remains of the limit of each control group (version
+    2) that this process is in.
 
     In a container, the path of a group may be the host's: its own files are at the top.
     """
@@ -301,7 +325,9 @@ def _of_groups(root: Path) -> Iterator[float]:
             for part in ("", *Path(line[3:]).parts[1:]):
                 group /= part
                 with suppress(ValueError):
-                    limit, used = (int(_text(group / f"memory.{name}")) for name in _FILES)
+                    limit, used = (
+                        int(_text(group / f"memory.{name}")) for name in _FILES
+                    )
                     # Inactive pages of files count as used, but can be reclaimed.
                     reclaimable = _table(group / "memory.stat").get("inactive_file", 0)
                     yield max(0, limit - used + reclaimable)

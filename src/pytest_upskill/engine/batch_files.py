@@ -1,7 +1,8 @@
 """Batches that were submitted, saved beside the stored answers: a file for each.
 
-It is written before the batch is submitted, so that a killed run leaves a trace of it. It names the
-questions that no run has collected yet by the keys of their answers, never by their texts.
+It is written before the batch is submitted, so that a killed run leaves a trace of
+it. It names the questions that no run has collected yet by the keys of their
+answers, never by their texts.
 """
 
 import asyncio
@@ -39,7 +40,8 @@ class SavedBatch:
     address: str
     created: float  # time.time()
     number: int  # of its requests
-    keys: list[str]  # of answers that were not collected; they are the ids of their requests
+    # Of answers that were not collected; they are the ids of their requests
+    keys: list[str]
     id: str = ""
 
 
@@ -61,7 +63,9 @@ class BatchFiles:
             make_folder(self._folder.parent)
             self._folder.mkdir(exist_ok=True)
             require_database(self._folder / "lock")
-            lock = sqlite3.connect(self._folder / "lock", isolation_level=None, timeout=0)
+            lock = sqlite3.connect(
+                self._folder / "lock", isolation_level=None, timeout=0
+            )
             while True:
                 try:
                     lock.execute("BEGIN EXCLUSIVE")
@@ -88,12 +92,16 @@ class BatchFiles:
         for file in sorted(self._folder.glob("*.json")):
             try:
                 data = json.loads(read_file(file))
-                batch: SavedBatch = read_form(form_of(SavedBatch), {**data, "file": file})
+                batch: SavedBatch = read_form(
+                    form_of(SavedBatch), {**data, "file": file}
+                )
             except FileNotFoundError:  # another run has just collected it
                 continue
             except (OSError, ValueError, TypeError, RecursionError, FormError) as error:
                 reason = one_line(str(error), 100)
-                self.unreadable = f"{shown(file)}: this saved batch can't be read ({reason})"
+                self.unreadable = (
+                    f"{shown(file)}: this saved batch can't be read ({reason})"
+                )
                 continue
             if time.time() - batch.created > _MAX_AGE:
                 self.forget(batch)

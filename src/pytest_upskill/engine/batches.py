@@ -1,9 +1,9 @@
 """Questions that go by batch: gathered, submitted, waited for, collected.
 
-What is submitted is saved on disk first, so that any later run can collect it: a question that is
-in a saved batch is never submitted again, even if it is not known whether the server has the batch.
-While something else is being asked, questions are gathered, as a judge's questions follow from
-answers.
+What is submitted is saved on disk first, so that any later run can collect it: a
+question that is in a saved batch is never submitted again, even if it is not known
+whether the server has the batch. While something else is being asked, questions are
+gathered, as a judge's questions follow from answers.
 """
 
 import asyncio
@@ -73,7 +73,8 @@ class _Submitted:
 
     lane: Lane
     saved: SavedBatch
-    jobs: dict[str, Job]  # by the keys of their answers, which are the ids of their requests
+    # By the keys of their answers, which are the ids of their requests
+    jobs: dict[str, Job]
     state: BatchState | None = None
     trouble: str = ""
     pending: bool = False  # looked at, and not ended
@@ -143,7 +144,11 @@ class Batches:
         return Waiting(
             len(batches),
             sum(len(batch.jobs) for batch in batches),
-            sum(min(batch.state.done, len(batch.jobs)) for batch in batches if batch.state),
+            sum(
+                min(batch.state.done, len(batch.jobs))
+                for batch in batches
+                if batch.state
+            ),
             min(batch.saved.created for batch in batches),
             next((batch.trouble for batch in batches if batch.trouble), ""),
         )
@@ -174,14 +179,17 @@ class Batches:
         started = list[_Submitted]()
         try:
             async with self.options.files.alone():
-                for key, job in list(keys.items()):  # another run may have collected it just now
+                # Another run may have collected it just now
+                for key, job in list(keys.items()):
                     reply = self.answers.get(job.question)
                     if isinstance(reply, Answer) and job.is_new(reply):
                         self._settle(keys.pop(key), reply)
                 for saved in self.options.files.all():
                     in_batch = {key: keys.pop(key) for key in saved.keys if key in keys}
                     if in_batch and not saved.id:
-                        self._give_up(lane, in_batch.values(), _unknown(saved, _UNKNOWN))
+                        self._give_up(
+                            lane, in_batch.values(), _unknown(saved, _UNKNOWN)
+                        )
                     elif in_batch:
                         started.append(_Submitted(lane, saved, in_batch))
                         for job in in_batch.values():
@@ -202,7 +210,9 @@ class Batches:
         for batch in started:
             self._start(self._watch(batch))
 
-    async def _submit(self, lane: Lane, jobs: dict[str, Job], started: list[_Submitted]) -> None:
+    async def _submit(
+        self, lane: Lane, jobs: dict[str, Job], started: list[_Submitted]
+    ) -> None:
         port, affordable = _port(lane), dict[str, Job]()
         for key, job in jobs.items():
             if refusal := self.budget.refusal_in_batch(job.question):
@@ -213,7 +223,9 @@ class Batches:
                 self.deferred.append((lane, job))
         questions = [job.question for job in affordable.values()]
         questions = with_shared(questions, lane.prefixes.min_tokens)
-        requests = [port.request(*pair) for pair in zip(affordable, questions, strict=True)]
+        requests = [
+            port.request(*pair) for pair in zip(affordable, questions, strict=True)
+        ]
         assert lane.model
         try:
             for part in batches_of(requests, port.limits):
@@ -237,7 +249,9 @@ class Batches:
         for job in jobs:
             self.budget.settle(job.question, None)
 
-    async def _id_of(self, lane: Lane, saved: SavedBatch, requests: Sequence[BatchRequest]) -> str:
+    async def _id_of(
+        self, lane: Lane, saved: SavedBatch, requests: Sequence[BatchRequest]
+    ) -> str:
         """Submit a batch; again only if the server has certainly refused it."""
         attempt = 0
         while True:
@@ -257,7 +271,10 @@ class Batches:
                 if not error.transient or attempt == _MOST_ATTEMPTS or wait > PATIENCE:
                     self.options.files.forget(saved)
                     if _is_unknown(error):
-                        hint = ("If this server has no batches, drop ", Setting("batch"))
+                        hint = (
+                            "If this server has no batches, drop ",
+                            Setting("batch"),
+                        )
                         raise ModelError(error.problem, hint, fatal=True) from None
                     raise
                 lane.retries += 1
@@ -282,25 +299,37 @@ class Batches:
                         raise
                     batch.trouble = error.problem
                     wait = max(wait, error.retry_after or 0.0)
-                if not self.options.waits and (not batch.trouble or wait > 4 * _FIRST_POLL):
+                if not self.options.waits and (
+                    not batch.trouble or wait > 4 * _FIRST_POLL
+                ):
                     batch.pending = True
                     return
                 await asyncio.sleep(self._random.uniform(0.8, 1.0) * wait)
                 wait = min(_LAST_POLL, _GROWTH * wait)
         except ModelError as error:
             saved, unknown = batch.saved, _is_unknown(error)
-            problem = f"{error.problem} (batch {saved.id}, saved as {shown(saved.file)})"
-            hint = f"Was it submitted with another key? {_DELETE}" if unknown else error.hint
+            problem = (
+                f"{error.problem} (batch {saved.id}, saved as {shown(saved.file)})"
+            )
+            hint = (
+                f"Was it submitted with another key? {_DELETE}"
+                if unknown
+                else error.hint
+            )
             jobs, batch.jobs = batch.jobs, {}
             self._release(jobs.values())
             fatal = error.fatal and not unknown
-            self._give_up(batch.lane, jobs.values(), ModelError(problem, hint, fatal=fatal))
+            self._give_up(
+                batch.lane, jobs.values(), ModelError(problem, hint, fatal=fatal)
+            )
             self.submitted.remove(batch)
         self._gather_deferred()
         self.pump()
 
     async def _collect(self, batch: _Submitted) -> None:
-        """Take the results; ModelError if some are missing, after the others were taken."""
+        """Take the results; ModelError if some are missing,
+        after the others were taken.
+        """
         saved, port, state = batch.saved, _port(batch.lane), batch.state
         ids, taken = set[str](), set[str]()
         assert state
@@ -326,7 +355,9 @@ class Batches:
         self.submitted.remove(batch)
 
     def _note_incomplete(self, batch: _Submitted) -> None:
-        """The missing results may have been cut off, and are paid for: fetch them again."""
+        """The missing results may have been cut off, and are paid for:
+        fetch them again.
+        """
         self.options.files.save(batch.saved)
         batch.incomplete += 1
         may_retry = batch.incomplete < _MOST_INCOMPLETE
@@ -342,9 +373,13 @@ class Batches:
             answer = await self._answer(lane, job.question, result)
             answer = replace(answer, asked_at=asked_at)
         except ModelError as error:
-            paid = None if error.paid is None else replace(Usage(*error.paid), batch=True)
+            paid = (
+                None if error.paid is None else replace(Usage(*error.paid), batch=True)
+            )
             self.budget.settle(job.question, paid)
-            if job.submitted < _MOST_SUBMITTED and _port(lane).adapts(job.question, result):
+            if job.submitted < _MOST_SUBMITTED and _port(lane).adapts(
+                job.question, result
+            ):
                 self._gather(lane, job)
             else:
                 self._failed(lane, job, error)
@@ -361,7 +396,9 @@ class Batches:
         self._settle(job, answer)
         return is_saved
 
-    async def _answer(self, lane: Lane, question: Question, result: BatchResult) -> Answer:
+    async def _answer(
+        self, lane: Lane, question: Question, result: BatchResult
+    ) -> Answer:
         model, sent = _AnsweredModel(_port(lane), result), question.without_keys()
         if question.choice:
             answer = await lane.chooser.ask(cast(Model, model), sent)
@@ -378,7 +415,11 @@ class Batches:
             lane.add(job)
             return
         self.failed += 1
-        ask: Text = ("Run again, or by ", Setting("batch"), "=fallback to ask without a batch")
+        ask: Text = (
+            "Run again, or by ",
+            Setting("batch"),
+            "=fallback to ask without a batch",
+        )
         hinted = ModelError(error.problem, error.hint or ask)
         self._settle(job, NoAnswer(f"{lane.name}: {hinted.message(self.spell)}"))
 

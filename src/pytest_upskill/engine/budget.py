@@ -1,21 +1,24 @@
-"""The budget of a run: no call is made that could exceed it, and all that was paid counts.
+"""The budget of a run: no call is made that could exceed it,
+and all that was paid counts.
 
-What a server will count is not known before a call, so a call reserves one of two amounts. Several
-calls may be in flight if even the worst case fits: a token for each byte of the question, what the
-server's template adds, and the whole output limit. Otherwise a model gets one call at a time, if
-the likely amount fits: after a few answers, with twice the longest of them as output. So a budget
-can be overrun by one call per model at most.
+What a server will count is not known before a call, so a call reserves one of two
+amounts. Several calls may be in flight if even the worst case fits: a token for
+each byte of the question, what the server's template adds, and the whole output
+limit. Otherwise a model gets one call at a time, if the likely amount fits: after a
+few answers, with twice the longest of them as output. So a budget can be overrun by
+one call per model at most.
 
-Some servers count more than this worst case, for instance thoughts beyond the output limit. Later
-calls then reserve what was counted, and twice that beside others. To catch it early, a model's
-first call goes alone, and then no more calls are in flight than have been counted so far, unless
-ten times the worst case would fit. Only a server that counts as expected at first and far more
-later can overrun by more: by the calls in flight at that moment.
+Some servers count more than this worst case, for instance thoughts beyond the output
+limit. Later calls then reserve what was counted, and twice that beside others. To
+catch it early, a model's first call goes alone, and then no more calls are in flight
+than have been counted so far, unless ten times the worst case would fit. Only a server
+that counts as expected at first and far more later can overrun by more: by the calls
+in flight at that moment.
 
-Money goes to whole cases. A question reserves what a judge takes for its answer, and a trial of an
-agent is begun only if there is room for twice the largest so far. Once a case is refused in one arm
-or run, it is refused in all others. So what is left out is decided before it is asked, and does not
-depend on how it would have ended.
+Money goes to whole cases. A question reserves what a judge takes for its answer, and a
+trial of an agent is begun only if there is room for twice the largest so far. Once a
+case is refused in one arm or run, it is refused in all others. So what is left out is
+decided before it is asked, and does not depend on how it would have ended.
 """
 
 from collections import defaultdict
@@ -35,7 +38,8 @@ _LEAST_A_BYTE: Final = 0.2  # of any text; a server that counts less is not beli
 _MOST_ADDED: Final = 256  # tokens that a server's template adds to a question
 _AMPLE: Final = 10  # times the worst
 _FEW: Final = 3  # answers, after which the longest tells what others take
-_JUDGE_PROMPT: Final = 600  # tokens of a judge's prompt besides question, answer and rubric
+# Tokens of a judge's prompt besides question, answer and rubric
+_JUDGE_PROMPT: Final = 600
 
 
 class _Amount(NamedTuple):
@@ -51,7 +55,9 @@ class _Amount(NamedTuple):
 
 
 class Allowance(NamedTuple):
-    """What a trial may spend that is carried out on another machine; None is no limit."""
+    """What a trial may spend that is carried out on another machine; None is no
+    limit.
+    """
 
     tokens: int | None = None
     usd: float | None = None
@@ -59,14 +65,18 @@ class Allowance(NamedTuple):
 
 
 class PaidCall(NamedTuple):
-    """A call of a trial that was answered, by the agent's model or by that of its user."""
+    """A call of a trial that was answered, by the agent's model or by that of its
+    user.
+    """
 
     model: str
     usage: Usage
 
 
 class UnansweredCall(NamedTuple):
-    """A call that was paid without an answer; ``counted``: by the server, not estimated."""
+    """A call that was paid without an answer; ``counted``: by the server,
+    not estimated.
+    """
 
     model: str
     usage: Usage
@@ -101,7 +111,10 @@ class _Counts:
 
     def worst(self, question: Question) -> tuple[int, int]:
         prompt, output = self._prompt(question), self._most_output(question.max_output)
-        return max(_size(question) + _MOST_ADDED, prompt * self.margin), output * self.margin
+        return (
+            max(_size(question) + _MOST_ADDED, prompt * self.margin),
+            output * self.margin,
+        )
 
     def learn(self, question: Question, prompt: int, output: int) -> None:
         self.calls += 1
@@ -138,10 +151,11 @@ class Budget:
         self._cost = 0.0
         self._hint = hint
         self._counts: dict[str, _Counts] = defaultdict(_Counts)
-        # What calls in flight reserve, by key. A running sum of floats would drift, and a question
-        # could wait forever.
-        self._held: dict[str, list[_Amount]] = defaultdict(list)  # two agents may ask the same
-        self._at_risk: dict[str, str] = {}  # by model: the call that may cost more than reserved
+        # What calls in flight reserve, by key. A running sum of floats would drift, and
+        # a question could wait forever. Two agents may ask the same
+        self._held: dict[str, list[_Amount]] = defaultdict(list)
+        # By model: the call that may cost more than reserved
+        self._at_risk: dict[str, str] = {}
         self._largest: dict[_TrialKind, _Amount] = {}  # trial so far
         self._rubrics: dict[str, Rubric] = {}  # by the key of the question
         self._refused_cases: dict[Hashable, Text] = {}  # and why
@@ -149,18 +163,26 @@ class Budget:
         self.refused = False  # whether any question was refused
 
     def refusal(self, question: Question) -> Text | None:
-        """Why a question exceeds the budget even with nothing in flight; None if it does not."""
-        return self._refusal(question, self._likely(question)) if self.is_limited else None
+        """Why a question exceeds the budget even with nothing in flight;
+        None if it does not.
+        """
+        return (
+            self._refusal(question, self._likely(question)) if self.is_limited else None
+        )
 
     def _refusal(self, question: Question, amount: _Amount) -> Text | None:
-        if self._most_tokens is not None and self._tokens + amount.tokens > self._most_tokens:
+        if (
+            self._most_tokens is not None
+            and self._tokens + amount.tokens > self._most_tokens
+        ):
             return self._tokens_reached(question)
         if self._most_cost is not None and self._cost + amount.usd > self._most_cost:
             return self._cost_reached(question)
         return None
 
     def refusal_of_case(self, question: Question) -> Text | None:
-        """The same for a trial, which is refused in all arms and runs of its case or in none.
+        """The same for a trial, which is refused in all arms and
+        runs of its case or in none.
 
         What was begun before can't be taken back.
         """
@@ -174,11 +196,17 @@ class Budget:
         return refusal
 
     def refusal_in_batch(self, question: Question) -> Text | None:
-        """The same for a question of a batch: if it does not fit though nothing is in flight."""
+        """The same for a question of a batch: if it does not fit
+        though nothing is in flight.
+        """
         if not self.is_limited:
             return None
         refusal = self._refused_cases.get(question.of_case)
-        if not refusal and not self._held and not self._fits(self._worst_in_batch(question)):
+        if (
+            not refusal
+            and not self._held
+            and not self._fits(self._worst_in_batch(question))
+        ):
             refusal = self._refused_cases[question.of_case] = self.reached(question)
         return refusal
 
@@ -187,14 +215,18 @@ class Budget:
         self._rubrics[question.key] = rubric
 
     def _likely(self, question: Question) -> _Amount:
-        likely = self._at_most(question.model, *self._counts[question.model].likely(question))
+        likely = self._at_most(
+            question.model, *self._counts[question.model].likely(question)
+        )
         return self._with_ruling(question, likely)
 
     def _with_ruling(self, question: Question, amount: _Amount) -> _Amount:
-        """An amount with what the judge of the answer is likely to take, if there is one.
+        """An amount with what the judge of the answer is likely to take,
+        if there is one.
 
-        At first that is the whole output limit. It is not added then, or a small budget would allow
-        no call at all: it is enough that the judge can be asked once after a short answer.
+        At first that is the whole output limit. It is not added then, or a small
+        budget would allow no call at all: it is enough that the judge can be asked
+        once after a short answer.
         """
         if not (rubric := self._rubrics.get(question.key)):
             return amount
@@ -206,7 +238,9 @@ class Budget:
         about = _bytes([*rubric.texts, *(text for _, text in question.messages)])
         about_answer = round(about * _TOKENS_A_BYTE) + output + _JUDGE_PROMPT
         judge_prompt = judge.longest_prompt or about_answer
-        ruling = self._at_most(rubric.judge, judge_prompt, judge.likely_output(rubric.max_output))
+        ruling = self._at_most(
+            rubric.judge, judge_prompt, judge.likely_output(rubric.max_output)
+        )
         if judge.calls >= _FEW:
             return amount.plus(ruling.times(rubric.votes))
         short = self._at_most(question.model, prompt, output).plus(ruling)
@@ -219,7 +253,9 @@ class Budget:
             return True
         model = question.model
         counts = self._counts[model]
-        worst = self._with_ruling(question, self._at_most(model, *counts.worst(question)))
+        worst = self._with_ruling(
+            question, self._at_most(model, *counts.worst(question))
+        )
         likely = self._likely(question)
         in_flight = sum(held.model == model for held in self._all_held())
         times = 1 if in_flight < counts.calls else _AMPLE
@@ -233,7 +269,8 @@ class Budget:
         return True
 
     def hold_worst(self, question: Question) -> bool:
-        """Reserve what a question of a batch could spend at most; False if it does not fit.
+        """Reserve what a question of a batch could spend at most;
+        False if it does not fit.
 
         The whole batch is in flight at once, and nothing is learned before its end.
         """
@@ -246,7 +283,9 @@ class Budget:
         return fits
 
     def hold_paid(self, question: Question) -> None:
-        """The same for a question that an earlier run has submitted, whether it fits or not."""
+        """The same for a question that an earlier run has submitted,
+        whether it fits or not.
+        """
         if self.is_limited:
             self._held[question.key].append(self._worst_in_batch(question))
 
@@ -256,16 +295,21 @@ class Budget:
         return self._with_ruling(question, amount)
 
     def reached(self, question: Question) -> Text:
-        """Why a question of a batch, or a trial that has spent all that was left, is refused."""
+        """Why a question of a batch, or a trial that has spent all that was left,
+        is refused.
+        """
         if self._most_cost is None:
             return self._tokens_reached(question)
         return self._cost_reached(question)
 
-    def settle(self, question: Question, paid: Usage | None, answer: Answer | None = None) -> None:
+    def settle(
+        self, question: Question, paid: Usage | None, answer: Answer | None = None
+    ) -> None:
         """Replace what was reserved by what was paid; None is nothing.
 
-        What the server doesn't count is estimated. No question has 0 tokens: such a server does
-        not count at all. What is sent and received is worth something, whatever it counts.
+        What the server doesn't count is estimated. No question has 0 tokens: such
+        a server does not count at all. What is sent and received is worth
+        something, whatever it counts.
         """
         if self.is_limited:
             self._release(question)
@@ -275,13 +319,20 @@ class Budget:
         counted = _is_counted(paid)
         if not counted:
             likely = counts.likely(question)
-            paid = replace(paid, input=paid.input or likely[0], output=paid.output or likely[1])
-        received = _bytes([answer.text, answer.thinking, *_texts_of(answer.calls)]) if answer else 0
+            paid = replace(
+                paid, input=paid.input or likely[0], output=paid.output or likely[1]
+            )
+        received = (
+            _bytes([answer.text, answer.thinking, *_texts_of(answer.calls)])
+            if answer
+            else 0
+        )
         worth = replace(
             paid,
             input=_credible(paid.input, _size(question)),
             output=_credible(paid.output, received),
-            cached=min(paid.cached or 0, paid.input or 0),  # or more of it would cost less
+            # Or more of it would cost less
+            cached=min(paid.cached or 0, paid.input or 0),
         )
         counts.learn(question, worth.input or 0, worth.output or 0)
         spent = self._amount(question.model, worth)
@@ -300,16 +351,19 @@ class Budget:
     def fits_trial(
         self, question: Question, running: Sequence[tuple[Question, Sequence[PaidCall]]]
     ) -> bool:
-        """Whether there is room for a trial beside those that are running, with their usage so far.
+        """Whether there is room for a trial beside those that are running,
+        with their usage so far.
 
-        What a trial takes is not known before one of its kind has ended: until then, only the
-        trials of one case run.
+        What a trial takes is not known before one of its kind has ended: until then,
+        only the trials of one case run.
         """
         if not self.is_limited:
             return True
         if (needed := self._likely_trial(question)) is None:
             kind, case = _kind_of(question), question.of_case
-            return all(other.of_case == case for other, _ in running if _kind_of(other) == kind)
+            return all(
+                other.of_case == case for other, _ in running if _kind_of(other) == kind
+            )
         for other, calls in running:
             likely = self._likely_trial(other) or _Amount(other.model, 0, 0.0)
             spent = self._sum(other, calls)
@@ -322,7 +376,9 @@ class Budget:
         self._note_trial(question, self._sum(question, spent))
 
     def _likely_trial(self, question: Question) -> _Amount | None:
-        """What a large trial takes, with its ruling; None if none of its kind has ended."""
+        """What a large trial takes, with its ruling; None if
+        none of its kind has ended.
+        """
         largest = self._largest.get(_kind_of(question))
         return largest and self._with_ruling(question, largest.times(2))
 
@@ -339,8 +395,9 @@ class Budget:
     def allot(self, question: Question) -> Allowance | None:
         """Reserve what a trial may spend; None if it must wait for others.
 
-        What a trial takes is not known before it ends. So the first of an agent on a model may
-        spend all that is left, and goes alone; others get twice the largest so far, and a call.
+        What a trial takes is not known before it ends. So the first of an agent on a
+        model may spend all that is left, and goes alone; others get twice the
+        largest so far, and a call.
         """
         if not self.is_limited:
             return Allowance()
@@ -414,18 +471,26 @@ class Budget:
         return self._most_tokens is not None or self._most_cost is not None
 
     def _fits(self, amount: _Amount, times: int = 1) -> bool:
-        """Whether there is budget for a call beside those in flight, or for so many of each."""
+        """Whether there is budget for a call beside those in flight,
+        or for so many of each.
+        """
         held = [amount, *self._all_held()]
-        tokens, usd = sum(amount.tokens for amount in held), sum(amount.usd for amount in held)
+        tokens, usd = (
+            sum(amount.tokens for amount in held),
+            sum(amount.usd for amount in held),
+        )
         return self._has_room(_Amount(amount.model, tokens, usd).times(times))
 
     def _has_room(self, amount: _Amount) -> bool:
         """Whether so much is left."""
         return (
-            self._most_tokens is None or self._tokens + amount.tokens <= self._most_tokens
+            self._most_tokens is None
+            or self._tokens + amount.tokens <= self._most_tokens
         ) and (self._most_cost is None or self._cost + amount.usd <= self._most_cost)
 
-    def _at_most(self, model: str, prompt: int, output: int, *, batch: bool = False) -> _Amount:
+    def _at_most(
+        self, model: str, prompt: int, output: int, *, batch: bool = False
+    ) -> _Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
         kinds = ((0, 0), (prompt, 0), (0, prompt))
         usages = (Usage(prompt, output, *kind, batch=batch) for kind in kinds)
@@ -446,10 +511,14 @@ class Budget:
         )
 
     def _tokens_reached(self, question: Question) -> Text:
-        return self._reached(question, f"{self._tokens:,}", f"{self._most_tokens or 0:,} tokens")
+        return self._reached(
+            question, f"{self._tokens:,}", f"{self._most_tokens or 0:,} tokens"
+        )
 
     def _cost_reached(self, question: Question) -> Text:
-        return self._reached(question, dollars(self._cost), f"${plain(self._most_cost or 0.0)}")
+        return self._reached(
+            question, dollars(self._cost), f"${plain(self._most_cost or 0.0)}"
+        )
 
     def _reached(self, question: Question, spent: str, limit: str) -> Text:
         self.refused = True
@@ -466,7 +535,9 @@ def _is_counted(usage: Usage) -> bool:
 
 
 def _credible(tokens: int | None, size: int) -> int:
-    """The tokens of a text of so many bytes: what a server counted, unless that is too few."""
+    """The tokens of a text of so many bytes: what a server counted,
+    unless that is too few.
+    """
     counted = tokens or 0
     return counted if counted >= size * _LEAST_A_BYTE else round(size * _TOKENS_A_BYTE)
 
@@ -479,13 +550,19 @@ def _kind_of(question: Question) -> _TrialKind:
 
 
 def _kind(model: str, task: Task | None, *, judges: bool) -> _TrialKind:
-    """An agent, its model, whether it ends once it has opened a skill, and whether it judges."""
+    """An agent, its model, whether it ends once it has opened a skill,
+    and whether it judges.
+    """
     return task.agent if task else "", model, bool(task and task.until_opened), judges
 
 
 def _size(question: Question) -> int:
     """The bytes that a server counts as tokens."""
-    texts = [question.system, *(text for _, text in question.messages), question.schema or ""]
+    texts = [
+        question.system,
+        *(text for _, text in question.messages),
+        question.schema or "",
+    ]
     for tool in question.tools:
         texts += (tool.name, tool.description, tool.schema)
     for step in question.steps:

@@ -1,15 +1,23 @@
 """The one place that calls models: an asyncio loop on one background thread.
 
-It starts on the whole plan at once, in order, and keeps as many calls in flight as the limits
-allow; callers wait for their own replies. A question that failed for a temporary reason is asked
-again after a pause; one that a busy server refused is asked again when the server takes calls. The
-SDKs' own retries are off.
+It starts on the whole plan at once, in order, and keeps as many calls in flight as the
+limits allow; callers wait for their own replies. A question that failed for a temporary
+reason is asked again after a pause; one that a busy server refused is asked again when
+the server takes calls. The SDKs' own retries are off.
 """
 
 import asyncio
 import threading
 import time
-from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable, Sequence, Set
+from collections.abc import (
+    Awaitable,
+    Callable,
+    Coroutine,
+    Hashable,
+    Iterable,
+    Sequence,
+    Set,
+)
 from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial, wraps
@@ -48,8 +56,8 @@ def _apart_from_signals(
 ) -> Callable[Parameters, Result]:
     """Carry out a method in a thread of its own, and wait for it.
 
-    Ctrl-C is raised in the main thread between any two steps, also right after a Future has taken
-    its lock. The lock would stay taken, and the engine wait for it forever.
+    Ctrl-C is raised in the main thread between any two steps, also right after a Future
+    has taken its lock. The lock would stay taken, and the engine wait for it forever.
     """
 
     @wraps(method)
@@ -65,7 +73,8 @@ def _apart_from_signals(
         outcomes = SimpleQueue[Future[Result]]()
         threading.Thread(target=work, daemon=True).start()
         while True:
-            # Python does not notice a signal that comes just before a wait until the wait ends.
+            # Python does not notice a signal that comes just before a
+            # wait until the wait ends.
             with suppress(Empty):
                 outcome = outcomes.get(timeout=_INTERRUPT_POLL)
                 break
@@ -91,7 +100,8 @@ class Engine:
         concurrency: int,
         timeout: float,
         timeout_of: Callable[[str], float] | None = None,  # by the name of a model
-        careful: bool = False,  # one call at first to a server on this machine or near it
+        # One call at first to a server on this machine or near it
+        careful: bool = False,
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
         spell: Spell = str,
@@ -112,14 +122,17 @@ class Engine:
         self._spell = spell
         self._max_age = max_age
         self._jobs: dict[str, Job] = {}
-        self._groups: dict[Hashable, list[Question]] = {}  # of questions that are compared
+        # Of questions that are compared
+        self._groups: dict[Hashable, list[Question]] = {}
         self._settled: list[Job] = []
         self._lanes: dict[str, Lane] = {}
         self._limits: dict[str, Limit] = {}
         self._with_answers = set[str]()  # models that have stored answers
-        self._elsewhere: dict[Job, str] = {}  # asked by another run; the keys of their answers
+        # Asked by another run; the keys of their answers
+        self._elsewhere: dict[Job, str] = {}
         self._lease_timer: asyncio.TimerHandle | None = None
-        self.not_kept = False  # whether answers could not be stored; known after ``close``
+        # Whether answers could not be stored; known after ``close``
+        self.not_kept = False
         self._timer: asyncio.TimerHandle | None = None
         self._in_flight = 0
         self._stopped = False
@@ -151,7 +164,9 @@ class Engine:
 
     @_apart_from_signals
     def start(self, plan: Plan) -> None:
-        """Start asking everything in a plan, and the judge about each answer as it arrives."""
+        """Start asking everything in a plan, and the judge about
+        each answer as it arrives.
+        """
         trials = list(plan.trials())
         for trial in trials:
             if trial.rubric:
@@ -162,7 +177,9 @@ class Engine:
         def judge(replies: Sequence[Future[Reply]]) -> None:
             for trial, reply in zip(trials, replies, strict=True):
                 if trial.rubric:
-                    reply.add_done_callback(partial(self._judge, trial.rubric, trial.question))
+                    reply.add_done_callback(
+                        partial(self._judge, trial.rubric, trial.question)
+                    )
 
         self._submit(self._renewed([trial.question for trial in trials]), judge)
 
@@ -187,11 +204,15 @@ class Engine:
 
     @_apart_from_signals
     def step(self) -> Waiting | None:
-        """Wait for all replies but those of batches; returns the batches to wait for."""
+        """Wait for all replies but those of batches; returns the batches to wait
+        for.
+        """
 
         async def is_settled() -> bool:
             pending = self._batches.pending if self._batches else set[Job]()
-            return all(job.reply.done() or job in pending for job in list(self._jobs.values()))
+            return all(
+                job.reply.done() or job in pending for job in list(self._jobs.values())
+            )
 
         with self._lock:
             loop = self._running_loop()
@@ -232,7 +253,9 @@ class Engine:
 
         async def look_up() -> set[str]:
             get = self._answers.get
-            return {question.key for question in marked if isinstance(get(question), Answer)}
+            return {
+                question.key for question in marked if isinstance(get(question), Answer)
+            }
 
         marked = self._renewed(questions)
         with self._lock:
@@ -262,9 +285,15 @@ class Engine:
 
     @property
     def opening(self) -> list[str]:
-        """Models that can't be asked yet: their SDK is being imported, or their server started."""
+        """Models that can't be asked yet: their SDK is being imported,
+        or their server started.
+        """
         lanes = list(self._lanes.values())
-        return [lane.name for lane in lanes if lane.opening and not (lane.model or lane.dead)]
+        return [
+            lane.name
+            for lane in lanes
+            if lane.opening and not (lane.model or lane.dead)
+        ]
 
     @property
     def agents_at_work(self) -> tuple[int, list[PaidCall]]:
@@ -283,7 +312,9 @@ class Engine:
 
     def settled(self, since: int = 0) -> list[tuple[str, Reply]]:
         """Models and replies in order of arrival, without the first ``since``."""
-        return [(job.question.model, job.reply.result()) for job in self._settled[since:]]
+        return [
+            (job.question.model, job.reply.result()) for job in self._settled[since:]
+        ]
 
     def retries(self) -> dict[str, int]:
         """The number of retries, by model."""
@@ -292,7 +323,9 @@ class Engine:
     def held_back(self) -> dict[str, int]:
         """How many calls at once a slow server near this machine got, by model."""
         limits = [(name, lane.limit) for name, lane in self._lanes.items()]
-        return {name: limit.allowed for name, limit in limits if limit and limit.held_back}
+        return {
+            name: limit.allowed for name, limit in limits if limit and limit.held_back
+        }
 
     def stop(self, reason: str = STOPPED) -> None:
         """Ask nothing more; calls in flight may still finish."""
@@ -310,18 +343,26 @@ class Engine:
             self._loop.close()
             self._loop = None
 
-    def _judge(self, rubric: Rubric, question: Question, reply: "Future[Reply]") -> None:
+    def _judge(
+        self, rubric: Rubric, question: Question, reply: "Future[Reply]"
+    ) -> None:
         answer = reply.result()
         if isinstance(answer, Answer):
             self._submit(first_questions(rubric, question, answer))
 
     def _renewed(self, questions: Sequence[Question]) -> Sequence[Question]:
-        """Mark what has to be asked again, so that arms that are compared are of one day."""
+        """Mark what has to be asked again, so that arms that
+        are compared are of one day.
+        """
 
         async def mark() -> Sequence[Question]:
             groups = {question.compared for question in questions}
-            others = [other for group in groups for other in self._groups.get(group, ())]
-            return renewed([*questions, *others], self._asked_at, self._max_age)[: len(questions)]
+            others = [
+                other for group in groups for other in self._groups.get(group, ())
+            ]
+            return renewed([*questions, *others], self._asked_at, self._max_age)[
+                : len(questions)
+            ]
 
         jobs = [self._jobs.get(question.key) for question in questions]
         settled = all(job and not job.used_stored for job in jobs)
@@ -336,7 +377,9 @@ class Engine:
         questions: Iterable[Question],
         watch: "Callable[[Sequence[Future[Reply]]], None]" = lambda _: None,
     ) -> "list[Future[Reply]]":
-        """Ask questions; ``watch`` gets their replies before the first of them is asked."""
+        """Ask questions; ``watch`` gets their replies before
+        the first of them is asked.
+        """
         new: list[Job] = []
         futures: list[Future[Reply]] = []
         with self._lock:
@@ -355,7 +398,8 @@ class Engine:
                 futures.append(job.reply)
             loop = self._running_loop() if new else None
         watch(futures)
-        if loop and threading.current_thread() is self._thread:  # a judge, after an answer
+        # A judge, after an answer
+        if loop and threading.current_thread() is self._thread:
             self._safely(self._queue, new)
             self._pump_soon()
         elif loop:
@@ -366,7 +410,10 @@ class Engine:
         if self._loop is None:
             self._loop = asyncio.new_event_loop()
             self._thread = threading.Thread(
-                target=self._serve, args=(self._loop,), name="upskill-engine", daemon=True
+                target=self._serve,
+                args=(self._loop,),
+                name="upskill-engine",
+                daemon=True,
             )
             self._thread.start()
         return self._loop
@@ -387,7 +434,9 @@ class Engine:
             self._give_up(bug)
 
     def _give_up(self, bug: BaseException) -> None:
-        """A bug of ours: settle everything with an error, so that nobody waits forever."""
+        """A bug of ours: settle everything with an error, so that nobody waits
+        forever.
+        """
         self._reason, self._stopped = unexpected(bug), True
         with self._lock:
             jobs = list(self._jobs.values())
@@ -396,7 +445,8 @@ class Engine:
 
     def _note_settled(self, job: Job, _: "Future[Reply]") -> None:
         self._settled.append(job)
-        if job.lease:  # on this thread: only a job that was not begun is settled by another
+        # On this thread: only a job that was not begun is settled by another
+        if job.lease:
             self._answers.release(job.lease)
 
     def _end(self, job: Job) -> None:
@@ -410,7 +460,9 @@ class Engine:
                 self._settled.remove(job)
 
     def _asked_at(self, question: Question) -> int | None:
-        """When the answer was given that a question has; None if it is asked in this run."""
+        """When the answer was given that a question has;
+        None if it is asked in this run.
+        """
         if (job := self._jobs.get(question.key)) is None:
             return self._answers.asked_at(question)
         reply = job.reply.result() if job.reply.done() else None
@@ -419,11 +471,14 @@ class Engine:
     def _is_outdated(self, job: Job, stored: Answer) -> bool:
         if job.outdated and job.is_new(stored):  # another run has asked it again
             return False
-        judged_at = min(job.question.judged_at or 0, time.time())  # a clock may have been wrong
+        # A clock may have been wrong
+        judged_at = min(job.question.judged_at or 0, time.time())
         return job.question.renew or judged_at - (stored.asked_at or 0) > self._max_age
 
     def _use_stored(self, job: Job) -> bool:
-        """Settle a question with its stored answer; False if it has none, or one too old."""
+        """Settle a question with its stored answer; False if it has none,
+        or one too old.
+        """
         reply = self._answers.get(job.question)
         if isinstance(reply, Answer) and self._is_outdated(job, reply):
             job.outdated = reply
@@ -434,7 +489,9 @@ class Engine:
         return False
 
     def _lease(self, job: Job) -> bool:
-        """Whether to ask a question now: it is not stored, and no other run is asking it."""
+        """Whether to ask a question now: it is not stored,
+        and no other run is asking it.
+        """
         if job.lease or job.of_trial:
             return True
         if (key := self._answers.key_of(job.question)) is None:
@@ -448,9 +505,13 @@ class Engine:
         return not self._use_stored(job)  # another run may have asked it just now
 
     def _watch_leases(self) -> None:
-        """Keep our leases, and go on with questions that other runs are not asking any more."""
+        """Keep our leases, and go on with questions that other
+        runs are not asking any more.
+        """
         loop = asyncio.get_running_loop()
-        self._lease_timer = loop.call_later(_LEASE_POLL, self._safely, self._watch_leases)
+        self._lease_timer = loop.call_later(
+            _LEASE_POLL, self._safely, self._watch_leases
+        )
         self._answers.renew()
         if not self._elsewhere:
             return
@@ -481,18 +542,29 @@ class Engine:
     def _lane(self, name: str) -> Lane:
         if name not in self._lanes:
             chooser = Chooser(takes_tools=self._takes_tools(name))
-            self._lanes[name] = Lane(name, chooser, prefixes=Prefixes(self._caches_from(name)))
+            self._lanes[name] = Lane(
+                name, chooser, prefixes=Prefixes(self._caches_from(name))
+            )
         return self._lanes[name]
 
     def _pump(self) -> None:
-        """Start as many calls and agents as the limits allow, in the order of the questions."""
+        """Start as many calls and agents as the limits allow,
+        in the order of the questions.
+        """
         if not self._stopped and (trouble := self._answers.trouble):
-            self._reason, self._stopped = f"not asked: answers can't be kept: {trouble}", True
+            self._reason, self._stopped = (
+                f"not asked: answers can't be kept: {trouble}",
+                True,
+            )
             self.not_kept = True
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
-            elif (lane.waiting or lane.by_batch) and lane.model is None and not lane.opening:
+            elif (
+                (lane.waiting or lane.by_batch)
+                and lane.model is None
+                and not lane.opening
+            ):
                 lane.opening = True
                 self._begin(self._open(lane))
         if self._stopped:
@@ -504,7 +576,8 @@ class Engine:
                 self._batches.stop(self._reason)
         dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
         self._agents.begin(dead, self._begin, self._waits_for_judge)
-        waiting = set[Lane]()  # until calls in flight have spent less than they reserved
+        # Until calls in flight have spent less than they reserved
+        waiting = set[Lane]()
         now = self._now()
         while self._in_flight < self._concurrency:
             lanes = [lane for lane in self._lanes.values() if lane not in waiting]
@@ -516,7 +589,9 @@ class Engine:
             if not self._lease(job):
                 lane.waiting.remove(job)  # a judge of the answer may be first by now
                 continue
-            refusal_of = self.budget.refusal if job.of_trial else self.budget.refusal_of_case
+            refusal_of = (
+                self.budget.refusal if job.of_trial else self.budget.refusal_of_case
+            )
             if refusal := refusal_of(job.question):
                 lane.drop().settle(over_budget(refusal, self._spell))
                 continue
@@ -527,16 +602,24 @@ class Engine:
             job = lane.take(now)
             job.task = self._begin(self._run(lane, job))
         self._set_timer(now)
-        busy = self._agents.is_busy or any(lane.is_busy for lane in self._lanes.values())
+        busy = self._agents.is_busy or any(
+            lane.is_busy for lane in self._lanes.values()
+        )
         if self._batches and not busy and not self._stopped:
             self._batches.begin(self._lanes.values(), self._begin)
 
     def _waits_for_judge(self, job: Job) -> bool:
         """Whether a new question could take what the judge of other answers needs."""
-        if not self.budget.is_limited or job.of_trial or job.question.verdicts is not None:
+        if (
+            not self.budget.is_limited
+            or job.of_trial
+            or job.question.verdicts is not None
+        ):
             return False
         lanes = self._lanes.values()
-        queued = (other for lane in lanes for other in (*lane.waiting[:1], *lane.pausing))
+        queued = (
+            other for lane in lanes for other in (*lane.waiting[:1], *lane.pausing)
+        )
         first = (*queued, *self._agents.next)  # a judge would be
         return any(other.question.verdicts is not None for other in first)
 
@@ -554,7 +637,9 @@ class Engine:
         first = min((time for time in times if time > now), default=None)
         self._timer = None
         if first is not None:
-            self._timer = asyncio.get_running_loop().call_at(first, self._safely, self._pump)
+            self._timer = asyncio.get_running_loop().call_at(
+                first, self._safely, self._pump
+            )
 
     def _now(self) -> float:
         return asyncio.get_running_loop().time()
@@ -573,7 +658,9 @@ class Engine:
     async def _open(self, lane: Lane) -> None:
         try:
             lane.model = await self._open_model(lane.name)
-            is_unknown = lane.model.most_in_flight is None and is_near(lane.model.address)
+            is_unknown = lane.model.most_in_flight is None and is_near(
+                lane.model.address
+            )
             limit = Limit(self._concurrency, self._careful if is_unknown else None)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
@@ -596,7 +683,9 @@ class Engine:
             reply = NoAnswer(f"{lane.name}: {unexpected(bug)}")
         lane.end_call(job)
         self._in_flight -= 1
-        self.budget.settle(job.question, job.paid, reply if isinstance(reply, Answer) else None)
+        self.budget.settle(
+            job.question, job.paid, reply if isinstance(reply, Answer) else None
+        )
         if reply is not None:
             lane.tried = True
             job.settle(reply)
@@ -607,7 +696,9 @@ class Engine:
         if self._stopped:
             return False
         lane.pausing.add(job)
-        asyncio.get_running_loop().call_later(wait, self._safely, self._ask_again, lane, job)
+        asyncio.get_running_loop().call_later(
+            wait, self._safely, self._ask_again, lane, job
+        )
         return True
 
     def _ask_again(self, lane: Lane, job: Job) -> None:

@@ -21,10 +21,11 @@ from .prefixes import Prefixes, PrefixUse
 from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
-# A question that was refused this often waits for all that were not: perhaps it is never taken.
+# A question that was refused this often waits for all that were not:
+# perhaps it is never taken.
 _MOST_REFUSED: Final = 4
-# A filter may forbid one question, and one server of many may not know the key or the model. After
-# answers, it takes this many fatal errors in a row to give up on a model.
+# A filter may forbid one question, and one server of many may not know the key or the
+# model. After answers, it takes this many fatal errors in a row to give up on a model.
 _MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
 STOPPED: Final = "not asked: the run was stopped"
@@ -70,7 +71,8 @@ class Job:
     send: Send | None = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
     prefix_use: PrefixUse | None = None
-    shared: tuple[Shared, ...] = ()  # what the provider should cache, in the last attempt
+    # What the provider should cache, in the last attempt
+    shared: tuple[Shared, ...] = ()
     task: "asyncio.Task[None] | None" = None  # of the last attempt
     submitted: int = 0  # times in a batch that refused it
     outdated: Answer | None = None  # stored; used if the question can't be asked again
@@ -79,12 +81,18 @@ class Job:
 
     @property
     def place(self) -> tuple[int, int]:
-        """Where it is in the queue: by its number, but behind others if it was refused often."""
+        """Where it is in the queue: by its number, but behind
+        others if it was refused often.
+        """
         return self.refused // _MOST_REFUSED, self.number
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
-        return error.transient and self.attempts < _MAX_ATTEMPTS and self.spent + wait < timeout
+        return (
+            error.transient
+            and self.attempts < _MAX_ATTEMPTS
+            and self.spent + wait < timeout
+        )
 
     @property
     def used_stored(self) -> bool:
@@ -260,7 +268,9 @@ class Lane:
         if not self.tried:
             self._pace.alone = True
 
-    def note_refusal(self, job: Job, error: ModelError, now: float, random: Random) -> bool:
+    def note_refusal(
+        self, job: Job, error: ModelError, now: float, random: Random
+    ) -> bool:
         """A call was refused: it will be repeated, which is no further attempt.
 
         Returns False if the server has taken nothing for too long.

@@ -1,8 +1,9 @@
-"""How xdist workers reach the engine in the controller: an authenticated local connection.
+"""How xdist workers reach the engine in the controller:
+an authenticated local connection.
 
-The first worker sends the plan it collected; then all ask by key, so that the text of a skill
-crosses once and not once per question. Values are pickled: both ends hold a random key that only
-xdist's own channel carries, so nobody else can connect.
+The first worker sends the plan it collected; then all ask by key, so that the text of a
+skill crosses once and not once per question. Values are pickled: both ends hold a
+random key that only xdist's own channel carries, so nobody else can connect.
 """
 
 import os
@@ -40,7 +41,8 @@ _LONGEST_PLAN: Final = 60.0  # seconds from a worker's promise of a plan to the 
 class LinkServer:
     """The controller's end: one thread to accept, and one per worker.
 
-    The accepting thread never waits for a client, and so neither do other clients nor ``close``.
+    The accepting thread never waits for a client, and so neither do
+    other clients nor ``close``.
     """
 
     def __init__(self, engine: Engine, on_plan: Callable[[Plan], None]) -> None:
@@ -50,10 +52,14 @@ class LinkServer:
         self._planned = threading.Event()
         self._lock = threading.Lock()
         self._authkey = os.urandom(32)
-        self._folder = tempfile.TemporaryDirectory(prefix="upskill-", ignore_cleanup_errors=True)
+        self._folder = tempfile.TemporaryDirectory(
+            prefix="upskill-", ignore_cleanup_errors=True
+        )
         self._server = _listening(Path(self._folder.name))
         self._wake, self._woken = socket.socketpair()
-        self._thread = threading.Thread(target=self._accept, name="upskill-link", daemon=True)
+        self._thread = threading.Thread(
+            target=self._accept, name="upskill-link", daemon=True
+        )
         self._thread.start()
 
     @property
@@ -81,7 +87,8 @@ class LinkServer:
             client, _ = self._server.accept()
             client.setblocking(True)
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-        except (OSError, RuntimeError):  # it has left, or there are too many files or threads
+        # It has left, or there are too many files or threads
+        except (OSError, RuntimeError):
             time.sleep(_PAUSE)
 
     def _serve(self, client: socket.socket) -> None:
@@ -145,7 +152,9 @@ class LinkClient:
         try:
             self._connection = Client(socket_address, authkey=bytes.fromhex(authkey))
         except (OSError, EOFError, AuthenticationError) as error:
-            raise UpskillError(f"can't connect to the controller's engine: {error}") from None
+            raise UpskillError(
+                f"can't connect to the controller's engine: {error}"
+            ) from None
 
     def start(self, plan: Plan) -> None:
         if self._call("wants_plan", plan.key):
@@ -171,4 +180,6 @@ class LinkClient:
             self._connection.send((verb, value))
             return self._connection.recv()
         except (OSError, EOFError):
-            raise UpskillError("lost the connection to the controller's engine") from None
+            raise UpskillError(
+                "lost the connection to the controller's engine"
+            ) from None

@@ -19,7 +19,8 @@ from .store import KnownAnswers
 class ModelCalls:
     """Asks questions, once per call.
 
-    ``retry`` schedules a question to be asked again after some seconds; returns whether it did.
+    ``retry`` schedules a question to be asked again after some seconds;
+    returns whether it did.
     """
 
     def __init__(
@@ -56,7 +57,9 @@ class ModelCalls:
         except TimeoutError:
             at = f" from {lane.model.address}" if lane.model.address else ""
             problem = f"no answer{at} within {plain(timeout)} s"
-            return self._failed(lane, job, ModelError(problem, MORE_TIME, timed_out=True))
+            return self._failed(
+                lane, job, ModelError(problem, MORE_TIME, timed_out=True)
+            )
         except ModelError as error:
             job.paid = None if error.paid is None else Usage(*error.paid)
             return self._failed(lane, job, error)
@@ -78,7 +81,9 @@ class ModelCalls:
         lane.note_failure(timed_out=error.timed_out)
         wait = pause(job.attempts, error.retry_after, self.random)
         job.spent += now - job.started_at
-        if job.may_retry(wait, error, self._timeout_of(lane.name)) and self._retry(lane, job, wait):
+        if job.may_retry(wait, error, self._timeout_of(lane.name)) and self._retry(
+            lane, job, wait
+        ):
             lane.retries += 1
             job.retries += 1
             job.spent += wait
@@ -91,7 +96,9 @@ class ModelCalls:
             lane.dead = reason
         return NoAnswer(reason, job.retries, error.timed_out)
 
-    def _refused(self, lane: Lane, job: Job, error: ModelError, now: float) -> NoAnswer | None:
+    def _refused(
+        self, lane: Lane, job: Job, error: ModelError, now: float
+    ) -> NoAnswer | None:
         """Queue the question again (None), or give up on the model."""
         if lane.note_refusal(job, error, now, self.random):
             lane.retries += 1

@@ -1,14 +1,14 @@
 """When calls may start: how many a server takes at once, and when it takes none.
 
-A refused call (429, 529, or 503 with a time to wait) is repeated and does not count as an attempt.
-The calls that were not refused are what the server takes, so they become the limit. While it takes
-something, each answer makes room for the next call. While it takes nothing, single calls try again
-when the server says so.
+A refused call (429, 529, or 503 with a time to wait) is repeated and does not count as
+an attempt. The calls that were not refused are what the server takes, so they become
+the limit. While it takes something, each answer makes room for the next call. While it
+takes nothing, single calls try again when the server says so.
 
-A server on a loopback or private address may work on one call at a time and queue the others,
-where they run out of time: it gets one at first, then twice as many after each good round, as long
-as answers would be in time if that made them as much slower as the last step did. A call that ran
-out of time halves it.
+A server on a loopback or private address may work on one call at a time and queue the
+others, where they run out of time: it gets one at first, then twice as many after each
+good round, as long as answers would be in time if that made them as much slower as the
+last step did. A call that ran out of time halves it.
 """
 
 from ipaddress import ip_address
@@ -43,10 +43,11 @@ def is_near(url: str) -> bool:
 
 
 def pause(attempt: int, retry_after: float | None, random: Random) -> float:
-    """Seconds to wait after this attempt: what the server says, else exponential backoff.
+    """Seconds to wait after this attempt: what the server says,
+    else exponential backoff.
 
-    Jitter keeps calls that failed together from coming back together. A server that refuses
-    several times in a row gets more time than it asks for.
+    Jitter keeps calls that failed together from coming back together. A server that
+    refuses several times in a row gets more time than it asks for.
     """
     longest = min(_LONGEST_PAUSE, _FIRST_PAUSE * 2.0 ** min(attempt - 1, 10))
     backoff = random.uniform(longest / 2, longest)
@@ -77,10 +78,14 @@ class Limit:
         return self.in_flight < self.allowed
 
     def answered(self, seconds: float = 0.0) -> None:
-        """Grow by an eighth after as many good calls in a row as are allowed at once."""
+        """Grow by an eighth after as many good calls in a row as are allowed at
+        once.
+        """
         self._good += 1
         self._slowest = max(self._slowest, seconds)
-        if self._good >= (self.allowed if self._doubles else max(self.allowed, _SHORTEST_ROUND)):
+        if self._good >= (
+            self.allowed if self._doubles else max(self.allowed, _SHORTEST_ROUND)
+        ):
             step = self.allowed if self._doubles else max(1, self.allowed // _GROWTH)
             self.held_back = self.allowed < self._most and self._would_be_late(step)
             if not self.held_back:
@@ -114,12 +119,16 @@ class Limit:
         self.allowed = max(1, min(self.allowed, self.in_flight - 1))
 
     def start_over(self) -> None:
-        """The server took nothing for a while, so its limit is unknown: double on success."""
+        """The server took nothing for a while, so its limit is unknown:
+        double on success.
+        """
         self._doubles = True
 
 
 class Pace:
-    """When the next call to one model may start, judging by what was taken and refused."""
+    """When the next call to one model may start, judging by what was taken and
+    refused.
+    """
 
     def __init__(self) -> None:
         self.opens_at = 0.0
@@ -148,7 +157,9 @@ class Pace:
         self._waits = 0
         self._nothing_since = None
 
-    def close(self, now: float, delay: float, retry_after: float | None, random: Random) -> float:
+    def close(
+        self, now: float, delay: float, retry_after: float | None, random: Random
+    ) -> float:
         """A call was refused, after a ``delay``, and none is in flight: wait.
 
         Returns the seconds between the last call that was taken and the next attempt.

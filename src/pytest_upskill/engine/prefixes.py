@@ -1,8 +1,8 @@
 """Prefixes that questions to one model share, for the prompt cache of its provider.
 
-A prefix is cached once the first question with it was answered; only then are others cheaper. So
-the first goes ahead and the others wait, while questions with another prefix are asked. They wait
-ten seconds at most, and not at all after two failures.
+A prefix is cached once the first question with it was answered; only then are others
+cheaper. So the first goes ahead and the others wait, while questions with another
+prefix are asked. They wait ten seconds at most, and not at all after two failures.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,8 @@ from ..skills.skill import estimated_tokens
 from ..trials.trial import Question, Shared
 
 _WORTH: Final = 3  # uses
-_LIFETIME: Final = 300.0  # seconds since the last use, as Anthropic has it; others keep longer
+# Seconds since the last use, as Anthropic has it; others keep longer
+_LIFETIME: Final = 300.0
 _LONGEST_WAIT: Final = 10.0
 _MOST_FAILURES: Final = 2
 
@@ -33,7 +34,9 @@ class Prefix:
         return self.unanswered >= _WORTH or now < self.warm_until
 
     def waits_until(self, now: float) -> float:
-        """Until when to wait for the question that went ahead; in the past: don't wait."""
+        """Until when to wait for the question that went ahead; in the past: don't
+        wait.
+        """
         waits = self.first and self.failures < _MOST_FAILURES and now >= self.warm_until
         return self.first_started + _LONGEST_WAIT if waits else 0.0
 
@@ -63,7 +66,9 @@ class Prefixes:
             return None
         prefixes = list[Prefix]()
         start = (question.system, question.tools, question.schema)
-        tools = (text for tool in question.tools for text in (tool.description, tool.schema))
+        tools = (
+            text for tool in question.tools for text in (tool.description, tool.schema)
+        )
         if self._is_long([question.system, *tools]):
             prefixes.append(self._by_text.setdefault(start, Prefix("system")))
         if self._is_long([text for _, text in question.messages]):
@@ -79,7 +84,9 @@ class Prefixes:
 
     def start(self, use: PrefixUse, now: float) -> tuple[Shared, ...]:
         """A call starts; returns what its provider should cache."""
-        use.cached = tuple(prefix for prefix in use.prefixes if prefix.is_worth_caching(now))
+        use.cached = tuple(
+            prefix for prefix in use.prefixes if prefix.is_worth_caching(now)
+        )
         for prefix in use.cached:
             if now < prefix.warm_until:
                 prefix.warm_until = now + _LIFETIME
@@ -100,7 +107,9 @@ class Prefixes:
             prefix.first = None if prefix.first is use else prefix.first
 
     def end(self, use: PrefixUse) -> bool:
-        """The call ended, with an answer or without; returns whether others waited for it."""
+        """The call ended, with an answer or without; returns
+        whether others waited for it.
+        """
         went_ahead, use.goes_ahead = use.goes_ahead, False
         for prefix in use.cached:
             prefix.failures += prefix.first is use
@@ -108,12 +117,20 @@ class Prefixes:
         return went_ahead
 
 
-def with_shared(questions: Sequence[Question], min_tokens: int | None) -> list[Question]:
+def with_shared(
+    questions: Sequence[Question], min_tokens: int | None
+) -> list[Question]:
     """The questions of a batch, with what the provider should cache of them."""
     prefixes = Prefixes(min_tokens)
     uses = [prefixes.use_of(question) for question in questions]
     shared = [
-        tuple(prefix.part for prefix in use.prefixes if prefix.is_worth_caching(0.0)) if use else ()
+        (
+            tuple(
+                prefix.part for prefix in use.prefixes if prefix.is_worth_caching(0.0)
+            )
+            if use
+            else ()
+        )
         for use in uses
     ]
     return [

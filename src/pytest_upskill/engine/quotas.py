@@ -1,7 +1,7 @@
 """Rate-limit headers: start no call that the server would refuse.
 
-Headers may be wrong, so single calls ignore them, as probes. If a probe is refused, the header is
-trusted for a minute; if it is answered, more is left than the header says.
+Headers may be wrong, so single calls ignore them, as probes. If a probe is refused, the
+header is trusted for a minute; if it is answered, more is left than the header says.
 """
 
 from dataclasses import dataclass
@@ -10,13 +10,16 @@ from typing import Final
 from ..trials.answer import Quota, Usage
 
 _TRUSTED: Final = 60.0  # seconds
-_TOGETHER: Final = 0.05  # calls that start within so many seconds may arrive in any order
+# Calls that start within so many seconds may arrive in any order
+_TOGETHER: Final = 0.05
 _ROUNDING: Final = 1e-6
 
 
 @dataclass
 class _RateLimit:
-    """What was left of one rate limit when a call arrived, by the header of its reply."""
+    """What was left of one rate limit when a call arrived, by the header of its
+    reply.
+    """
 
     quota: Quota
     started: float  # when the call started
@@ -25,7 +28,9 @@ class _RateLimit:
     extra: float = 0.0  # beyond what the header says
 
     def update(self, quota: Quota, started: float) -> None:
-        """Later calls know better; of calls that started together, the one with less left."""
+        """Later calls know better; of calls that started together,
+        the one with less left.
+        """
         if started > self.started + _TOGETHER or (
             started > self.started - _TOGETHER and quota.left < self.quota.left
         ):
@@ -49,7 +54,9 @@ class Quotas:
 
     def opens_at(self, now: float) -> float:
         """When the next call may start."""
-        return max((self._fits_at(limit, now) for limit in self._limits.values()), default=now)
+        return max(
+            (self._fits_at(limit, now) for limit in self._limits.values()), default=now
+        )
 
     def start(self, number: int, now: float) -> None:
         for limit in self._limits.values():
@@ -69,7 +76,9 @@ class Quotas:
         for quota in quotas:
             if not (quota.left >= 0 and quota.per_second > 0):
                 continue  # nonsense of a foreign adapter
-            self._limits.setdefault(quota.of, _RateLimit(quota, started)).update(quota, started)
+            self._limits.setdefault(quota.of, _RateLimit(quota, started)).update(
+                quota, started
+            )
 
     def refused(self, number: int, now: float) -> None:
         self._started.pop(number, None)
@@ -85,7 +94,9 @@ class Quotas:
         for limit in self._limits.values():
             if limit.probe == number:
                 limit.probe = None
-        needed = min((limit.started for limit in self._limits.values()), default=float("inf"))
+        needed = min(
+            (limit.started for limit in self._limits.values()), default=float("inf")
+        )
         self._started = {
             number: started
             for number, started in self._started.items()
@@ -115,5 +126,7 @@ class Quotas:
         """What a call uses: one request, or the mean of the tokens so far."""
         if of == "requests":
             return 1.0
-        counted = [tokens for side, tokens in self._tokens.items() if of in ("tokens", side)]
+        counted = [
+            tokens for side, tokens in self._tokens.items() if of in ("tokens", side)
+        ]
         return sum(counted) / max(1, self._answers)

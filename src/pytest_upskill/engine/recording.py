@@ -1,4 +1,6 @@
-"""Recorded answers: a file to read, diff and commit, replayed without a key or a network."""
+"""Recorded answers: a file to read, diff and commit,
+replayed without a key or a network.
+"""
 
 import json
 from collections.abc import Iterable, Iterator, Mapping
@@ -28,7 +30,8 @@ Place = tuple[str, str, str, str, int, int]
 
 @dataclass(frozen=True)
 class Recorded:
-    """An answer and where it belongs. Step 0 of a trial is its question; the judge's follow.
+    """An answer and where it belongs. Step 0 of a trial is its question;
+    the judge's follow.
 
     ``folder`` distinguishes skills of the same name, which different runs may record.
     """
@@ -57,7 +60,9 @@ def recorded_lines(answers: Iterable[Recorded], before: Iterable[str] = ()) -> s
     Lines of ``before`` are kept unless there is a new answer in their place.
     """
     new = list(answers)
-    taken = {(recorded.place, folder) for recorded in new for folder in ("", recorded.folder)}
+    taken = {
+        (recorded.place, folder) for recorded in new for folder in ("", recorded.folder)
+    }
     old = [(json.loads(line), line) for line in before]
     lines = [(_place(data), line) for data, line in old if _of(data) not in taken]
     lines += [(recorded.place, json.dumps(_line(recorded))) for recorded in new]
@@ -126,25 +131,36 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
 def recorded_versions(answers: Iterable[Answer]) -> list[tuple[str, str]]:
     """The agents of recorded answers and their versions, in order."""
     activities = (answer.activity for answer in answers)
-    return list(dict.fromkeys(pair for each in activities if each for pair in each.agents))
+    return list(
+        dict.fromkeys(pair for each in activities if each for pair in each.agents)
+    )
 
 
 class ReplayedAnswers(KnownAnswers):
-    """The answers of a recording and nothing else: a question that it lacks is an error.
+    """The answers of a recording and nothing else: a question
+    that it lacks is an error.
 
     They may be of several versions of an agent, if some were recorded again.
     """
 
-    def __init__(self, answers: Mapping[str, Answer], file: str, how_to_record: str) -> None:
+    def __init__(
+        self, answers: Mapping[str, Answer], file: str, how_to_record: str
+    ) -> None:
         self._answers = answers
         self._versions = recorded_versions(answers.values())
-        self._missing = NoAnswer(f"this question is not in {file}. Record it: {how_to_record}")
+        self._missing = NoAnswer(
+            f"this question is not in {file}. Record it: {how_to_record}"
+        )
 
     def get(self, question: Question) -> Reply | None:
         keys = [question.key]
         if task := question.task:
-            versions = (version for name, version in self._versions if name == task.agent)
+            versions = (
+                version for name, version in self._versions if name == task.agent
+            )
             tasks = (replace(task, version=version) for version in versions)
-            keys += [replace(question, task=other_version).key for other_version in tasks]
+            keys += [
+                replace(question, task=other_version).key for other_version in tasks
+            ]
         answers = (self._answers[key] for key in keys if key in self._answers)
         return next(answers, self._missing)

@@ -1,11 +1,12 @@
 """Stored answers, so that none is paid for twice: a SQLite cache in write-ahead mode.
 
-Each answer is committed as it arrives, so a killed run loses nothing. Several runs may share a
-store: each question has a lease while one of them asks it, and the others wait for its answer. The
-lease of a killed run ends by itself, as nobody renews it.
+Each answer is committed as it arrives, so a killed run loses nothing. Several runs may
+share a store: each question has a lease while one of them asks it, and the others wait
+for its answer. The lease of a killed run ends by itself, as nobody renews it.
 
-An answer that can't be read is asked for again; one that can't be written is tried again later. A
-damaged file, or one of another version, is set aside and a new one begun.
+An answer that can't be read is asked for again; one that can't be written
+is tried again later. A damaged file, or one of another version, is set
+aside and a new one begun.
 """
 
 import errno
@@ -26,7 +27,13 @@ from secrets import token_hex
 from types import MappingProxyType
 from typing import Any, Final
 
-from .._util.files import inflated, reason_of, replace_file, require_regular, why_unwritable
+from .._util.files import (
+    inflated,
+    reason_of,
+    replace_file,
+    require_regular,
+    why_unwritable,
+)
 from .._util.json_forms import MOST_TIME, form_of, parse_limited
 from .._util.texts import counted, digest
 from ..errors import shown
@@ -37,25 +44,32 @@ FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
 _VERSION: Final = 4
 _TIMEOUT: Final = 10.0  # seconds that a statement waits for another run
-_LONGEST_LOCK: Final = 30.0  # seconds until a locked store counts as one that can't be written
+# Seconds until a locked store counts as one that can't be written
+_LONGEST_LOCK: Final = 30.0
 _LARGEST_ANSWER: Final = 64_000_000  # bytes, unpacked
-_ROOM: Final = 100_000  # free bytes of the disk for each answer, and for SQLite's own files
+# Free bytes of the disk for each answer, and for SQLite's own files
+_ROOM: Final = 100_000
 _LEASE: Final = 15.0  # seconds, unless it is renewed
 _RENEWED: Final = 3.0  # seconds between renewals
 _SCHEMA: Final = (
-    "CREATE TABLE answers ("
-    "key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL NOT NULL, answer BLOB NOT NULL)",
-    "CREATE TABLE leases ("
-    "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID",
+    (
+        "CREATE TABLE answers (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL"
+        " NOT NULL, answer BLOB NOT NULL)"
+    ),
+    (
+        "CREATE TABLE leases ("
+        "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID"
+    ),
 )
-# One that would last much longer was made by a clock that was wrong; a little longer by another run
-# since this one looked at its clock.
+# One that would last much longer was made by a clock that was wrong; a little longer by
+# another run since this one looked at its clock.
 _LASTS: Final = f"(until BETWEEN ? AND ? + {2 * _LEASE})"
 _TAKE_LEASE: Final = f"""
 INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
 """
-# An answer that is written late replaces no newer one, unless that has a date in the future.
+# An answer that is written late replaces no newer one,
+# unless that has a date in the future.
 _INSERT: Final = """
 INSERT INTO answers VALUES (?, ?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET model = excluded.model, created = excluded.created, answer = excluded.answer
@@ -86,7 +100,9 @@ class StoreSize:
 class Store:
     """The answers of a project, by key. Opened and used by one thread."""
 
-    def __init__(self, file: Path, notify: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self, file: Path, notify: Callable[[str], None] = lambda _: None
+    ) -> None:
         self._file = file
         self._notify = notify
         self._connection: sqlite3.Connection | None = None
@@ -94,7 +110,8 @@ class Store:
         self._unsaved: dict[str, _Row] = {}  # to be tried again
         self._unusable = 0  # answers that can't be written as JSON
         self._error: Exception | None = None  # the last one
-        self._replaced = False  # at most once per run; then the disk is broken, not the file
+        # At most once per run; then the disk is broken, not the file
+        self._replaced = False
         self._warned = False  # that answers can't be read
         self._failing_since: float | None = None  # writing; time.monotonic()
         self._owner = f"{os.getpid()}-{token_hex(8)}"
@@ -104,7 +121,9 @@ class Store:
 
     def get(self, key: str) -> Answer | None:
         rows = [self._unsaved[key][2:]] if key in self._unsaved else []
-        rows += self._read(f"SELECT {_TIME}, CAST(answer AS BLOB) FROM answers WHERE key=?", key)
+        rows += self._read(
+            f"SELECT {_TIME}, CAST(answer AS BLOB) FROM answers WHERE key=?", key
+        )
         return _unpacked(*rows[0]) if rows else None
 
     def asked_at(self, key: str) -> int | None:
@@ -115,21 +134,26 @@ class Store:
         return int(rows[0][0]) if rows else None
 
     def put(self, key: str, model: str, answer: Answer) -> bool:
-        """Store an answer; returns whether it was written. Never an error: the answer is good."""
+        """Store an answer; returns whether it was written. Never an error:
+        the answer is good.
+        """
         try:
             data = _packed(answer)
         except ValueError as error:
             self._error = error
             self._unusable += 1
             return False
-        name = model.encode(errors="backslashreplace").decode()  # an argument may not be UTF-8
+        # An argument may not be UTF-8
+        name = model.encode(errors="backslashreplace").decode()
         asked_at = time.time() if answer.asked_at is None else float(answer.asked_at)
         self._unsaved[key] = (key, name, asked_at, data)
         self._save()
         return key not in self._unsaved
 
     def size(self) -> StoreSize:
-        counts = self._read("SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model")
+        counts = self._read(
+            "SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model"
+        )
         oldest = self._read(f"SELECT MIN(created) FROM answers WHERE {_IS_TIME}")
         # Not the size of the files: while the store is open, SQLite keeps more of them.
         pages = "pragma_page_count, pragma_page_size"
@@ -138,7 +162,9 @@ class Store:
         return StoreSize(models, size, oldest[0][0] if oldest else None)
 
     def prune(self, before: float) -> int | None:
-        """Delete answers from before this time.time(); returns how many, None if that fails."""
+        """Delete answers from before this time.time(); returns how many,
+        None if that fails.
+        """
         deleted = self._write("DELETE FROM answers WHERE created < ?", before)
         if deleted is None:
             self._notify(f"stored answers can't be deleted: {self._problem}")
@@ -149,7 +175,8 @@ class Store:
     def lease(self, key: str) -> bool:
         """Whether this run is to ask a question: nobody else is asking it.
 
-        Also False if that can't be written down, or there may be no room for its answer.
+        Also False if that can't be written down, or there may
+        be no room for its answer.
         """
         if not self._has_room(1 + len(self._leases)):
             if not self._leases:  # else their answers may take less
@@ -169,10 +196,15 @@ class Store:
     def leased(self) -> set[str]:
         """The questions that are being asked, by this run or another."""
         now = time.time()
-        return {key for [key] in self._read(f"SELECT key FROM leases WHERE {_LASTS}", now, now)}
+        return {
+            key
+            for [key] in self._read(f"SELECT key FROM leases WHERE {_LASTS}", now, now)
+        }
 
     def renew(self) -> None:
-        """Keep the leases, and try again to write what could not be written; call it often."""
+        """Keep the leases, and try again to write what could not be written;
+        call it often.
+        """
         if time.monotonic() < self._renewed_at + _RENEWED:
             return
         self._renewed_at = time.monotonic()
@@ -183,24 +215,36 @@ class Store:
 
     @property
     def trouble(self) -> str:
-        """Why nothing can be written; empty if it can. Another run may lock the store a while."""
+        """Why nothing can be written; empty if it can. Another run
+        may lock the store a while.
+        """
         if self._failing_since is None:
             return ""
-        locked = time.monotonic() - self._failing_since if _is_locked(self._error) else math.inf
+        locked = (
+            time.monotonic() - self._failing_since
+            if _is_locked(self._error)
+            else math.inf
+        )
         return self._problem if locked > _LONGEST_LOCK else ""
 
     def close(self) -> bool:
-        """Store what could not be stored so far; returns whether all answers are stored."""
+        """Store what could not be stored so far; returns
+        whether all answers are stored.
+        """
         if self._unsaved:
             self._disconnect()
             self._open()
             self._save()
         if self._leases:
             ended = time.time() - _LEASE
-            self._write("DELETE FROM leases WHERE owner=? OR until < ?", self._owner, ended)
+            self._write(
+                "DELETE FROM leases WHERE owner=? OR until < ?", self._owner, ended
+            )
         self._disconnect()
         if missing := len(self._unsaved) + self._unusable:
-            self._notify(f"{counted(missing, 'answer')} could not be stored: {self._problem}")
+            self._notify(
+                f"{counted(missing, 'answer')} could not be stored: {self._problem}"
+            )
         self._unsaved, self._unusable = {}, 0
         return not missing
 
@@ -220,7 +264,8 @@ class Store:
         if rows is None:
             self._fail()
             return None
-        if self._failing_since and not self._unsaved:  # what is smaller than an answer may fit
+        # What is smaller than an answer may fit
+        if self._failing_since and not self._unsaved:
             self._failing_since = None
             self._execute(f"PRAGMA busy_timeout={_TIMEOUT * 1000:.0f}")
         [(changed,)] = self._execute("SELECT changes()") or [(0,)]
@@ -233,7 +278,8 @@ class Store:
     def _has_room(self, answers: int) -> bool:
         with suppress(OSError):
             disk = shutil.disk_usage(self._file.parent)
-            return disk.free >= answers * _ROOM or not disk.total  # some systems don't say
+            # Some systems don't say
+            return disk.free >= answers * _ROOM or not disk.total
         return True
 
     def _read(self, sql: str, *values: object) -> list[_Row]:
@@ -252,7 +298,8 @@ class Store:
                 self._error = error
                 if _is_unusable(error) and self._replace(error):
                     continue
-                if self._connection and _is_locked(error):  # wait once, not for each answer
+                # Wait once, not for each answer
+                if self._connection and _is_locked(error):
                     self._connection.execute("PRAGMA busy_timeout=0")
                 break
         return None
@@ -293,12 +340,16 @@ class Store:
 
     @property
     def _problem(self) -> str:
-        """The last error, with its cause where SQLite only says that something failed."""
+        """The last error, with its cause where SQLite only says that something
+        failed.
+        """
         cause = why_unwritable(self._file)
         if not self._has_room(1):
             cause = "no space left on the disk"
         error = self._error
-        cause = cause or (reason_of(error) if isinstance(error, OSError) else str(error))
+        cause = cause or (
+            reason_of(error) if isinstance(error, OSError) else str(error)
+        )
         return f"{shown(self._file)}: {cause}"
 
 
@@ -307,7 +358,9 @@ def make_folder(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     ignore = folder / ".gitignore"
     if not ignore.exists():
-        replace_file(ignore, "# Made by pytest-upskill: nothing here belongs in git.\n*\n")
+        replace_file(
+            ignore, "# Made by pytest-upskill: nothing here belongs in git.\n*\n"
+        )
 
 
 def _connected(file: Path) -> sqlite3.Connection:
@@ -333,7 +386,9 @@ def _connected(file: Path) -> sqlite3.Connection:
 
 
 def _connected_read_only(file: Path) -> sqlite3.Connection | None:
-    """A store on a disk that is full or read-only, where SQLite can't make its usual files."""
+    """A store on a disk that is full or read-only, where SQLite
+    can't make its usual files.
+    """
     log = Path(f"{file}-wal")
     if log.exists() and log.stat().st_size:
         return None  # it would be ignored
@@ -347,7 +402,9 @@ def _connected_read_only(file: Path) -> sqlite3.Connection | None:
 
 
 def require_database(file: Path) -> None:
-    """OSError if SQLite would open a pipe, a socket, a device or a folder, and perhaps wait."""
+    """OSError if SQLite would open a pipe, a socket, a device or a folder,
+    and perhaps wait.
+    """
     for suffix in ("", "-wal", "-shm", "-journal"):
         part = Path(f"{file}{suffix}")
         try:
@@ -372,7 +429,9 @@ def _version(connection: sqlite3.Connection) -> int:
 
 
 def _is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether its tables are ours, and nothing else: a view or a trigger may never end."""
+    """Whether its tables are ours, and nothing else: a view or a trigger may never
+    end.
+    """
     made = connection.execute(
         "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
     )
@@ -385,7 +444,8 @@ def _set_aside(file: Path) -> Path:
     handle, name = tempfile.mkstemp(".old", f"answers-{stamp}-", file.parent)
     os.close(handle)
     try:
-        for suffix in ("-wal", "-shm"):  # first, or a new store would take them for its own
+        # first, or a new store would take them for its own
+        for suffix in ("-wal", "-shm"):
             with suppress(FileNotFoundError):
                 Path(f"{file}{suffix}").replace(f"{name}{suffix}")
         return file.replace(name)
@@ -422,7 +482,9 @@ def _packed(answer: Answer) -> bytes:
     Its time is in a column.
     """
     form, timeless = form_of(Answer), replace(answer, asked_at=None)
-    values = form.dump_python(timeless, mode="json", exclude_defaults=True, warnings=False)
+    values = form.dump_python(
+        timeless, mode="json", exclude_defaults=True, warnings=False
+    )
     form.validate_python(values)
     return zlib.compress(json.dumps(values).encode())
 
@@ -456,7 +518,9 @@ class KnownAnswers:
         return False
 
     def lease(self, _key: str) -> bool:
-        """Whether to ask a question that is stored under a key: no other run is asking it."""
+        """Whether to ask a question that is stored under a key:
+        no other run is asking it.
+        """
         return True
 
     def release(self, _key: str) -> None:
@@ -489,11 +553,12 @@ def _is_newer(answer: Answer, other: Answer) -> bool:
 class StoredAnswers(KnownAnswers):
     """Answers of earlier runs, under a key of everything that shapes them.
 
-    ``identity`` maps the name of a model to what it really is (protocol, address, id), or to None
-    if its answers must not be stored. ``open_store`` is called on the engine's thread. A ``fresh``
-    run asks everything itself, even what another run is asking, and even if it can't be kept.
-    ``hint`` says what to do if answers can't be kept. ``recorded`` are answers of a file by the
-    keys of their questions; the newer one counts.
+    ``identity`` maps the name of a model to what it really is (protocol, address,
+    id), or to None if its answers must not be stored. ``open_store`` is called on
+    the engine's thread. A ``fresh`` run asks everything itself, even what another
+    run is asking, and even if it can't be kept. ``hint`` says what to do if answers
+    can't be kept. ``recorded`` are answers of a file by the keys of their
+    questions; the newer one counts.
     """
 
     def __init__(
@@ -517,7 +582,9 @@ class StoredAnswers(KnownAnswers):
         if self._fresh or key is None:
             return self._recorded.get(question.key)
         stored, recorded = self._opened().get(key), self._recorded.get(question.key)
-        if recorded is None or (isinstance(stored, Answer) and _is_newer(stored, recorded)):
+        if recorded is None or (
+            isinstance(stored, Answer) and _is_newer(stored, recorded)
+        ):
             return stored
         return recorded
 

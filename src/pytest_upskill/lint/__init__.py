@@ -24,7 +24,14 @@ from .listing_rules import listing_findings
 from .question_rules import duplicate_findings, question_findings, trigger_findings
 from .skill_rules import lint_skill_file
 
-__all__ = ["Finding", "Level", "lint_plugin", "lint_skill", "listing_findings", "runnable_cases"]
+__all__ = [
+    "Finding",
+    "Level",
+    "lint_plugin",
+    "lint_skill",
+    "listing_findings",
+    "runnable_cases",
+]
 
 
 def lint_skill(
@@ -32,8 +39,8 @@ def lint_skill(
 ) -> list[Finding]:
     """All findings of a skill: those of SKILL.md, of its cases, and of its triggers.
 
-    ``judge`` is whether one is set, ``lift`` what the cases should be able to show. A skill of a
-    plugin with cases needs none.
+    ``judge`` is whether one is set, ``lift`` what the cases should be able to show. A
+    skill of a plugin with cases needs none.
     """
     folder = skill_file.parent
     findings = list(lint_skill_file(skill_file))
@@ -41,11 +48,18 @@ def lint_skill(
     if suites.cases:
         findings += _lint_cases(suites.cases, judge=judge, lift=lift)
     elif needs_cases and not any(map(is_task, folder.parents)):
-        hint = f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)} starts it."
-        findings.append(Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint))
+        hint = (
+            f"Write {CASES_NAME} next to it: pytest-upskill init {shown(folder)}"
+            " starts it."
+        )
+        findings.append(
+            Finding(shown(skill_file), 1, "warning", "no-cases", "no cases", hint)
+        )
     for unread in filter(attrgetter("is_foreign"), suites.unread):
         message = f"not read: {unread.reason}"
-        findings.append(Finding(shown(unread.file), 1, "warning", "evals-unread", message))
+        findings.append(
+            Finding(shown(unread.file), 1, "warning", "evals-unread", message)
+        )
     for loaded in suites.triggers:
         findings += _of_file(loaded)
     findings += trigger_findings(suites.triggers, folder, name_of(skill_file))
@@ -53,7 +67,9 @@ def lint_skill(
 
 
 def lint_plugin(manifest: Path, *, judge: bool, lift: float) -> list[Finding]:
-    """All findings of a plugin but those of its skills: of its manifest, cases and triggers."""
+    """All findings of a plugin but those of its skills: of its manifest,
+    cases and triggers.
+    """
     root, findings = folder_of(manifest), list[Finding]()
     try:
         bundle = load_entry(manifest, Settings())
@@ -61,7 +77,14 @@ def lint_plugin(manifest: Path, *, judge: bool, lift: float) -> list[Finding]:
         findings.append(finding_of(error, "plugin-invalid"))
     else:
         findings += [
-            Finding(shown(manifest), fault.line, fault.level, fault.code, fault.message, fault.hint)
+            Finding(
+                shown(manifest),
+                fault.line,
+                fault.level,
+                fault.code,
+                fault.message,
+                fault.hint,
+            )
             for fault in bundle.warnings
         ]
     suites = read_suites(root)

@@ -1,4 +1,5 @@
-"""Rules for the checks of cases: are they valid, can they pass, and do they measure anything?
+"""Rules for the checks of cases: are they valid, can they pass,
+and do they measure anything?
 
 Parsed checks have no position, so ``expected`` is walked as written.
 """
@@ -43,13 +44,22 @@ from .reference_rules import empty_passes, reference_findings
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
 _WHOLE_WORDS_BELOW: Final = 4  # characters: "know" contains "no" by chance
-_TEXT_CHECKS: Final = ("contains", "contains_any", "words", "equals", "starts_with", "ends_with")
+_TEXT_CHECKS: Final = (
+    "contains",
+    "contains_any",
+    "words",
+    "equals",
+    "starts_with",
+    "ends_with",
+)
 _NONSENSE: Final = (
     "I do not know.",
     "Yes",
-    "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor incididunt ut "
-    "labore et dolore magna aliqua. Ut enim ad minim veniam, quis nostrud exercitation ullamco "
-    "laboris nisi ut aliquip ex ea commodo consequat.",
+    (
+        "Lorem ipsum dolor sit amet, consectetur adipiscing elit, sed do eiusmod tempor"
+        " incididunt ut labore et dolore magna aliqua. Ut enim ad minim veniam, quis"
+        " nostrud exercitation ullamco laboris nisi ut aliquip ex ea commodo consequat."
+    ),
 )
 _SKILL_TOOL: Final = "skill"  # our agent's tool that loads a skill
 _MCP: Final = "mcp__"  # of servers that have mocks
@@ -74,7 +84,9 @@ class WrittenCheck:
         return self.argument if isinstance(self.argument, list) else [self.argument]
 
 
-def written_checks(expected: Any, group: WrittenCheck | None = None) -> Iterator[WrittenCheck]:
+def written_checks(
+    expected: Any, group: WrittenCheck | None = None
+) -> Iterator[WrittenCheck]:
     """Every check of ``expected``, including those inside ``any_of`` and the like.
 
     Skips whatever is not a group; the parser reports that.
@@ -108,20 +120,27 @@ def _inside(group: WrittenCheck, step: str | int, argument: Any = None) -> Writt
 
 
 def runnable_cases(suite: Suite) -> list[LoadedCases[CheckedCase]]:
-    """The cases of a suite; those are broken that can't run, whatever a conftest.py registers.
+    """The cases of a suite; those are broken that can't run,
+    whatever a conftest.py registers.
 
     CasesError if it can't be read as a whole.
     """
 
     def parsed(case: Case) -> tuple[AnyCheck, ...]:
-        unknown = [name for name, _ in _unregistered(case, list(written_checks(case.expected)))]
+        unknown = [
+            name for name, _ in _unregistered(case, list(written_checks(case.expected)))
+        ]
         return _parsed(case, unknown, suite.folder)
 
     return [with_checks(of_file, parsed) for of_file in suite.require().files]
 
 
-def check_findings(source: CasesSource, cases: Sequence[Case], folder: Path) -> Iterator[Finding]:
-    """A mistake in the defaults is found in every case; the caller drops the repeats."""
+def check_findings(
+    source: CasesSource, cases: Sequence[Case], folder: Path
+) -> Iterator[Finding]:
+    """A mistake in the defaults is found in every case; the caller drops the
+    repeats.
+    """
     unknown = set[str]()
     for case in cases:
         written = list(written_checks(case.expected))
@@ -129,7 +148,10 @@ def check_findings(source: CasesSource, cases: Sequence[Case], folder: Path) -> 
             if name not in unknown:
                 unknown.add(name)
                 message = f"unknown check {quoted(name)}{guess(name, TAKEN)}"
-                hint = "Ignore this if a conftest.py registers it; lint does not read conftest.py."
+                hint = (
+                    "Ignore this if a conftest.py registers it; lint does not read"
+                    " conftest.py."
+                )
                 yield source.finding("warning", "check-unknown", place, message, hint)
         try:
             checks = _parsed(case, unknown, folder)
@@ -140,16 +162,23 @@ def check_findings(source: CasesSource, cases: Sequence[Case], folder: Path) -> 
         for text, place in leaked_texts(case, written):
             message = f"{case.id}: the question already contains {quoted(text)}"
             hint = "Reword the question, or expect something that only the skill says."
-            yield source.finding("warning", "leak", case.place_of(*place), message, hint)
+            yield source.finding(
+                "warning", "leak", case.place_of(*place), message, hint
+            )
         yield from _agent_findings(source, case, checks, written, folder)
         yield from reference_findings(source, case, checks)
         if _any_answer_passes(checks):
             message = f"{case.id}: any answer passes, even nonsense"
-            hint = 'Check for something the answer must say, for example with "contains".'
+            hint = (
+                'Check for something the answer must say, for example with "contains".'
+            )
             yield source.finding("warning", "any-answer", case.place, message, hint)
         elif empty_passes(case, checks):
             message = f"{case.id}: an empty answer passes: its checks test nothing"
-            hint = "Check for something the answer must say, or for a file that must be made."
+            hint = (
+                "Check for something the answer must say, or for a file that must be"
+                " made."
+            )
             yield source.finding("warning", "empty-passes", case.place, message, hint)
 
 
@@ -168,11 +197,17 @@ def judge_findings(suite: Suite) -> Iterator[Finding]:
     if judged:
         file, case = judged[0]
         message = f"{counted(len(judged), 'case')} with a rubric, but no judge is set"
-        fix = ("Name a judge: skill_judge in pytest's ini file, or ", Setting("judge"), " MODEL.")
+        fix = (
+            "Name a judge: skill_judge in pytest's ini file, or ",
+            Setting("judge"),
+            " MODEL.",
+        )
         yield Finding(shown(file), case.line, "warning", "no-judge", message, fix)
 
 
-def _unregistered(case: Case, written: Sequence[WrittenCheck]) -> Iterator[tuple[str, Location]]:
+def _unregistered(
+    case: Case, written: Sequence[WrittenCheck]
+) -> Iterator[tuple[str, Location]]:
     for check in written:
         if check.name not in TAKEN:
             yield check.name, case.place_of(*check.place)
@@ -183,7 +218,12 @@ def _unregistered(case: Case, written: Sequence[WrittenCheck]) -> Iterator[tuple
 def _parsed(case: Case, unknown: Iterable[str], folder: Path) -> tuple[AnyCheck, ...]:
     """Unknown checks take any argument; Python checks are parsed, not loaded."""
     registered = {name: CheckKind(name, TypeAdapter(Any), _not_run) for name in unknown}
-    kinds = {**KINDS, **kinds_of_skill(folder), **registered, "python": _python_kind(folder)}
+    kinds = {
+        **KINDS,
+        **kinds_of_skill(folder),
+        **registered,
+        "python": _python_kind(folder),
+    }
     return checks_of(case, kinds, registered)
 
 
@@ -203,7 +243,9 @@ def _python_kind(folder: Path) -> CheckKind:
             raise ValueError(f"{quoted(file.name)} has no function {function!r}")
         return written
 
-    return CheckKind("python", TypeAdapter(Annotated[Text, AfterValidator(inspected)]), _not_run)
+    return CheckKind(
+        "python", TypeAdapter(Annotated[Text, AfterValidator(inspected)]), _not_run
+    )
 
 
 def _names_of(module: ast.Module) -> Iterator[str]:
@@ -224,8 +266,12 @@ def _names_of(module: ast.Module) -> Iterator[str]:
 def leaked_texts(
     case: Case, written: Iterable[WrittenCheck] | None = None
 ) -> list[tuple[str, Location]]:
-    """Expected texts that already appear in the question, each with its path in the case."""
-    question = "\n".join([case.system or "", *(text for _, text in case.earlier), user_text(case)])
+    """Expected texts that already appear in the question,
+    each with its path in the case.
+    """
+    question = "\n".join(
+        [case.system or "", *(text for _, text in case.earlier), user_text(case)]
+    )
     leaks: list[tuple[str, Location]] = []
     for check in written_checks(case.expected) if written is None else written:
         if check.name not in _TEXT_CHECKS or not (check.required and check.wanted):
@@ -253,7 +299,9 @@ def _any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
         return all(
             result.passed
             for text in _NONSENSE
-            for result in grade(required, Answer(text, Usage(1, len(text.split()), 0), seconds=1.0))
+            for result in grade(
+                required, Answer(text, Usage(1, len(text.split()), 0), seconds=1.0)
+            )
         )
     except CheckError:
         return False
@@ -274,11 +322,15 @@ def _agent_findings(
             level: Level = "error" if code == "check-impossible" else "warning"
             place = case.place_of(*check.place)
             yield source.finding(level, code, place, f"{case.id}: {message}", hint)
-    required = [check.kind for check in walk(check for check in checks if check.required)]
+    required = [
+        check.kind for check in walk(check for check in checks if check.required)
+    ]
     if required and all(kind.of_skill for kind in required):
         message = f"{case.id}: nothing is asked of the baseline, so it always passes"
         hint = "Also check what the answer says or which files there are."
-        yield source.finding("warning", "baseline-passes", case.place_of(), message, hint)
+        yield source.finding(
+            "warning", "baseline-passes", case.place_of(), message, hint
+        )
 
 
 def _agent_problems(
@@ -291,7 +343,9 @@ def _agent_problems(
                 message = f"the baseline has no tool {quoted(name)}, so it always fails"
                 yield "tool-unknown", message, 'Use "skill_activated": true.'
             elif name.casefold() not in _TOOLS and not name.startswith(_MCP):
-                message = f"the agent loop has no tool {quoted(name)}{guess(name, _TOOLS)}"
+                message = (
+                    f"the agent loop has no tool {quoted(name)}{guess(name, _TOOLS)}"
+                )
                 tools = ", ".join(_TOOLS)
                 hint = f"It has {tools}. Ignore this if the case is for another agent."
                 yield "tool-unknown", message, hint
@@ -300,21 +354,31 @@ def _agent_problems(
         for path in check.texts:
             if path.removeprefix("./") not in files:
                 message = f"no answer passes: {quoted(path)} is not a file of the skill"
-                hint = f"Name a file that can be {_FILE_VERBS[check.name]}, relative to the skill."
+                hint = (
+                    f"Name a file that can be {_FILE_VERBS[check.name]}, relative to"
+                    " the skill."
+                )
                 yield "check-impossible", message + guess(path, list(files)), hint
     elif check.name == "unchanged" and not case.setup:
         start = [file.path for file in start_files(case)]
         for pattern in check.texts:
             if not any(matches(path, pattern.removeprefix("./")) for path in start):
-                message = f"no answer passes: the workspace starts without {quoted(pattern)}"
+                message = (
+                    f"no answer passes: the workspace starts without {quoted(pattern)}"
+                )
                 hint = "Name a file of the case: context.files or workspace."
                 yield "check-impossible", message + guess(pattern, start), hint
     elif check.name in ("files", "command"):
         files = installed_files(folder)
         for path in _files_named(check.argument):
             if path.removeprefix("./") in files:
-                message = f"{quoted(path)} is part of the skill, so an agent may read it"
-                hint = "Move it below evals/; here it is left out only if SKILL.md doesn't name it."
+                message = (
+                    f"{quoted(path)} is part of the skill, so an agent may read it"
+                )
+                hint = (
+                    "Move it below evals/; here it is left out only if SKILL.md doesn't"
+                    " name it."
+                )
                 yield "expected-in-skill", message, hint
 
 

@@ -17,7 +17,9 @@ _PLACE: Final = re.compile(r"(?P<file>.*?)(?::(?P<line>\d+)(?::\d+)?)?", re.DOTA
 
 @dataclass(frozen=True)
 class Finding:
-    """``file`` is the path to show; ``hint`` is a sentence, or empty, and may name settings."""
+    """``file`` is the path to show; ``hint`` is a sentence, or empty,
+    and may name settings.
+    """
 
     file: str
     line: int
@@ -42,7 +44,9 @@ class CasesSource:
 
     def __init__(self, file: Path, cases: Iterable[Case] = ()) -> None:
         self._name = shown(file)
-        self._text = read_file(file).decode("utf-8-sig") if file.suffix == ".json" else ""
+        self._text = (
+            read_file(file).decode("utf-8-sig") if file.suffix == ".json" else ""
+        )
         self._lines = {case.place: case.line for case in cases}
 
     def finding(
@@ -52,8 +56,12 @@ class CasesSource:
             line = line_of(self._text, place)
         else:
             starts = (place[:length] for length in range(len(place), -1, -1))
-            line = next((self._lines[start] for start in starts if start in self._lines), 1)
+            line = next(
+                (self._lines[start] for start in starts if start in self._lines), 1
+            )
         return Finding(self._name, line, level, code, message, hint)
 
     def invalid(self, place: Location, problem: str) -> Finding:
-        return self.finding("error", "cases-invalid", place, f"{json_path(place)}: {problem}")
+        return self.finding(
+            "error", "cases-invalid", place, f"{json_path(place)}: {problem}"
+        )

@@ -1,4 +1,6 @@
-"""A rule for skills that are installed together: agents list them all, within a budget."""
+"""A rule for skills that are installed together: agents list them all, within a
+budget.
+"""
 
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -12,13 +14,14 @@ from ..skills.plugins import plugin_above, plugin_name
 from ..skills.skill import name_of, summary_of
 from .finding import Finding
 
-# As Claude Code 2.1 does: a line for each skill, in one percent of a context of 200,000 tokens.
+# As Claude Code 2.1 does: a line for each skill, in one percent of a
+# context of 200,000 tokens.
 BUDGET: Final = 8_000  # characters
 _LONGEST: Final = 1_536  # characters of a description that are listed
 _MOST_NAMED: Final = 5
 _HINT: Final = (
-    "What does not fit is listed by name only, so agents won't know when to use it: shorten "
-    "descriptions, or install fewer skills together."
+    "What does not fit is listed by name only, so agents won't know when to use it:"
+    " shorten descriptions, or install fewer skills together."
 )
 
 
@@ -40,12 +43,14 @@ def listing_findings(files: Iterable[Path]) -> Iterator[Finding]:
         f"{one_line(line.name, 60)} ({line.length:,})" for line in lines[:_MOST_NAMED]
     )
     message = (
-        f"{counted(len(lines), 'skill')} take {length:,} characters in the list that Claude Code "
-        f"gives its model, {length - BUDGET:,} more than its budget of {BUDGET:,} (with a context "
-        f"of 200,000 tokens); the longest: {named}"
+        f"{counted(len(lines), 'skill')} take {length:,} characters in the list that"
+        f" Claude Code gives its model, {length - BUDGET:,} more than its budget of"
+        f" {BUDGET:,} (with a context of 200,000 tokens); the longest: {named}"
     )
     longest = lines[0]
-    yield Finding(shown(longest.file), longest.at, "warning", "listing-budget", message, _HINT)
+    yield Finding(
+        shown(longest.file), longest.at, "warning", "listing-budget", message, _HINT
+    )
 
 
 def _line_of(file: Path) -> _Line | None:
@@ -59,7 +64,9 @@ def _line_of(file: Path) -> _Line | None:
         return None
     name, when = _listed_name(file), parsed.fields.get("when_to_use")
     description = summary.description
-    described = f"{description} - {when}" if isinstance(when, str) and when else description
+    described = (
+        f"{description} - {when}" if isinstance(when, str) and when else description
+    )
     length = len(f"- {name}: ") + min(len(described.strip()), _LONGEST)
     return _Line(length, file, name, parsed.lines.get("description", 1))
 

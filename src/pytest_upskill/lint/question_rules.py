@@ -28,7 +28,8 @@ _TEMPLATE_WORDS: Final = re.compile(
 _ENDS: Final = frozenset(".!?:\n")  # of a sentence
 _FIXED_WORDS: Final = 4  # fewer are no template
 _RUNS: Final = 5  # more hardly spare any cases
-_LOPSIDED: Final = 2  # one kind has more than this many times as many queries as the other
+# One kind has more than this many times as many queries as the other
+_LOPSIDED: Final = 2
 
 
 def question_findings(suite: Suite, lift: float) -> Iterator[Finding]:
@@ -38,16 +39,24 @@ def question_findings(suite: Suite, lift: float) -> Iterator[Finding]:
             if EDIT_ME in case.tags:
                 message = f"{case.id}: an example, which says nothing about the skill"
                 hint = f'Ask what users ask, then remove the tag "{EDIT_ME}".'
-                yield Finding(shown(of_file.file), case.line, "warning", "example", message, hint)
+                yield Finding(
+                    shown(of_file.file), case.line, "warning", "example", message, hint
+                )
     cases = suite.cases
     not_skipped = [case for case in cases if case.skip is None]
     number = len({lift_sample_of(case) for case in not_skipped})
     fewest = cases_to_find(assumed_kinds(lift), _RUNS)
     if cases and (fewest is None or number < fewest):
         word = "case" if number == len(not_skipped) else "group"
-        message = f"{counted(number, word)}: too few to show a lift of {100 * lift:.3g} points"
+        message = (
+            f"{counted(number, word)}: too few to show a lift of {100 * lift:.3g}"
+            " points"
+        )
         with_one = cases_to_find(assumed_kinds(lift), 1)
-        needed = [f"about {cases:,}" if cases else "over 10,000" for cases in (fewest, with_one)]
+        needed = [
+            f"about {cases:,}" if cases else "over 10,000"
+            for cases in (fewest, with_one)
+        ]
         hint = (
             f"It takes {needed[0]} with {_RUNS} runs each, or {needed[1]} with one: "
             "see pytest-upskill plan SKILL."
@@ -67,9 +76,13 @@ def duplicate_findings(file: Path, cases: Sequence[Case]) -> Iterator[Finding]:
     for first, second in near_duplicates(cases):
         if group_of[first.id] and group_of[first.id] == group_of[second.id]:
             continue
-        message = f"{second.id}: almost the same question as {first.id} (line {first.line})"
+        message = (
+            f"{second.id}: almost the same question as {first.id} (line {first.line})"
+        )
         hint = "Ask something different: repeats add no evidence."
-        yield Finding(shown(file), second.line, "warning", "near-duplicate", message, hint)
+        yield Finding(
+            shown(file), second.line, "warning", "near-duplicate", message, hint
+        )
 
 
 def near_copies(cases: Iterable[Case]) -> Iterator[list[Case]]:
@@ -110,15 +123,17 @@ def _template(question: str) -> tuple[str, ...]:
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
     """Pairs of an earlier case and one that is almost the same.
 
-    The same question about other files or in another conversation is a different one, and so is
-    a query that should end differently: near misses make a good set.
+    The same question about other files or in another conversation is a different one,
+    and so is a query that should end differently: near misses make a good set.
     """
     earlier: dict[object, list[tuple[Case, list[str], frozenset[str]]]] = {}
     for case in cases:
         words = _WORDS.findall(case.input.casefold())[:_WORDS_COMPARED]
         vocabulary = frozenset(words)
         kind = case.is_trigger and case.tags
-        same_around = earlier.setdefault((case.system, case.files, case.earlier, kind), [])
+        same_around = earlier.setdefault(
+            (case.system, case.files, case.earlier, kind), []
+        )
         for first, first_words, first_vocabulary in same_around:
             if _share_most(first_vocabulary, vocabulary) and _alike(first_words, words):
                 yield first, case
@@ -147,15 +162,22 @@ def trigger_findings(
         for case in of_file.cases
         if case.skip is None
     ]
-    by_kind = {kind: [case for case, _ in queries if case.should_open is kind] for kind in _KINDS}
+    by_kind = {
+        kind: [case for case, _ in queries if case.should_open is kind]
+        for kind in _KINDS
+    }
     for case, file in queries:
         if case.should_open and names_skill(case.input, name):
             message = f"{case.id}: the query names the skill"
             hint = "Write what a user would who has never heard of it."
-            yield Finding(file, case.line, "warning", "trigger-names-skill", message, hint)
+            yield Finding(
+                file, case.line, "warning", "trigger-names-skill", message, hint
+            )
     if not queries:
         return
-    (kind, few), (_, many) = sorted(by_kind.items(), key=lambda of_kind: len(of_kind[1]))
+    (kind, few), (_, many) = sorted(
+        by_kind.items(), key=lambda of_kind: len(of_kind[1])
+    )
     code, message, fix = "", "", "Write more"
     if not few:
         code = "trigger-one-kind"

@@ -1,4 +1,5 @@
-"""Rules for what checks decide by themselves: references that fail, empty answers that pass.
+"""Rules for what checks decide by themselves: references that fail,
+empty answers that pass.
 
 The oracle grades the same with all checks, in sandboxes where it takes one.
 """
@@ -45,7 +46,9 @@ def _takes_more(check: AnyCheck) -> bool:
 
 
 def _grades(case: Case, checks: Sequence[AnyCheck]) -> tuple[Grade, ...]:
-    """The grades of the reference, or of nothing; none if these checks alone can't tell."""
+    """The grades of the reference, or of nothing; none if
+    these checks alone can't tell.
+    """
     asked = asked_checks(checks, ORACLE, has_skill=case.reference is not None)
     checks = [check for check in asked if check.required]
     if case.is_trigger or any(map(_takes_more, checks)):
@@ -62,7 +65,12 @@ def _grades(case: Case, checks: Sequence[AnyCheck]) -> tuple[Grade, ...]:
         if not (answer := Oracle().answer_at_once(task)):
             return ()
         return grade(
-            checks, answer, case=case, workspace=Workspace(answer, files), even_if_empty=True
+            checks,
+            answer,
+            case=case,
+            workspace=Workspace(answer, files),
+            even_if_empty=True,
         )
-    except (CheckError, NoAnswerError, ValueError):  # which other rules, and a run, report
+    # Which other rules, and a run, report
+    except (CheckError, NoAnswerError, ValueError):
         return ()

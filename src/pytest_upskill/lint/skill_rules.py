@@ -30,7 +30,9 @@ def lint_skill_file(file: Path) -> Iterator[Finding]:
         yield finding_of(error, "skill-invalid")
         return
     for fault in faults:
-        yield Finding(shown(file), fault.line, fault.level, fault.code, fault.message, fault.hint)
+        yield Finding(
+            shown(file), fault.line, fault.level, fault.code, fault.message, fault.hint
+        )
     lines, start = text.split("\n"), parse(text).body_line - 1
     yield from _size(shown(file), lines, start)
     yield from reference_findings(file, lines[start:], start + 1)
@@ -39,7 +41,11 @@ def lint_skill_file(file: Path) -> Iterator[Finding]:
 def _size(file: str, lines: list[str], start: int) -> Iterator[Finding]:
     number = len(lines) - (lines[-1] == "")
     tokens = estimated_tokens("\n".join(lines[start:]).strip())
-    long = [f"{number:,} lines (recommended: up to {MAX_LINES})"] if number > MAX_LINES else []
+    long = (
+        [f"{number:,} lines (recommended: up to {MAX_LINES})"]
+        if number > MAX_LINES
+        else []
+    )
     if tokens > MAX_TOKENS:
         long.append(f"about {tokens:,} tokens (recommended: up to {MAX_TOKENS:,})")
     if long:
@@ -59,19 +65,25 @@ _PLACEHOLDER: Final = re.compile(
 )
 _NAVIGATES: Final = re.compile(r"\b(?:read|see|load|follow|consult|refer)\b", re.I)
 _ABOUT_THE_SKILL: Final = re.compile(
-    r"(?:.*/)?(?:readme|skill|changelog|contributing|sources)(?:\.[\w-]+)?\.md|assets/.*", re.I
+    r"(?:.*/)?(?:readme|skill|changelog|contributing|sources)(?:\.[\w-]+)?\.md|assets/.*",
+    re.I,
 )
 _ELSEWHERE: Final = re.compile(
-    r"\b(?:repo|repository|project|checkout|cloned?|root|upstream|creates?|generates?)\b", re.I
+    r"\b(?:repo|repository|project|checkout|cloned?|root|upstream|creates?|generates?)\b",
+    re.I,
 )
 _PLUGIN: Final = ".claude-plugin/plugin.json"
 _MOST_NEIGHBOURS: Final = 500
 _MOST_ABOVE: Final = 6
 _IN_SKILL: Final = re.compile(r"(?:\./)?(references?|scripts|assets)/.*\w\.\w{1,10}")
-_OUTSIDE: Final = "Copy the file into the skill: only the skill's own folder is installed."
+_OUTSIDE: Final = (
+    "Copy the file into the skill: only the skill's own folder is installed."
+)
 _MISSING: Final = "Add the file, or fix the path: it is relative to the skill's folder."
 _SPELLING: Final = "Use that spelling: on Linux the other one is not found."
-_CHAIN: Final = "Name it in SKILL.md too: agents may see only a part of files further away."
+_CHAIN: Final = (
+    "Name it in SKILL.md too: agents may see only a part of files further away."
+)
 
 
 class _Problem(NamedTuple):
@@ -81,12 +93,18 @@ class _Problem(NamedTuple):
     hint: str
 
 
-def reference_findings(file: Path, lines: Sequence[str], first: int) -> Iterator[Finding]:
-    """Each wrong path once, where it occurs first; ``lines`` are the body, from line ``first``."""
+def reference_findings(
+    file: Path, lines: Sequence[str], first: int
+) -> Iterator[Finding]:
+    """Each wrong path once, where it occurs first; ``lines`` are the body,
+    from line ``first``.
+    """
     files = FilesOnDisk(file.parent)
     lookup, findings = Folder(files), dict[str, Finding]()
     for reference in references_in(lines, first):
-        around = _around(lines, reference.line - first) if reference.kind == "code" else ""
+        around = (
+            _around(lines, reference.line - first) if reference.kind == "code" else ""
+        )
         problem = _problem(reference, around, lookup, file.parent)
         if not problem:
             continue
@@ -101,10 +119,16 @@ def _around(lines: Sequence[str], at: int) -> str:
     return " ".join(line[:_LONGEST_LINE] for line in lines[max(0, at - 1) : at + 2])
 
 
-def _problem(reference: Reference, around: str, lookup: Folder, folder: Path) -> _Problem | None:
-    """What is wrong with a reference, if it is clear that it means a file of the skill."""
+def _problem(
+    reference: Reference, around: str, lookup: Folder, folder: Path
+) -> _Problem | None:
+    """What is wrong with a reference, if it is clear that it means a file of the
+    skill.
+    """
     is_link = reference.kind == "link"
-    written = reference.path if is_link else reference.path.lstrip(_BEFORE).rstrip(_BEHIND)
+    written = (
+        reference.path if is_link else reference.path.lstrip(_BEFORE).rstrip(_BEHIND)
+    )
     if reference.kind == "fence" or not written or _PLACEHOLDER.search(written):
         return None
     path, name = posixpath.normpath(written), repr(one_line(written, 200))
@@ -120,15 +144,23 @@ def _problem(reference: Reference, around: str, lookup: Folder, folder: Path) ->
     if spelling is None and _means_a_file(reference, written, around, lookup):
         if not is_link and _is_around(folder, path):
             return None
-        return _Problem(level, "reference-broken", f"{name} not found in the skill", _MISSING)
+        return _Problem(
+            level, "reference-broken", f"{name} not found in the skill", _MISSING
+        )
     return None
 
 
-def _means_a_file(reference: Reference, written: str, around: str, lookup: Folder) -> bool:
-    """Hidden folders are of the project that the skill works on, and so may scripts/ be."""
+def _means_a_file(
+    reference: Reference, written: str, around: str, lookup: Folder
+) -> bool:
+    """Hidden folders are of the project that the skill works on,
+    and so may scripts/ be.
+    """
     if reference.kind == "link":
         hidden = written.removeprefix("./").startswith(".")
-        return not hidden and bool(_HAS_ENDING.fullmatch(written) or written.endswith("/"))
+        return not hidden and bool(
+            _HAS_ENDING.fullmatch(written) or written.endswith("/")
+        )
     in_skill = _IN_SKILL.fullmatch(written) if reference.kind == "code" else None
     if not in_skill or reference.example or not lookup.spelling(in_skill[1]):
         return False
@@ -136,7 +168,9 @@ def _means_a_file(reference: Reference, written: str, around: str, lookup: Folde
 
 
 def _outside(folder: Path, path: str, name: str) -> _Problem | None:
-    """Fine is what is installed too: skills beside this one, its plugin, its project."""
+    """Fine is what is installed too: skills beside this one, its plugin, its
+    project.
+    """
     real, parts = folder.resolve(), path.split("/")
     there = os.path.exists(os.path.join(real, path))  # noqa: PTH110, PTH118
     if path.startswith("/") and not there and not _HAS_ENDING.fullmatch(path):
@@ -158,7 +192,9 @@ def _is_of_the_plugin(folder: Path, path: str) -> bool:
 
 
 def _is_around(folder: Path, path: str) -> bool:
-    """Whether a folder above, or a skill beside this one, has such a file: the text may mean it."""
+    """Whether a folder above, or a skill beside this one, has such a file:
+    the text may mean it.
+    """
     real = folder.resolve()
     try:
         with os.scandir(real.parent) as entries:
@@ -172,10 +208,14 @@ def _is_around(folder: Path, path: str) -> bool:
 def _chains(
     folder: Path, files: FilesOnDisk, lookup: Folder, named: Sequence[str]
 ) -> Iterator[Finding]:
-    """Files that SKILL.md names only through another file, as one finding at the first of them."""
+    """Files that SKILL.md names only through another file,
+    as one finding at the first of them.
+    """
     named_files, chained = set(named), list[tuple[str, str, int]]()
     pages = [
-        page for page in named if page.endswith(".md") and not _ABOUT_THE_SKILL.fullmatch(page)
+        page
+        for page in named
+        if page.endswith(".md") and not _ABOUT_THE_SKILL.fullmatch(page)
     ]
     for path in pages[:_MOST_CHAINED]:
         try:
@@ -188,7 +228,9 @@ def _chains(
                 continue
             for start in (posixpath.dirname(path), ""):
                 target = posixpath.normpath(posixpath.join(start, written))
-                there = not target.startswith("..") and lookup.spelling(target) == target
+                there = (
+                    not target.startswith("..") and lookup.spelling(target) == target
+                )
                 if there and target not in named_files and _is_page(target, lookup):
                     named_files.add(target)
                     chained.append((target, path, reference.line))
@@ -196,8 +238,12 @@ def _chains(
         target, path, line = chained[0]
         further = len(chained) - 1
         and_more = f", and {counted(further, 'file')} more like it" if further else ""
-        message = f"{one_line(target, 200)!r} is named here, but not in SKILL.md{and_more}"
-        yield Finding(shown(folder / path), line, "warning", "reference-deep", message, _CHAIN)
+        message = (
+            f"{one_line(target, 200)!r} is named here, but not in SKILL.md{and_more}"
+        )
+        yield Finding(
+            shown(folder / path), line, "warning", "reference-deep", message, _CHAIN
+        )
 
 
 def _leads_on(reference: Reference, lines: Sequence[str]) -> bool:

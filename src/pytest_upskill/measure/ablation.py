@@ -22,7 +22,9 @@ from .study_runner import CasesInArms, SkillCases, StudyPlan
 WHOLE: Final = "the whole skill"
 SHORTER: Final = "the shorter skill"
 _NO_SKILL: Final = "no skill"
-NOT_IN_CONTEXT: Final = "a plain completion does not see it, so it neither costs nor gains anything"
+NOT_IN_CONTEXT: Final = (
+    "a plain completion does not see it, so it neither costs nor gains anything"
+)
 _ONLY_PART: Final = "it is all there is, so leaving it out is the baseline"
 _LONGEST_NAME: Final = 80
 _MOST_NAMES: Final = 6
@@ -31,7 +33,9 @@ _LEAST_LOSS: Final = 0.001  # below that, tokens per point mean nothing
 
 @dataclass(frozen=True)
 class Ablation:
-    """A skill to be studied part by part, on an agent and model, with some of its cases."""
+    """A skill to be studied part by part, on an agent and model,
+    with some of its cases.
+    """
 
     source: SkillCases
     subject: Subject
@@ -52,7 +56,9 @@ class Ablation:
 
     @cached_property
     def _files(self) -> list[str]:
-        """The files that a model may see; in a plain completion, only those in context."""
+        """The files that a model may see; in a plain completion, only those in
+        context.
+        """
         skill = self.source.skill
         if self.subject.agent == CHAT:
             return [path for path, _ in skill.references]
@@ -60,11 +66,15 @@ class Ablation:
 
     @cached_property
     def _files_of_cases(self) -> tuple[str, ...]:
-        return files_of_cases(self.source.skill, [case for case, _ in self.source.cases])
+        return files_of_cases(
+            self.source.skill, [case for case, _ in self.source.cases]
+        )
 
     @cached_property
     def parts(self) -> dict[str, Part]:
-        """The parts that can be left out without leaving SKILL.md empty, by contrast."""
+        """The parts that can be left out without leaving SKILL.md empty, by
+        contrast.
+        """
         return {
             f"without {part.name}": part
             for part in self.parted.parts
@@ -79,49 +89,73 @@ class Ablation:
     def not_measured(self) -> dict[str, str]:
         """Parts that are not left out, and why."""
         measured = self.parts.values()
-        reasons = {part.name: _ONLY_PART for part in self.parted.parts if part not in measured}
+        reasons = {
+            part.name: _ONLY_PART for part in self.parted.parts if part not in measured
+        }
         if self.subject.agent == CHAT:
             files = text_files(self.source.skill, self._files_of_cases)
-            reasons |= {path: NOT_IN_CONTEXT for path in files if path not in self._files}
+            reasons |= {
+                path: NOT_IN_CONTEXT for path in files if path not in self._files
+            }
         return reasons
 
     def plan(self) -> StudyPlan:
         """The study; InputError if there is nothing to leave out, or no case."""
         if not (self.cases and self.parts):
-            problem, hint = f"there are no cases for {self.subject.label}", "Write more of them."
+            problem, hint = (
+                f"there are no cases for {self.subject.label}",
+                "Write more of them.",
+            )
             if self.cases:
-                problem = f"it has only one {self.by}, and leaving that out is the baseline"
-                hint = "Cut it by paragraph, not by section." if self.by == "section" else hint
+                problem = (
+                    f"it has only one {self.by}, and leaving that out is the baseline"
+                )
+                hint = (
+                    "Cut it by paragraph, not by section."
+                    if self.by == "section"
+                    else hint
+                )
             raise InputError(shown(self.source.skill.file), problem, hint)
         without = {name: self.without([part]) for name, part in self.parts.items()}
-        contrasts = [Contrast(name, (name,), (self.whole,), self.margin) for name in without]
+        contrasts = [
+            Contrast(name, (name,), (self.whole,), self.margin) for name in without
+        ]
         return StudyPlan(
             f"{self.noun.capitalize()}s of {self.source.label} "
             f"(about {counted(self.source.skill.tokens, 'token')})",
-            f"By how many points the results change with the {self.subject_noun}, and without one "
-            f"of its {self.noun}s",
+            f"By how many points the results change with the {self.subject_noun}, and"
+            f" without one of its {self.noun}s",
             self.subject,
             (self._in_arms(without, self.cases, baseline=True),),
             (Contrast(self.whole, (self.whole,), (_NO_SKILL,)), *contrasts),
             lambda study, _: self._concluded(study),
         )
 
-    def shorter_plan(self, parts: Sequence[Part], cases: tuple[CheckedCase, ...]) -> StudyPlan:
+    def shorter_plan(
+        self, parts: Sequence[Part], cases: tuple[CheckedCase, ...]
+    ) -> StudyPlan:
         """What the skill without several parts loses, on other cases."""
         short = self.without(parts) if parts else self.source.skill
         return StudyPlan(
             f"{self.source.label}, shorter ({short.tokens:,} of "
             f"{counted(self.source.skill.tokens, 'token')})",
-            "By how many points the results change with the shorter skill, on held-out cases",
+            "By how many points the results change with the shorter skill, on held-out"
+            " cases",
             self.subject,
             (self._in_arms({SHORTER: short}, cases, baseline=False),),
             (Contrast(SHORTER, (SHORTER,), (WHOLE,), self.margin),),
         )
 
     def _in_arms(
-        self, changed: dict[str, Skill], cases: tuple[CheckedCase, ...], *, baseline: bool
+        self,
+        changed: dict[str, Skill],
+        cases: tuple[CheckedCase, ...],
+        *,
+        baseline: bool,
     ) -> CasesInArms:
-        """With the whole skill, perhaps with none, and with changed ones by their names."""
+        """With the whole skill, perhaps with none, and with
+        changed ones by their names.
+        """
         agents, whole = self.subject.agent != CHAT, self.source.skill
         no_skill, skill = self.maker.arms(whole, agents=agents)
         arms = [replace(skill, name=self.whole)]
@@ -134,7 +168,9 @@ class Ablation:
     def without(self, parts: Sequence[Part]) -> Skill:
         """A copy of the skill without some parts, in a folder of the same name."""
         copies = len(list(self.folder.iterdir())) if self.folder.exists() else 0
-        target = self.folder / str(copies) / self.source.skill.file.parent.resolve().name
+        target = (
+            self.folder / str(copies) / self.source.skill.file.parent.resolve().name
+        )
         file = self.parted.write(target, parts, self._files_of_cases)
         return load_for_run(file, self.settings)
 
@@ -143,7 +179,8 @@ class Ablation:
     def could_go(self, study: Study) -> list[Part]:
         """Parts without which a loss that counts is ruled out, the largest first.
 
-        None if the whole skill is not shown to help: then no part could be shown to be missed.
+        None if the whole skill is not shown to help: then no part
+        could be shown to be missed.
         """
         if study.contrast(self.whole).word != "helps":
             return []
@@ -153,12 +190,16 @@ class Ablation:
         return sorted(going, key=lambda part: -self.tokens_of([part]))
 
     def tokens_of(self, parts: Sequence[Part]) -> int:
-        """An estimate of what leaving out these parts saves whoever reads all of the skill."""
+        """An estimate of what leaving out these parts saves
+        whoever reads all of the skill.
+        """
         text, removed = self.parted.without(parts)
         files = [self.source.skill.file.parent / path for path in removed]
         body = body_of(text.encode("utf-8"))
         saved = estimated_tokens(self.source.skill.body) - estimated_tokens(body)
-        return max(0, saved) + sum(max(1, round(file.stat().st_size / 4)) for file in files)
+        return max(0, saved) + sum(
+            max(1, round(file.stat().st_size / 4)) for file in files
+        )
 
     def _concluded(self, study: Study) -> Study:
         """The whole skill, then the parts, the dearest points first."""
@@ -181,22 +222,26 @@ class Ablation:
         if whole.word != "helps":
             verdict = "hurts" if whole.word == "hurts" else "is not shown to help"
             lift = whole.lift
-            number = f" ({points(lift.lift)} points, {span(lift.low, lift.high)})" if lift else ""
+            number = (
+                f" ({points(lift.lift)} points, {span(lift.low, lift.high)})"
+                if lift
+                else ""
+            )
             return (
-                f"The {self.subject_noun} itself {verdict} on these cases{number}, so they can't "
-                f"tell which {self.noun}s are missed"
+                f"The {self.subject_noun} itself {verdict} on these cases{number}, so"
+                f" they can't tell which {self.noun}s are missed"
             )
         margin = size_of(self.margin)
         if going := self.could_go(study):
             each = " (each by itself)" if len(going) > 1 else ""
             return (
-                f"Could go{each}: {self._names(going)}. A loss of {margin} or more is ruled out, "
-                "a smaller one is not"
+                f"Could go{each}: {self._names(going)}. A loss of {margin} or more is"
+                " ruled out, a smaller one is not"
             )
         cases = counted(max(contrast.cases for contrast in parts), "case")
         return (
-            f"Nothing is shown to be free to go: no {self.noun} rules out a loss of {margin} with "
-            f"{cases}"
+            f"Nothing is shown to be free to go: no {self.noun} rules out a loss of"
+            f" {margin} with {cases}"
         )
 
     def _names(self, parts: Sequence[Part]) -> str:

@@ -1,4 +1,6 @@
-"""Makes the arms of a run: what all of them share, and what of a skill belongs to its cases."""
+"""Makes the arms of a run: what all of them share,
+and what of a skill belongs to its cases.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
@@ -37,7 +39,9 @@ class ArmMaker:
 
     @property
     def others(self) -> list[str]:
-        """The names of the skills that are installed in all arms, without bundled ones."""
+        """The names of the skills that are installed in all arms, without bundled
+        ones.
+        """
         return [skill.name for skill in self._in_all_arms]
 
     def arms(
@@ -49,10 +53,12 @@ class ArmMaker:
         agents: bool = False,
         case_files: Iterable[Path] = (),
     ) -> tuple[Arm, ...]:
-        """The arms of a skill, for plain completions and, if there are any, for ``agents``.
+        """The arms of a skill, for plain completions and, if there are any,
+        for ``agents``.
 
-        ``cases`` are the skill's own by default: their files are not installed, nor are those of
-        ``case_files``. ``neighbours`` are in all arms, like the skills of the settings.
+        ``cases`` are the skill's own by default: their files are not installed,
+        nor are those of ``case_files``. ``neighbours`` are in all arms, like
+        the skills of the settings.
         """
         if not agents:
             return arms_of(skill, self._settings)
@@ -65,12 +71,17 @@ class ArmMaker:
             files = (skill_file(Path(neighbour.folder)) for neighbour in neighbours)
             self.require_apart([*(member.file for member in skill.members), *files])
             beside = self.beside([member.name for member in skill.members], neighbours)
-            self._made[key] = arms_of(skill, self._settings, beside, without, agents=True)
+            self._made[key] = arms_of(
+                skill, self._settings, beside, without, agents=True
+            )
         return self._made[key]
 
     def with_own(self, arms: Sequence[Arm], case: Case) -> tuple[Arm, ...]:
-        """Arms of a skill for a case that has skills of its own, beside the tested one."""
-        if not case.skills or case.is_task:  # a task's are replaced by the skill under test
+        """Arms of a skill for a case that has skills of its own, beside the tested
+        one.
+        """
+        # A task's are replaced by the skill under test
+        if not case.skills or case.is_task:
             return tuple(arms)
         copies = copies_of(load_bundle(Path(case.skills), self._settings))
         return tuple(
@@ -79,12 +90,15 @@ class ArmMaker:
         )
 
     def of_task(self, case: Case, *, compared: bool) -> tuple[Arm, ...]:
-        """The arms of a task: they differ by its skills. SkillError if these can't be read.
+        """The arms of a task: they differ by its skills.
+        SkillError if these can't be read.
 
         A task without skills has one arm, unless something else is ``compared``.
         """
         if case.skills:
-            return self.arms(load_bundle(Path(case.skills), self._settings), (), agents=True)
+            return self.arms(
+                load_bundle(Path(case.skills), self._settings), (), agents=True
+            )
         skills = by_name(*self.beside(()))
         alone = Arm(SKILL, skills=skills)
         return (Arm(BASELINE, skills=skills), alone) if compared else (alone,)
@@ -92,15 +106,23 @@ class ArmMaker:
     def beside(
         self, names: Sequence[str], neighbours: tuple[SkillCopy, ...] = ()
     ) -> tuple[SkillCopy, ...]:
-        """All that is installed beside skills; SettingsError if there is not enough noise."""
+        """All that is installed beside skills; SettingsError if
+        there is not enough noise.
+        """
         skills, number = (*self._in_all_arms, *neighbours), self._settings.noise
         if not number:
             return skills
         noise = noise_for(number, [*names, *(skill.name for skill in skills)])
         if len(noise) < number:
-            problem = f"only {len(noise)} of the unrelated skills have names of their own here"
+            problem = (
+                f"only {len(noise)} of the unrelated skills have names of their own"
+                " here"
+            )
             raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
-        return (*skills, *(SkillCopy.bundled(skill.name, skill.text) for skill in noise))
+        return (
+            *skills,
+            *(SkillCopy.bundled(skill.name, skill.text) for skill in noise),
+        )
 
     def require_apart(self, tested: Iterable[Path]) -> None:
         """SettingsError if a tested skill is also installed in the baseline."""
@@ -112,7 +134,10 @@ class ArmMaker:
                 if resolved(folder) == resolved(file.parent):
                     problem = "this skill is tested, so the baseline must not have it"
                 elif skill.name == name:
-                    problem = f"a skill of this name ({name}) is tested, and names must differ"
+                    problem = (
+                        f"a skill of this name ({name}) is tested, and names must"
+                        " differ"
+                    )
                 else:
                     continue
                 hint = ("Leave it out of ", Setting("with_skills"), ".")
@@ -129,8 +154,14 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
         spaces |= {case.workspace} if case.workspace else set()
         answers |= set(_answers(case.expected))
         answers |= set(case.reference.sources) if case.reference else set()
-    named = {path for path, _ in skill.references} | {file.path for file in skill.unseen}
-    return tuple(sorted({FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}))
+    named = {path for path, _ in skill.references} | {
+        file.path for file in skill.unseen
+    }
+    return tuple(
+        sorted(
+            {FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}
+        )
+    )
 
 
 def _files_of_members(skill: Skill) -> list[str]:
@@ -145,13 +176,17 @@ def _files_of_members(skill: Skill) -> list[str]:
 
 
 def own_cases(folder: Path) -> Sequence[Case]:
-    """The cases of a skill's own file; none if it can't be read, which its tests report."""
+    """The cases of a skill's own file; none if it can't be read,
+    which its tests report.
+    """
     suite = read_suites(folder).cases
     return suite.cases if suite else ()
 
 
 def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
-    """The files that checks compare with, add or run: an agent that reads them knows the answer."""
+    """The files that checks compare with, add or run:
+    an agent that reads them knows the answer.
+    """
     if depth > _MAX_DEPTH:
         return
     if isinstance(expected, list):
@@ -162,7 +197,9 @@ def _answers(expected: Any, depth: int = 0) -> Iterator[str]:
             if name in ("equals_file", "file") and isinstance(value, str):
                 yield value
             elif name == "hidden_files" and isinstance(value, str | list):
-                yield from filter(is_path, [value] if isinstance(value, str) else map(str, value))
+                yield from filter(
+                    is_path, [value] if isinstance(value, str) else map(str, value)
+                )
             elif name == "verifier" and isinstance(value, dict):
                 yield from PurePosixPath(str(value.get("run"))).parts[:1]  # its folder
             yield from _answers(value, depth + 1)

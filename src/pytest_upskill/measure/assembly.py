@@ -61,7 +61,9 @@ def announced(tell: Callable[[str], None]) -> Download:
 
 
 class Assembly:
-    """Models by the names that questions go to; what they need, what they cost, their engine."""
+    """Models by the names that questions go to; what they need, what they cost,
+    their engine.
+    """
 
     def __init__(
         self,
@@ -74,13 +76,14 @@ class Assembly:
         self._providers = providers
         self.roster = roster or Roster()
         self.cluster: Cluster | None = None
-        self.user_model = ""  # that plays the users of this run's cases, if there are any
+        # That plays the users of this run's cases, if there are any
+        self.user_model = ""
 
     def add(self, model: ModelName, role: str = "") -> str:
         """Resolve a model, and return the name that questions to it go to.
 
-        If two models have the same name at different addresses, the later one gets its role as
-        a suffix.
+        If two models have the same name at different addresses,
+        the later one gets its role as a suffix.
         """
         spec = resolve(model, os.environ, self._providers)
         _, key = spec.provider.key_in(os.environ) or ("", "")
@@ -96,9 +99,13 @@ class Assembly:
         if settings.base_url and not settings.models:
             hint = ("Add ", Setting("models"), " NAME (llama-server takes any name).")
             raise SettingsError("base_url", "no model of that server is named", hint)
-        origin = f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
+        origin = (
+            f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
+        )
         names = settings.models or (DEFAULT_MODEL,)
-        added = (self.add_named(name, settings, NamedBy(origin=origin)) for name in names)
+        added = (
+            self.add_named(name, settings, NamedBy(origin=origin)) for name in names
+        )
         return {name: spec for specs in added for name, spec in specs.items()}
 
     def add_oracle(self) -> Specs:
@@ -108,7 +115,8 @@ class Assembly:
     def use_logins(self, settings: Settings, subjects: Iterable[Subject]) -> Settings:
         """Have agents of vendors asked on their logins, if that is chosen.
 
-        SettingsError if no subject can, or if a token could go to another server, or be read.
+        SettingsError if no subject can, or if a token could go to another server,
+        or be read.
         """
         if not settings.login or settings.replay_file:  # a replay asks nobody
             return settings
@@ -131,7 +139,9 @@ class Assembly:
                 self.specs[subject.label] = login.spec(spec)
                 labels.append(subject.label)
         if not labels:
-            usable = (f"{login.agent} on {login.models}" for login in self.roster.logins)
+            usable = (
+                f"{login.agent} on {login.models}" for login in self.roster.logins
+            )
             hint = f"These can: {'; '.join(usable)}."
             raise SettingsError("login", "no agent of this run can use one", hint)
         return replace(settings, logins=tuple(dict.fromkeys(labels)))
@@ -139,7 +149,11 @@ class Assembly:
     def login_line(self, labels: Iterable[str]) -> str:
         """Who is asked on a login, and where that was found; empty if nobody is."""
         names = ", ".join(map(self._login_note, labels))
-        return f"on your login, not with a key: {names}; costs {ON_A_PLAN}" if names else ""
+        return (
+            f"on your login, not with a key: {names}; costs {ON_A_PLAN}"
+            if names
+            else ""
+        )
 
     def _login_note(self, label: str) -> str:
         """A subject that is asked on a login, and where that was found."""
@@ -152,7 +166,9 @@ class Assembly:
         return f"{label} ({tokens.source})" if tokens else label
 
     def add_judge(self, settings: Settings) -> Specs:
-        """The judge, if there is one; it may be an agent, whose model then has the name of both."""
+        """The judge, if there is one; it may be an agent,
+        whose model then has the name of both.
+        """
         if judge := self._judge(settings):
             if settings.cluster:
                 problem = ("an agent can't judge with ", Setting("cluster"))
@@ -161,10 +177,16 @@ class Assembly:
             spec = self._judge_spec(judge, settings)
             self.roster.require_fit(judge.label, judge, spec)
             return {judge.label: self.specs.setdefault(judge.label, spec)}
-        return self.add_named(settings.judge, settings, NamedBy("judge")) if settings.judge else {}
+        return (
+            self.add_named(settings.judge, settings, NamedBy("judge"))
+            if settings.judge
+            else {}
+        )
 
     def _judge(self, settings: Settings) -> Subject | None:
-        """The judge, if it is an agent. Models at a base URL may have any name, like gemini/x."""
+        """The judge, if it is an agent. Models at a base URL may have any name,
+        like gemini/x.
+        """
         judge = self.roster.subject_of(settings.judge or "")
         if judge.agent == CHAT or settings.base_url:
             return None
@@ -178,10 +200,14 @@ class Assembly:
 
     def with_limits(self, settings: Settings) -> Settings:
         """Settings with the output limits of the models that have been added."""
-        limits = {name: spec.provider.limits(spec).output for name, spec in self.specs.items()}
+        limits = {
+            name: spec.provider.limits(spec).output for name, spec in self.specs.items()
+        }
         outputs = tuple((name, output) for name, output in limits.items() if output)
         judge = self._judge(settings)
-        return replace(settings, model_outputs=outputs, judge_agent=judge.agent if judge else "")
+        return replace(
+            settings, model_outputs=outputs, judge_agent=judge.agent if judge else ""
+        )
 
     def seconds_for(self, name: str, settings: Settings) -> float:
         """How long an answer of a model may take."""
@@ -190,9 +216,13 @@ class Assembly:
         return usual if settings.timeout is None else settings.timeout
 
     def limited(self, subjects: Iterable[Subject]) -> dict[str, int]:
-        """The models without an agent whose context is known to be small, with its tokens."""
+        """The models without an agent whose context is known to be small,
+        with its tokens.
+        """
         specs = {model: self.specs[model] for agent, model in subjects if agent == CHAT}
-        limits = {name: spec.provider.limits(spec).context for name, spec in specs.items()}
+        limits = {
+            name: spec.provider.limits(spec).context for name, spec in specs.items()
+        }
         return {name: context for name, context in limits.items() if context}
 
     def require_room(
@@ -202,12 +232,16 @@ class Assembly:
         sizes: Mapping[str, int],
         tell: Callable[[str], None],
     ) -> None:
-        """SettingsError if skills fit the context of no model; else tell which don't fit.
+        """SettingsError if skills fit the context of no model;
+        else tell which don't fit.
 
         ``sizes`` are the tokens of skills by their names.
         """
         problems = [
-            (self.specs[name], f"{label} is too long: about {tokens:,} tokens of {most:,}")
+            (
+                self.specs[name],
+                f"{label} is too long: about {tokens:,} tokens of {most:,}",
+            )
             for label, tokens in sizes.items()
             for name, most in self.limited(subjects).items()
             if tokens + settings.answer_output(name) > most
@@ -238,7 +272,9 @@ class Assembly:
         """The pairs of agents and models that fit, with the ids of the models."""
         names = dict.fromkeys(map(self.roster.parse, agents))
         if ORACLE in names:
-            problem = "it plays the references of cases, which shows nothing about a skill"
+            problem = (
+                "it plays the references of cases, which shows nothing about a skill"
+            )
             hint = "Use it in a run of pytest."
             raise SettingsError("agents", problem, hint, value=ORACLE)
         fit, unfit = self.roster.pairs(subjects_of(names, models).values(), self.specs)
@@ -255,7 +291,8 @@ class Assembly:
         *,
         stored: bool = False,
     ) -> None:
-        """Raise SettingsError before the first call of a command if anything is missing.
+        """Raise SettingsError before the first call of a
+        command if anything is missing.
 
         If answers may be ``stored``, what models need is left to `require_asked`.
         """
@@ -278,9 +315,14 @@ class Assembly:
         tell: Callable[[str], None],
         asked: Collection[Subject],
     ) -> None:
-        """`require`, of these subjects only for those that are asked: others are stored."""
+        """`require`, of these subjects only for those that are asked:
+        others are stored.
+        """
         known = {
-            name for each in subjects if each not in asked for name in (each.model, each.label)
+            name
+            for each in subjects
+            if each not in asked
+            for name in (each.model, each.label)
         }
         known |= set() if asked else {self.user_model}
         here = {settings.judge, *(subject.model for subject in asked)}
@@ -298,10 +340,11 @@ class Assembly:
         *,
         elsewhere: Collection[str] = (),
     ) -> None:
-        """Raise SettingsError before the first call if a key, a package or a file is missing.
+        """Raise SettingsError before the first call if a key,
+        a package or a file is missing.
 
-        Models that only agents ask are not looked at if they are asked ``elsewhere``: by workers
-        of a cluster, or on a login.
+        Models that only agents ask are not looked at if they are asked ``elsewhere``:
+        by workers of a cluster, or on a login.
         """
         by_agents = {subject.model for subject in subjects if subject.agent != CHAT}
         for name, spec in self.specs.items():
@@ -310,31 +353,53 @@ class Assembly:
             by = replace(spec.by, agent=name in by_agents)
             spec.provider.require(replace(spec, by=by), os.environ, download)
 
-    def asked_elsewhere(self, settings: Settings, subjects: Collection[Subject]) -> set[str]:
-        """The models that only workers of a cluster ask, with keys of their own, or logins."""
+    def asked_elsewhere(
+        self, settings: Settings, subjects: Collection[Subject]
+    ) -> set[str]:
+        """The models that only workers of a cluster ask, with keys of their own,
+        or logins.
+        """
         if settings.cluster and not settings.cluster_send_keys:
             here = {subject.model for subject in subjects if subject.agent == CHAT}
         else:
-            here = {subject.model for subject in subjects if subject.label not in settings.logins}
-        asked = {self.user_model} if settings.cluster and not settings.cluster_send_keys else set()
-        return asked.union(subject.model for subject in subjects) - here - {settings.judge}
+            here = {
+                subject.model
+                for subject in subjects
+                if subject.label not in settings.logins
+            }
+        asked = (
+            {self.user_model}
+            if settings.cluster and not settings.cluster_send_keys
+            else set()
+        )
+        return (
+            asked.union(subject.model for subject in subjects) - here - {settings.judge}
+        )
 
-    def join_cluster(self, settings: Settings, subjects: Collection[Subject]) -> "Cluster":
-        """Have the trials of agents carried out on a cluster; SettingsError if it can't."""
+    def join_cluster(
+        self, settings: Settings, subjects: Collection[Subject]
+    ) -> "Cluster":
+        """Have the trials of agents carried out on a cluster;
+        SettingsError if it can't.
+        """
         from ..engine.cluster import Cluster, brief_of
 
         by_agents = [subject for subject in subjects if subject.agent != CHAT]
         memory = dict[str, int]()
         for agent in dict.fromkeys(subject.agent for subject in by_agents):
             if not self.roster.is_built_in(agent):
-                problem = "an agent of a conftest.py is not known to the workers of a cluster"
+                problem = (
+                    "an agent of a conftest.py is not known to the workers of a cluster"
+                )
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
             memory[agent] = self.roster.agent(agent).memory
         names = dict.fromkeys(subject.model for subject in by_agents)
         names |= {self.user_model: None} if self.user_model else {}
         specs = {name: self.specs[name] for name in names}
-        brief = brief_of(settings, specs, {name: self.price_of(name) for name in specs}, memory)
+        brief = brief_of(
+            settings, specs, {name: self.price_of(name) for name in specs}, memory
+        )
         assert settings.cluster
         at_once, pins = settings.agents_at_once, self.roster.pins
         self.cluster = Cluster(settings.cluster, brief, at_once, pins)
@@ -355,13 +420,25 @@ class Assembly:
                 raise spec.error("this model takes no tools", hint)
 
     def require_prices(self, max_cost: float | None) -> None:
-        """Raise SettingsError if a budget can't cover a model, as its price is unknown."""
-        unknown = [name for name in self.specs if max_cost is not None and not self.price_of(name)]
+        """Raise SettingsError if a budget can't cover a model, as its price is
+        unknown.
+        """
+        unknown = [
+            name
+            for name in self.specs
+            if max_cost is not None and not self.price_of(name)
+        ]
         if unknown:
             raise SettingsError(
                 "max_cost",
                 f"the price of {', '.join(unknown)} is not known",
-                ("Set it in ", Setting("prices"), ", or drop ", Setting("max_cost"), "."),
+                (
+                    "Set it in ",
+                    Setting("prices"),
+                    ", or drop ",
+                    Setting("max_cost"),
+                    ".",
+                ),
             )
 
     def batched(self, settings: Settings) -> list[str]:
@@ -402,24 +479,35 @@ class Assembly:
         budget_hint: Text = "raise it, or ask for less",
         recording: Path | None = None,
     ) -> Engine:
-        """What asks the models; ``notify`` gets warnings about them and the stored answers.
+        """What asks the models; ``notify`` gets warnings about
+        them and the stored answers.
 
         Answers of a ``recording`` are used like stored ones.
         """
         if settings.replay_file is None:
-            providers = {spec.provider.name: spec.provider for spec in self.specs.values()}
+            providers = {
+                spec.provider.name: spec.provider for spec in self.specs.values()
+            }
             notes = (provider.note(os.environ) for provider in providers.values())
             for note in filter(None, notes):
                 notify(note)
-            if settings.base_url not in (None, *(spec.base_url for spec in self.specs.values())):
-                unused = (Setting("base_url"), f" is not used by {', '.join(self.specs)}")
+            if settings.base_url not in (
+                None,
+                *(spec.base_url for spec in self.specs.values()),
+            ):
+                unused = (
+                    Setting("base_url"),
+                    f" is not used by {', '.join(self.specs)}",
+                )
                 notify(spelled(unused, spell))
 
         async def open_model(name: str) -> Model:
             spec = self.specs[name]
             return await spec.provider.open(spec, self.seconds_for(name, settings))
 
-        budget = Budget(settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint)
+        budget = Budget(
+            settings.max_tokens, settings.max_cost, cache(self.price_of), budget_hint
+        )
         open_trials: Callable[[], Trials] = partial(self._agent_trials, settings)
         if self.cluster:
             from ..engine.cluster import ClusterTrials
@@ -431,7 +519,9 @@ class Assembly:
             careful=settings.concurrency is None,
             timeout=settings.call_timeout,
             timeout_of=lambda name: self.seconds_for(name, settings),
-            answers=self._answers(settings, root, notify, how_to_record, store_hint, recording),
+            answers=self._answers(
+                settings, root, notify, how_to_record, store_hint, recording
+            ),
             budget=budget,
             spell=spell,
             open_trials=open_trials,
@@ -452,12 +542,20 @@ class Assembly:
             return None
         names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
         waits = settings.batch != "submit"
-        return BatchOptions(names.__contains__, files, waits, settings.batch == "fallback")
+        return BatchOptions(
+            names.__contains__, files, waits, settings.batch == "fallback"
+        )
 
     def stored_trials(
-        self, settings: Settings, root: Path, trials: Sequence[Trial], notify: Callable[[str], None]
+        self,
+        settings: Settings,
+        root: Path,
+        trials: Sequence[Trial],
+        notify: Callable[[str], None],
     ) -> tuple[dict[str, StoredTrial], set[str]]:
-        """The trials that need no call, by the key of their question, and what is asked again."""
+        """The trials that need no call, by the key of their question,
+        and what is asked again.
+        """
         if settings.fresh or not (root / FOLDER / FILE_NAME).is_file():
             return {}, set()
         answers = self._answers(settings, root, notify)
@@ -470,7 +568,9 @@ class Assembly:
         finally:
             answers.close()
 
-    def in_batches(self, settings: Settings, root: Path, trials: Iterable[Trial]) -> int:
+    def in_batches(
+        self, settings: Settings, root: Path, trials: Iterable[Trial]
+    ) -> int:
         """How many questions are in a batch that was not collected."""
         files = BatchFiles(root / FOLDER)
         collects = settings.batch or not settings.fresh
@@ -479,8 +579,12 @@ class Assembly:
         keys = {key for batch in files.all() for key in batch.keys}
         answers = self._answers(settings, root, lambda _: None)
         try:
-            questions = {trial.question.key: trial.question for trial in trials}.values()
-            submitted = [question for question in questions if answers.key_of(question) in keys]
+            questions = {
+                trial.question.key: trial.question for trial in trials
+            }.values()
+            submitted = [
+                question for question in questions if answers.key_of(question) in keys
+            ]
             return sum(answers.get(question) is None for question in submitted)
         finally:
             answers.close()
@@ -503,7 +607,9 @@ class Assembly:
             for pair in recorded_versions(recorded.values()):
                 self.roster.set_versions(dict([pair]), shown(file))
             return ReplayedAnswers(recorded, shown(file), how_to_record)
-        identities = {name: spec.provider.identity(spec) for name, spec in self.specs.items()}
+        identities = {
+            name: spec.provider.identity(spec) for name, spec in self.specs.items()
+        }
         stored = root / FOLDER / FILE_NAME
         return StoredAnswers(
             lambda: Store(stored, notify),
@@ -518,7 +624,9 @@ class Assembly:
         from ..agents.agent_trials import AgentTrials
         from ..agents.task_sandbox import sandbox_for
 
-        sandbox = partial(sandbox_for, sandbox=settings.sandbox, image=settings.image or "")
+        sandbox = partial(
+            sandbox_for, sandbox=settings.sandbox, image=settings.image or ""
+        )
         return AgentTrials(
             self.roster.agent,
             sandbox,

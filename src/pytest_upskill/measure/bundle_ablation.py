@@ -23,7 +23,11 @@ def load_bundle_cases(root: Path, label: str, settings: Settings) -> SkillCases:
     """A bundle with its own cases, or else with those of its skills."""
     bundle = load_bundle(root, settings)
     suite = read_suites(root).cases
-    cases = list(runnable_in(suite)) if suite and suite.has_cases else list(_of_skills(bundle))
+    cases = (
+        list(runnable_in(suite))
+        if suite and suite.has_cases
+        else list(_of_skills(bundle))
+    )
     score = score_of(settings.score, [case for case, _ in cases])
     return SkillCases(label, bundle, tuple(cases), score, suite.path if suite else root)
 
@@ -57,7 +61,9 @@ class BundleAblation(Ablation):
         return {}
 
     def leaves_text(self, parts: Iterable[Part]) -> bool:
-        return {part.name for part in parts} < {member.name for member in self.bundle.members}
+        return {part.name for part in parts} < {
+            member.name for member in self.bundle.members
+        }
 
     def without(self, parts: Sequence[Part]) -> Skill:
         return without_skills(self.bundle, {part.name for part in parts})

@@ -1,4 +1,5 @@
-"""Users of cases, before the first call: agents that can be answered, and a model that plays them.
+"""Users of cases, before the first call: agents that can be answered,
+and a model that plays them.
 
 Fixed replies need no model.
 """
@@ -26,8 +27,14 @@ _HOW_TO_NAME: Final = (
 def cases_with_user(
     cases: Iterable[CaseOfFile], subjects: Mapping[Subject, str]
 ) -> list[CaseOfFile]:
-    """Those that an agent is asked and a user answers; ``subjects`` have the ids of models."""
-    return [(file, case) for file, case in cases if case.user and any(_agents(case, subjects))]
+    """Those that an agent is asked and a user answers;
+    ``subjects`` have the ids of models.
+    """
+    return [
+        (file, case)
+        for file, case in cases
+        if case.user and any(_agents(case, subjects))
+    ]
 
 
 def _agents(case: Case, subjects: Mapping[Subject, str]) -> list[str]:
@@ -41,8 +48,12 @@ def _agents(case: Case, subjects: Mapping[Subject, str]) -> list[str]:
     ]
 
 
-def add_user_model(models: Assembly, cases: Collection[CaseOfFile], settings: Settings) -> None:
-    """Add the model that plays the users of these cases, if they have facts and there is one."""
+def add_user_model(
+    models: Assembly, cases: Collection[CaseOfFile], settings: Settings
+) -> None:
+    """Add the model that plays the users of these cases,
+    if they have facts and there is one.
+    """
     name = settings.model_of_users
     if name and any(case.user and case.user.facts for _, case in cases):
         by = NamedBy("user_model" if settings.user_model else "judge")
@@ -68,12 +79,16 @@ def require_users(
     settings: Settings,
     how_to_name: Text = _HOW_TO_NAME,
 ) -> None:
-    """InputError if an agent can't be answered, or if no model is there to answer it."""
+    """InputError if an agent can't be answered, or if no model is there to answer
+    it.
+    """
     for file, case in cases:
         place = f"{shown(file)}:{case.line}"
         for agent in _agents(case, subjects):
             if not models.roster.agent(agent).takes_answers:
-                fitting = [name for name in AGENTS if models.roster.agent(name).takes_answers]
+                fitting = [
+                    name for name in AGENTS if models.roster.agent(name).takes_answers
+                ]
                 patterns = ", ".join(f'"{name}/*"' for name in fitting)
                 raise InputError(
                     place,

@@ -1,8 +1,9 @@
-"""Calls and cost, before the first call: about what a command takes, at most what a run costs.
+"""Calls and cost, before the first call: about what a command takes,
+at most what a run costs.
 
-Commands know neither their answers nor, often, their questions: `Estimate` goes by typical sizes.
-A run of tests knows its questions: `CostBound` is what they cost if every answer is as long as it
-may be.
+Commands know neither their answers nor, often, their questions: `Estimate` goes by
+typical sizes. A run of tests knows its questions: `CostBound` is what they cost if
+every answer is as long as it may be.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -86,7 +87,9 @@ class Estimate:
 
     def __str__(self) -> str:
         trials = f"{counted(self.trials, 'trial')}, " if self.trials else ""
-        calls = f"up to about {counted(self.calls, 'call')}" if self.calls else "no call"
+        calls = (
+            f"up to about {counted(self.calls, 'call')}" if self.calls else "no call"
+        )
         kept = [f"{counted(self.stored, 'answer')} stored"] if self.stored else []
         kept += [f"{self.outdated:,} too old, asked again"] if self.outdated else []
         stored = f" ({', '.join(kept)})" if kept else ""
@@ -106,7 +109,9 @@ def estimate_of(
     groups = [group for group in calls if group.times]
     return Estimate(
         calls=sum(group.times for group in groups),
-        tokens=sum(times * ((use.input or 0) + (use.output or 0)) for _, times, use in groups),
+        tokens=sum(
+            times * ((use.input or 0) + (use.output or 0)) for _, times, use in groups
+        ),
         cost=_total_cost(groups, price_of),
         free=free,
         trials=trials,
@@ -133,7 +138,9 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
         (question.task.agent, question.task.max_turns) if question.task else (CHAT, 1)
     )
     answer = min(ANSWER, question.max_output)
-    calls = [calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)]
+    calls = [
+        calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)
+    ]
     if user := _user(question):
         usage = Usage(_user_prompt(user, question), ANSWER // 5, 0)
         calls.append(Calls(user.model, _ANSWERS, usage))
@@ -145,7 +152,9 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
 
 
 class StoredTrial(NamedTuple):
-    """A trial whose answer is stored: what the judge has said about it, and has yet to say."""
+    """A trial whose answer is stored: what the judge has said about it,
+    and has yet to say.
+    """
 
     judge_stored: int
     judge_missing: int
@@ -170,22 +179,30 @@ def stored_trials(
 class CostBound:
     """What a run costs at most.
 
-    Every answer is as long as it may be, agents take all their turns, all runs are made, and no
-    provider caches anything. Retries, and what tests in Python ask, come on top.
+    Every answer is as long as it may be, agents take all their turns, all
+    runs are made, and no provider caches anything. Retries, and what tests
+    in Python ask, come on top.
     """
 
     cost: float  # USD, of the models whose price is known
     stored: int = 0  # calls that need not be made
     unpriced: tuple[str, ...] = ()  # models
 
-    def words(self, *, limit: float | None, suggest: str = "", python: bool = False) -> list[str]:
+    def words(
+        self, *, limit: float | None, suggest: str = "", python: bool = False
+    ) -> list[str]:
         """``180 from cache`` and ``at most $0.42``, where there is something to say.
 
-        ``limit`` is the budget in USD, ``suggest`` the option that sets one, if it is to be named.
+        ``limit`` is the budget in USD, ``suggest`` the option that sets one,
+        if it is to be named.
         """
         price = f"at most {dollars(self.cost)}" if self.cost else ""
         if names := ", ".join(self.unpriced):
-            price = f"{price}, and the price of {names} is not known" if price else "cost not known"
+            price = (
+                f"{price}, and the price of {names} is not known"
+                if price
+                else "cost not known"
+            )
         if self.cost and python:
             price += ", without the tests in Python"
         if limit is not None and self.cost > limit:
@@ -211,9 +228,15 @@ def cost_bound(
         if trial.rubric:
             votes = stored[key].judge_missing if key in stored else trial.rubric.votes
             calls.append(_longest_judging(trial.rubric, trial.question, votes, batched))
-    unpriced = {group.model for group in calls if group.times and price_of(group.model) is None}
-    usd = _total_cost((group for group in calls if group.model not in unpriced), price_of)
-    replies = sum(1 + answer.judge_stored for key, answer in stored.items() if key in by_key)
+    unpriced = {
+        group.model for group in calls if group.times and price_of(group.model) is None
+    }
+    usd = _total_cost(
+        (group for group in calls if group.model not in unpriced), price_of
+    )
+    replies = sum(
+        1 + answer.judge_stored for key, answer in stored.items() if key in by_key
+    )
     return CostBound(usd or 0.0, replies, tuple(sorted(unpriced)))
 
 
@@ -224,7 +247,9 @@ def outdated_line(
     price_of: PriceOf,
     batched: Collection[str] = (),
 ) -> str:
-    """How many stored answers are too old to be compared, and what asking again costs."""
+    """How many stored answers are too old to be compared, and what asking again
+    costs.
+    """
     again = [trial for trial in trials if trial.question.key in outdated]
     bound = cost_bound(again, {}, price_of, batched)
     price = "".join(f", {words}" for words in bound.words(limit=None) if words)
@@ -236,7 +261,9 @@ def _longest_calls(question: Question, batched: Collection[str]) -> Calls:
     prompt, model = _prompt(question), question.model
     if question.task is None:
         prompt = _TOKENIZERS * prompt + _TEMPLATE
-        return Calls(model, 1, Usage(prompt, question.max_output, 0, batch=model in batched))
+        return Calls(
+            model, 1, Usage(prompt, question.max_output, 0, batch=model in batched)
+        )
     turns = question.task.max_turns
     prompt = _TOKENIZERS * (prompt + _agent_prompt(question.task.agent))
     reply = min(_LONGEST_REPLY, question.max_output)
@@ -248,7 +275,13 @@ def _longest_answers(question: Question) -> list[Calls]:
     if not (user := _user(question)):
         return []
     prompt = _TOKENIZERS * _user_prompt(user, question) + _LONGEST_REPLY
-    return [Calls(user.model, user.most, Usage(prompt, min(_LONGEST_ANSWER, user.max_output), 0))]
+    return [
+        Calls(
+            user.model,
+            user.most,
+            Usage(prompt, min(_LONGEST_ANSWER, user.max_output), 0),
+        )
+    ]
 
 
 def _user(question: Question) -> User | None:
@@ -266,7 +299,9 @@ def _longest_judging(
     rubric: Rubric, question: Question, votes: int, batched: Collection[str]
 ) -> Calls:
     texts = estimated_tokens("".join((*rubric.texts, rubric.context)))
-    prompt = _TOKENIZERS * (texts + _prompt(question) + _JUDGE_PROMPT) + question.max_output
+    prompt = (
+        _TOKENIZERS * (texts + _prompt(question) + _JUDGE_PROMPT) + question.max_output
+    )
     prompt += _TOKENIZERS * _agent_prompt(rubric.task.agent) if rubric.task else 0
     batch = rubric.judge in batched
     return Calls(rubric.judge, votes, Usage(prompt, rubric.max_output, 0, batch=batch))
@@ -282,7 +317,9 @@ def _total_cost(calls: Iterable[Calls], price_of: PriceOf) -> float | None:
 def _prompt(question: Question) -> int:
     """Tokens of a question. An agent gets the text of its skills in some turn."""
     texts = [question.system, *(text for _, text in question.messages)]
-    texts += [text for tool in question.tools for text in (tool.description, tool.schema)]
+    texts += [
+        text for tool in question.tools for text in (tool.description, tool.schema)
+    ]
     skill = SKILL if question.task and question.task.tested else 0
     return sum(map(estimated_tokens, filter(None, texts))) + skill
 

@@ -26,7 +26,9 @@ def priced(record: Record, price_of: PriceOf) -> Record:
     """A record with what it cost, and its user."""
     user = record.user
     if user:
-        record = replace(record, user=replace(user, cost=cost(price_of(user.model), user.usage)))
+        record = replace(
+            record, user=replace(user, cost=cost(price_of(user.model), user.usage))
+        )
     price = price_of(record.model)
     return record if price is None else replace(record, cost=cost(price, record.usage))
 
@@ -48,7 +50,9 @@ class Evaluator:
         arms: Sequence[Arm],
         runs: Iterable[int] | None = None,
     ) -> list[ToGrade]:
-        """What is to be asked; ``skill`` is the tested one, which a judge must not see."""
+        """What is to be asked; ``skill`` is the tested one, which a judge must not
+        see.
+        """
         settings, version = self.settings, self.version_of(subject.agent)
         judging = judge_task(settings, self.version_of)
         return [
@@ -56,7 +60,14 @@ class Evaluator:
             for case, checks in cases
             for rubric in [rubric_for(checks, settings.judge, skill, judging)]
             for trial in trials_of(
-                skill.name, case, subject, arms, settings, rubric, version=version, runs=runs
+                skill.name,
+                case,
+                subject,
+                arms,
+                settings,
+                rubric,
+                version=version,
+                runs=runs,
             )
         ]
 
@@ -73,7 +84,9 @@ class Evaluator:
         subjects: Mapping[Subject, str],
         arms: Sequence[Arm],
     ) -> RunResults:
-        """All of a skill's cases as one run; ``subjects`` have the ids of their models."""
+        """All of a skill's cases as one run; ``subjects`` have the ids of their
+        models.
+        """
         started, clock = datetime.now(UTC), monotonic()
         score = score_of(self.settings.score, [case for case, _ in cases])
         info = SkillInfo.of(skill, skill.name, shown(skill.file.parent), score=score)
@@ -88,18 +101,24 @@ class Evaluator:
             records=tuple(self.records(to_grade)),
             seconds=monotonic() - clock,
             skills=(info,),
-            model_ids={subject.label: model_id for subject, model_id in subjects.items()},
+            model_ids={
+                subject.label: model_id for subject, model_id in subjects.items()
+            },
             tests=tuple(tests),
             questions={(skill.name, case.id): user_text(case) for case, _ in cases},
             versions=versions(),
             max_age=self.settings.max_age,
         )
 
-    def test_of(self, skill: SkillInfo, case: Case, trials: Sequence[ToGrade]) -> PlannedCase:
+    def test_of(
+        self, skill: SkillInfo, case: Case, trials: Sequence[ToGrade]
+    ) -> PlannedCase:
         """A case with its trials by one subject, as a test of a run."""
         asked = [item.trial for item in trials]
         nodeid = f"{skill.path}::{case.id}[{asked[0].label}]"
-        planned = planned_case(nodeid, case, asked, self.settings, compared=case.xfail is None)
+        planned = planned_case(
+            nodeid, case, asked, self.settings, compared=case.xfail is None
+        )
         return replace(planned, trials=())
 
 
@@ -108,8 +127,8 @@ def asked_cases(
 ) -> tuple[CheckedCase, ...]:
     """The cases that a subject is asked, the same as in a run of tests.
 
-    Not those that are skipped or for other models, nor those of agents on a plain completion, nor
-    those that arms without the skill can't be compared on.
+    Not those that are skipped or for other models, nor those of agents on a plain
+    completion, nor those that arms without the skill can't be compared on.
     """
     return tuple(
         (case, checks)

@@ -1,4 +1,6 @@
-"""Skills on an old model and on a new one: both are asked the same cases, with and without."""
+"""Skills on an old model and on a new one: both are asked the same cases,
+with and without.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -40,7 +42,9 @@ class _Asked:
 
 @dataclass(frozen=True)
 class ModelPair:
-    """An agent on an old model and on a new one, and the skills that they are compared with."""
+    """An agent on an old model and on a new one, and the skills
+    that they are compared with.
+    """
 
     sources: Sequence[SkillCases]
     old: Subject
@@ -55,11 +59,18 @@ class ModelPair:
         tasks = [source for source in self.sources if isinstance(source.skill, TaskSet)]
         if tasks and self.old.agent == CHAT:
             problem = "tasks need an agent: a plain completion has no workspace"
-            raise SettingsError("agents", problem, "Choose one, for example loop.", value=CHAT)
+            raise SettingsError(
+                "agents", problem, "Choose one, for example loop.", value=CHAT
+            )
         if not any(self._cases.values()):
             names = first_few([one_line(name, 60) for name in self._cases], _MOST_NAMES)
-            problem = f"none of these skills has cases for {self.old.label} and {self.new.label}"
-            raise InputError(names, problem, "Write some: a skill is tested on its own cases.")
+            problem = (
+                f"none of these skills has cases for {self.old.label} and"
+                f" {self.new.label}"
+            )
+            raise InputError(
+                names, problem, "Write some: a skill is tested on its own cases."
+            )
 
     @cached_property
     def _cases(self) -> dict[str, tuple[CheckedCase, ...]]:
@@ -71,14 +82,18 @@ class ModelPair:
                 for subject in (self.old, self.new)
             )
             of_new = {case.id for case, _ in new}
-            cases[source.skill.name] = tuple(each for each in old if each[0].id in of_new)
+            cases[source.skill.name] = tuple(
+                each for each in old if each[0].id in of_new
+            )
         return cases
 
     @cached_property
     def _infos(self) -> dict[str, SkillInfo]:
         """The skills that have cases."""
         return {
-            skill.name: SkillInfo.of(skill, skill.name, shown(skill.folder), score=source.score)
+            skill.name: SkillInfo.of(
+                skill, skill.name, shown(skill.folder), score=source.score
+            )
             for source in self.sources
             for skill in [source.skill]
             if self._cases[skill.name]
@@ -97,14 +112,19 @@ class ModelPair:
         return asked
 
     def _arms(self, source: SkillCases, case: Case) -> tuple[Arm, ...]:
-        """Of a task, those that its own skills make; of one without skills, a single one."""
+        """Of a task, those that its own skills make; of one without skills,
+        a single one.
+        """
         if isinstance(source.skill, TaskSet):
             return self.maker.of_task(case, compared=False)
         own, agents = [case for case, _ in source.cases], self.old.agent != CHAT
-        return self.maker.with_own(self.maker.arms(source.skill, own, agents=agents), case)
+        return self.maker.with_own(
+            self.maker.arms(source.skill, own, agents=agents), case
+        )
 
     def run(self) -> ModelChange:
-        """Ask the old model, then the new one; SettingsError if one of them has no answers.
+        """Ask the old model, then the new one; SettingsError if
+        one of them has no answers.
 
         So nothing is paid for if the old model is gone.
         """
@@ -130,16 +150,24 @@ class ModelPair:
             seconds=0.0,
             skills=tuple(self._infos.values()),
             records=tuple(
-                record for record in asked if (record.skill, record.case) not in ungraded
+                record
+                for record in asked
+                if (record.skill, record.case) not in ungraded
             ),
-            tests=tuple(test for test in tests if (test.skill, test.case) not in ungraded),
+            tests=tuple(
+                test for test in tests if (test.skill, test.case) not in ungraded
+            ),
             model_ids={subject.label: name for subject, name in self.model_ids.items()},
             max_age=self.runner.evaluator.settings.max_age,
         )
         return ModelChange(
             agent=self.old.agent,
-            old=ModelAnswers.of(self.old.model, self.model_ids[self.old], records[self.old]),
-            new=ModelAnswers.of(self.new.model, self.model_ids[self.new], records[self.new]),
+            old=ModelAnswers.of(
+                self.old.model, self.model_ids[self.old], records[self.old]
+            ),
+            new=ModelAnswers.of(
+                self.new.model, self.model_ids[self.new], records[self.new]
+            ),
             skills=skill_changes(results.verdicts, self.old, self.new),
             cases=sum(map(len, self._cases.values())),
             missing=tuple(cause_lines(replace(results, records=asked).causes)),
@@ -148,37 +176,50 @@ class ModelPair:
         )
 
     def _notes(self, ungraded: Sequence[tuple[str, str]]) -> tuple[str, ...]:
-        without = [one_line(name, 60) for name in self._cases if name not in self._infos]
+        without = [
+            one_line(name, 60) for name in self._cases if name not in self._infos
+        ]
         names = first_few(without, _MOST_NAMES)
-        notes = [f"Left out, as they have no cases for both: {names}"] if without else []
+        notes = (
+            [f"Left out, as they have no cases for both: {names}"] if without else []
+        )
         for source in self.sources:
             skipped = [(case.id, case.skip) for case, _ in source.cases if case.skip]
             if skipped and isinstance(source.skill, TaskSet):
                 name, reason = skipped[0]
                 tasks = f"{len(skipped):,} of {counted(len(source.cases), 'task')}"
-                notes.append(f"Skipped: {tasks}, such as {name}: {one_line(reason, 200)}")
+                notes.append(
+                    f"Skipped: {tasks}, such as {name}: {one_line(reason, 200)}"
+                )
         for skill, cases in grouped(ungraded, itemgetter(0)).items():
             share = f"{len(cases):,} of {counted(len(self._cases[skill]), 'case')}"
             names = first_few([one_line(case, 60) for _, case in cases], _MOST_NAMES)
             notes.append(
-                f"{one_line(skill, 60)}: {share} left out, never graded on either model: {names}"
+                f"{one_line(skill, 60)}: {share} left out, never graded on either"
+                f" model: {names}"
             )
         return tuple(notes)
 
 
 def _ungraded(records: Sequence[Record]) -> list[tuple[str, str]]:
-    """Skills with cases that no arm of either model has a grade of, if there are others.
+    """Skills with cases that no arm of either model has a grade of,
+    if there are others.
 
-    What is missing of other cases may depend on the model, so it makes a skill incomplete.
+    What is missing of other cases may depend on the model,
+    so it makes a skill incomplete.
     """
-    graded = {(r.skill, r.case) for r in records if r.outcome != "errored" or r.over_budget}
+    graded = {
+        (r.skill, r.case) for r in records if r.outcome != "errored" or r.over_budget
+    }
     skills = {skill for skill, _ in graded}
     cases = dict.fromkeys((r.skill, r.case) for r in records if r.skill in skills)
     return [case for case in cases if case not in graded]
 
 
 def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) -> None:
-    """SettingsError if nothing new was answered, and no case is stored: it may be retired."""
+    """SettingsError if nothing new was answered, and no case is stored:
+    it may be retired.
+    """
     asked = [record for record in records if not record.stored]
     if not asked or any(r.outcome != "errored" or r.over_budget for r in asked):
         return
@@ -188,8 +229,10 @@ def _require_answers(setting: str, subject: Subject, records: Sequence[Record]) 
     answers = f"{len(asked):,} of its {counted(len(records), 'answer')}"
     problem = f"no answer, and {answers} are not stored: {error}"
     hint: tuple[str, ...] = (
-        "Answers are stored where it was asked before with the same skill, cases and settings; "
-        "a recording can stand in: ",
+        (
+            "Answers are stored where it was asked before with the same skill, cases"
+            " and settings; a recording can stand in: "
+        ),
         Setting("recorded"),
         " FILE.",
     )
@@ -203,6 +246,7 @@ def _stored_runs(records: Sequence[Record]) -> int:
     """How many of the first runs are stored for all cases and arms."""
     last = max(record.run for record in records)
     by_run = (
-        all(record.stored for record in records if record.run == run) for run in range(1, last + 1)
+        all(record.stored for record in records if record.run == run)
+        for run in range(1, last + 1)
     )
     return sum(takewhile(bool, by_run))

@@ -1,4 +1,6 @@
-"""Routing as a study: all skills of a catalogue installed, and every query asked once per run."""
+"""Routing as a study: all skills of a catalogue installed,
+and every query asked once per run.
+"""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -38,7 +40,9 @@ class Router:
                 ToGrade(trial, route.case, checks)
                 for route in self.loaded.routes
                 for trial in trials_of(
-                    *("", route.case, subject, [arm], settings), version=version, runs=runs
+                    *("", route.case, subject, [arm], settings),
+                    version=version,
+                    runs=runs,
                 )
             ]
         return plans
@@ -48,11 +52,17 @@ class Router:
         self.runner.begin(f"{subject.label}: {counted(len(asked), 'trial')}")
         records, interrupted = self.runner.ask(asked)
         routing = self._routing(subject, records, interrupted)
-        self.runner.done(f"{routing.outcomes.get('right', 0):,} of {len(routing.queries):,} right")
+        self.runner.done(
+            f"{routing.outcomes.get('right', 0):,} of {len(routing.queries):,} right"
+        )
         return routing
 
-    def _routing(self, subject: Subject, records: Sequence[Record], interrupted: bool) -> Routing:
-        by_case: Mapping[str, list[Record]] = grouped(records, lambda record: record.case)
+    def _routing(
+        self, subject: Subject, records: Sequence[Record], interrupted: bool
+    ) -> Routing:
+        by_case: Mapping[str, list[Record]] = grouped(
+            records, lambda record: record.case
+        )
         costs = [record.cost for record in records if not record.stored]
         return Routing(
             agent=subject.agent,
@@ -69,7 +79,10 @@ class Router:
                 for route in self.loaded.routes
             ),
             source=self.loaded.source,
-            notes=(*self.loaded.notes, *(note.rstrip(".") for note in listing_notes(records))),
+            notes=(
+                *self.loaded.notes,
+                *(note.rstrip(".") for note in listing_notes(records)),
+            ),
             cost=None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             interrupted=interrupted,
         )
@@ -79,7 +92,10 @@ def arm_of(catalogue: Catalogue) -> Arm:
     """All skills of a catalogue installed, without the files of their cases."""
     copies = [
         SkillCopy.of(
-            skill.name, skill.file.parent, None, files_of_cases(skill, own_cases(skill.file.parent))
+            skill.name,
+            skill.file.parent,
+            None,
+            files_of_cases(skill, own_cases(skill.file.parent)),
         )
         for skill in catalogue.skills
     ]

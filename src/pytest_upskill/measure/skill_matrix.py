@@ -1,4 +1,6 @@
-"""The matrix of skills as a study: every skill alone, beside each other one, and beside all."""
+"""The matrix of skills as a study: every skill alone, beside each other one,
+and beside all.
+"""
 
 import json
 import re
@@ -21,8 +23,8 @@ from .arm_maker import ArmMaker, files_of_cases
 from .study_runner import CasesInArms, Scores, SkillCases, StudyPlan, lift_between
 
 _LEGEND: Final = (
-    "By how many points the lift of a skill, on its own cases, changes when another is installed "
-    "as well"
+    "By how many points the lift of a skill, on its own cases, changes when another is"
+    " installed as well"
 )
 _MOST_SENTENCES: Final = 12
 
@@ -42,7 +44,9 @@ class Member:
 
 @dataclass(frozen=True)
 class Pair:
-    """A tested skill beside others: four arms, with and without it, beside them and alone."""
+    """A tested skill beside others: four arms, with and without it,
+    beside them and alone.
+    """
 
     tested: str
     others: tuple[str, ...]
@@ -72,8 +76,12 @@ def matrix_plans(
     InputError if there is nothing to compare.
     """
     if any(subject.agent == CHAT for subject in subjects):
-        problem = "a plain completion sees one skill only, so no other can change its answers"
-        raise SettingsError("agents", problem, "Choose an agent, for example loop.", value=CHAT)
+        problem = (
+            "a plain completion sees one skill only, so no other can change its answers"
+        )
+        raise SettingsError(
+            "agents", problem, "Choose an agent, for example loop.", value=CHAT
+        )
     skills = distinct(sources)
     if not any(source.cases for source in skills):
         names = ", ".join(one_line(source.skill.name, 60) for source in skills[:5])
@@ -81,25 +89,38 @@ def matrix_plans(
         raise InputError(names, "none of these skills has cases", hint)
     plans = []
     for subject, model_id in subjects.items():
-        members = [_member(source, source.cases_for(subject, model_id)) for source in skills]
-        pairs = {member.name: _pairs(member, members) for member in members if member.cases}
+        members = [
+            _member(source, source.cases_for(subject, model_id)) for source in skills
+        ]
+        pairs = {
+            member.name: _pairs(member, members) for member in members if member.cases
+        }
         groups = [
             _in_arms(member, pairs[member.name], members, maker)
             for member in members
             if member.cases
         ]
-        beside = {pair.contrast.name: pair for row in pairs.values() for pair in row if pair.others}
+        beside = {
+            pair.contrast.name: pair
+            for row in pairs.values()
+            for pair in row
+            if pair.others
+        }
         contrasts = tuple(pair.contrast for pair in beside.values())
         conclude = partial(_concluded, members, beside)
         title = "What skills do to each other"
-        plans.append(StudyPlan(title, _LEGEND, subject, tuple(groups), contrasts, conclude))
+        plans.append(
+            StudyPlan(title, _LEGEND, subject, tuple(groups), contrasts, conclude)
+        )
     return plans
 
 
 def _member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
     skill = source.skill
     without = files_of_cases(skill, [case for case, _ in source.cases])
-    return Member(source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases)
+    return Member(
+        source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases
+    )
 
 
 def _pairs(tested: Member, members: Sequence[Member]) -> list[Pair]:
@@ -114,7 +135,9 @@ def _in_arms(
 ) -> CasesInArms:
     source, arms = tested.source, list[Arm]()
     for pair in pairs:
-        beside = tuple(member.as_neighbour for member in members if member.name in pair.others)
+        beside = tuple(
+            member.as_neighbour for member in members if member.name in pair.others
+        )
         cases = [case for case, _ in source.cases]
         baseline, skill = maker.arms(source.skill, cases, beside, agents=True)
         with_skill, without = pair.arms
@@ -129,14 +152,24 @@ def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
     for source in every:
         by_name.setdefault(source.skill.name, source)
     if len(by_name) < 2:
-        folders = [shown(source.skill.file.parent) for source in by_name.values()] or ["skills"]
-        raise InputError(folders[0], "a matrix needs at least two skills", "Name more skills.")
+        folders = [shown(source.skill.file.parent) for source in by_name.values()] or [
+            "skills"
+        ]
+        raise InputError(
+            folders[0], "a matrix needs at least two skills", "Name more skills."
+        )
     return list(by_name.values())
 
 
 def _quoted(name: str) -> str:
-    """A name in the name of an arm: quoted if it could be taken for more than a name."""
-    return name if re.fullmatch(r"[^\s\"]+", name) else json.dumps(name, ensure_ascii=False)
+    """A name in the name of an arm: quoted if it could be taken for more than a
+    name.
+    """
+    return (
+        name
+        if re.fullmatch(r"[^\s\"]+", name)
+        else json.dumps(name, ensure_ascii=False)
+    )
 
 
 def _concluded(
@@ -148,11 +181,17 @@ def _concluded(
     """The worst pair first."""
     contrasts = sorted(study.contrasts, key=lambda c: c.lift.lift if c.lift else 0.0)
     of_shown = [c for c in contrasts if c.word in ("hurts", "helps")]
-    conclusions = [_shown_sentence(study, pairs[c.name], c) for c in of_shown[:_MOST_SENTENCES]]
-    conclusions += [_alone_sentence(member, scores) for member in members if member.cases]
+    conclusions = [
+        _shown_sentence(study, pairs[c.name], c) for c in of_shown[:_MOST_SENTENCES]
+    ]
+    conclusions += [
+        _alone_sentence(member, scores) for member in members if member.cases
+    ]
     if study.errored:
         reason = f": {one_line(study.error, 200)}" if study.error else ""
-        conclusions.append(f"{counted(study.errored, 'trial')} without an answer{reason}")
+        conclusions.append(
+            f"{counted(study.errored, 'trial')} without an answer{reason}"
+        )
     for member in (member for member in members if not member.cases):
         why = f"no cases for {study.label}" if member.source.cases else "no cases"
         conclusions.append(f"{one_line(member.name, 60)} is only a neighbour: {why}")
@@ -177,7 +216,9 @@ def listing_tokens(skill: Skill) -> int:
 
 
 def _alone_sentence(member: Member, scores: Mapping[str, Scores]) -> str:
-    """The lift of a skill without neighbours: a description, which is no test of the family."""
+    """The lift of a skill without neighbours: a description,
+    which is no test of the family.
+    """
     alone, none = Pair(member.name, ()).arms
     lift = lift_between(scores[none], scores[alone])
     words = points_words(lift, unit_of(member.source.score)) if lift else "not known"
@@ -195,12 +236,18 @@ def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:
     arm, alone = study.arm(contrast.plus[0]), study.arm(contrast.minus[1])
     if not arm.trials:
         return text
-    first = {skill: trials for skill, trials in arm.opened_first.items() if skill != pair.tested}
+    first = {
+        skill: trials
+        for skill, trials in arm.opened_first.items()
+        if skill != pair.tested
+    }
     if rival := max(first, key=lambda skill: first[skill], default=""):
         who = "it" if count == 1 else one_line(rival, 60)
         return f"{text}: {who} is opened first in {first[rival]:,} of {arm.trials:,}"
     text += f"; {name} is opened in {arm.opened_in(pair.tested)} trials"
-    return f"{text}, and in {alone.opened_in(pair.tested)} alone" if alone.trials else text
+    return (
+        f"{text}, and in {alone.opened_in(pair.tested)} alone" if alone.trials else text
+    )
 
 
 def _outcome(contrasts: Sequence[Contrast]) -> str:

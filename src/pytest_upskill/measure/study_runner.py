@@ -1,7 +1,8 @@
 """Studies: the same cases, asked in several arms, and how these differ.
 
-A plan says what is asked (cases in arms), what is compared (contrasts) and what follows from that
-(``conclude``); a `StudyRunner` carries it out look by look. `skill_matrix` and `ablation` plan.
+A plan says what is asked (cases in arms), what is compared (contrasts) and what
+follows from that (``conclude``); a `StudyRunner` carries it out look by look.
+`skill_matrix` and `ablation` plan.
 """
 
 from collections import Counter
@@ -58,7 +59,9 @@ class SkillCases:
 
 
 def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
-    """The skill of a SKILL.md with its own cases; InputError if one of its files is broken."""
+    """The skill of a SKILL.md with its own cases; InputError if
+    one of its files is broken.
+    """
     suite = read_suites(file.parent).cases
     cases = tuple(runnable_in(suite)) if suite and suite.has_cases else ()
     score = score_of(settings.score, [case for case, _ in cases])
@@ -78,7 +81,9 @@ class CasesInArms:
 
 @dataclass(frozen=True)
 class StudyPlan:
-    """Contrasts of one subject that are judged together, with 5 % error for all of them."""
+    """Contrasts of one subject that are judged together,
+    with 5 % error for all of them.
+    """
 
     title: str
     legend: str  # what a change is
@@ -101,7 +106,9 @@ class StudyRunner:
     stored: Callable[[Sequence[Question]], KnownBefore] = lambda _: KnownBefore()
 
     def run(self, plan: StudyPlan) -> Study:
-        """Ask look by look; arms whose contrasts are all settled are not asked again."""
+        """Ask look by look; arms whose contrasts are all settled are not asked
+        again.
+        """
         progress = _Progress(plan, self.looks, self.evaluator.settings.max_age)
         for before, runs in pairwise((0, *self.looks)):
             self._ask(progress, range(before + 1, runs + 1))
@@ -115,7 +122,9 @@ class StudyRunner:
         """Ask everything at once, and add the records."""
         plan = progress.plan
         asked = list(self._trials(plan, runs, progress.open_arms))
-        numbers = f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
+        numbers = (
+            f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
+        )
         self.begin(f"{plan.subject.label}: {numbers}, {counted(len(asked), 'trial')}")
         records, interrupted = self.ask(asked)
         progress.interrupted |= interrupted
@@ -124,7 +133,9 @@ class StudyRunner:
             progress.by_question[item.trial.question.key] = record
 
     def ask(self, asked: Sequence[ToGrade]) -> tuple[list[Record], bool]:
-        """The records, and whether Ctrl-C came: then only of what was answered before."""
+        """The records, and whether Ctrl-C came: then only of what was answered
+        before.
+        """
         try:
             return self.evaluator.records(asked), False
         except KeyboardInterrupt:
@@ -134,10 +145,14 @@ class StudyRunner:
             return self.evaluator.records(asked), True
 
     def estimate(self, plans: Sequence[StudyPlan], *, free: bool) -> Estimate:
-        """What the studies take that is not stored, with as many runs as there may be."""
+        """What the studies take that is not stored, with as many runs as there may
+        be.
+        """
         runs = range(1, self.looks[-1] + 1)
         planned = [item.trial for plan in plans for item in self._trials(plan, runs)]
-        return replace(self.estimate_of(planned, free=free), warning=self._warning(plans))
+        return replace(
+            self.estimate_of(planned, free=free), warning=self._warning(plans)
+        )
 
     def estimate_of(self, planned: Sequence[Trial], *, free: bool) -> Estimate:
         """What trials take that is not stored."""
@@ -159,7 +174,9 @@ class StudyRunner:
         """If there are too few cases to show anything, however large."""
         fewest = fewest_cases(family_level(1, self.looks))
         groups = [group for plan in plans for group in plan.groups]
-        samples = [{lift_sample_of(case) for case, _ in group.cases} for group in groups]
+        samples = [
+            {lift_sample_of(case) for case, _ in group.cases} for group in groups
+        ]
         most = max(map(len, samples), default=0)
         if most >= fewest:
             return ""
@@ -193,8 +210,12 @@ class _Progress:
     _incomplete: set[str] = field(default_factory=set)  # contrasts with answers missing
 
     def __post_init__(self) -> None:
-        self.records = {arm.name: [] for group in self.plan.groups for arm in group.arms}
-        self.family = Family((contrast.name for contrast in self.plan.contrasts), self.looks)
+        self.records = {
+            arm.name: [] for group in self.plan.groups for arm in group.arms
+        }
+        self.family = Family(
+            (contrast.name for contrast in self.plan.contrasts), self.looks
+        )
 
     @property
     def open_arms(self) -> Collection[str]:
@@ -202,14 +223,18 @@ class _Progress:
         if not self.by_question:
             return self.records
         contrasts = filter(self._is_open, self.plan.contrasts)
-        return {name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)}
+        return {
+            name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)
+        }
 
     def _is_open(self, contrast: Contrast) -> bool:
         return contrast.name in self.family.open
 
     @property
     def words(self) -> str:
-        """``1 of 5 differences shown, 2 open, 1 incomplete``; others are not worth further runs."""
+        """``1 of 5 differences shown, 2 open, 1 incomplete``;
+        others are not worth further runs.
+        """
         total = counted(len(self.plan.contrasts), "difference")
         shown = self.family.shown.keys() - self._incomplete
         counts = {"open": len(self.family.open), "incomplete": len(self._incomplete)}
@@ -251,8 +276,12 @@ class _Progress:
     def study(self) -> Study:
         """What came of it so far, without conclusions."""
         records, plan = [*chain.from_iterable(self.records.values())], self.plan
-        costs = [record.cost for record in self.by_question.values() if not record.stored]
-        errors = [record.error or "" for record in records if record.outcome == "errored"]
+        costs = [
+            record.cost for record in self.by_question.values() if not record.stored
+        ]
+        errors = [
+            record.error or "" for record in records if record.outcome == "errored"
+        ]
         scores = self.scores()
         return Study(
             title=plan.title,
@@ -267,7 +296,9 @@ class _Progress:
             contrasts=tuple(map(self._measured, plan.contrasts)),
             trials=len(self.by_question),
             errored=len(errors),
-            error=next((error for error, _ in Counter(filter(None, errors)).most_common(1)), ""),
+            error=next(
+                (error for error, _ in Counter(filter(None, errors)).most_common(1)), ""
+            ),
             cost=None if None in costs else sum((usd or 0.0 for usd in costs), 0.0),
             interrupted=self.interrupted,
             apart=any(map(self._is_apart, plan.contrasts)),
@@ -275,7 +306,10 @@ class _Progress:
 
     def _measured(self, contrast: Contrast) -> Contrast:
         name, family = contrast.name, self.family
-        by_case, judged = family.known.get(name), {**family.unshown, **family.shown}.get(name)
+        by_case, judged = (
+            family.known.get(name),
+            {**family.unshown, **family.shown}.get(name),
+        )
         if by_case is None or judged is None:
             return contrast
         if name in self._incomplete:
@@ -296,7 +330,9 @@ class _Progress:
     def _tokens(self, contrast: Contrast) -> dict[str, Any]:
         """Of two arms: a difference of lifts has tokens that say nothing."""
         names = (*contrast.plus, *contrast.minus)
-        by_case = paired(contrast, {name: _tokens_by_case(self.records[name]) for name in names})
+        by_case = paired(
+            contrast, {name: _tokens_by_case(self.records[name]) for name in names}
+        )
         if len(names) > 2 or not by_case:
             return {}
         mean, spread = mean_and_spread([*by_case.values()])
@@ -315,7 +351,9 @@ def _arm(arm: Arm, records: Sequence[Record], scores: Scores) -> StudyArm:
         fmean(map(_mean, scores.values())) if scores else None,
         fmean(tokens.values()) if tokens else None,
         len(activities),
-        Counter(skill for activity in activities for skill in dict.fromkeys(activity.opened)),
+        Counter(
+            skill for activity in activities for skill in dict.fromkeys(activity.opened)
+        ),
         Counter(activity.opened[0] for activity in activities if activity.opened),
         arm.digest[:16],
     )
@@ -330,7 +368,9 @@ def _tokens_by_case(records: Iterable[Record]) -> dict[str, float]:
 
 
 def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
-    """Cases of a group, or that ask the same, are one sample; a case with an error is left out."""
+    """Cases of a group, or that ask the same, are one sample;
+    a case with an error is left out.
+    """
     samples = {case.id: lift_sample_of(case) for case, _ in group.cases}
     by_case: dict[str, list[float]] = {}
     errored = set[str]()
@@ -350,10 +390,15 @@ def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
     return {key: cases for key, cases in by_sample.items() if len(cases) == sizes[key]}
 
 
-def differences(contrast: Contrast, scores: Mapping[str, Scores], runs: int) -> Differences | None:
+def differences(
+    contrast: Contrast, scores: Mapping[str, Scores], runs: int
+) -> Differences | None:
     """The difference of every sample that all arms have; None if there is none."""
     names = (*contrast.plus, *contrast.minus)
-    means = {name: {key: _mean(cases) for key, cases in scores[name].items()} for name in names}
+    means = {
+        name: {key: _mean(cases) for key, cases in scores[name].items()}
+        for name in names
+    }
     values = paired(contrast, means)
     if not values:
         return None
@@ -366,10 +411,16 @@ def differences(contrast: Contrast, scores: Mapping[str, Scores], runs: int) -> 
     )
 
 
-def paired(contrast: Contrast, by_arm: Mapping[str, Mapping[str, float]]) -> dict[str, float]:
+def paired(
+    contrast: Contrast, by_arm: Mapping[str, Mapping[str, float]]
+) -> dict[str, float]:
     """The difference of every case that all arms of a contrast have."""
-    plus, minus = ([by_arm[name] for name in names] for names in (contrast.plus, contrast.minus))
-    common = [key for key in plus[0] if all(key in values for values in (*plus, *minus))]
+    plus, minus = (
+        [by_arm[name] for name in names] for names in (contrast.plus, contrast.minus)
+    )
+    common = [
+        key for key in plus[0] if all(key in values for values in (*plus, *minus))
+    ]
     return {
         key: sum(values[key] for values in plus) - sum(values[key] for values in minus)
         for key in common
@@ -377,8 +428,12 @@ def paired(contrast: Contrast, by_arm: Mapping[str, Mapping[str, float]]) -> dic
 
 
 def lift_between(over: Scores, of: Scores) -> Lift | None:
-    """Of two arms, by itself: not adjusted for other contrasts; None without a common sample."""
-    pairs = [(_mean(over[key]), _mean(cases)) for key, cases in of.items() if key in over]
+    """Of two arms, by itself: not adjusted for other contrasts;
+    None without a common sample.
+    """
+    pairs = [
+        (_mean(over[key]), _mean(cases)) for key, cases in of.items() if key in over
+    ]
     runs = max((len(values) for cases in of.values() for values in cases), default=0)
     return paired_lift(pairs, runs) if pairs else None
 
@@ -388,5 +443,7 @@ def _mean(cases: Sequence[Sequence[float]]) -> float:
 
 
 def _chance(cases: Sequence[Sequence[float]]) -> float:
-    """The variance of a run; cases of a sample share their answers, so they don't reduce it."""
+    """The variance of a run; cases of a sample share their answers,
+    so they don't reduce it.
+    """
     return fmean(variance(values) if len(values) > 1 else 0.0 for values in cases)

@@ -12,7 +12,15 @@ from .batching import AnthropicBatches
 from .model import ModelSpec
 from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import not_a_reply, refuses_schema
-from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_of
+from .tool_turns import (
+    ToolTurn,
+    calls_from,
+    dicts_in,
+    dumped,
+    loaded,
+    name_of,
+    object_of,
+)
 
 STOPS: Final = {
     "end_turn": "end",
@@ -45,7 +53,9 @@ class AnthropicModel(SdkModel):
             return self._answer_in(await self._send(question), question, usages)
 
     def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
-        usages.append(usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None))
+        usages.append(
+            usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None)
+        )
         if not (isinstance(reply, dict) and isinstance(reply.get("content"), list)):
             raise not_a_reply(self.spec, reply)
         blocks = reply["content"]
@@ -64,7 +74,10 @@ class AnthropicModel(SdkModel):
         if self.spec.effort:
             config["effort"] = self.spec.effort
         if question.schema and "schema" not in left_out:
-            config["format"] = {"type": "json_schema", "schema": json.loads(question.schema)}
+            config["format"] = {
+                "type": "json_schema",
+                "schema": json.loads(question.schema),
+            }
         if config:
             body["output_config"] = config
         if question.tools:
@@ -108,7 +121,9 @@ def _messages(question: Question) -> list[dict[str, Any]]:
 
 
 def _blocks(step: Step) -> list[dict[str, Any]]:
-    """A turn as it came, so that thinking keeps its signatures; else made of text and calls."""
+    """A turn as it came, so that thinking keeps its signatures;
+    else made of text and calls.
+    """
     blocks = dicts_in(loaded(step, list))
     ids = [call.id for call in step.calls]
     if blocks and ids == [block.get("id") for block in _of_type(blocks, "tool_use")]:
@@ -127,10 +142,11 @@ def _tool_use(call: ToolCall) -> dict[str, Any]:
 
 
 def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:
-    """Have the server cache what other questions repeat: tools and system text, messages, steps.
+    """Have the server cache what other questions repeat: tools and system text,
+    messages, steps.
 
-    It looks for a cached prefix only a few blocks before a mark, and a turn may have many calls:
-    so the last message of the turn before is marked, too.
+    It looks for a cached prefix only a few blocks before a mark, and a turn may have
+    many calls: so the last message of the turn before is marked, too.
     """
     messages = body["messages"]
     if "system" in shared:
@@ -146,11 +162,14 @@ def _mark(body: dict[str, Any], shared: Collection[Shared]) -> None:
 
 
 def _turn(content: list[Any], question: Question) -> ToolTurn:
-    """Calls, thinking, and the blocks as they must go back; no server takes a blank text."""
+    """Calls, thinking, and the blocks as they must go back;
+    no server takes a blank text.
+    """
     blocks = [block for block in dicts_in(content) if not _is_blank(block)]
     uses = _of_type(blocks, "tool_use")
     calls = calls_from(
-        ((use.get("id"), use.get("name"), use.get("input")) for use in uses), question.steps
+        ((use.get("id"), use.get("name"), use.get("input")) for use in uses),
+        question.steps,
     )
     for use, call in zip(uses, calls, strict=True):
         use |= _tool_use(call)
@@ -184,5 +203,9 @@ def usage_of(usage: object) -> Usage:
     parts = [part for part in (fresh, cached, written) if part is not None]
     total = sum(parts) if len(parts) == 3 else None
     creation = counts.get("cache_creation")
-    hour = creation.get("ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
-    return Usage(total, count("output_tokens"), cached, written, hour=whole_number(hour) or 0)
+    hour = (
+        creation.get("ephemeral_1h_input_tokens") if isinstance(creation, dict) else 0
+    )
+    return Usage(
+        total, count("output_tokens"), cached, written, hour=whole_number(hour) or 0
+    )

@@ -1,7 +1,7 @@
 """Batches: many requests in one, answered within a day at half the price.
 
-The batch APIs of OpenAI and Anthropic, through the official SDKs. Results are lines of JSON in any
-order, which may be anything; what belongs to no request is left out.
+The batch APIs of OpenAI and Anthropic, through the official SDKs. Results are lines of
+JSON in any order, which may be anything; what belongs to no request is left out.
 """
 
 import json
@@ -67,7 +67,9 @@ class BatchState:
 
 @dataclass(frozen=True)
 class BatchResult:
-    """What came of one request: a reply, else a ``problem``, with the server's status if known."""
+    """What came of one request: a reply, else a ``problem``,
+    with the server's status if known.
+    """
 
     id: str
     reply: Any = None
@@ -112,8 +114,12 @@ class Batching(ABC):
         return self._model.read(reply, question)
 
     def adapts(self, question: Question, result: BatchResult) -> bool:
-        """Whether the next request for a question leaves out what this server refused."""
-        return result.status in self.adaptable and self._model.adapts(question, result.problem)
+        """Whether the next request for a question leaves out what this server
+        refused.
+        """
+        return result.status in self.adaptable and self._model.adapts(
+            question, result.problem
+        )
 
 
 class OpenAIBatches(Batching):
@@ -125,7 +131,12 @@ class OpenAIBatches(Batching):
     async def submit(self, requests: Sequence[BatchRequest]) -> str:
         path = f"/v1{requests[0].path}"
         lines = (
-            {"custom_id": request.id, "method": "POST", "url": path, "body": request.body}
+            {
+                "custom_id": request.id,
+                "method": "POST",
+                "url": path,
+                "body": request.body,
+            }
             for request in requests
         )
         text = "".join(f"{json.dumps(line, ensure_ascii=False)}\n" for line in lines)
@@ -145,7 +156,10 @@ class OpenAIBatches(Batching):
     async def state(self, batch: str) -> BatchState:
         with self._translated():
             info = await self._client.batches.retrieve(batch)
-            ended = _state_of(info, "status", (*_OPENAI_ENDED, *_OPENAI_RUNNING)) in _OPENAI_ENDED
+            ended = (
+                _state_of(info, "status", (*_OPENAI_ENDED, *_OPENAI_RUNNING))
+                in _OPENAI_ENDED
+            )
             counts = info.request_counts
             finished = _number_of(counts, "completed", "failed")
             return BatchState(ended, finished, self._problem(info))
@@ -155,8 +169,13 @@ class OpenAIBatches(Batching):
         if batch.status != "failed":
             return _OPENAI_PROBLEMS.get(str(batch.status), "")
         errors = (getattr(batch.errors, "data", None) or ())[:3]
-        reasons = "; ".join(dict.fromkeys(str(error.message) for error in errors if error.message))
-        return f"the batch was refused: {clean(reasons, self._secrets) or 'no reason given'}"
+        reasons = "; ".join(
+            dict.fromkeys(str(error.message) for error in errors if error.message)
+        )
+        return (
+            "the batch was refused:"
+            f" {clean(reasons, self._secrets) or 'no reason given'}"
+        )
 
     async def results(self, batch: str, number: int) -> AsyncGenerator[BatchResult]:
         with self._translated():
@@ -194,7 +213,9 @@ class AnthropicBatches(Batching):
     adaptable = (400,)
 
     async def submit(self, requests: Sequence[BatchRequest]) -> str:
-        forms = [{"custom_id": request.id, "params": request.body} for request in requests]
+        forms = [
+            {"custom_id": request.id, "params": request.body} for request in requests
+        ]
         with self._translated():
             batch = await self._client.messages.batches.create(
                 requests=forms, timeout=_SUBMIT_SECONDS
@@ -208,13 +229,16 @@ class AnthropicBatches(Batching):
             if info.archived_at:
                 return BatchState(ended, 0, "its results are no longer kept")
             names = ("succeeded", "errored", "canceled", "expired")
-            return BatchState(ended, _number_of(getattr(info, "request_counts", None), *names))
+            return BatchState(
+                ended, _number_of(getattr(info, "request_counts", None), *names)
+            )
 
     async def results(self, batch: str, number: int) -> AsyncGenerator[BatchResult]:
         from anthropic._decoders.jsonl import AsyncJSONLDecoder
 
         with self._translated():
-            # Not batches.results: it goes to any address that the reply names, with the key.
+            # Not batches.results: it goes to any address that the reply names,
+            # with the key.
             reply = await self._client.get(
                 f"/v1/messages/batches/{batch}/results",
                 options={"headers": {"Accept": RESULTS}},
@@ -239,10 +263,14 @@ class AnthropicBatches(Batching):
         inner = error.get("error") if isinstance(error, dict) else None
         name = inner.get("type") if isinstance(inner, dict) else None
         message = message_in(error, "no result", self._secrets)
-        return BatchResult(request_id, problem=message, status=_ANTHROPIC_STATUS.get(str(name)))
+        return BatchResult(
+            request_id, problem=message, status=_ANTHROPIC_STATUS.get(str(name))
+        )
 
 
-def batches_of(requests: Sequence[BatchRequest], limits: BatchLimits) -> list[list[BatchRequest]]:
+def batches_of(
+    requests: Sequence[BatchRequest], limits: BatchLimits
+) -> list[list[BatchRequest]]:
     """Requests in batches that a server takes, each of one path, in order."""
     by_path: dict[str, list[list[BatchRequest]]] = {}
     sizes: dict[str, int] = {}
@@ -263,7 +291,9 @@ def _id_of(batch: object, address: str) -> str:
     batch_id = getattr(batch, "id", batch)
     if isinstance(batch_id, str) and _ID.fullmatch(batch_id):
         return batch_id
-    raise ModelError(f"no usable id of the batch from {address}", "Check the address", paid=())
+    raise ModelError(
+        f"no usable id of the batch from {address}", "Check the address", paid=()
+    )
 
 
 def _state_of(batch: object, name: str, states: Collection[str]) -> str:
@@ -280,8 +310,11 @@ def _number_of(counts: object, *names: str) -> int:
     return sum(number for number in numbers if isinstance(number, int))
 
 
-async def _lines_of(chunks: AsyncIterator[bytes], number: int) -> AsyncGenerator[dict[str, Any]]:
-    """The objects in lines of JSON, as they arrive; broken and endless lines are left out.
+async def _lines_of(
+    chunks: AsyncIterator[bytes], number: int
+) -> AsyncGenerator[dict[str, Any]]:
+    """The objects in lines of JSON, as they arrive;
+    broken and endless lines are left out.
 
     It stops if there are many more lines than there were requests.
     """

@@ -1,4 +1,6 @@
-"""Ask a model to choose a skill: by a tool, or by JSON where tools are not supported."""
+"""Ask a model to choose a skill: by a tool, or by JSON where tools are not
+supported.
+"""
 
 from dataclasses import astuple, replace
 
@@ -36,9 +38,13 @@ class Chooser:
                 return _chosen(question, answer, called)
         answer = await model.ask(by_schema(question))
         chose_none = answer.refused or answer.is_empty
-        activity = Activity(1, 0, False) if chose_none else question.choice.written_in(answer)
+        activity = (
+            Activity(1, 0, False) if chose_none else question.choice.written_in(answer)
+        )
         if activity is None:
-            problem = f"the reply does not choose a skill: {one_line(answer.text, 80)!r}"
+            problem = (
+                f"the reply does not choose a skill: {one_line(answer.text, 80)!r}"
+            )
             hint = "This model supports neither tools nor JSON schemas: use another one"
             raise ModelError(problem, hint, paid=astuple(answer.usage))
         return _chosen(question, answer, activity)
@@ -56,16 +62,29 @@ def _writes_call(question: Question, answer: Answer) -> bool:
 
 def _half_a_call(answer: Answer) -> ModelError:
     """It does not mean that no skill was chosen."""
-    problem, hint = "the choice was cut off by the output limit", ("Raise ", Setting("max_output"))
+    problem, hint = (
+        "the choice was cut off by the output limit",
+        ("Raise ", Setting("max_output")),
+    )
     return ModelError(problem, hint, paid=astuple(answer.usage))
 
 
 def _chosen(question: Question, answer: Answer, activity: Activity) -> Answer:
     """The answer with its choice as activity and transcript, as an agent's has."""
-    reply_turns = [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
-    reply_turns += [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
-    reply_turns += [Turn("call", call.arguments, call.name, reply=1) for call in answer.calls]
+    reply_turns = (
+        [Turn("thinking", answer.thinking, reply=1)] if answer.thinking else []
+    )
+    reply_turns += (
+        [Turn("assistant", answer.text, reply=1)] if answer.text.strip() else []
+    )
+    reply_turns += [
+        Turn("call", call.arguments, call.name, reply=1) for call in answer.calls
+    ]
     question_turns = [Turn("user", text) for _, text in question.messages]
     return replace(
-        answer, activity=activity, transcript=(*question_turns, *reply_turns), calls=(), raw=""
+        answer,
+        activity=activity,
+        transcript=(*question_turns, *reply_turns),
+        calls=(),
+        raw="",
     )

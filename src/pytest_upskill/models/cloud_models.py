@@ -1,8 +1,9 @@
-"""Claude on Amazon Bedrock and on Vertex AI, and OpenAI's models on Azure, through the SDKs.
+"""Claude on Amazon Bedrock and on Vertex AI, and OpenAI's models on Azure,
+through the SDKs.
 
-Anthropic's clients sign each request, and put parts of it into the address. So requests that an
-agent writes go through them as well, and are answered whole: Bedrock's stream differs from the
-protocol's.
+Anthropic's clients sign each request, and put parts of it into the address. So requests
+that an agent writes go through them as well, and are answered whole: Bedrock's stream
+differs from the protocol's.
 """
 
 import asyncio
@@ -30,7 +31,8 @@ from .openai_chat import OpenAIModel
 from .sdk import OnRefusal, Upstream
 from .sdk_errors import clean, error_text, not_a_reply
 
-# Keys of an agent's request that are passed on: clouds refuse keys they don't know, such as betas.
+# Keys of an agent's request that are passed on: clouds refuse keys they don't know,
+# such as betas.
 _RELAYED: Final = (
     *("model", "max_tokens", "messages", "system", "tools", "tool_choice", "thinking"),
     *("temperature", "top_p", "top_k", "stop_sequences", "output_config"),
@@ -46,7 +48,9 @@ LoginErrors = tuple[type[Exception], ...]
 class CloudModel(AnthropicModel):
     """Adapter to one Claude model of a cloud."""
 
-    def __init__(self, spec: ModelSpec, timeout: float, login_errors: LoginErrors) -> None:
+    def __init__(
+        self, spec: ModelSpec, timeout: float, login_errors: LoginErrors
+    ) -> None:
         super().__init__(spec, timeout)
         self._login_errors = login_errors
         # The tokens of a login change during a run.
@@ -60,7 +64,9 @@ class CloudModel(AnthropicModel):
         with translated_login_errors(self.spec, self._login_errors):
             return await super().ask(question)
 
-    async def relay(self, body: dict[str, Any], on_refusal: OnRefusal) -> dict[str, Any]:
+    async def relay(
+        self, body: dict[str, Any], on_refusal: OnRefusal
+    ) -> dict[str, Any]:
         """Pass on a request that an agent wrote, and return the whole reply."""
         request = {name: body[name] for name in _RELAYED if name in body}
         with (
@@ -68,11 +74,15 @@ class CloudModel(AnthropicModel):
             self.translated(tools=bool(body.get("tools"))),
         ):
             try:
-                reply: Any = await self.client.post(MESSAGES_PATH, body=request, cast_to=object)
+                reply: Any = await self.client.post(
+                    MESSAGES_PATH, body=request, cast_to=object
+                )
             except self.sdk.APIStatusError as error:
                 on_refusal(error.status_code, error_text(error, self.secrets))
                 raise
-            if not isinstance(reply, dict) or not isinstance(reply.get("content"), list):
+            if not isinstance(reply, dict) or not isinstance(
+                reply.get("content"), list
+            ):
                 raise not_a_reply(self.spec, reply)
             return reply
 
@@ -86,7 +96,8 @@ class BedrockModel(CloudModel):
             return cls(spec, timeout, ())
         from botocore.exceptions import BotoCoreError, ClientError
 
-        with translated_login_errors(spec, (Exception,)):  # a role is fetched by HTTP and parsed
+        # A role is fetched by HTTP and parsed
+        with translated_login_errors(spec, (Exception,)):
             await asyncio.to_thread(_know_aws)
         return cls(spec, timeout, (BotoCoreError, ClientError, RuntimeError))
 
@@ -107,7 +118,11 @@ class VertexModel(CloudModel):
     """Adapter to one Claude model on Vertex AI."""
 
     def __init__(
-        self, spec: ModelSpec, timeout: float, login_errors: LoginErrors, login: tuple[Any, str]
+        self,
+        spec: ModelSpec,
+        timeout: float,
+        login_errors: LoginErrors,
+        login: tuple[Any, str],
     ) -> None:
         self._login = login
         super().__init__(spec, timeout, login_errors)
@@ -148,11 +163,15 @@ def translated_login_errors(spec: ModelSpec, errors: LoginErrors) -> Iterator[No
     try:
         yield
     except errors as error:
-        problem = f"no login to {spec.provider.name}: {clean(login_error_text(error), ())}"
+        problem = (
+            f"no login to {spec.provider.name}: {clean(login_error_text(error), ())}"
+        )
         unreachable = any(kind.__name__ in _UNREACHABLE for kind in type(error).__mro__)
         transient = unreachable or bool(getattr(error, "retryable", False))
         hint = "Check the network, and try again" if unreachable else _HINT
-        raise ModelError(problem, hint, transient=transient, fatal=not transient) from None
+        raise ModelError(
+            problem, hint, transient=transient, fatal=not transient
+        ) from None
 
 
 async def _know_tokens(request: Any) -> None:
@@ -171,7 +190,9 @@ class AzureModel(OpenAIModel):
             return super()._connect(options)
         variable, _ = self.spec.provider.key_in(os.environ) or ("", "")
         key = "azure_ad_token" if variable.endswith("TOKEN") else "api_key"
-        return self.sdk.AsyncAzureOpenAI(api_version=version, **{key: self._key}, **options)
+        return self.sdk.AsyncAzureOpenAI(
+            api_version=version, **{key: self._key}, **options
+        )
 
     @property
     def upstream(self) -> Upstream:

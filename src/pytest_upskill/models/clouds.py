@@ -1,7 +1,8 @@
-"""Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI, and OpenAI's on Azure.
+"""Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI,
+and OpenAI's on Azure.
 
-Regions and credentials are found as the clouds' own tools find them. The packages for that (boto3,
-google-auth) are extras, imported only when needed.
+Regions and credentials are found as the clouds' own tools find them. The packages for
+that (boto3, google-auth) are extras, imported only when needed.
 """
 
 import logging
@@ -28,25 +29,33 @@ _CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedro
 _AWS_PAIR: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
 _REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
 _GOOGLE_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-_AZURE_V1: Final = ("", "v1", "latest", "preview")  # values of OPENAI_API_VERSION that mean v1
+# Values of OPENAI_API_VERSION that mean v1
+_AZURE_V1: Final = ("", "v1", "latest", "preview")
 
 
 @dataclass(frozen=True)
 class Cloud(Hosted):
     """A provider whose server and login depend on settings of a cloud."""
 
-    settings: tuple[str, ...] = field(default=(), kw_only=True)  # variables that must be set
+    # Variables that must be set
+    settings: tuple[str, ...] = field(default=(), kw_only=True)
     login: ClassVar[str]  # what a login needs, in words
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:
+    def require(
+        self, spec: ModelSpec, env: Mapping[str, str], download: Download
+    ) -> None:
         """Report everything that is missing in one error."""
         super().require(spec, env, download)
         if missing := [*self._missing(spec, env)]:
             problems, fixes = zip(*missing, strict=True)
-            raise spec.error(", and ".join(problems), f"{'. '.join(fixes)}, or name another model.")
+            raise spec.error(
+                ", and ".join(problems), f"{'. '.join(fixes)}, or name another model."
+            )
 
     @abstractmethod
-    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _missing(
+        self, spec: ModelSpec, env: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
         """Each missing thing, with its fix."""
 
 
@@ -55,7 +64,9 @@ class BedrockProvider(Cloud, MessagesProvider):
 
     login = "AWS credentials"
 
-    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    def resolve(
+        self, model: ModelName, model_id: str, env: Mapping[str, str]
+    ) -> ModelSpec:
         if not _CLAUDE.match(model_id):
             raise model.error(
                 "only Claude is asked on Bedrock",
@@ -70,9 +81,16 @@ class BedrockProvider(Cloud, MessagesProvider):
         variable, region = aws_region(env)
         return variable, region and f"https://bedrock-runtime.{region}.amazonaws.com"
 
-    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+    def _missing(
+        self,
+        spec: ModelSpec,  # noqa: ARG002
+        env: Mapping[str, str],
+    ) -> Iterator[tuple[str, str]]:
         if not aws_region(env)[1]:
-            yield _unset(self.settings), f"Set {self.settings[0]}, for example to us-east-1"
+            yield (
+                _unset(self.settings),
+                f"Set {self.settings[0]}, for example to us-east-1",
+            )
         if self.key_in(env):
             return
         if not _has_package("boto3"):
@@ -97,13 +115,18 @@ class BedrockProvider(Cloud, MessagesProvider):
 
     def refusal_hint(self, status: int, message: str) -> Text:
         if status == 400 and "on-demand throughput" in message:
-            return "Put where it may run before the model's id: us., eu., apac. or global."
+            return (
+                "Put where it may run before the model's id: us., eu., apac. or global."
+            )
         if status == 400 and "model identifier is invalid" in message:
             return "Check the model's id, and whether AWS_REGION has it"
         if status == 403 and "model" in message.lower():
             return "Check the access to the model in this account and region"
         if status in (401, 403):
-            return f"Check {self.key_envs[0]}, or AWS_ACCESS_KEY_ID and the like, and AWS_REGION"
+            return (
+                f"Check {self.key_envs[0]}, or AWS_ACCESS_KEY_ID and the like, and"
+                " AWS_REGION"
+            )
         return ""
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:
@@ -126,9 +149,17 @@ class VertexProvider(Cloud, MessagesProvider):
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
         values = (vertex_region(env)[1], vertex_project(env))
-        return {name: value for name, value in zip(self.settings, values, strict=True) if value}
+        return {
+            name: value
+            for name, value in zip(self.settings, values, strict=True)
+            if value
+        }
 
-    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:  # noqa: ARG002
+    def _missing(
+        self,
+        spec: ModelSpec,  # noqa: ARG002
+        env: Mapping[str, str],
+    ) -> Iterator[tuple[str, str]]:
         region, project = self.settings
         login = google_login() if _has_package("google.auth") else None
         has_project = vertex_project(env) or (isinstance(login, tuple) and login[1])
@@ -141,8 +172,10 @@ class VertexProvider(Cloud, MessagesProvider):
         elif isinstance(login, str):
             yield (
                 login,
-                "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or run "
-                "gcloud auth application-default login",
+                (
+                    "Set GOOGLE_APPLICATION_CREDENTIALS to a file with credentials, or"
+                    " run gcloud auth application-default login"
+                ),
             )
 
     def refusal_hint(self, status: int, message: str) -> Text:
@@ -165,10 +198,16 @@ class AzureProvider(Cloud, ChatProvider):
     login = "a key or a token"
 
     def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
-        """The variable names the root, or a copy of a longer address in Azure's portal."""
+        """The variable names the root, or a copy of a longer address in Azure's
+        portal.
+        """
         variable, url = super().set_in(env)
         root, path = url.partition("?")[0].rstrip("/"), urlsplit(url).path
-        root = f"{root.partition('/openai')[0]}/openai" if "/openai" in path else f"{root}/openai"
+        root = (
+            f"{root.partition('/openai')[0]}/openai"
+            if "/openai" in path
+            else f"{root}/openai"
+        )
         return variable, url and (root if azure_version(env) else f"{root}/v1")
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
@@ -176,11 +215,17 @@ class AzureProvider(Cloud, ChatProvider):
         variable, key = first_set(env, self.key_envs[::-1])
         return (variable, key) if key else None
 
-    def _missing(self, spec: ModelSpec, env: Mapping[str, str]) -> Iterator[tuple[str, str]]:
+    def _missing(
+        self, spec: ModelSpec, env: Mapping[str, str]
+    ) -> Iterator[tuple[str, str]]:
         unset = [] if spec.base_url else [*self.settings]
         unset += [] if self.key_in(env) else [self.key_envs[0]]
         if unset:
-            example = "" if spec.base_url else " (the endpoint is https://NAME.openai.azure.com)"
+            example = (
+                ""
+                if spec.base_url
+                else " (the endpoint is https://NAME.openai.azure.com)"
+            )
             yield _unset(unset), f"Set {' and '.join(unset)}{example}"
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
@@ -188,11 +233,16 @@ class AzureProvider(Cloud, ChatProvider):
 
     def price(self, spec: ModelSpec) -> Price | None:
         """A deployment that is named like a model is taken for one."""
-        return listed_price(self.price_list, spec.model_id) or listed_price("openai", spec.model_id)
+        return listed_price(self.price_list, spec.model_id) or listed_price(
+            "openai", spec.model_id
+        )
 
     def refusal_hint(self, status: int, message: str) -> Text:  # noqa: ARG002
         if status == 404:
-            return "Check the name of the deployment, AZURE_OPENAI_ENDPOINT and OPENAI_API_VERSION"
+            return (
+                "Check the name of the deployment, AZURE_OPENAI_ENDPOINT and"
+                " OPENAI_API_VERSION"
+            )
         if status in (401, 403):
             return f"Check {' or '.join(self.key_envs)}, and AZURE_OPENAI_ENDPOINT"
         return ""
@@ -218,7 +268,9 @@ def _aws_problem() -> str:
 def _vertex_host(region: str) -> str:
     if region == "global":
         return "aiplatform"
-    return f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
+    return (
+        f"aiplatform.{region}.rep" if region in ("us", "eu") else f"{region}-aiplatform"
+    )
 
 
 def _unset(variables: Sequence[str]) -> str:
@@ -248,7 +300,11 @@ def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
     profile = first_set(env, ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"))[1] or "default"
     for variable, default, section in (
         ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
-        ("AWS_CONFIG_FILE", "config", "default" if profile == "default" else f"profile {profile}"),
+        (
+            "AWS_CONFIG_FILE",
+            "config",
+            "default" if profile == "default" else f"profile {profile}",
+        ),
     ):
         file = env.get(variable) or f"{env.get('HOME', '')}/.aws/{default}"
         parser = ConfigParser(interpolation=None, strict=False)
@@ -293,10 +349,14 @@ def google_login() -> tuple[Any, str] | str:
 
 
 def login_error_text(error: Exception) -> str:
-    """The message of an error; Google's errors have a cause or a server's reply as arguments."""
+    """The message of an error; Google's errors have a cause or a
+    server's reply as arguments.
+    """
     if not type(error).__module__.startswith("google."):
         return str(error)
-    return ": ".join(str(part) for part in error.args if isinstance(part, str | Exception))
+    return ": ".join(
+        str(part) for part in error.args if isinstance(part, str | Exception)
+    )
 
 
 def azure_version(env: Mapping[str, str]) -> str:

@@ -6,14 +6,22 @@ from typing import ClassVar, Final
 
 from .._util.texts import digest
 from ..errors import InputError, Setting, SettingsError
-from .model import Model, ModelName, ModelSpec, ProtocolName, Provider, shown_address, without_user
+from .model import (
+    Model,
+    ModelName,
+    ModelSpec,
+    ProtocolName,
+    Provider,
+    shown_address,
+    without_user,
+)
 from .prices import FREE, Price, listed_price
 
 _OLLAMA_PORT: Final = 11434
 _NOT_A_URL: Final = "not the URL of a server"
 _URL_FORM: Final = "It starts with http:// or https://, and often ends with /v1."
-# Prompt prefixes of this many tokens are cached. Cached tokens cost a tenth to a half; what is
-# too short is not cached, so a number that is too low does no harm.
+# Prompt prefixes of this many tokens are cached. Cached tokens cost a tenth to a half;
+# what is too short is not cached, so a number that is too low does no harm.
 _CACHES_FROM: Final = 1024
 # Claude models with another number, by a part of their id; the first match counts.
 _CLAUDE_CACHES_FROM: Final = {
@@ -28,7 +36,8 @@ class Hosted(Provider):
     """Models behind a server."""
 
     base_url: str | None = None
-    base_url_envs: tuple[str, ...] = ()  # variables that replace the address; the first set counts
+    # Variables that replace the address; the first set counts
+    base_url_envs: tuple[str, ...] = ()
     price_list: str = ""  # the provider's id in genai-prices
     speaks: tuple[ProtocolName, ...] = field(default=(), kw_only=True)
     protocol: ClassVar[str]
@@ -36,7 +45,9 @@ class Hosted(Provider):
     def protocols(self, spec: ModelSpec) -> tuple[ProtocolName, ...]:  # noqa: ARG002
         return self.speaks
 
-    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    def resolve(
+        self, model: ModelName, model_id: str, env: Mapping[str, str]
+    ) -> ModelSpec:
         return ModelSpec(model.name, self, model_id, self.base_url_in(env))
 
     def base_url_in(self, env: Mapping[str, str]) -> str | None:
@@ -47,11 +58,15 @@ class Hosted(Provider):
         return url or self.base_url
 
     def set_in(self, env: Mapping[str, str]) -> tuple[str, str]:
-        """The variable that replaces the address, and the address; empty if none does."""
+        """The variable that replaces the address, and the address; empty if none
+        does.
+        """
         return next(iter(self._all_set_in(env)), ("", ""))
 
     def _all_set_in(self, env: Mapping[str, str]) -> list[tuple[str, str]]:
-        values = [(variable, env.get(variable, "").strip()) for variable in self.base_url_envs]
+        values = [
+            (variable, env.get(variable, "").strip()) for variable in self.base_url_envs
+        ]
         return [(variable, value) for variable, value in values if value]
 
     def note(self, env: Mapping[str, str]) -> str:
@@ -84,7 +99,9 @@ class MessagesProvider(Hosted):
         model_id = spec.model_id.replace(".", "-")
         if self.name != "anthropic" and "claude" not in model_id:
             return None
-        minimums = (tokens for part, tokens in _CLAUDE_CACHES_FROM.items() if part in model_id)
+        minimums = (
+            tokens for part, tokens in _CLAUDE_CACHES_FROM.items() if part in model_id
+        )
         return next(minimums, _CACHES_FROM)
 
 
@@ -101,7 +118,9 @@ class ChatProvider(Hosted):
 
 
 class OpenAIProvider(ChatProvider):
-    """OpenAI itself, which caches prompts only after a first answer, and not for all models."""
+    """OpenAI itself, which caches prompts only after a first answer,
+    and not for all models.
+    """
 
     def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
         return _CACHES_FROM
@@ -125,9 +144,13 @@ class OllamaProvider(ChatProvider):
             return "", ""
         url = host
         if "://" not in host:
-            has_port = host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
+            has_port = (
+                host.rpartition("]")[2].rpartition(":")[2].isdigit() and ":" in host
+            )
             url = f"http://{host}" if has_port else f"http://{host}:{_OLLAMA_PORT}"
-        return variable, url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
+        return variable, (
+            url if url.rstrip("/").endswith("/v1") else f"{url.rstrip('/')}/v1"
+        )
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
         return FREE
@@ -148,14 +171,20 @@ class GeminiProvider(ChatProvider):
 class GenericProvider(ChatProvider):
     """Any server; its address is a setting."""
 
-    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    def resolve(
+        self, model: ModelName, model_id: str, env: Mapping[str, str]
+    ) -> ModelSpec:
         url = model.base_url
         if url and not _is_url(url):
             raise SettingsError(model.by.url_setting, _NOT_A_URL, _URL_FORM)
         if not (url := url or self.base_url_in(env)):
             raise model.error(
                 "the address of its server is not known",
-                ("Give ", Setting(model.by.url_setting), f" URL, or set {self.base_url_envs[0]}."),
+                (
+                    "Give ",
+                    Setting(model.by.url_setting),
+                    f" URL, or set {self.base_url_envs[0]}.",
+                ),
             )
         return ModelSpec(model.name, self, model_id, url)
 

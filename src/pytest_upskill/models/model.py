@@ -15,12 +15,15 @@ from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
 
-# Anthropic's Messages, OpenAI's Chat Completions and Responses, Google's generateContent.
+# Anthropic's Messages, OpenAI's Chat Completions and Responses,
+# Google's generateContent.
 ProtocolName = Literal["messages", "chat", "responses", "gemini"]
 PROTOCOLS: Final[tuple[ProtocolName, ...]] = get_args(ProtocolName)
-Progress = Callable[[int, int], None]  # called with the bytes loaded and the bytes in total
+# Called with the bytes loaded and the bytes in total
+Progress = Callable[[int, int], None]
 Download = Callable[[str], Progress]  # called before a download, with its description
-_TESTED: Final = "models"  # whose models may be small, unlike judges; students have a teacher
+# Whose models may be small, unlike judges; students have a teacher
+_TESTED: Final = "models"
 _WITH_LOGINS: Final = ("anthropic", "openai")  # of a CLI of their own
 _SUBSCRIPTION_TOKEN: Final = "sk-ant-oat"  # how tokens of Claude subscriptions start
 
@@ -31,7 +34,9 @@ class Model(Protocol):
 
     @property
     def endpoint(self) -> str:
-        """The same for models that share a server and a key, and so rate limits; never shown."""
+        """The same for models that share a server and a key, and so rate limits;
+        never shown.
+        """
         return f"model {id(self)}"
 
     @property
@@ -102,7 +107,9 @@ class ModelSpec:
 
 @dataclass(frozen=True)
 class ModelLimits:
-    """What a model can do, where that is less or more than usual; settings of the user win."""
+    """What a model can do, where that is less or more than usual;
+    settings of the user win.
+    """
 
     output: int | None = None  # tokens of an answer
     context: int | None = None  # tokens of a question with its answer
@@ -113,24 +120,42 @@ class ModelLimits:
 class Provider(ABC):
     """Models whose names share a prefix; only ``open`` must be implemented.
 
-    Only ``open`` may import an SDK or use the network, so that a wrong name costs nothing.
+    Only ``open`` may import an SDK or use the network,
+    so that a wrong name costs nothing.
     """
 
     name: str  # the prefix
     example: str  # a full model name, for hints
-    key_envs: tuple[str, ...] = field(default=(), kw_only=True)  # environment variables, in order
+    # Environment variables, in order
+    key_envs: tuple[str, ...] = field(default=(), kw_only=True)
     needs_key: bool = field(default=False, kw_only=True)
-    bare: bool = field(default=False, kw_only=True)  # whether the prefix alone names a model
-    batches: bool = field(default=False, kw_only=True)  # whether its models have a batch API
+    # Whether the prefix alone names a model
+    bare: bool = field(default=False, kw_only=True)
+    # Whether its models have a batch API
+    batches: bool = field(default=False, kw_only=True)
     opening: ClassVar[str] = "starting"  # what ``open`` does, in words
     longer_prompts: ClassVar[str] = ""  # how to have its models take them
 
-    def resolve(self, model: ModelName, model_id: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
-        """The model of a name whose part after the prefix is ``model_id``, or SettingsError."""
+    def resolve(
+        self,
+        model: ModelName,
+        model_id: str,
+        env: Mapping[str, str],  # noqa: ARG002
+    ) -> ModelSpec:
+        """The model of a name whose part after the prefix is ``model_id``,
+        or SettingsError.
+        """
         return ModelSpec(model.name, self, model_id)
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
-        """Raise SettingsError if the model can't be asked: no key, no package, no file."""
+    def require(
+        self,
+        spec: ModelSpec,
+        env: Mapping[str, str],
+        download: Download,  # noqa: ARG002
+    ) -> None:
+        """Raise SettingsError if the model can't be asked: no key, no package, no
+        file.
+        """
         for variable, value in self.login_in(env).items():
             if not (value.isascii() and value.isprintable()):
                 raise spec.error(
@@ -140,8 +165,13 @@ class Provider(ABC):
         variable, key = self.key_in(env) or ("", "")
         if key.startswith(_SUBSCRIPTION_TOKEN):
             problem = f"{variable} holds the token of a login, not a key"
-            fix = f"Set {self.key_envs[0]} to a key of the API, or CLAUDE_CODE_OAUTH_TOKEN to it"
-            raise spec.error(problem, (f"{fix} and add ", Setting("login"), " for claude."))
+            fix = (
+                f"Set {self.key_envs[0]} to a key of the API, or"
+                " CLAUDE_CODE_OAUTH_TOKEN to it"
+            )
+            raise spec.error(
+                problem, (f"{fix} and add ", Setting("login"), " for claude.")
+            )
         if not key and self.needs_key:
             variable = self.key_envs[0]
             state = "is empty" if variable in env else "is not set"
@@ -150,7 +180,11 @@ class Provider(ABC):
                 setting = Setting(spec.by.setting)
                 hint = (f"Set {variable}, or try without a key: ", setting, " local")
             elif spec.by.agent and self.name in _WITH_LOGINS:
-                hint = (f"{hint} claude and codex can also use your login: ", Setting("login"), ".")
+                hint = (
+                    f"{hint} claude and codex can also use your login: ",
+                    Setting("login"),
+                    ".",
+                )
             raise spec.error(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
@@ -163,17 +197,26 @@ class Provider(ABC):
         return dict([key]) if (key := self.key_in(env)) else {}
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:  # noqa: ARG002
-        """The environment variables with which another machine asks the same server; not secret."""
+        """The environment variables with which another machine asks the same server;
+        not secret.
+        """
         return {}
 
     def note(self, env: Mapping[str, str]) -> str:  # noqa: ARG002
-        """A warning about its settings in the environment, without a period; mostly empty."""
+        """A warning about its settings in the environment, without a period;
+        mostly empty.
+        """
         return ""
 
     def identity(self, spec: ModelSpec) -> str | None:
-        """Everything about a model that shapes its answers; None if they must not be stored."""
+        """Everything about a model that shapes its answers;
+        None if they must not be stored.
+        """
         return digest(
-            self.name, without_user(spec.base_url or ""), spec.model_id, spec.effort or ""
+            self.name,
+            without_user(spec.base_url or ""),
+            spec.model_id,
+            spec.effort or "",
         )
 
     def takes_tools(self, spec: ModelSpec) -> bool:  # noqa: ARG002
@@ -189,8 +232,9 @@ class Provider(ABC):
         return PROTOCOLS
 
     def caches_from(self, spec: ModelSpec) -> int | None:  # noqa: ARG002
-        """Tokens of the shortest prompt prefix that its server caches on request; None if it
-        needs no request, or is unknown."""
+        """Tokens of the shortest prompt prefix that its server caches on request; None
+        if it needs no request, or is unknown.
+        """
         return None
 
     def price(self, spec: ModelSpec) -> Price | None:  # noqa: ARG002
@@ -218,19 +262,24 @@ class Provider(ABC):
 
 
 def price_of(spec: ModelSpec, overrides: Mapping[str, Price]) -> Price | None:
-    """The price of a model, None if unknown; overrides are by its name in the run, or its id."""
+    """The price of a model, None if unknown; overrides are by its name in the run,
+    or its id.
+    """
     for name in (spec.name, spec.model_id):
         if name in overrides:
             return overrides[name]
     return spec.provider.price(spec)
 
 
-# What pytest_upskill_models returns for each prefix: a provider, or a function of the model's name.
+# What pytest_upskill_models returns for each prefix: a provider,
+# or a function of the model's name.
 ModelSource = Provider | Callable[[str], Model]
 
 
 def shown_address(url: str) -> str:
-    """A URL without anything that may be a password or a key; empty if it is not a URL."""
+    """A URL without anything that may be a password or a key; empty if it is not a
+    URL.
+    """
     try:
         parts = urlsplit(url)
     except ValueError:
@@ -249,19 +298,23 @@ def without_user(url: str) -> str:
 def basic_auth(url: str | None) -> tuple[str | None, dict[str, str]]:
     """A URL without user and password, and the header that carries them.
 
-    aiohttp refuses a URL with a password next to the header of a key. The password wins: it is
-    for the proxy that the request reaches first.
+    aiohttp refuses a URL with a password next to the header of a key. The password
+    wins: it is for the proxy that the request reaches first.
     """
     parts = urlsplit(url or "")
     user, at, host = parts.netloc.rpartition("@")
     if not at:
         return url, {}
-    encoded = base64.b64encode(unquote(user if ":" in user else f"{user}:").encode()).decode()
+    encoded = base64.b64encode(
+        unquote(user if ":" in user else f"{user}:").encode()
+    ).decode()
     return parts._replace(netloc=host).geturl(), {"Authorization": f"Basic {encoded}"}
 
 
 def first_set(env: Mapping[str, str], variables: Iterable[str]) -> tuple[str, str]:
-    """The first of these variables that is set, and its value; both empty if none is."""
+    """The first of these variables that is set, and its value; both empty if none
+    is.
+    """
     for variable in variables:
         if value := env.get(variable, "").strip():
             return variable, value

@@ -17,7 +17,15 @@ from .batching import OpenAIBatches
 from .model import ModelSpec
 from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import clean, not_a_reply, refuses_schema
-from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
+from .tool_turns import (
+    ToolTurn,
+    calls_from,
+    dicts_in,
+    dumped,
+    loaded,
+    name_of,
+    object_text,
+)
 
 STOPS: Final = {
     "stop": "end",
@@ -25,8 +33,8 @@ STOPS: Final = {
     "content_filter": "refusal",
     "tool_calls": "tools",
 }
-# Keys for a model's thinking. Most servers want it back with the calls, some refuse it, and some
-# require it in turns that have none.
+# Keys for a model's thinking. Most servers want it back with the calls, some refuse it,
+# and some require it in turns that have none.
 _THINKING: Final = ("reasoning_content", "reasoning")
 _THOUGHTS: Final = re.compile(r"(reasoning|thinking)(?!_effort)")
 _MISSING: Final = re.compile(r"missing|pass\w* back", re.IGNORECASE)
@@ -35,7 +43,8 @@ _NEW_LIMIT: Final = re.compile(r"(o\d|gpt-([5-9]|\d\d)|codex)")
 _CHAT: Final = "/chat/completions"
 _ONLY_RESPONSES: Final = re.compile(r"-pro\b|codex|deep-research")
 _LIMITS: Final = ("max_tokens", "max_completion_tokens")
-# These models cache up to a mark, else whole questions; earlier ones cache any common start.
+# These models cache up to a mark, else whole questions;
+# earlier ones cache any common start.
 _BY_MARKS: Final = re.compile(r"gpt-(5\.[6-9]|5\.\d\d|[6-9]|\d\d)")
 _MOST_NAMES: Final = 8
 _LIST_SECONDS: Final = 5.0
@@ -53,8 +62,11 @@ class OpenAIModel(SdkModel):
 
         super().__init__(openai, spec, timeout)
         self.most_in_flight = most_in_flight
-        new_limit = spec.provider.name in ("openai", "azure") and _NEW_LIMIT.match(spec.model_id)
-        self._limits = _LIMITS[::-1] if new_limit else _LIMITS  # the likelier name first
+        new_limit = spec.provider.name in ("openai", "azure") and _NEW_LIMIT.match(
+            spec.model_id
+        )
+        # The likelier name first
+        self._limits = _LIMITS[::-1] if new_limit else _LIMITS
         self._caches = spec.provider.caches_from(spec) is not None
         if spec.provider.name == "openai" and _ONLY_RESPONSES.search(spec.model_id):
             self._left_out = frozenset({"chat"})
@@ -67,7 +79,9 @@ class OpenAIModel(SdkModel):
             with self.translated(tools=bool(question.tools)) as usages:
                 return self._answer_in(await self._send(question), question, usages)
         except ModelError as error:
-            if error.problem.startswith("404 ") and (names := await self._names_there()):
+            if error.problem.startswith("404 ") and (
+                names := await self._names_there()
+            ):
                 hint = f"{error.hint}. It has {first_few(names, _MOST_NAMES)}"
                 raise ModelError(error.problem, hint, fatal=True) from None
             raise
@@ -80,14 +94,17 @@ class OpenAIModel(SdkModel):
         except (self.sdk.APIError, ModelError, OSError, ValueError):
             return []
         models = dicts_in(reply.get("data")) if isinstance(reply, dict) else []
-        return [one_line(clean(str(model.get("id")), self.secrets), 60) for model in models]
+        return [
+            one_line(clean(str(model.get("id")), self.secrets), 60) for model in models
+        ]
 
     def batches(self) -> OpenAIBatches:
         """Its batches: they ask the very same, at half the price."""
         return OpenAIBatches(self)
 
     def _refused_in(self, message: str, question: Question) -> str:
-        if openai_responses.PATH in message:  # some take tools, or all questions, only there
+        # Some take tools, or all questions, only there
+        if openai_responses.PATH in message:
             return "tools in chat" if question.tools else "chat"
         if any(limit in message for limit in self._limits):
             return "limit"
@@ -98,9 +115,13 @@ class OpenAIModel(SdkModel):
         return "schema" if refuses_schema(message) else ""
 
     def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer:
-        if isinstance(reply, dict) and (reply.get("object") == "response" or "output" in reply):
+        if isinstance(reply, dict) and (
+            reply.get("object") == "response" or "output" in reply
+        ):
             return self._response_in(reply, question, usages)
-        usages.append(usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None))
+        usages.append(
+            usage := usage_of(reply.get("usage") if isinstance(reply, dict) else None)
+        )
         if not (isinstance(reply, dict) and reply.get("choices")):
             raise not_a_reply(self.spec, reply)
         choice = reply["choices"][0]
@@ -116,7 +137,9 @@ class OpenAIModel(SdkModel):
     ) -> Answer:
         usages.append(usage := openai_responses.usage_in(reply))
         if error := openai_responses.failure_in(reply):
-            raise ModelError(f"the server failed: {clean(error, self.secrets)}", transient=True)
+            raise ModelError(
+                f"the server failed: {clean(error, self.secrets)}", transient=True
+            )
         if not isinstance(reply.get("output"), list):
             raise not_a_reply(self.spec)
         return openai_responses.answer_in(reply, usage, question)
@@ -141,17 +164,28 @@ class OpenAIModel(SdkModel):
             **self.extra(question),
             **cache,
         }
-        if cache and "system" in question.shared and _BY_MARKS.match(self.spec.model_id):
+        if (
+            cache
+            and "system" in question.shared
+            and _BY_MARKS.match(self.spec.model_id)
+        ):
             body["messages"][0]["content"] = [{**_MARK, "text": question.system}]
-            if question.shared == ("system",):  # else the question is cached, at a higher price
+            # Else the question is cached, at a higher price
+            if question.shared == ("system",):
                 body["prompt_cache_options"] = {"mode": "explicit"}
         for step in question.steps:
             body["messages"] += [_message(step, left_out), *map(_result, step.results)]
-            body["messages"] += [{"role": "user", "content": step.answer}] if step.answer else []
+            body["messages"] += (
+                [{"role": "user", "content": step.answer}] if step.answer else []
+            )
         if question.tools:
             body["tools"] = list(map(_function, question.tools))
         if question.schema:
-            form = {"name": "reply", "strict": True, "schema": json.loads(question.schema)}
+            form = {
+                "name": "reply",
+                "strict": True,
+                "schema": json.loads(question.schema),
+            }
             body["response_format"] = {"type": "json_schema", "json_schema": form}
         if self.spec.effort:
             body["reasoning_effort"] = self.spec.effort
@@ -162,7 +196,8 @@ class OpenAIModel(SdkModel):
         return {}
 
     def _cache_key(self, question: Question) -> dict[str, Any]:
-        """Has OpenAI send questions that start alike to a machine that has their start cached.
+        """Has OpenAI send questions that start alike to a machine
+        that has their start cached.
 
         A server that only looks like OpenAI's may refuse it.
         """
@@ -178,13 +213,21 @@ def _message(step: Step, left_out: frozenset[str]) -> dict[str, Any]:
     """A turn as it came, with its thinking; else made of text and calls."""
     message: dict[str, Any] = loaded(step, dict) or {}
     ids = [call.id for call in step.calls]
-    if not message or ids != [call.get("id") for call in message.get("tool_calls") or ()]:
+    if not message or ids != [
+        call.get("id") for call in message.get("tool_calls") or ()
+    ]:
         calls = list(map(_tool_call, step.calls))
-        message = {"role": "assistant", "content": step.text or None, "tool_calls": calls}
+        message = {
+            "role": "assistant",
+            "content": step.text or None,
+            "tool_calls": calls,
+        }
     if not step.calls:
         message.pop("tool_calls", None)  # no server takes an empty list
     if "thoughts" in left_out:
-        return {key: value for key, value in message.items() if not _THOUGHTS.match(key)}
+        return {
+            key: value for key, value in message.items() if not _THOUGHTS.match(key)
+        }
     return {_THINKING[0]: "", **message} if "lack of thoughts" in left_out else message
 
 
@@ -221,10 +264,15 @@ def _turn(message: dict[str, Any], question: Question) -> ToolTurn:
         ),
         question.steps,
     )
-    # Beside its function, a call may have what its server wants back, such as a signature.
-    forms = [{**raw, **_tool_call(call)} for raw, call in zip(requested, calls, strict=True)]
+    # Beside its function, a call may have what its server wants back,
+    # such as a signature.
+    forms = [
+        {**raw, **_tool_call(call)} for raw, call in zip(requested, calls, strict=True)
+    ]
     thoughts = {
-        key: value for key, value in message.items() if _THOUGHTS.match(key) and value is not None
+        key: value
+        for key, value in message.items()
+        if _THOUGHTS.match(key) and value is not None
     }
     content = message.get("content")
     turn = {"role": "assistant", "content": content, **thoughts, "tool_calls": forms}
@@ -237,7 +285,9 @@ def _text_of(content: Any, kind: str = "text") -> Any:
     """The text of a message; a few servers send it in parts, with thinking."""
     if not isinstance(content, list):
         return content if kind == "text" else ""
-    parts = [part for part in content if isinstance(part, dict) and part.get("type") == kind]
+    parts = [
+        part for part in content if isinstance(part, dict) and part.get("type") == kind
+    ]
     return "".join(_text_of(part.get(kind)) or "" for part in parts)
 
 
@@ -253,4 +303,6 @@ def usage_of(usage: object) -> Usage:
     details = counts.get("prompt_tokens_details")
     details = details if isinstance(details, dict) else {}
     cached, written = details.get("cached_tokens"), details.get("cache_write_tokens")
-    return Usage(prompt, completion, 0 if usage and cached is None else cached, written or 0)
+    return Usage(
+        prompt, completion, 0 if usage and cached is None else cached, written or 0
+    )

@@ -1,4 +1,5 @@
-"""OpenAI's Responses: newer reasoning models call tools only there; some take nothing else.
+"""OpenAI's Responses: newer reasoning models call tools only there;
+some take nothing else.
 
 Nothing is stored on the server: thinking comes encrypted, and is sent back.
 """
@@ -12,10 +13,22 @@ from ..trials.transcript import Step, ToolCall
 from ..trials.trial import Question
 from .model import ModelSpec
 from .sdk import answer_of
-from .tool_turns import ToolTurn, calls_from, dicts_in, dumped, loaded, name_of, object_text
+from .tool_turns import (
+    ToolTurn,
+    calls_from,
+    dicts_in,
+    dumped,
+    loaded,
+    name_of,
+    object_text,
+)
 
 PATH: Final = "/responses"
-STOPS: Final = {"completed": "end", "max_output_tokens": "length", "content_filter": "refusal"}
+STOPS: Final = {
+    "completed": "end",
+    "max_output_tokens": "length",
+    "content_filter": "refusal",
+}
 
 
 def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
@@ -25,7 +38,11 @@ def request_for(question: Question, spec: ModelSpec) -> dict[str, Any]:
     for step in question.steps:
         items += _items(step)
         items += (
-            {"type": "function_call_output", "call_id": result.call, "output": result.text}
+            {
+                "type": "function_call_output",
+                "call_id": result.call,
+                "output": result.text,
+            }
             for result in step.results
         )
         items += [{"role": "user", "content": step.answer}] if step.answer else []

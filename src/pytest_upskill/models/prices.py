@@ -1,7 +1,7 @@
 """What tokens cost: from the data of genai-prices, or from the setting ``prices``.
 
-genai-prices is imported only if a hosted model needs a price. Its data are those of the installed
-version; its updater is never started.
+genai-prices is imported only if a hosted model needs a price. Its data are those of the
+installed version; its updater is never started.
 """
 
 import math
@@ -35,9 +35,9 @@ _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
 class Price:
     """USD per million tokens.
 
-    ``steps`` are the prices of longer prompts, by the number of input tokens from which they
-    apply to all tokens of a call, in ascending order. ``written``: for input that goes to the
-    provider's cache; None if it costs the same.
+    ``steps`` are the prices of longer prompts, by the number of input tokens from which
+    they apply to all tokens of a call, in ascending order. ``written``: for input that
+    goes to the provider's cache; None if it costs the same.
     """
 
     input: float
@@ -88,7 +88,9 @@ def cost(price: Price | None, usage: Usage) -> float | None:
 
 
 def saved_by_cache(price: Price | None, usage: Usage) -> float:
-    """USD that the provider's cache saved in one answer, less the extra cost of writing to it."""
+    """USD that the provider's cache saved in one answer,
+    less the extra cost of writing to it.
+    """
     with_cache = cost(price, usage)
     without = cost(price, replace(usage, cached=0, written=0))
     return 0.0 if with_cache is None or without is None else without - with_cache
@@ -105,7 +107,8 @@ def parse_prices(lines: Iterable[str]) -> dict[str, Price]:
         if name in prices:
             raise _error(shown, f"{name} has a price already", "Remove one of the two.")
         read, answer, *optional = (_number(number, shown) for number in numbers)
-        # Without a price, cached tokens get no discount, and written ones cost a quarter more.
+        # Without a price, cached tokens get no discount, and written
+        # ones cost a quarter more.
         cached, written = (*optional, *(read, _WRITTEN * read)[len(optional) :])
         free = not any((read, answer, cached, written))
         prices[name] = FREE if free else Price(read, answer, cached, written=written)
@@ -127,7 +130,9 @@ def _number(text: str, line: str) -> float:
 
 
 def listed_price(provider_id: str, model_id: str) -> Price | None:
-    """The price of a model by the provider's id in genai-prices; None if it is not there."""
+    """The price of a model by the provider's id in genai-prices;
+    None if it is not there.
+    """
     from genai_prices.data import providers  # slow to import
 
     # Only this provider: else it would fall back to the price of another.
@@ -141,13 +146,16 @@ def listed_price(provider_id: str, model_id: str) -> Price | None:
 def _is_meant(model: "ModelInfo", ref: str) -> bool:
     """Whether a match is more than a common prefix.
 
-    genai-prices matches some models by prefix: a claude-opus-4-5-turbo, if there ever is one,
-    would get the price of claude-opus-4-5.
+    genai-prices matches some models by prefix: a claude-opus-4-5-turbo, if there ever
+    is one, would get the price of claude-opus-4-5.
     """
     plain = _plain(ref)
     if plain == _plain(model.id.lower()):
         return True
-    return any(model.is_match(text) and not model.is_match(f"{text}-x") for text in (ref, plain))
+    return any(
+        model.is_match(text) and not model.is_match(f"{text}-x")
+        for text in (ref, plain)
+    )
 
 
 def _plain(ref: str) -> str:
@@ -161,7 +169,12 @@ def _price(listed: "ModelPrice") -> Price | None:
     cached = read if listed.cache_read_mtok is None else listed.cache_read_mtok
     written = listed.cache_write_mtok
     rates = (read, answer, cached, *([] if written is None else [written]))
-    starts = {tier.start for rate in rates if not isinstance(rate, Decimal) for tier in rate.tiers}
+    starts = {
+        tier.start
+        for rate in rates
+        if not isinstance(rate, Decimal)
+        for tier in rate.tiers
+    }
     base, *dearer = (
         Price(
             _rate(read, size),

@@ -25,7 +25,8 @@ from .local import LocalProvider
 from .model import ModelName, ModelSpec, Provider
 from .scripted import ScriptedProvider
 
-# The newest model of each family that the installed SDK knows; a test fails when one is behind.
+# The newest model of each family that the installed SDK knows;
+# a test fails when one is behind.
 ALIASES: Final[Mapping[str, str]] = {
     "haiku": "claude-haiku-5-5",
     "sonnet": "claude-sonnet-5-5",
@@ -34,7 +35,11 @@ ALIASES: Final[Mapping[str, str]] = {
 EFFORTS: Final = ("none", "minimal", "low", "medium", "high", "xhigh")
 _SERVER_PROTOCOLS: Final = ("chat", "messages", "responses")  # of most servers today
 # upskill's names for providers, before a dot.
-_UPSKILL_PREFIXES: Final = {"google": "gemini", "googleoai": "gemini", "anthropic-vertex": "vertex"}
+_UPSKILL_PREFIXES: Final = {
+    "google": "gemini",
+    "googleoai": "gemini",
+    "anthropic-vertex": "vertex",
+}
 _GENERIC: Final = GenericProvider(
     "generic",
     "generic.NAME",
@@ -66,7 +71,8 @@ PROVIDERS: Final[Providers] = {
             ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
             batches=True,
-            speaks=("responses", "chat"),  # new models refuse some of agents' requests in Chat
+            # New models refuse some of agents' requests in Chat
+            speaks=("responses", "chat"),
             key_envs=("OPENAI_API_KEY",),
             needs_key=True,
         ),
@@ -139,12 +145,15 @@ PROVIDERS: Final[Providers] = {
     )
 }
 HOSTED: Final[Mapping[str, Hosted]] = {
-    name: provider for name, provider in PROVIDERS.items() if isinstance(provider, Hosted)
+    name: provider
+    for name, provider in PROVIDERS.items()
+    if isinstance(provider, Hosted)
 }
 
 
 def model_with_key(env: Mapping[str, str]) -> tuple[str, str] | None:
-    """A model that can be asked with a key of the environment, and the variable that has it.
+    """A model that can be asked with a key of the environment,
+    and the variable that has it.
 
     None of a cloud: nobody knows which models you may use.
     """
@@ -162,7 +171,9 @@ def resolve(
     return replace(_resolve(model, env, providers), by=model.by)
 
 
-def _resolve(model: ModelName, env: Mapping[str, str], providers: Providers) -> ModelSpec:
+def _resolve(
+    model: ModelName, env: Mapping[str, str], providers: Providers
+) -> ModelSpec:
     name = model.name
     if name in ALIASES:
         return providers["anthropic"].resolve(model, ALIASES[name], env)
@@ -184,22 +195,31 @@ def _resolve(model: ModelName, env: Mapping[str, str], providers: Providers) -> 
     if suggestion := _suggestion(name):
         raise model.error(*suggestion)
     examples = [p.example for n, p in providers.items() if n != _GENERIC.name]
-    names = f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name that "
+    names = (
+        f"Known names: {', '.join(ALIASES)}, local, {', '.join(examples)}, and any name"
+        " that "
+    )
     hint = (names, "the server at ", Setting(model.by.url_setting), " knows.")
     raise model.error(f"unknown model{_guess(name, providers)}", hint)
 
 
 def _no_name(model: ModelName, provider: Provider) -> SettingsError:
     start = f"{provider.name}{'.' if provider == _GENERIC else ':'}"
-    return model.error(f'a name must follow "{start}"', f"For example: {provider.example}")
+    return model.error(
+        f'a name must follow "{start}"', f"For example: {provider.example}"
+    )
 
 
-def _dotted(model: ModelName, provider: Hosted, model_id: str, env: Mapping[str, str]) -> ModelSpec:
+def _dotted(
+    model: ModelName, provider: Hosted, model_id: str, env: Mapping[str, str]
+) -> ModelSpec:
     """upskill's form: provider.MODEL or provider.MODEL.effort."""
     if "?" in model_id:  # parameters of fast-agent
         plain = f"{provider.name}.{model_id.partition('?')[0]}"
         effort = "" if provider == _GENERIC else f", or {plain}.low for low effort"
-        raise model.error('parameters after "?" are not supported', f"Use {plain}{effort}.")
+        raise model.error(
+            'parameters after "?" are not supported', f"Use {plain}{effort}."
+        )
     plain_id, _, last = model_id.rpartition(".")
     if not plain_id or last not in EFFORTS or provider == _GENERIC:
         return provider.resolve(model, model_id, env)
@@ -218,7 +238,8 @@ def _guess(name: str, providers: Providers) -> str:
     return guess(name, [*ALIASES, *providers])
 
 
-# Providers whose server speaks Chat Completions, so that "generic." can name its models.
+# Providers whose server speaks Chat Completions, so that
+# "generic." can name its models.
 _SERVERS: Final = {
     "aliyun": "https://dashscope-intl.aliyuncs.com/compatible-mode/v1",
     "deepseek": "https://api.deepseek.com",
@@ -233,9 +254,12 @@ _SERVERS: Final = {
 # Providers that can't be reached.
 _UNSUPPORTED: Final = {
     "cli": "Name the model that the agent uses, and the agent by itself.",
-    "codexresponses": "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY.",
+    "codexresponses": (
+        "A ChatGPT login can't be used; use openai:ID with OPENAI_API_KEY."
+    ),
 }
-# Short names mean different models in each version of fast-agent: an example of each family.
+# Short names mean different models in each version of fast-agent:
+# an example of each family.
 _FAMILIES: Final = {
     "deepseek": "hf:deepseek-ai/DeepSeek-V3.2",
     "gemini": "gemini:gemini-3.5-flash",
@@ -251,7 +275,9 @@ _CLAUDE: Final = re.compile(r"(haiku|sonnet|opus)\d*")
 
 
 def _suggestion(name: str) -> tuple[str, str] | None:
-    """The problem with a name that only fast-agent knows, and what to use; None for other names."""
+    """The problem with a name that only fast-agent knows, and what to use;
+    None for other names.
+    """
     plain = name.partition("?")[0]
     prefix, _, model_id = plain.partition(".")
     if prefix in _UNSUPPORTED:
@@ -266,5 +292,8 @@ def _suggestion(name: str) -> tuple[str, str] | None:
         return "unknown model", f'Use "{match[1]}" for the newest one, or anthropic:ID.'
     for family, example in _FAMILIES.items():
         if plain.lower().startswith(family) and "/" not in plain:
-            return "unknown model", f"Write the model out with its provider, such as {example}."
+            return (
+                "unknown model",
+                f"Write the model out with its provider, such as {example}.",
+            )
     return None

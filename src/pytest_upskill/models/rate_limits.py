@@ -12,7 +12,8 @@ from typing import Any, Final
 
 from ..trials.answer import Quota
 
-# Headers of the remaining part, the limit and the time of its reset, for each rate limit.
+# Headers of the remaining part, the limit and the time of its reset,
+# for each rate limit.
 _ANTHROPIC: Final = "anthropic-ratelimit-{of}-{field}"
 _OPENAI: Final = "x-ratelimit-{field}-{of}"
 _HEADERS: Final = (
@@ -24,7 +25,15 @@ _HEADERS: Final = (
     ("tokens", _OPENAI, "tokens"),
 )
 _PART: Final = re.compile(r"(\d{1,15}(?:\.\d{1,15})?)(ms|us|µs|ns|h|m|s)")
-_SECONDS: Final = {"h": 3600, "m": 60, "s": 1, "ms": 1e-3, "us": 1e-6, "µs": 1e-6, "ns": 1e-9}
+_SECONDS: Final = {
+    "h": 3600,
+    "m": 60,
+    "s": 1,
+    "ms": 1e-3,
+    "us": 1e-6,
+    "µs": 1e-6,
+    "ns": 1e-9,
+}
 _EPOCH: Final = 1e9  # a number from here on is a point in time
 
 _last_quotas: ContextVar[tuple[Quota, ...]] = ContextVar("last_quotas", default=())
@@ -51,14 +60,18 @@ def _quotas(headers: Mapping[str, str], now: datetime) -> Iterator[Quota]:
             headers.get(form.format(of=name, field=field), "")
             for field in ("remaining", "limit", "reset")
         )
-        if quota := _quota(of, _number(remaining), _number(limit), _seconds(reset, now)):
+        if quota := _quota(
+            of, _number(remaining), _number(limit), _seconds(reset, now)
+        ):
             yield quota
 
 
 def _quota(
     of: str, remaining: float | None, limit: float | None, reset: float | None
 ) -> Quota | None:
-    """Both protocols give the time until all of it is back, and let it come back evenly."""
+    """Both protocols give the time until all of it is back,
+    and let it come back evenly.
+    """
     if remaining is None or reset is None or reset <= 0:
         return None
     if limit is None:

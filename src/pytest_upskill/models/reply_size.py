@@ -1,8 +1,8 @@
 """A limit on the size of replies, so that no server can fill the memory or hang a run.
 
-It is enforced while a reply is read, whatever its status: a body may have no end, and a few
-megabytes may unpack to gigabytes. JSON of many small values takes a hundred times its size as
-objects, and the SDKs minutes to make them.
+It is enforced while a reply is read, whatever its status: a body may have no end, and a
+few megabytes may unpack to gigabytes. JSON of many small values takes a hundred times
+its size as objects, and the SDKs minutes to make them.
 """
 
 from collections.abc import AsyncGenerator, Callable
@@ -26,9 +26,13 @@ class TooLarge(Exception):
 async def limit_size(response: Any) -> None:
     """A hook of the SDKs' HTTP clients, which call it before they use a response.
 
-    Results of a batch have no limit: their lines have, and are read one after the other.
+    Results of a batch have no limit: their lines have,
+    and are read one after the other.
     """
-    if response.status_code == 200 and response.request.headers.get("accept") == RESULTS:
+    if (
+        response.status_code == 200
+        and response.request.headers.get("accept") == RESULTS
+    ):
         return
     response.aiter_raw = _limited(response.aiter_raw)  # as it arrives
     response.aiter_bytes = _limited(response.aiter_bytes)  # unpacked, a part at a time

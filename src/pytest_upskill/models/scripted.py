@@ -1,10 +1,10 @@
 """A fake model that is a real adapter: answers from a file or a Python function.
 
 ``scripted:answers.json`` is a list of rules, and the first that matches answers:
-``{"question": "text in it", "system": "text in it", "answer": "…"}``; both texts are optional.
-For an agent, a rule may call tools: ``"calls": [{"tool": "bash", "arguments": {…}}]``.
-``scripted:answers.py:function`` (or ``scripted:package.module:function``) takes the Question and
-returns a text or an Answer.
+``{"question": "text in it", "system": "text in it", "answer": "…"}``; both texts are
+optional. For an agent, a rule may call tools: ``"calls": [{"tool": "bash", "arguments":
+{…}}]``. ``scripted:answers.py:function`` (or ``scripted:package.module:function``)
+takes the Question and returns a text or an Answer.
 """
 
 import importlib
@@ -41,20 +41,24 @@ class RuleCall(Strict):
     def text(self) -> str:
         arguments = self.arguments
         return (
-            arguments if isinstance(arguments, str) else json.dumps(arguments, ensure_ascii=False)
+            arguments
+            if isinstance(arguments, str)
+            else json.dumps(arguments, ensure_ascii=False)
         )
 
 
 class Rule(Strict):
     """One rule of a file.
 
-    A rule with calls needs their tools, and is used once in a trial unless it names its turn.
+    A rule with calls needs their tools, and is used once in a trial
+    unless it names its turn.
     """
 
     question: str = ""
     system: str = ""
     turn: int | None = Field(default=None, ge=1)
-    after: str = ""  # text in a result of the turn before, or in the user's answer to it
+    # Text in a result of the turn before, or in the user's answer to it
+    after: str = ""
     offered: str | None = None  # a tool
     calls: list[RuleCall] = Field(default_factory=list)
     answer: str = Field(default=None, validate_default=True)
@@ -88,13 +92,16 @@ class Rule(Strict):
     def _already_made(self, question: Question) -> bool:
         calls = [(call.tool, object_of(call.text)) for call in self.calls]
         made_calls = [
-            [(call.name, object_of(call.arguments)) for call in s.calls] for s in question.steps
+            [(call.name, object_of(call.arguments)) for call in s.calls]
+            for s in question.steps
         ]
         return bool(calls) and calls in made_calls
 
     def answer_to(self, question: Question) -> Answer:
         """The answer of this rule."""
-        calls = calls_from(((None, call.tool, call.text) for call in self.calls), question.steps)
+        calls = calls_from(
+            ((None, call.tool, call.text) for call in self.calls), question.steps
+        )
         return _estimated(Answer(self.answer, calls=tuple(calls)), question)
 
 
@@ -118,7 +125,9 @@ class ScriptedModel:
         except ModelError:
             raise
         except Exception as error:  # the user's code may raise anything
-            raise ModelError(f"the script raised {error!r}", "Fix the script") from error
+            raise ModelError(
+                f"the script raised {error!r}", "Fix the script"
+            ) from error
         if not isinstance(reply, str | Answer):
             kind = type(reply).__name__
             raise ModelError(f"the script returned {kind}, not a text or an Answer")
@@ -131,12 +140,26 @@ class ScriptedModel:
 
 
 class ScriptedProvider(Provider):
-    """Scripts; their answers are never stored, as a script may answer anything at any time."""
+    """Scripts; their answers are never stored, as a script may
+    answer anything at any time.
+    """
 
-    def resolve(self, model: ModelName, location: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
-        return ModelSpec(model.name, self, str(model.folder / Path(location).expanduser()))
+    def resolve(
+        self,
+        model: ModelName,
+        location: str,
+        env: Mapping[str, str],  # noqa: ARG002
+    ) -> ModelSpec:
+        return ModelSpec(
+            model.name, self, str(model.folder / Path(location).expanduser())
+        )
 
-    def require(self, spec: ModelSpec, env: Mapping[str, str], download: Download) -> None:  # noqa: ARG002
+    def require(
+        self,
+        spec: ModelSpec,
+        env: Mapping[str, str],  # noqa: ARG002
+        download: Download,  # noqa: ARG002
+    ) -> None:
         load_script(spec)
 
     def identity(self, spec: ModelSpec) -> str | None:  # noqa: ARG002
@@ -151,7 +174,9 @@ class ScriptedProvider(Provider):
 
 def _with_calls(answer: Answer, question: Question) -> Answer:
     """An answer as a server would give it: calls have unique ids, and need tools."""
-    raw_calls = [(call.id, call.name, call.arguments) for call in answer.calls if question.tools]
+    raw_calls = [
+        (call.id, call.name, call.arguments) for call in answer.calls if question.tools
+    ]
     calls = tuple(calls_from(raw_calls, question.steps))
     return replace(answer, calls=calls, stop=stop_with(answer.stop, calls))
 
@@ -159,7 +184,9 @@ def _with_calls(answer: Answer, question: Question) -> Answer:
 def _estimated(answer: Answer, question: Question) -> Answer:
     """The answer with its usage, estimated from the texts."""
     input_texts = [question.system, *(text for _, text in question.messages)]
-    input_texts += [text for tool in question.tools for text in (tool.description, tool.schema)]
+    input_texts += [
+        text for tool in question.tools for text in (tool.description, tool.schema)
+    ]
     for step in question.steps:
         input_texts += [
             step.text,
@@ -169,7 +196,9 @@ def _estimated(answer: Answer, question: Question) -> Answer:
         ]
     output_texts = [answer.text, *map(_written, answer.calls)]
     usage = Usage(
-        sum(map(estimated_tokens, input_texts)), sum(map(estimated_tokens, output_texts)), 0
+        sum(map(estimated_tokens, input_texts)),
+        sum(map(estimated_tokens, output_texts)),
+        0,
     )
     return replace(answer, usage=usage)
 
@@ -200,13 +229,19 @@ def load_script(spec: ModelSpec) -> Script:
 
 def script_file(spec: ModelSpec) -> Path | None:
     """The file of a script; None if it is a function of an installed module."""
-    source = spec.model_id.rpartition(":")[0] if ":" in Path(spec.model_id).name else spec.model_id
+    source = (
+        spec.model_id.rpartition(":")[0]
+        if ":" in Path(spec.model_id).name
+        else spec.model_id
+    )
     return Path(source) if source.endswith((".json", ".py")) else None
 
 
 def with_script_file(spec: ModelSpec, file: Path) -> ModelSpec:
     """The same script, in a copy of its file."""
-    return replace(spec, model_id=spec.model_id.replace(str(script_file(spec)), str(file), 1))
+    return replace(
+        spec, model_id=spec.model_id.replace(str(script_file(spec)), str(file), 1)
+    )
 
 
 def _not_loaded(spec: ModelSpec, source: str, error: Exception) -> SettingsError:
@@ -238,6 +273,8 @@ def _script_of_file(spec: ModelSpec, file: Path) -> Script:
         for rule in rules:
             if rule.matches(question):
                 return rule.answer_to(question)
-        raise ModelError(f"no rule in {file} matches this question", "Add one with only an answer")
+        raise ModelError(
+            f"no rule in {file} matches this question", "Add one with only an answer"
+        )
 
     return script

@@ -1,4 +1,6 @@
-"""What both official SDKs share: how a client is made, and how an answer is made of a reply."""
+"""What both official SDKs share: how a client is made,
+and how an answer is made of a reply.
+"""
 
 import os
 from abc import ABC, abstractmethod
@@ -20,13 +22,20 @@ from .reply_size import limit_size
 from .sdk_errors import Secrets, error_text, never_ended, secrets_of, translated_errors
 from .tool_turns import ToolTurn, stop_with
 
-# A server that accepts no connection within this many seconds is asked again; the answer itself
-# may take all of the timeout.
+# A server that accepts no connection within this many seconds is asked again; the
+# answer itself may take all of the timeout.
 CONNECT_SECONDS: Final = 10.0
-# The SDKs look for a key in their environment if they get none: never send a server a foreign one.
+# The SDKs look for a key in their environment if they get none:
+# never send a server a foreign one.
 NO_KEY: Final = "no-key"
 _LARGE: Final = 1_000_000  # bytes
-_SDK_HEADERS: Final = ("accept", "content-type", "user-agent", "x-stainless", "anthropic-version")
+_SDK_HEADERS: Final = (
+    "accept",
+    "content-type",
+    "user-agent",
+    "x-stainless",
+    "anthropic-version",
+)
 # Parts of a request that servers refuse without naming them, as they are tried.
 _UNNAMED: Final = ({"cache"}, {"schema"}, {"cache", "schema"})
 # Why a reply ended, if its server failed: what there is of it is no answer.
@@ -36,8 +45,11 @@ Request = tuple[str, dict[str, Any]]  # path and body
 
 
 async def _send_in_parts(request: Any) -> None:
-    """aiohttp warns of a large body in one piece, which is an error in many a project's tests."""
-    content = getattr(request, "_content", b"")  # a file to upload is sent in parts already
+    """aiohttp warns of a large body in one piece, which is an error
+    in many a project's tests.
+    """
+    # A file to upload is sent in parts already
+    content = getattr(request, "_content", b"")
     if len(content) > _LARGE:
         request._content = BytesIO(content)
 
@@ -48,7 +60,9 @@ _HOOKS: Final = {"request": [_send_in_parts], "response": [note_quotas, limit_si
 
 @cache
 def _tls_context() -> SSLContext:
-    """One for all clients: reading the machine's certificates takes longer than a local call."""
+    """One for all clients: reading the machine's certificates takes
+    longer than a local call.
+    """
     import httpx2
 
     return httpx2.create_ssl_context()
@@ -63,24 +77,35 @@ def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str
         "default_headers": headers,
         "timeout": limits,
         "max_retries": 0,  # the engine retries
-        # A redirect would take the skill to a server that nobody named, and lose the question: most
-        # of them turn it into a GET.
+        # A redirect would take the skill to a server that nobody named, and lose the
+        # question: most of them turn it into a GET.
         "http_client": sdk.DefaultAioHttpClient(
-            timeout=limits, event_hooks=_HOOKS, follow_redirects=False, verify=_tls_context()
+            timeout=limits,
+            event_hooks=_HOOKS,
+            follow_redirects=False,
+            verify=_tls_context(),
         ),
     }
 
 
 def keep_to_its_provider(client: Any, sdk: ModuleType, spec: ModelSpec) -> None:
-    """Take from a client for another server what the SDK read from its provider's environment.
+    """Take from a client for another server what the SDK read from
+    its provider's environment.
 
-    OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS and the ids of organisation and project are
-    read whatever the address is, and the constructors have no argument against it.
+    OPENAI_CUSTOM_HEADERS, ANTHROPIC_CUSTOM_HEADERS and the ids of
+    organisation and project are read whatever the address is, and the
+    constructors have no argument against it.
     """
     if spec.provider.name == sdk.__name__:
         return
     client._custom_headers = basic_auth(spec.base_url)[1]
-    for name in ("organization", "project", "admin_api_key", "webhook_secret", "webhook_key"):
+    for name in (
+        "organization",
+        "project",
+        "admin_api_key",
+        "webhook_secret",
+        "webhook_key",
+    ):
         if isinstance(vars(client).get(name), str):
             setattr(client, name, None)
 
@@ -91,13 +116,18 @@ class Upstream:
 
     spec: ModelSpec
     url: str
-    headers: Mapping[str, str]  # what the provider wants besides the protocol's own: keys
+    # What the provider wants besides the protocol's own: keys
+    headers: Mapping[str, str]
     secrets: Secrets
 
     @classmethod
     def of(cls, client: Any, spec: ModelSpec, secrets: Secrets) -> "Upstream":
         """As an SDK's client would ask; it knows which headers carry its key."""
-        headers = {**client.default_headers, **client.auth_headers, **client._custom_headers}
+        headers = {
+            **client.default_headers,
+            **client.auth_headers,
+            **client._custom_headers,
+        }
         provider_headers = {
             name: value
             for name, value in headers.items()
@@ -154,7 +184,9 @@ class SdkModel(ABC):
 
     @abstractmethod
     def _refused_in(self, message: str, question: Question) -> str:
-        """The part that an error says the server refuses; empty if it says nothing of that."""
+        """The part that an error says the server refuses;
+        empty if it says nothing of that.
+        """
 
     async def _send(self, question: Question) -> Any:
         """The reply to a question. What a server refuses is left out, now and later.
@@ -162,7 +194,11 @@ class SdkModel(ABC):
         Servers refuse in many words, or none. Any other cause fails again.
         """
         sdk, tried = self.sdk, list[Request]()
-        refusals = (sdk.BadRequestError, sdk.UnprocessableEntityError, sdk.NotFoundError)
+        refusals = (
+            sdk.BadRequestError,
+            sdk.UnprocessableEntityError,
+            sdk.NotFoundError,
+        )
         named = left_out = self._left_out
         while True:
             path, body = request = self._request(question, left_out)
@@ -174,7 +210,9 @@ class SdkModel(ABC):
                 sets = [named]
                 if not isinstance(error, sdk.NotFoundError):
                     sets += (named | guess for guess in _UNNAMED)
-                untried = (less for less in sets if self._request(question, less) not in tried)
+                untried = (
+                    less for less in sets if self._request(question, less) not in tried
+                )
                 if (less := next(untried, None)) is None:
                     raise
                 left_out = less
@@ -188,7 +226,9 @@ class SdkModel(ABC):
             return self._answer_in(reply, question, usages)
 
     @abstractmethod
-    def _answer_in(self, reply: Any, question: Question, usages: list[Usage]) -> Answer: ...
+    def _answer_in(
+        self, reply: Any, question: Question, usages: list[Usage]
+    ) -> Answer: ...
 
     def adapts(self, question: Question, message: str) -> bool:
         """Whether to ask again without what an error says that the server refuses."""
@@ -200,10 +240,16 @@ class SdkModel(ABC):
 
 @runtime_checkable
 class Relays(Protocol):
-    """A model whose own client must pass on what an agent writes, as it signs each request."""
+    """A model whose own client must pass on what an agent writes,
+    as it signs each request.
+    """
 
-    async def relay(self, body: dict[str, Any], on_refusal: OnRefusal) -> dict[str, Any]:
-        """The whole reply to a request, or ModelError, after ``on_refusal`` if it was refused."""
+    async def relay(
+        self, body: dict[str, Any], on_refusal: OnRefusal
+    ) -> dict[str, Any]:
+        """The whole reply to a request, or ModelError, after
+        ``on_refusal`` if it was refused.
+        """
         ...
 
 
@@ -216,8 +262,8 @@ def answer_of(
 ) -> Answer:
     """The answer of a reply that ended for this reason, also if it has no text.
 
-    ModelError if its server failed, or says neither a word nor why. Tool calls of a refusal are
-    dropped.
+    ModelError if its server failed, or says neither a word nor why.
+    Tool calls of a refusal are dropped.
     """
     calls, thinking, raw = turn or ToolTurn()
     if reason in _FAILED or not (reason or text.strip() or calls):
@@ -226,9 +272,15 @@ def answer_of(
     if stop == "refusal":
         calls = ()
     stop, quotas = stop_with(stop, calls), last_quotas()
-    return Answer(text, usage, stop, calls=calls, thinking=thinking, raw=raw, quotas=quotas)
+    return Answer(
+        text, usage, stop, calls=calls, thinking=thinking, raw=raw, quotas=quotas
+    )
 
 
 def stop_word(reason: object, words: Mapping[str, str]) -> str:
     """Why an answer ended: our word, else the server's own; ``end`` without one."""
-    return words.get(reason, one_line(reason, 40)) if reason and isinstance(reason, str) else "end"
+    return (
+        words.get(reason, one_line(reason, 40))
+        if reason and isinstance(reason, str)
+        else "end"
+    )

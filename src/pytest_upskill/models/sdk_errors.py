@@ -1,8 +1,8 @@
 """The errors of both official SDKs, as ModelError.
 
-The SDKs come from the same generator and name their exceptions alike. The text of an error may
-come from any server: it is shortened, made harmless, and secrets are removed in case the server
-quotes them.
+The SDKs come from the same generator and name their exceptions alike. The text of an
+error may come from any server: it is shortened, made harmless, and secrets are removed
+in case the server quotes them.
 """
 
 import json
@@ -41,15 +41,17 @@ _TOO_LONG: Final = re.compile(r"context|(prompt|input) is too long", re.IGNORECA
 _SCHEMA: Final = re.compile(r"schema|format|output_config|structured", re.IGNORECASE)
 _RETRY_DELAY: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)s")
 
-# Servers refuse tools in many words, in one sentence and either order: "X does not support
-# tools", "tool use is not supported".
+# Servers refuse tools in many words, in one sentence and either order: "X does not
+# support tools", "tool use is not supported".
 _TOOLS: Final = (
     r"(?:\btools?\b(?![.\[]\d)|\btool[ _-]?(?:use|usage|call\w*|choice)"
     r"|\bfunction[ _-]?(?:call\w*|tools?))"
 )
 _NOT: Final = (
-    r"(?:\bnot (?:\w+ )?(?:support\w*|enabled|available|allowed|permitted|implemented)|n't support"
-    r"|\bunsupported|\bunrecognized|\bno support|\black(?:s|ing)?\b|\b(?:is|are) disabled"
+    r"(?:\bnot (?:\w+"
+    r" )?(?:support\w*|enabled|available|allowed|permitted|implemented)|n't support"
+    r"|\bunsupported|\bunrecognized|\bno support|\black(?:s|ing)?\b|\b(?:is|are)"
+    r" disabled"
     r"|\bno endpoints found that support|\bextra (?:inputs|fields))"
 )
 _NO_TOOLS: Final = re.compile(
@@ -66,10 +68,11 @@ _NO_TOOLS_STATUSES: Final = (400, 404, 405, 422, 500, 501)
 def translated_errors(
     sdk: ModuleType, spec: ModelSpec, secrets: Secrets, *, tools: bool = False
 ) -> Iterator[list[Usage]]:
-    """Turn everything that calls raise into ModelError; the usage of a reply goes into the list.
+    """Turn everything that calls raise into ModelError;
+    the usage of a reply goes into the list.
 
-    A refused call costs nothing. A reply that can't be used, or that got lost, may be charged for.
-    ``tools`` says whether any were sent: the server may not support them.
+    A refused call costs nothing. A reply that can't be used, or that got lost, may be
+    charged for. ``tools`` says whether any were sent: the server may not support them.
     """
     usages: list[Usage] = []
     try:
@@ -95,17 +98,31 @@ def _as_model_errors(
         message, headers = error_text(error, secrets), error.response.headers
         if tools and (hint := no_tools_hint(error.status_code, message)):
             problem = (
-                f"the model takes no tools: {error.status_code} from {spec.address}: {message}"
+                f"the model takes no tools: {error.status_code} from {spec.address}:"
+                f" {message}"
             )
             raise ModelError(problem, hint, fatal=True, no_tools=True) from None
-        raise status_error(error.status_code, error.body, message, headers, spec, secrets) from None
-    except (sdk.APIConnectionError, aiohttp.ClientError, TooLarge, *_broken_streams()) as error:
+        raise status_error(
+            error.status_code, error.body, message, headers, spec, secrets
+        ) from None
+    except (
+        sdk.APIConnectionError,
+        aiohttp.ClientError,
+        TooLarge,
+        *_broken_streams(),
+    ) as error:
         raise connection_error(error, spec, secrets) from None
     except (sdk.APIResponseValidationError, json.JSONDecodeError, UnicodeDecodeError):
         raise not_a_reply(spec) from None
     except getattr(sdk, "AnthropicError", getattr(sdk, "OpenAIError", ())) as error:
         raise ModelError(clean(str(error), secrets), paid=()) from None
-    except (ValueError, TypeError, AttributeError, LookupError, RecursionError) as error:
+    except (
+        ValueError,
+        TypeError,
+        AttributeError,
+        LookupError,
+        RecursionError,
+    ) as error:
         problem = f"unreadable reply ({clean(repr(error), secrets)})"
         raise ModelError(problem, paid=()) from None
 
@@ -117,7 +134,9 @@ def _broken_streams() -> list[type[Exception]]:
 
 
 def secrets_of(spec: ModelSpec, key: str) -> Secrets:
-    """What a server gets and might quote: the key, then user and password of its URL."""
+    """What a server gets and might quote: the key, then user and password of its
+    URL.
+    """
     encoded = basic_auth(spec.base_url)[1].get("Authorization", "").rpartition(" ")[2]
     secrets = (key, encoded, *password_of(spec.base_url or ""))
     know(*secrets)
@@ -126,7 +145,9 @@ def secrets_of(spec: ModelSpec, key: str) -> Secrets:
 
 def clean(text: str, secrets: Secrets) -> str:
     """A server's text on one line, without the key or anything that looks like one."""
-    return one_line(without_credentials(_FOREIGN_KEY.sub(HIDDEN, text), secrets), _MAX_SHOWN)
+    return one_line(
+        without_credentials(_FOREIGN_KEY.sub(HIDDEN, text), secrets), _MAX_SHOWN
+    )
 
 
 def not_a_reply(spec: ModelSpec, reply: object = "") -> ModelError:
@@ -141,7 +162,9 @@ def never_ended(reason: object) -> ModelError:
     """For a reply that its server broke off."""
     why = one_line(str(reason), 40) if reason else "no text and no stop reason"
     problem = f"the reply never ended ({why})"
-    return ModelError(problem, "Try again, or use another model", transient=True, paid=())
+    return ModelError(
+        problem, "Try again, or use another model", transient=True, paid=()
+    )
 
 
 def error_text(error: Any, secrets: Secrets) -> str:
@@ -152,11 +175,15 @@ def message_in(body: object, default: str, secrets: Secrets) -> str:
     """The message of an error in any protocol's form."""
     error = _error_in(body)
     message = error.get("message") if isinstance(error, dict) else error
-    return clean(message if isinstance(message, str) and message.strip() else default, secrets)
+    return clean(
+        message if isinstance(message, str) and message.strip() else default, secrets
+    )
 
 
 def _error_in(body: object) -> object:
-    """The error in a body; Google puts it into a list where it speaks OpenAI's protocol."""
+    """The error in a body; Google puts it into a list where it
+    speaks OpenAI's protocol.
+    """
     if isinstance(body, list) and len(body) == 1:
         (body,) = body
     return body.get("error", body) if isinstance(body, dict) else None
@@ -193,8 +220,14 @@ def status_error(
     if refusal := spec.provider.refusal(status, error, message, headers, spec):
         return refusal
     if status in _REDIRECTS:
-        target = clean(shown_address(headers.get("location") or ""), secrets) or "another address"
-        problem = f"{status} from {spec.address}: a redirect to {target}, which is not followed"
+        target = (
+            clean(shown_address(headers.get("location") or ""), secrets)
+            or "another address"
+        )
+        problem = (
+            f"{status} from {spec.address}: a redirect to {target}, which is not"
+            " followed"
+        )
         return ModelError(
             problem, "Check the address, or name the one that it leads to", fatal=True
         )
@@ -204,13 +237,18 @@ def status_error(
         name = " or ".join(spec.provider.key_envs) or "the server's key"
         return ModelError(problem, f"Check {name}", fatal=True)
     if status == 404:
-        return ModelError(problem, f"Check the model's name ({spec.model_id})", fatal=True)
+        return ModelError(
+            problem, f"Check the model's name ({spec.model_id})", fatal=True
+        )
     if status == 413 or (status == 400 and _TOO_LONG.search(message)):
         return ModelError(
-            problem, f"The prompt is too long for this model{spec.provider.longer_prompts}"
+            problem,
+            f"The prompt is too long for this model{spec.provider.longer_prompts}",
         )
     if status == 402 or (status in (400, 429) and _is_unpaid(error, message)):
-        return ModelError(problem, "Check the plan and the billing of your account", fatal=True)
+        return ModelError(
+            problem, "Check the plan and the billing of your account", fatal=True
+        )
     if status == 429 and "request too large" in message.lower():
         return ModelError(problem, "The prompt is too long for your rate limit")
     wait = retry_after(headers, datetime.now(UTC))
@@ -218,7 +256,8 @@ def status_error(
     if status in (429, 529) or (status == 503 and wait is not None):
         hint = ("Lower ", Setting("concurrency"), ", or wait")
         return ModelError(problem, hint, rate_limited=True, retry_after=wait)
-    if status in (408, 409, 424) or status >= 500:  # 424: the model failed, of Bedrock and TGI
+    # 424: the model failed, of Bedrock and TGI
+    if status in (408, 409, 424) or status >= 500:
         timed_out = status in _TIMED_OUT
         return ModelError(
             problem,
@@ -232,7 +271,9 @@ def status_error(
 
 
 def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
-    """The seconds that a server asks to wait: a number, or until a date; it may send anything."""
+    """The seconds that a server asks to wait: a number, or until a date;
+    it may send anything.
+    """
     milliseconds = _number(headers.get("retry-after-ms") or "")
     if milliseconds is not None:
         return max(0.0, milliseconds / 1000)
@@ -241,7 +282,8 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> float | None:
     if seconds is None:
         try:
             seconds = (parsedate_to_datetime(header) - now).total_seconds()
-        except (ValueError, TypeError, OverflowError):  # no date, or one without a time zone
+        # No date, or one without a time zone
+        except (ValueError, TypeError, OverflowError):
             return None
     return max(0.0, seconds)
 
@@ -266,13 +308,17 @@ def _is_unpaid(error: object, message: str) -> bool:
 
 def _is_invalid_google_key(error: object) -> bool:
     """Google answers 400 to an invalid key."""
-    return any(detail.get("reason") == "API_KEY_INVALID" for detail in _google_details(error))
+    return any(
+        detail.get("reason") == "API_KEY_INVALID" for detail in _google_details(error)
+    )
 
 
 def _is_google_quota_used_up(error: object) -> bool:
     """Whether the quota of a day is used up, or zero: waiting takes too long."""
     details = _google_details(error)
-    quotas = [quota for detail in details for quota in dicts_in(detail.get("violations"))]
+    quotas = [
+        quota for detail in details for quota in dicts_in(detail.get("violations"))
+    ]
     return any("PerDay" in str(quota.get("quotaId")) for quota in quotas)
 
 
@@ -287,7 +333,9 @@ def _google_details(error: object) -> list[dict[str, Any]]:
     return dicts_in(error.get("details")) if isinstance(error, dict) else []
 
 
-def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) -> ModelError:
+def connection_error(
+    error: BaseException, spec: ModelSpec, secrets: Secrets
+) -> ModelError:
     """Ask aiohttp what happened: the SDKs call any broken connection a timeout."""
     import aiohttp
 
@@ -296,7 +344,10 @@ def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) ->
         limit = f"{MOST_BYTES / 1e6:.0f} MB, or {MOST_VALUES:,} values"
         problem = f"the reply from {spec.address} is too large (more than {limit})"
         return ModelError(problem, "Check the address", paid=())
-    cause = next((cause for cause in causes if isinstance(cause, aiohttp.ClientError)), causes[-1])
+    cause = next(
+        (cause for cause in causes if isinstance(cause, aiohttp.ClientError)),
+        causes[-1],
+    )
     if isinstance(cause, aiohttp.SocketTimeoutError):
         problem = f"no answer from {spec.address} in time"
         return ModelError(problem, MORE_TIME, transient=True, timed_out=True, paid=())
@@ -307,8 +358,14 @@ def connection_error(error: BaseException, spec: ModelSpec, secrets: Secrets) ->
         provider_url = getattr(spec.provider, "base_url", None)
         # A provider's own server is neither started nor named by the user.
         is_own = spec.provider.needs_key and spec.base_url == provider_url
-        hint = "Check your network" if is_own else "Is the server running, and the address right?"
-        return ModelError(f"can't connect to {spec.address} ({reason})", hint, unreachable=True)
+        hint = (
+            "Check your network"
+            if is_own
+            else "Is the server running, and the address right?"
+        )
+        return ModelError(
+            f"can't connect to {spec.address} ({reason})", hint, unreachable=True
+        )
     problem = f"lost the connection to {spec.address} ({reason})"
     return ModelError(problem, "Try again", transient=True, paid=())
 

@@ -1,7 +1,7 @@
 """Tool calls in replies of any protocol, read into a form that can be sent back.
 
-A server may send anything as id, name or arguments, and refuse it when it comes back: names that
-it would not allow for a tool, arguments that are no JSON object.
+A server may send anything as id, name or arguments, and refuse it when it comes back:
+names that it would not allow for a tool, arguments that are no JSON object.
 """
 
 import json
@@ -37,13 +37,19 @@ def calls_from(raw_calls: Iterable[RawCall], steps: Iterable[Step]) -> list[Tool
         if not call_id or call_id in used:
             call_id = _new_id(used)
         used.add(call_id)
-        calls.append(ToolCall(call_id, _text(name)[:_MOST_NAME], _text(arguments) or "{}"))
+        calls.append(
+            ToolCall(call_id, _text(name)[:_MOST_NAME], _text(arguments) or "{}")
+        )
     return calls
 
 
 def dicts_in(value: object) -> list[dict[str, Any]]:
     """The objects of a list that a server sent, which may be anything."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return (
+        [item for item in value if isinstance(item, dict)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def _new_id(used: set[str]) -> str:

@@ -1,6 +1,7 @@
 """The pytest plugin: it does nothing until a skill or a model is given.
 
-Every pytest run in an environment that has it imports this module, so it imports very little.
+Every pytest run in an environment that has it imports this module,
+so it imports very little.
 """
 
 from collections.abc import Generator
@@ -33,19 +34,26 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 def pytest_load_initial_conftests(
     early_config: pytest.Config, parser: pytest.Parser, args: list[str]
 ) -> Generator[None, object, object]:
-    """pytest imports the conftest.py beside any file it is given, but a skill must not run code."""
+    """pytest imports the conftest.py beside any file it is given,
+    but a skill must not run code.
+    """
     keep_code_of_skills_out(early_config)
     arguments = early_config.known_args_namespace
     arguments.file_or_dir, _ = split_args(early_config, arguments.file_or_dir)
     result = yield
     if not arguments.help:
-        require_known_flags(early_config, parser, args)  # a conftest.py may have added some
+        # A conftest.py may have added some
+        require_known_flags(early_config, parser, args)
     return result
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "skill(path): test an Agent Skill on the models of the run.")
-    config.addinivalue_line("markers", "trigger: a query that should, or should not, open a skill.")
+    config.addinivalue_line(
+        "markers", "skill(path): test an Agent Skill on the models of the run."
+    )
+    config.addinivalue_line(
+        "markers", "trigger: a query that should, or should not, open a skill."
+    )
     if is_asked_for(config):
         from .session import SkillSession
 
@@ -62,12 +70,18 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return hint
     flags = cli_flags(config)
     tasks = ", or name a folder of tasks" if "--skill-agent" in flags else ""
-    return f"upskill: {', '.join(flags)} ignored: add --skill PATH{tasks}" if flags else None
+    return (
+        f"upskill: {', '.join(flags)} ignored: add --skill PATH{tasks}"
+        if flags
+        else None
+    )
 
 
 @pytest.fixture
 def ask(request: pytest.FixtureRequest) -> object:
-    """Ask the model under test, with and without the skill of the mark: ``ask("…")``."""
+    """Ask the model under test, with and without the skill of the mark:
+    ``ask("…")``.
+    """
     if not request.config.pluginmanager.hasplugin(_RUN):
         pytest.skip("no model: add --model NAME, or skill_models to the ini file")
     from .functions import asker_of

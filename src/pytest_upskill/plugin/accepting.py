@@ -1,4 +1,6 @@
-"""Accepted results: those without a test, notes on the comparison, and --skill-accept."""
+"""Accepted results: those without a test, notes on the comparison, and
+--skill-accept.
+"""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -26,7 +28,13 @@ from ..results.accepted import (
     read_results,
     write_results,
 )
-from ..results.regressions import AcceptedComparison, CaseState, Compared, Present, unmatched_in
+from ..results.regressions import (
+    AcceptedComparison,
+    CaseState,
+    Compared,
+    Present,
+    unmatched_in,
+)
 from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
 from ..results.summary import SELECTED_BY_OUTCOME
@@ -95,15 +103,25 @@ def unmatched_of(
     by_pair: dict[SkillOnSubject, _AcceptedOfModel] = {}
     for file in files:
         for model in file.accepted.models.keys() & subjects.keys():
-            accepted, of = file.accepted.models[model], file.runnable.get(model, Counter())
+            accepted, of = (
+                file.accepted.models[model],
+                file.runnable.get(model, Counter()),
+            )
             pair = SkillOnSubject(file.source.label, subjects[model])
-            new = _AcceptedOfModel(accepted, file.source.folder, of, bool(file.siblings))
+            new = _AcceptedOfModel(
+                accepted, file.source.folder, of, bool(file.siblings)
+            )
             entry = by_pair.setdefault(pair, new)
             for case in file.own_cases:
-                state: CaseState = "left out" if file.fits(case, model) else "for other models"
-                entry.present[case.id] = Present(case_digest(case, file.case_folder), state)
+                state: CaseState = (
+                    "left out" if file.fits(case, model) else "for other models"
+                )
+                entry.present[case.id] = Present(
+                    case_digest(case, file.case_folder), state
+                )
             for name in set(file.siblings) - entry.present.keys():
-                entry.present[name] = Present("", "left out")  # broken, which is reported
+                # broken, which is reported
+                entry.present[name] = Present("", "left out")
     for item in items:
         if not (planned := planned_of(item)):
             continue
@@ -118,7 +136,9 @@ def unmatched_of(
         for model, accepted in _read_if_good(source.folder).models.items():
             if model in subjects:
                 pair = SkillOnSubject(source.label, subjects[model])
-                entry = by_pair.setdefault(pair, _AcceptedOfModel(accepted, source.folder))
+                entry = by_pair.setdefault(
+                    pair, _AcceptedOfModel(accepted, source.folder)
+                )
                 entry.all_listed = True
     return tuple(
         Unmatched(
@@ -134,8 +154,12 @@ def unmatched_of(
             of_triggers,
         )
         for pair, entry in by_pair.items()
-        for name, why in unmatched_in(entry.accepted, entry.present, all_listed=entry.all_listed)
-        for was, of_triggers in [(entry.accepted.cases[name], entry.counts_queries(name))]
+        for name, why in unmatched_in(
+            entry.accepted, entry.present, all_listed=entry.all_listed
+        )
+        for was, of_triggers in [
+            (entry.accepted.cases[name], entry.counts_queries(name))
+        ]
     )
 
 
@@ -145,7 +169,8 @@ class _AcceptedOfModel:
 
     accepted: ModelResults
     folder: Path
-    of: Counter[bool] = field(default_factory=Counter)  # tests, by whether they are triggers
+    # tests, by whether they are triggers
+    of: Counter[bool] = field(default_factory=Counter)
     all_listed: bool = False
     present: dict[str, Present] = field(default_factory=dict)
 
@@ -159,7 +184,9 @@ class _AcceptedOfModel:
 
 
 def _read_if_good(folder: Path) -> AcceptedResults:
-    """The accepted results of a skill that is not tested; errors are reported once it is."""
+    """The accepted results of a skill that is not tested;
+    errors are reported once it is.
+    """
     try:
         return read_results(folder)
     except InputError:
@@ -181,15 +208,27 @@ def acceptance_writer(
     """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
-        withheld = {row.pair: row.why_withheld for row in results.summaries if row.apart}
-        withheld |= {group.pair: SELECTED_BY_OUTCOME for group in results.selected_to_fail}
+        withheld = {
+            row.pair: row.why_withheld for row in results.summaries if row.apart
+        }
+        withheld |= {
+            group.pair: SELECTED_BY_OUTCOME for group in results.selected_to_fail
+        }
         groups = [group for group in _groups(ledger) if group.pair not in withheld]
         acceptances = list(_accept(groups, ledger, lower=settings.accept_lower))
-        notes.extend(acceptance.note for acceptance in acceptances if acceptance.changes)
+        notes.extend(
+            acceptance.note for acceptance in acceptances if acceptance.changes
+        )
         refused = [text for acceptance in acceptances if (text := acceptance.refused)]
-        hint = ("To accept that as well: ", Setting("accept_lower"), ".") if refused else ""
+        hint = (
+            ("To accept that as well: ", Setting("accept_lower"), ".")
+            if refused
+            else ""
+        )
         if refused or withheld:
-            nothing = [f"nothing accepted of {pair}: {why}" for pair, why in withheld.items()]
+            nothing = [
+                f"nothing accepted of {pair}: {why}" for pair, why in withheld.items()
+            ]
             raise SettingsError("accept", f"{'; '.join([*nothing, *refused])}.", hint)
         return []
 
@@ -199,7 +238,9 @@ def acceptance_writer(
 
 @dataclass(frozen=True)
 class _Acceptance:
-    """What accepting the results of a skill on a model does, and what it needs =lower for."""
+    """What accepting the results of a skill on a model does,
+    and what it needs =lower for.
+    """
 
     group: _Group
     cases: Mapping[str, CaseResult]  # to be written
@@ -215,35 +256,53 @@ class _Acceptance:
     def note(self) -> str:
         group, cases = self.group, self.cases
         nouns = Counter(test.group.noun for test in group.tests if test.case in cases)
-        counts = [counted(number, noun) for noun, number in nouns.items()] or ["0 cases"]
-        parts = [f"accepted {' and '.join(counts)} in {shown(group.folder / RESULTS_NAME)}"]
-        unanswered = [test.case for test in group.tests if test.nodeid not in group.results]
+        counts = [counted(number, noun) for noun, number in nouns.items()] or [
+            "0 cases"
+        ]
+        parts = [
+            f"accepted {' and '.join(counts)} in {shown(group.folder / RESULTS_NAME)}"
+        ]
+        unanswered = [
+            test.case for test in group.tests if test.nodeid not in group.results
+        ]
         parts += [f"not accepted: {_names(unanswered)}"] if unanswered else []
         parts += self._losses if self.lower else []
         if any(result.runs < EVIDENT_RUNS for result in cases.values()):
-            parts.append(f"with fewer than {EVIDENT_RUNS} runs, no case is evidence by itself")
+            parts.append(
+                f"with fewer than {EVIDENT_RUNS} runs, no case is evidence by itself"
+            )
         return f"{group.pair}: {'; '.join(parts)}"
 
     @property
     def refused(self) -> str:
         if self.lower or not self._losses:
             return ""
-        kept = "accepted cases are kept as they were" if self.lowered else "accepted cases are kept"
+        kept = (
+            "accepted cases are kept as they were"
+            if self.lowered
+            else "accepted cases are kept"
+        )
         return f"{self.group.pair}: {kept}; {'; '.join(self._losses)}"
 
     @property
     def _losses(self) -> list[str]:
-        verbs = ("lowered", "dropped") if self.lower else ("would be lowered", "would be dropped")
+        verbs = (
+            ("lowered", "dropped")
+            if self.lower
+            else ("would be lowered", "would be dropped")
+        )
         losses = zip(verbs, (self.lowered, self.dropped), strict=True)
         return [f"{verb}: {_names(cases)}" for verb, cases in losses if cases]
 
 
-def _accept(groups: Iterable[_Group], ledger: Ledger, *, lower: bool) -> Iterator[_Acceptance]:
+def _accept(
+    groups: Iterable[_Group], ledger: Ledger, *, lower: bool
+) -> Iterator[_Acceptance]:
     """Write the results beside the skills.
 
-    Unless they may be lowered, accepted results of a skill on a model stay as they are if any of
-    them would fall. To take only those that rose would choose the lucky ones: soon the unchanged
-    skill would look worse than what was accepted.
+    Unless they may be lowered, accepted results of a skill on a model stay as they are
+    if any of them would fall. To take only those that rose would choose the lucky ones:
+    soon the unchanged skill would look worse than what was accepted.
     """
     by_folder = sorted(groups, key=lambda group: str(group.folder))
     for folder, in_folder in groupby(by_folder, key=lambda group: group.folder):
@@ -266,7 +325,9 @@ def _accept(groups: Iterable[_Group], ledger: Ledger, *, lower: bool) -> Iterato
             dropped = [case for case in group.dropped if case in accepted.cases]
             if lowered and not lower:  # what is kept is still of its date and model
                 now = accepted
-                cases = {case: result for case, result in cases.items() if case not in known}
+                cases = {
+                    case: result for case, result in cases.items() if case not in known
+                }
             gone = dropped if lower else []
             present = replace(now if cases else accepted, cases=cases)
             results = results.updated(label, present, group.existing, gone)
@@ -279,7 +340,9 @@ def _now(group: _Group, ledger: Ledger) -> ModelResults:
     """What this run has of a skill on a model; empty if nothing was answered."""
     if not group.results:
         return ModelResults("", "", "", {})
-    (digest,) = {skill.digest for skill in ledger.skills if skill.name == group.pair.skill}
+    (digest,) = {
+        skill.digest for skill in ledger.skills if skill.name == group.pair.skill
+    }
     version = ledger.version_of(group.tests)
     model_id = ledger.model_ids[group.pair.subject.label]
     now = ModelResults(model_id, ledger.date, digest[:DIGITS], {}, version)
@@ -306,11 +369,14 @@ def _pooled(
         and was.setup == now.setup_of(test)
     ]
     counts = [
-        CasePasses(was.count, now.cases[test.case].count, test.sample) for test, was in unchanged
+        CasePasses(was.count, now.cases[test.case].count, test.sample)
+        for test, was in unchanged
     ]
     if worsened([counts])[0].found:
         return now.cases
-    pooled = {test.case: was.pooled(ledger.records_of(test.nodeid)) for test, was in unchanged}
+    pooled = {
+        test.case: was.pooled(ledger.records_of(test.nodeid)) for test, was in unchanged
+    }
     return {**now.cases, **pooled}
 
 
@@ -318,11 +384,17 @@ def acceptance_notes(results: RunResults) -> list[str]:
     """How the results compare with the accepted ones."""
     lines = run_notes(results, spell)
     for comparison in results.comparisons:
-        changed = {result.case for result in results.unmatched if result.pair == comparison.pair}
+        changed = {
+            result.case
+            for result in results.unmatched
+            if result.pair == comparison.pair
+        }
         better = comparison.of_kind("better")
         unknown = [case for case in comparison.unknown if case.test.case not in changed]
         if better:
-            lines.append(f"{comparison.pair}: better than accepted: {_descriptions(better)}.")
+            lines.append(
+                f"{comparison.pair}: better than accepted: {_descriptions(better)}."
+            )
         lines += worse_notes([comparison])
         if unknown:
             names = _names([case.test.case for case in unknown])
@@ -331,9 +403,11 @@ def acceptance_notes(results: RunResults) -> list[str]:
 
 
 def something_to_accept(results: RunResults) -> bool:
-    """Whether results are new, or better after a change, none fell, is gone or of another day.
+    """Whether results are new, or better after a change, none fell,
+    is gone or of another day.
 
-    Cases that were selected because they failed are the unlucky ones, or by now the lucky ones.
+    Cases that were selected because they failed are the unlucky ones,
+    or by now the lucky ones.
     """
     comparisons = results.comparisons
     news = any(comparison.unknown for comparison in comparisons) or is_better(results)
@@ -346,8 +420,9 @@ def something_to_accept(results: RunResults) -> bool:
 def is_better(results: RunResults) -> bool:
     """Whether a case is, after a change.
 
-    What is better without one is luck: to accept it would make the skill look worse later. After a
-    change it may be luck, too, so that other answers should be accepted than those that say so.
+    What is better without one is luck: to accept it would make the skill look worse
+    later. After a change it may be luck, too, so that other answers should be
+    accepted than those that say so.
     """
     return any(
         _changed(case, results)
@@ -357,7 +432,9 @@ def is_better(results: RunResults) -> bool:
 
 
 def _changed(case: Compared, results: RunResults) -> bool:
-    """Whether the case is asked in another way, or another skill or model, than was accepted."""
+    """Whether the case is asked in another way, or another skill or model,
+    than was accepted.
+    """
     test = case.test
     digest = {skill.name: skill.digest for skill in results.skills}[test.skill]
     records = (record for record in results.records if record.pair == test.pair)
@@ -374,7 +451,8 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
             lines.append(f"{comparison.pair}: {drift.words}.")
         if chance := comparison.of_kind("could be chance"):
             lines.append(
-                f"{comparison.pair}: below accepted; could be chance: {_descriptions(chance)}."
+                f"{comparison.pair}: below accepted; could be chance:"
+                f" {_descriptions(chance)}."
             )
     return lines
 
@@ -390,8 +468,9 @@ def _names(cases: Sequence[str]) -> str:
 def fail_late(ledger: Ledger, config: pytest.Config) -> None:
     """Report tests as failed that passed or xfailed before their regression was known.
 
-    These are tests in Python, and cases of a run with some. A second report of a test is what
-    pytest makes of a teardown that fails: terminal, JUnit, IDEs and --lf know it.
+    These are tests in Python, and cases of a run with some. A second report
+    of a test is what pytest makes of a teardown that fails: terminal,
+    JUnit, IDEs and --lf know it.
     """
     late = [
         (report, harmless(comparison.standing(case).reason))

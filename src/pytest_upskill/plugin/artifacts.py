@@ -1,4 +1,6 @@
-"""What a run writes besides the terminal: reports, recording, history, JUnit, GitHub."""
+"""What a run writes besides the terminal: reports, recording, history, JUnit,
+GitHub.
+"""
 
 import os
 from collections.abc import Callable, Iterable, Iterator
@@ -30,7 +32,8 @@ from .items import link_to
 from .ledger import REFERENCE, Ledger
 from .paths import SkillSource, relative
 
-# Files that pytest and its plugins write or read, by the name that argparse has for the option.
+# Files that pytest and its plugins write or read,
+# by the name that argparse has for the option.
 _OTHERS: Final = {
     "xmlpath": "--junitxml",
     "report_log": "--report-log",
@@ -77,7 +80,8 @@ def require_outputs(settings: Settings) -> None:
         if file and (problem := why_unwritable(file, folder=folder)):
             raise SettingsError(setting, problem, "Check the path.", value=shown(file))
     if settings.record_file and settings.record_file.is_file():
-        load_recording(settings.record_file, "record_file")  # nothing else is overwritten
+        # Nothing else is overwritten
+        load_recording(settings.record_file, "record_file")
 
 
 def recording_writer(
@@ -104,18 +108,24 @@ def keep_in_history(
         return history.keep(results, folder, settings.history_mb * 1_000_000), []
     except (OSError, ValueError) as error:
         problem = reason_of(error) if isinstance(error, OSError) else str(error)
-        return None, [f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"]
+        return None, [
+            f"could not keep this run in {shown(folder)}: {one_line(problem, 200)}"
+        ]
 
 
 def run_before(
     settings: Settings, results: RunResults, root: Path
 ) -> tuple[Earlier | None, list[str]]:
-    """The run of the history that a page compares this one with; the error if it is damaged."""
+    """The run of the history that a page compares this one with;
+    the error if it is damaged.
+    """
     compares = settings.html_file and settings.history and not settings.aa
     results = without_oracle(results)
     if not compares or results.selected_to_fail or not results.records:
         return None, []
-    entry = history.run_before(settings.runs_folder or history.default_folder(root), results)
+    entry = history.run_before(
+        settings.runs_folder or history.default_folder(root), results
+    )
     if entry is None:
         return None, []
     from ..results.run_file import read_run  # slow to import, and seldom needed
@@ -124,18 +134,25 @@ def run_before(
         return Earlier(entry.id, read_run(entry.path)), []
     except ResultsError as error:
         return None, [
-            f"Not compared with the run before: {one_line(f'{error.where}: {error.problem}', 300)}."
+            (
+                "Not compared with the run before:"
+                f" {one_line(f'{error.where}: {error.problem}', 300)}."
+            )
         ]
 
 
 def refer_to_records(
     report: pytest.TestReport, ledger: Ledger, config: pytest.Config, settings: Settings
 ) -> None:
-    """Name the records, which the ledger took off the report; for JUnit, add numbers."""
+    """Name the records, which the ledger took off the report; for JUnit, add
+    numbers.
+    """
     if not (records := ledger.records_of(report.nodeid)):
         return
     first = records[0]
-    report.user_properties.append((REFERENCE, f"{first.skill}::{first.case}[{first.label}]"))
+    report.user_properties.append(
+        (REFERENCE, f"{first.skill}::{first.case}[{first.label}]")
+    )
     if xml_key not in config.stash:
         return
     test = ledger.test(report.nodeid)
@@ -143,7 +160,10 @@ def refer_to_records(
         report.user_properties.append(("upskill_page", link))
     report.user_properties += case_properties(
         ledger.priced_records_of(report.nodeid),
-        next((skill.score for skill in ledger.skills if skill.name == first.skill), "pass"),
+        next(
+            (skill.score for skill in ledger.skills if skill.name == first.skill),
+            "pass",
+        ),
         test.tags if test else (),
         settings.max_age,
     )
@@ -170,7 +190,9 @@ def write_job_summary(text: Callable[[], str]) -> list[str]:
     if not file:
         return []
     try:
-        with Path(file).open("a", encoding="utf-8", errors="backslashreplace") as summary:
+        with Path(file).open(
+            "a", encoding="utf-8", errors="backslashreplace"
+        ) as summary:
             summary.write(without_keys(f"{text()}\n"))
     except OSError as error:
         return [f"could not write the job summary (GITHUB_STEP_SUMMARY): {error}"]
@@ -180,6 +202,9 @@ def write_job_summary(text: Callable[[], str]) -> list[str]:
 def annotation_lines(results: RunResults, ledger: Ledger, root: Path) -> list[str]:
     if os.environ.get("GITHUB_ACTIONS") != "true":
         return []
-    # GitHub wants paths relative to the repository, and the rootdir may be a part of that.
+    # GitHub wants paths relative to the repository, and the
+    # rootdir may be a part of that.
     top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
-    return annotations(results, lambda file: relative(root / file, top), ledger.broken_at)
+    return annotations(
+        results, lambda file: relative(root / file, top), ledger.broken_at
+    )

@@ -1,8 +1,9 @@
-"""Where the questions of a process go, and the line that is shown while it waits for answers.
+"""Where the questions of a process go, and the line that is shown
+while it waits for answers.
 
-They go to its own engine, or over a link to the controller's. The controller of an xdist run has
-an engine and the server of the link, a worker has a client of that link, and a process without
-xdist has just an engine.
+They go to its own engine, or over a link to the controller's. The controller of an
+xdist run has an engine and the server of the link, a worker has a client of that link,
+and a process without xdist has just an engine.
 """
 
 import os
@@ -40,7 +41,10 @@ class Asking:
     """How this process asks questions."""
 
     def __init__(
-        self, config: pytest.Config, engine: Engine | None, on_plan: Callable[[Plan], None]
+        self,
+        config: pytest.Config,
+        engine: Engine | None,
+        on_plan: Callable[[Plan], None],
     ) -> None:
         self.engine = engine
         self._config = config
@@ -128,14 +132,17 @@ def worker_link(config: pytest.Config) -> tuple[object, str] | None:
     return getattr(config, "workerinput", {}).get(_LINK)
 
 
-# The line that shows the progress of a run. On a terminal it is below the line that pytest is
-# writing, and gone before pytest goes on. In a log it is a line of its own every half minute:
-# there, pytest's row of dots is held back until it is whole, so that nothing breaks it. A thread
-# draws it, so a lock guards the file of pytest's terminal writer.
+# The line that shows the progress of a run. On a terminal it is below the line that
+# pytest is writing, and gone before pytest goes on. In a log it is a line of its
+# own every half minute: there, pytest's row of dots is held back until it is whole,
+# so that nothing breaks it. A thread draws it, so a lock guards the file of
+# pytest's terminal writer.
 
 
 class GuardedFile:
-    """A writer's file, with a line below that is cleared before anything else is written."""
+    """A writer's file, with a line below that is cleared before
+    anything else is written.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self.file = file
@@ -198,7 +205,9 @@ class ProgressLine:
         self._file = GuardedFile(self._writer._file)
         self._writer._file = self._file
         capture = config.pluginmanager.getplugin("capturemanager")
-        self._uncaptured = capture.global_and_fixture_disabled if capture else nullcontext
+        self._uncaptured = (
+            capture.global_and_fixture_disabled if capture else nullcontext
+        )
         self._spending = spending
         self._in_place = can_draw(self._file.file, environ)
         self._waiting = False
@@ -208,13 +217,16 @@ class ProgressLine:
             self._file.hold(holds=self._manager.hasplugin("dsession"))
             self._manager.register(self, "upskill-progress")
         self._closing = threading.Event()
-        self._thread = threading.Thread(target=self._work, name="upskill-progress", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name="upskill-progress", daemon=True
+        )
         self._thread.start()
 
     @contextmanager
     def waiting(self) -> Iterator[None]:
         """Meanwhile, only pytest's own writer writes to the terminal."""
-        with self._uncaptured():  # or the line would be captured as the output of a test
+        # Or the line would be captured as the output of a test
+        with self._uncaptured():
             with self._file.lock:
                 self._waiting = True
             try:

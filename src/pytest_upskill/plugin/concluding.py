@@ -21,7 +21,13 @@ from ..reports.markdown import markdown_summary
 from ..reports.terminal.closing_lines import Ending, closing_lines, spent_words
 from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.summary_text import results_lines
-from ..reports.writers import Finished, report_paths, report_writers, write_all, written_line
+from ..reports.writers import (
+    Finished,
+    report_paths,
+    report_writers,
+    write_all,
+    written_line,
+)
 from ..results.causes import cause_lines
 from ..results.run import NOTHING_TESTED, RunResults
 from ..results.run_notes import untested_notes
@@ -64,13 +70,18 @@ from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
 from .spending import Spending, batches_of
 
-TRY_LATER: Final = 75  # the exit status of a run whose batches have not ended: EX_TEMPFAIL
+# The exit status of a run whose batches have not ended: EX_TEMPFAIL
+TRY_LATER: Final = 75
 _MOST_REASONS: Final = 3
 _KEPT: Final = "all answers so far are kept: the same command continues"
-_IN_BATCH: Final = "the batch goes on at the provider: the same command collects its answers"
+_IN_BATCH: Final = (
+    "the batch goes on at the provider: the same command collects its answers"
+)
 _IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
-_NOT_KEPT: Final = "the same command starts over: answers of scripted models are not kept"
+_NOT_KEPT: Final = (
+    "the same command starts over: answers of scripted models are not kept"
+)
 _MORE_TIME: Final = "with more time for slow answers:"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"
 _RECORD_AGAIN: Final = "arms of one day need another recording:"
@@ -113,11 +124,15 @@ class Conclusion:
         except InputError as error:
             self._problems.append(message_of(error, self._config))
             return False
-        writes = [write_all(acceptance_writer(settings, ledger, results, self._accepted))]
+        writes = [
+            write_all(acceptance_writer(settings, ledger, results, self._accepted))
+        ]
 
         @cache
         def text() -> str:
-            return markdown_summary(results, self._acceptance(results), session.testsfailed)
+            return markdown_summary(
+                results, self._acceptance(results), session.testsfailed
+            )
 
         notes_of_run = self._notes(results, self._acceptance(results))
         earlier, damaged = run_before(settings, results, root)
@@ -133,7 +148,9 @@ class Conclusion:
         kept, not_kept = keep_in_history(settings, results, root)
         self._problems += not_kept
         add_to_suite(results, settings, kept, self._config)
-        good = not (problems or results.gate.reasons or results.lost or self._engine.not_kept)
+        good = not (
+            problems or results.gate.reasons or results.lost or self._engine.not_kept
+        )
         if not ledger.has_plan:
             return good
         lines, errors = call_finished(self._config, results)
@@ -144,7 +161,8 @@ class Conclusion:
     def _final_results(self, session: pytest.Session) -> RunResults:
         settings, ledger = self._settings, self._ledger
         if not ledger.concerns_skills and not cli_gates(self._config):
-            settings = replace(settings, gates=Gates())  # those of an ini file are for its skills
+            # Those of an ini file are for its skills
+            settings = replace(settings, gates=Gates())
         stop = ledger.lost and (session.shouldfail or session.shouldstop)
         interrupted = self._stopped or (str(stop) if stop else None)
         results = ledger.results(settings, self._config.rootpath, interrupted)
@@ -196,7 +214,9 @@ class Conclusion:
 
     # The summary.
 
-    def write_summary(self, reporter: pytest.TerminalReporter, session: pytest.Session) -> None:
+    def write_summary(
+        self, reporter: pytest.TerminalReporter, session: pytest.Session
+    ) -> None:
         """Tables, notes, and which files were written."""
         results = self.results
         if not results:
@@ -204,7 +224,9 @@ class Conclusion:
         # How to accept is the next command, unless something failed or is missing.
         unsettled = session.testsfailed or self._ledger.has_errors
         shorter = [*acceptance_notes(results), *self._accepted]
-        notes = self._notes(results, self._acceptance(results) if unsettled else shorter)
+        notes = self._notes(
+            results, self._acceptance(results) if unsettled else shorter
+        )
         if results.verdicts or results.triggers:
             reporter.write_sep("=", "skills")
             for line in results_lines(results, self._look, notes):
@@ -228,7 +250,9 @@ class Conclusion:
     def write_closing(
         self, session: pytest.Session, problems: Sequence[str], selected: Sequence[str]
     ) -> None:
-        """Write the last lines; ``problems`` are earlier ones, ``selected`` the names of skills."""
+        """Write the last lines; ``problems`` are earlier ones,
+        ``selected`` the names of skills.
+        """
         problems = [*problems, *self._problems]
         gate = self.results.gate.reasons if self.results else ()
         stopped_early = self._stopped and selected
@@ -255,9 +279,15 @@ class Conclusion:
         if results and not results.verdicts and not results.triggers and not failed:
             notes += untested_notes(results) or [NOTHING_TESTED]
         if results and quiet:
-            notes += [*worse_notes(results.comparisons), *self._accepted, *self._trouble(results)]
+            notes += [
+                *worse_notes(results.comparisons),
+                *self._accepted,
+                *self._trouble(results),
+            ]
         elif results:  # they would fail the run unless they are just to be warned of
-            drifts = (drift for drift in results.drifts if drift.explains and not drift.fails)
+            drifts = (
+                drift for drift in results.drifts if drift.explains and not drift.fails
+            )
             notes += [f"{drift.pair}: {drift.words}." for drift in drifts]
         hint, command = self._next(session, failed=failed)
         if config.pluginmanager.hasplugin("upskill-try"):  # which ends with its own
@@ -276,11 +306,17 @@ class Conclusion:
         )
 
     def _could_be_known(self, session: pytest.Session, results: RunResults) -> bool:
-        """Whether the skills help, and cases that fail regardless are all that fails the run."""
+        """Whether the skills help, and cases that fail regardless
+        are all that fails the run.
+        """
         counts = results.outcome_counts
         others = session.testsfailed - counts.get("failed", 0)
-        settled = not (results.gate.reasons or results.unfinished or results.subsets or others)
-        helps = bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
+        settled = not (
+            results.gate.reasons or results.unfinished or results.subsets or others
+        )
+        helps = bool(results.verdicts) and all(
+            v.word == "helps" for v in results.verdicts
+        )
         return settled and helps and not results.broken and not self._problems
 
     def _not_reached(self, selected: Sequence[str]) -> list[str]:
@@ -326,10 +362,15 @@ class Conclusion:
             missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
             if missing and len(missing) == self._engine.failed_in_batches:
                 return _IN_ANOTHER, same_command(config)
-            hint, late = _FIX if stored else _FIX_FIRST, [reply.timed_out for reply in missing]
+            hint, late = (
+                _FIX if stored else _FIX_FIRST,
+                [reply.timed_out for reply in missing],
+            )
             if any(late):
                 seconds_for = self._subjects.models.seconds_for
-                longest = max(seconds_for(name, settings) for name in self._subjects.specs)
+                longest = max(
+                    seconds_for(name, settings) for name in self._subjects.specs
+                )
                 command = with_more_time(config, longest)
                 return _MORE_TIME if all(late) else hint, command
             return hint, same_command(config)
@@ -345,7 +386,11 @@ class Conclusion:
         if settings.html_file and settings.html_file in self._written:
             browser = opener(os.environ)
             return "", [browser, shown(settings.html_file)] if browser else []
-        if not failed and not _small_model_notes(specs) and _worth_accepting(results, settings):
+        if (
+            not failed
+            and not _small_model_notes(specs)
+            and _worth_accepting(results, settings)
+        ):
             return _HELPS, accepting(config)
         return "", with_page(config)
 
@@ -353,9 +398,14 @@ class Conclusion:
         """How to go on after a budget, which counts new calls only."""
         settings, spent = self._settings, self._spending.total()
         limits = {"max_cost": settings.max_cost, "max_tokens": settings.max_tokens}
-        flags = " or ".join(FLAGS[name] for name, limit in limits.items() if limit is not None)
+        flags = " or ".join(
+            FLAGS[name] for name, limit in limits.items() if limit is not None
+        )
         if stored and spent and spent.calls and not self._engine.not_kept:
-            hint = f"asks only what is missing, with the same budget again; or raise {flags}:"
+            hint = (
+                "asks only what is missing, with the same budget again; or raise"
+                f" {flags}:"
+            )
             return f"the same command {hint}", same_command(self._config)
         outcome = "asks only what is missing" if stored else "starts over"
         return f"next: raise {flags}; then the same command {outcome}", []
@@ -373,20 +423,28 @@ def _write_cases(results: RunResults) -> str:
 def _worth_accepting(results: RunResults, settings: Settings) -> bool:
     """Whether every skill helps, and nothing has been accepted yet."""
     is_first = not results.subsets and not results.comparisons and not settings.accept
-    return is_first and bool(results.verdicts) and all(v.word == "helps" for v in results.verdicts)
+    return (
+        is_first
+        and bool(results.verdicts)
+        and all(v.word == "helps" for v in results.verdicts)
+    )
 
 
 def _new_skill_notes(skills: Sequence[SkillInfo], against: str | None) -> list[str]:
     new = [skill.name for skill in skills if against and not skill.against]
     verb = "is" if len(new) == 1 else "are"
-    note = f"{first_names(new)} {verb} new since {harmless(against or '')}: nothing to compare."
+    note = (
+        f"{first_names(new)} {verb} new since {harmless(against or '')}: nothing to"
+        " compare."
+    )
     return [note] if new else []
 
 
 def _small_model_notes(specs: Iterable[ModelSpec]) -> list[str]:
     """A warning that the numbers of the embedded model mean little."""
     return [
-        f"{spec.name} is {LABEL}, a small model for trying things out; don't judge a skill by it."
+        f"{spec.name} is {LABEL}, a small model for trying things out; don't judge a"
+        " skill by it."
         for spec in specs
         if isinstance(spec.provider, LocalProvider) and not spec.file
     ]
@@ -415,12 +473,17 @@ def write_submitted(
     if not reporter:
         return
     replies = [reply for _, reply in engine.settled() if isinstance(reply, NoAnswer)]
-    failed = (reply.reason for reply in replies if reply.reason not in (STOPPED, GOES_ON))
+    failed = (
+        reply.reason for reply in replies if reply.reason not in (STOPPED, GOES_ON)
+    )
     reasons = list(dict.fromkeys(one_line(harmless(reason), 500) for reason in failed))
     write_problems(config, [*problems, *reasons[:_MOST_REASONS]])
     if (spent := spending.total()) and spent.calls:
         reporter.write_line(spent_words(spent))
-    text = f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command collects "
+    text = (
+        f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command"
+        " collects "
+    )
     text += f"the answers (exit status {TRY_LATER})"
     for line in fitted_lines(config, [harmless(text)]):
         reporter.write_line(line)

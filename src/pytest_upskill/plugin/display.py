@@ -13,7 +13,13 @@ from ..errors import shown, without_commands
 from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
-from ..reports.terminal.layout import ASCII_MARKS, UNICODE_MARKS, Marks, marks_for, wrapped
+from ..reports.terminal.layout import (
+    ASCII_MARKS,
+    UNICODE_MARKS,
+    Marks,
+    marks_for,
+    wrapped,
+)
 from ..results.arm_comparison import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.bundle import parts_besides_skills
@@ -61,7 +67,9 @@ def screen_of(config: pytest.Config) -> Screen:
 
 
 def fitted_lines(config: pytest.Config, lines: Iterable[str]) -> list[str]:
-    """Wrapped, so that no line is wider than the terminal; none begins with a log command."""
+    """Wrapped, so that no line is wider than the terminal;
+    none begins with a log command.
+    """
     width = screen_of(config).width
     parts = (part for line in lines for part in wrapped(line, width, rest="  "))
     return [*map(without_commands, parts)]
@@ -90,7 +98,9 @@ def download_bar(config: pytest.Config) -> Download:
             full = _BAR * loaded // total
             bar = "#" * full + "." * (_BAR - full)
             end = "\n" if loaded == total else ""
-            writer.write(f"\r[{bar}] {loaded / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True)
+            writer.write(
+                f"\r[{bar}] {loaded / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True
+            )
 
         return show
 
@@ -98,7 +108,12 @@ def download_bar(config: pytest.Config) -> Download:
 
 
 def header_lines(
-    selected: Selected, specs: Specs, judges: Specs, settings: Settings, *, verbose: bool
+    selected: Selected,
+    specs: Specs,
+    judges: Specs,
+    settings: Settings,
+    *,
+    verbose: bool,
 ) -> list[str]:
     """The skills and models of the run, and the skills that it can't test."""
     lines = []
@@ -116,8 +131,13 @@ def header_lines(
     if without := [source.label for source in selected.without_cases]:
         names = _first_names(without, verbose=verbose)
         total = len(selected.all)
-        lines.append(f"upskill: {total:,} found, {len(without):,} without cases: {names}")
-        lines.append(f"upskill: to write some: {' '.join(command_for_cases('SKILL', os.environ))}")
+        lines.append(
+            f"upskill: {total:,} found, {len(without):,} without cases: {names}"
+        )
+        lines.append(
+            "upskill: to write some:"
+            f" {' '.join(command_for_cases('SKILL', os.environ))}"
+        )
     unread = unread_names(selected.all, every=verbose)
     notes = [*selected.notes, *([f"not read: {unread}"] if unread else [])]
     notes += left_out_lines(selected.left_out)
@@ -131,7 +151,12 @@ def batch_lines(models: Assembly, settings: Settings) -> list[str]:
         return []
     names = [name for name in models.specs if name not in batched]
     rest_note = f"; not by batch: {', '.join(map(harmless, names))}" if names else ""
-    return [f"upskill: by batch, at half the price: {', '.join(map(harmless, batched))}{rest_note}"]
+    return [
+        (
+            "upskill: by batch, at half the price:"
+            f" {', '.join(map(harmless, batched))}{rest_note}"
+        )
+    ]
 
 
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:
@@ -140,7 +165,9 @@ def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str
     if agents == [ORACLE]:
         return [f"upskill: references are carried out{place}"] if place else []
     versions = roster.versions
-    named = [harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents]
+    named = [
+        harmless(f"{agent} {versions.get(agent, '')}".rstrip()) for agent in agents
+    ]
     lines = [f"upskill: carried out by {', '.join(named)}{place}"]
     for agent in agents:
         if agent != CHAT and (bundled := roster.agent(agent).bundled):
@@ -153,13 +180,20 @@ def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
     """The skills that are installed in all arms; bundled ones by their number."""
     lines = [f"upskill: with other skills: {', '.join(others)}"] if others else []
     unrelated = counted(noise, "unrelated skill")
-    return [*lines, *([f"upskill: with {unrelated} besides (--skill-noise)"] if noise else [])]
+    return [
+        *lines,
+        *([f"upskill: with {unrelated} besides (--skill-noise)"] if noise else []),
+    ]
 
 
 def plugin_lines(sources: Iterable[SkillSource], agents: Iterable[str]) -> list[str]:
     """What agents don't have of plugins that are tested as one."""
-    others = one_line(", ".join(agent for agent in agents if not takes_plugins(agent)), 100)
-    parts = {source.label: parts_besides_skills(source.skill_file) for source in sources}
+    others = one_line(
+        ", ".join(agent for agent in agents if not takes_plugins(agent)), 100
+    )
+    parts = {
+        source.label: parts_besides_skills(source.skill_file) for source in sources
+    }
     return [
         f"upskill: {label}: only claude has its {' and '.join(words)}, not {others}"
         for label, words in parts.items()
@@ -210,12 +244,20 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
         return []
     names = one_line(", ".join(source.label for source in evals), 100)
     of = f" for {names}" if len(evals) < len(sources) else ""
-    why = "rewards of tasks" if all(source.task_files for source in evals) else "evals.json"
-    return [f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({why}; {_OTHER_SCORE})"]
+    why = (
+        "rewards of tasks"
+        if all(source.task_files for source in evals)
+        else "evals.json"
+    )
+    return [
+        f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({why}; {_OTHER_SCORE})"
+    ]
 
 
 def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:
-    """What GitHub shows at the lines of a pull request; in the log, above pytest's summary."""
+    """What GitHub shows at the lines of a pull request; in the log,
+    above pytest's summary.
+    """
     reporter = config.pluginmanager.getplugin("terminalreporter")
     if reporter and lines:
         reporter.ensure_newline()

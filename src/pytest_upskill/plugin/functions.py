@@ -1,8 +1,9 @@
 """Tests in Python: ``@pytest.mark.skill("skills/x")`` and the fixture ``ask``.
 
-Such a test is one item per model with all arms inside, like a case. Its function runs once for
-each arm and run: a failing ``assert`` is a failure with the skill, and just data in other arms.
-It runs during setup, so that a question without an answer is an error of the test.
+Such a test is one item per model with all arms inside, like a case. Its function
+runs once for each arm and run: a failing ``assert`` is a failure with the skill,
+and just data in other arms. It runs during setup, so that a question without an
+answer is an error of the test.
 """
 
 import inspect
@@ -102,7 +103,9 @@ class AskFailed(BaseException):
 
 
 class Asker:
-    """What the fixture ``ask`` gives to a test: it asks the agent and model of the item."""
+    """What the fixture ``ask`` gives to a test: it asks the
+    agent and model of the item.
+    """
 
     def __init__(
         self,
@@ -137,9 +140,10 @@ class Asker:
     ) -> AnswerText:
         """The answer to a question, or to a list of messages (role and content).
 
-        ``agent`` is who answers, in place of that of the run. It finds the ``files`` in its
-        workspace, where ``setup`` is a command that runs first; a plain completion is shown them.
-        An empty answer or a refusal fails the test, unless ``allow_empty`` is set.
+        ``agent`` is who answers, in place of that of the run. It finds the
+        ``files`` in its workspace, where ``setup`` is a command that runs first; a
+        plain completion is shown them. An empty answer or a refusal fails the test,
+        unless ``allow_empty`` is set.
         """
         __tracebackhide__ = True
         trial = self._trial
@@ -161,7 +165,9 @@ class Asker:
             raise AskFailed(reply.reason, over_budget=reply.over_budget)
         self.asked.append((trial, new_question, reply))
         if reply.why_not_gradable and not allow_empty:
-            self._failure = pytest.fail.Exception(f"{reply.why_not_gradable} ({_EXPECTED_EMPTY})")
+            self._failure = pytest.fail.Exception(
+                f"{reply.why_not_gradable} ({_EXPECTED_EMPTY})"
+            )
             raise self._failure
         text = AnswerText(reply.text)
         text.answer = reply
@@ -188,7 +194,9 @@ class Asker:
         return replace(question, run=trial.question.run, renew=self._renew)
 
     def __repr__(self) -> str:
-        return f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"
+        return (
+            f"<ask {self._trial.label}, {self._trial.arm} arm of {self._trial.skill}>"
+        )
 
     def try_out(
         self, trial: Trial, function: Callable[[], object], *, renew: bool = False
@@ -206,7 +214,9 @@ class Asker:
         return self._failure  # caught by a bare "except" of the test
 
     def outdated(self, settings: Settings) -> list[Trial]:
-        """Trials with answers that are too old to be compared with those of other arms."""
+        """Trials with answers that are too old to be compared with those of other
+        arms.
+        """
         if settings.replay_file:
             return []
         times: dict[int, dict[Trial, int]] = {}  # by run
@@ -214,18 +224,26 @@ class Asker:
             if answer.asked_at is not None:
                 oldest = times.setdefault(trial.run, {})
                 oldest[trial] = min(answer.asked_at, oldest.get(trial, answer.asked_at))
-        return [trial for run in times.values() for trial in outdated(run, settings.max_age)]
+        return [
+            trial for run in times.values() for trial in outdated(run, settings.max_age)
+        ]
 
     def record(self, trial: Trial, failure: BaseException | None) -> Record:
         """One record of everything that was asked in a trial."""
         answers = [answer for asked_in, _, answer in self.asked if asked_in is trial]
         if isinstance(failure, AskFailed):
             over_budget = failure.over_budget and not answers  # else the test has begun
-            return unanswered_record(trial, NoAnswer(str(failure), over_budget=over_budget))
+            return unanswered_record(
+                trial, NoAnswer(str(failure), over_budget=over_budget)
+            )
         if not answers:
             return errored_record(trial, _NOTHING_ASKED)
-        reason = "all asserts passed" if failure is None else one_line(_reason(failure), 300)
-        return graded_record(trial, joined(answers), (Grade("assert", failure is None, reason),))
+        reason = (
+            "all asserts passed" if failure is None else one_line(_reason(failure), 300)
+        )
+        return graded_record(
+            trial, joined(answers), (Grade("assert", failure is None, reason),)
+        )
 
 
 def _split(
@@ -236,18 +254,26 @@ def _split(
     for name, data in files.items():
         if not isinstance(data, str | bytes):
             kind = type(data).__name__
-            raise TypeError(f"ask takes files of text or bytes: {name!r} is of type {kind}")
+            raise TypeError(
+                f"ask takes files of text or bytes: {name!r} is of type {kind}"
+            )
     workspace_files = [
         WorkspaceFile(name, data.encode() if isinstance(data, str) else data)
         for name, data in files.items()
     ]
-    texts = tuple((file.path, file.text) for file in workspace_files if file.text is not None)
+    texts = tuple(
+        (file.path, file.text) for file in workspace_files if file.text is not None
+    )
     return texts, tuple(file for file in workspace_files if file.text is None)
 
 
 def _messages(question: Any) -> Messages:
     __tracebackhide__ = True
-    turns = [{"role": "user", "content": question}] if isinstance(question, str) else question
+    turns = (
+        [{"role": "user", "content": question}]
+        if isinstance(question, str)
+        else question
+    )
     try:
         return read_messages(turns)
     except FormError as error:
@@ -282,7 +308,9 @@ class MarkedTests:
             self._skill_of(metafunc.definition)  # raises an error of collection
             metafunc.fixturenames.append(_MODEL)
             subjects = self._run.subjects
-            agents = ((label, subjects.by_label[label].agent) for label in subjects.usual)
+            agents = (
+                (label, subjects.by_label[label].agent) for label in subjects.usual
+            )
             labels = [label for label, agent in agents if agent != ORACLE]
             metafunc.parametrize(_MODEL, labels, ids=str)
 
@@ -314,7 +342,9 @@ class MarkedTests:
     def _skill_of(self, node: pytest.Item) -> _MarkedSkill:
         path = Path(_path_in(node) or "")
         places = [node.path.parent / path, node.config.rootpath / path]
-        folder = next((place for place in places if place.exists()), places[-1]).resolve()
+        folder = next(
+            (place for place in places if place.exists()), places[-1]
+        ).resolve()
         if folder not in self._skills:
             try:
                 file = _one_skill(folder, path)
@@ -325,8 +355,12 @@ class MarkedTests:
                 reason = f"{node.nodeid}: {message_of(error, node.config)}"
                 raise pytest.Collector.CollectError(reason) from None
             path_shown = relative(file.parent, node.config.rootpath)
-            info = info_of(skill, self._label_of(file.parent), path_shown, self._run.settings)
-            self._skills[folder] = _MarkedSkill(skill, file.parent, info, accepted, needs)
+            info = info_of(
+                skill, self._label_of(file.parent), path_shown, self._run.settings
+            )
+            self._skills[folder] = _MarkedSkill(
+                skill, file.parent, info, accepted, needs
+            )
         return self._skills[folder]
 
 
@@ -341,7 +375,9 @@ def _one_skill(folder: Path, written: Path) -> Path:
         return skill_file(folder)
     file, *others_in_folder = find_skills(folder).files
     if others_in_folder:
-        raise InputError(f"mark skill {written}", "several skills are in this folder", _HOW)
+        raise InputError(
+            f"mark skill {written}", "several skills are in this folder", _HOW
+        )
     return file
 
 
@@ -352,7 +388,9 @@ def _path_in(node: pytest.Item) -> str | None:
 
 def _case_of(item: pytest.Function, label: str) -> str:
     """The name of a test without its agent and model."""
-    parameters = [part for part in (item.callspec.id.replace(label, "", 1).strip("-"),) if part]
+    parameters = [
+        part for part in (item.callspec.id.replace(label, "", 1).strip("-"),) if part
+    ]
     outer = [node.name for node in item.listchain() if isinstance(node, pytest.Class)]
     name = "::".join([item.path.stem, *outer, item.originalname])
     return f"{name}[{parameters[0]}]" if parameters else name
@@ -368,7 +406,9 @@ def _planned(
     return planned_case(
         item.nodeid,
         case,
-        trials_of(marked.info.name, case, subject, arms, settings, runs=range(1, runs + 1)),
+        trials_of(
+            marked.info.name, case, subject, arms, settings, runs=range(1, runs + 1)
+        ),
         settings,
         digest=short_digest(inspect.getsource(item.function)),
         folder=marked.folder,
@@ -378,8 +418,12 @@ def _planned(
     )
 
 
-def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseException | None:
-    """Run a test in every arm and run; its failure, if too many runs with the skill failed."""
+def _run_all(
+    item: pytest.Function, asker: Asker, settings: Settings
+) -> BaseException | None:
+    """Run a test in every arm and run; its failure,
+    if too many runs with the skill failed.
+    """
     arguments = {name: item.funcargs[name] for name in item._fixtureinfo.argnames}
 
     def call() -> object:
@@ -402,7 +446,9 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
     if not any(failure for _, failure in outcomes) and not asker.asked:
         errors.append(_NOTHING_ASKED)
     if errors:
-        raise NotAnswered("\n".join(dict.fromkeys(map(harmless, errors))), pytrace=False)
+        raise NotAnswered(
+            "\n".join(dict.fromkeys(map(harmless, errors))), pytrace=False
+        )
     with_skill = [failure for trial, failure in outcomes if trial.arm == "skill"]
     failures = [failure for failure in with_skill if failure]
     now = Count(len(with_skill) - len(failures), len(with_skill))
@@ -411,5 +457,7 @@ def _run_all(item: pytest.Function, asker: Asker, settings: Settings) -> BaseExc
         failures[0].add_note(harmless(standing.reason))
     if standing:
         link = link_to(asker.planned, settings)
-        failures[0].add_note("\n".join(next_steps(item, link, screen_of(item.config).width)))
+        failures[0].add_note(
+            "\n".join(next_steps(item, link, screen_of(item.config).width))
+        )
     return failures[0] if standing else None

@@ -1,7 +1,8 @@
-"""What is decided over many cases: how many runs a skill on a model gets, and what regressed.
+"""What is decided over many cases: how many runs a skill on a model gets,
+and what regressed.
 
-Every xdist worker has all items and decides alone, from the same answers and with the same result:
-no question is asked twice, and nothing has to be sent around.
+Every xdist worker has all items and decides alone, from the same answers and with the
+same result: no question is asked twice, and nothing has to be sent around.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -22,24 +23,31 @@ from .planning import plan_of
 
 
 def looks_of(settings: Settings) -> tuple[int, ...]:
-    """The numbers of runs after which to look at the verdict; none without a range of runs."""
+    """The numbers of runs after which to look at the verdict;
+    none without a range of runs.
+    """
     return look_plan(settings.first_runs, settings.runs) if settings.first_runs else ()
 
 
 class Groups:
     """The items of a run by skill and model.
 
-    The first item that needs a decision waits for the answers that it is based on and grades them;
-    the grades stay in the items.
+    The first item that needs a decision waits for the answers that it is based on and
+    grades them; the grades stay in the items.
     """
 
-    def __init__(self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]) -> None:
+    def __init__(
+        self, settings: Settings, ask: Ask, items: Sequence[pytest.Item]
+    ) -> None:
         self._looks = looks_of(settings)
         self._most = settings.runs
         self._max_age = settings.max_age
-        self._together = settings.batch is not None  # so that a round of all groups is one batch
+        # So that a round of all groups is one batch
+        self._together = settings.batch is not None
         self._ask = ask
-        self._items = {item.nodeid: item for item in items if isinstance(item, CaseItem)}
+        self._items = {
+            item.nodeid: item for item in items if isinstance(item, CaseItem)
+        }
         self._all = items
         self._runs: dict[SkillOnSubject, dict[str, int]] = {}  # by node id
 
@@ -63,7 +71,9 @@ class Groups:
             and not group.of_triggers
             and group.pair.subject.agent != ORACLE
         ]
-        while runs := {key: most for group in groups for key, most in next(group, {}).items()}:
+        while runs := {
+            key: most for group in groups for key, most in next(group, {}).items()
+        }:
             items = [self._items[nodeid] for nodeid in runs]
             records_of_items(items, list(runs.values()), self._ask)
 
@@ -95,8 +105,12 @@ class Groups:
                 tests=tests,
                 max_age=self._max_age,
             )
-            # With an answer missing, or at the end of the budget, more runs would not help.
-            scores, chance = summary.scores(over="baseline"), summary.run_variance(over="baseline")
+            # With an answer missing, or at the end of the budget,
+            # more runs would not help.
+            scores, chance = (
+                summary.scores(over="baseline"),
+                summary.run_variance(over="baseline"),
+            )
             is_known = bool(scores) and not summary.incomplete and not summary.not_asked
             if not (is_known and look(scores, runs, self._looks, chance, models).open):
                 break
@@ -116,9 +130,15 @@ class Groups:
     def _regressions(self) -> dict[str, Standing]:
         """By node id, over all cases of the run.
 
-        Empty if tests in Python have accepted results: what they answer is only known in the end.
+        Empty if tests in Python have accepted results: what they answer
+        is only known in the end.
         """
-        tests = [test for of_group in self._tests.values() for test in of_group if test.expected]
+        tests = [
+            test
+            for of_group in self._tests.values()
+            for test in of_group
+            if test.expected
+        ]
         if any(test.nodeid not in self._items for test in tests):
             return {}
         items = [self._items[test.nodeid] for test in tests]

@@ -60,10 +60,14 @@ def _place(error: BaseException) -> str:
 
 
 def _returned(hook: str, value: object, expected: str) -> InputError:
-    return InputError(hook, f"returned {one_line(repr(value), 100)}", f"Return {expected}.")
+    return InputError(
+        hook, f"returned {one_line(repr(value), 100)}", f"Return {expected}."
+    )
 
 
-def _registered(hook: Any, config: pytest.Config, expected: str) -> Iterator[tuple[Any, Any]]:
+def _registered(
+    hook: Any, config: pytest.Config, expected: str
+) -> Iterator[tuple[Any, Any]]:
     """What all implementations of a hook return, by name."""
     for returned in call(hook, config=config):
         if not isinstance(returned, Mapping):
@@ -97,24 +101,35 @@ class _FunctionProvider(Provider):
 
     make: Callable[[str], Model]
 
-    def resolve(self, wanted: ModelName, rest: str, env: Mapping[str, str]) -> ModelSpec:  # noqa: ARG002
+    def resolve(
+        self,
+        wanted: ModelName,
+        rest: str,
+        env: Mapping[str, str],  # noqa: ARG002
+    ) -> ModelSpec:
         return ModelSpec(wanted.name, self, rest or self.name)
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
         model: object = self.make(spec.model_id)
         if isinstance(model, Model):
             return model
-        problem = f"{_MODELS}: {self.name!r} made {one_line(repr(model), 100)}, not a Model"
+        problem = (
+            f"{_MODELS}: {self.name!r} made {one_line(repr(model), 100)}, not a Model"
+        )
         raise ModelError(problem, "Subclass pytest_upskill.Model", fatal=True)
 
 
 def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     """The providers of pytest_upskill_models, by their prefixes."""
     providers, expected = dict[str, Provider](), "a dict of prefixes and providers"
-    for name, source in _registered(config.hook.pytest_upskill_models, config, expected):
+    for name, source in _registered(
+        config.hook.pytest_upskill_models, config, expected
+    ):
         if not isinstance(name, str) or not _PREFIX.fullmatch(name):
             problem = f"{name!r} can't be a prefix"
-            raise InputError(_MODELS, problem, "Use lower-case letters, digits, - and _.")
+            raise InputError(
+                _MODELS, problem, "Use lower-case letters, digits, - and _."
+            )
         if name in providers or name in PROVIDERS or name in ALIASES:
             raise InputError(_MODELS, f"{name!r} is taken", "Choose another prefix.")
         providers[name] = _provider(name, source)
@@ -125,10 +140,14 @@ def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
     """The agents of pytest_upskill_agents, by their names."""
     agents = dict[str, Callable[[], Agent]]()
     expected = "a dict of names and classes of agents"
-    for name, source in _registered(config.hook.pytest_upskill_agents, config, expected):
+    for name, source in _registered(
+        config.hook.pytest_upskill_agents, config, expected
+    ):
         if not isinstance(name, str) or not _PREFIX.fullmatch(name):
             problem = f"{name!r} can't be a name"
-            raise InputError(_AGENTS, problem, "Use lower-case letters, digits, - and _.")
+            raise InputError(
+                _AGENTS, problem, "Use lower-case letters, digits, - and _."
+            )
         if name in agents or name in AGENTS or name == CHAT:
             raise InputError(_AGENTS, f"{name!r} is taken", "Choose another name.")
         if not callable(source):
@@ -151,7 +170,9 @@ def _agent(name: str, make: Callable[[], object]) -> Agent:
     spoken: object = agent.protocols
     if not isinstance(spoken, tuple) or not spoken or not set(spoken) <= set(PROTOCOLS):
         problem = f"speaks {one_line(repr(spoken), 100)}"
-        raise InputError(place, problem, f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}.")
+        raise InputError(
+            place, problem, f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}."
+        )
     agent.name = name
     return agent
 
@@ -163,7 +184,9 @@ def _provider(name: str, source: object) -> Provider:
             raise InputError(_MODELS, problem, "Use the provider's name as its prefix.")
         return source
     if not callable(source):
-        raise _returned(_MODELS, {name: source}, "a provider, or a function that makes a Model")
+        raise _returned(
+            _MODELS, {name: source}, "a provider, or a function that makes a Model"
+        )
     return _FunctionProvider(name, f"{name}:NAME", source, bare=True)
 
 
@@ -176,7 +199,9 @@ def asked_suite(config: pytest.Config, path: Path) -> Suite | None:
 
 
 def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:
-    """The prompt of each arm, by the implementations of pytest_upskill_prompt that apply there."""
+    """The prompt of each arm, by the implementations of
+    pytest_upskill_prompt that apply there.
+    """
 
     def prompt(arm: Arm, case: Case) -> str:
         base = case.system or BASE_SYSTEM
@@ -187,23 +212,33 @@ def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:
             return default_prompt(arm, case)
         if not isinstance(text, str) or not text.strip():
             raise _returned(_PROMPT, text, "the system text, or None")
-        if arm.text is None and any(part in text and part not in base for part in _parts(skill)):
+        if arm.text is None and any(
+            part in text and part not in base for part in _parts(skill)
+        ):
             problem = f"put the text of {skill.name} into the baseline"
-            raise InputError(_PROMPT, problem, "Return a text without it if skill is None.")
+            raise InputError(
+                _PROMPT, problem, "Return a text without it if skill is None."
+            )
         return sys.intern(text)  # held once, not once for each case
 
     return prompt
 
 
 def _parts(skill: Skill) -> Iterator[str]:
-    """The texts that the baseline must not have; a short file may be there by chance."""
+    """The texts that the baseline must not have; a short file may be there by
+    chance.
+    """
     yield skill.body
     files = (text.strip() for _, text in skill.references)
     yield from (text for text in files if len(text) >= _TOO_LONG_FOR_CHANCE)
 
 
-def call_finished(config: pytest.Config, results: RunResults) -> tuple[list[str], list[str]]:
-    """The lines and the errors of pytest_upskill_finished; every implementation is called."""
+def call_finished(
+    config: pytest.Config, results: RunResults
+) -> tuple[list[str], list[str]]:
+    """The lines and the errors of pytest_upskill_finished;
+    every implementation is called.
+    """
     lines, errors = list[str](), list[str]()
     plugins = [
         implementation.plugin

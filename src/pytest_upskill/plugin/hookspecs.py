@@ -1,7 +1,8 @@
-"""The hooks for conftest files and other plugins; docs/extend.md has an example of each.
+"""The hooks for conftest files and other plugins;
+docs/extend.md has an example of each.
 
-Each implementation may take any of the arguments, by name. If it raises or returns the wrong
-type, the run reports the hook and the error in one line.
+Each implementation may take any of the arguments, by name. If it raises or returns the
+wrong type, the run reports the hook and the error in one line.
 """
 
 from collections.abc import Callable, Mapping
@@ -11,16 +12,26 @@ from typing import TYPE_CHECKING
 import pytest
 
 if TYPE_CHECKING:
-    from pytest_upskill import Agent, Case, CheckFunction, ModelSource, RunResults, Suite
+    from pytest_upskill import (
+        Agent,
+        Case,
+        CheckFunction,
+        ModelSource,
+        RunResults,
+        Suite,
+    )
 
 
 @pytest.hookspec
-def pytest_upskill_checks(config: pytest.Config) -> "Mapping[str, CheckFunction] | None":
+def pytest_upskill_checks(
+    config: pytest.Config,
+) -> "Mapping[str, CheckFunction] | None":
     """Return checks by the names that ``expected`` may use.
 
-    A check takes a ``CheckContext`` (the answer, the case, the value written in the case) and
-    returns True or False, or that with a reason. A failing ``assert`` fails the check too; any
-    other exception makes the trial an error. A check can't see which arm it grades::
+    A check takes a ``CheckContext`` (the answer, the case, the value written in the
+    case) and returns True or False, or that with a reason. A failing ``assert``
+    fails the check too; any other exception makes the trial an error. A check can't
+    see which arm it grades::
 
         def at_most_words(context):
             words = len(context.answer.text.split())
@@ -33,10 +44,11 @@ def pytest_upskill_checks(config: pytest.Config) -> "Mapping[str, CheckFunction]
 
 @pytest.hookspec
 def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] | None":
-    """Return providers by the prefix of their model names: "acme" serves ``--model acme:NAME``.
+    """Return providers by the prefix of their model names:
+    "acme" serves ``--model acme:NAME``.
 
-    Each is a function that takes the NAME and returns a ``Model``, or a ``Provider`` if it has
-    a key, a price or an address to check before the first call::
+    Each is a function that takes the NAME and returns a ``Model``, or a ``Provider`` if
+    it has a key, a price or an address to check before the first call::
 
         class Parrot(Model):
             async def ask(self, question):
@@ -45,18 +57,20 @@ def pytest_upskill_models(config: pytest.Config) -> "Mapping[str, ModelSource] |
         def pytest_upskill_models():
             return {"parrot": lambda name: Parrot()}
 
-    Called in every process, before collection; models are opened and asked in the one that has
-    the engine, which under xdist is the controller. So the hook must be in a conftest.py that
-    pytest loads at startup, or in a plugin.
+    Called in every process, before collection; models are opened and asked in the one
+    that has the engine, which under xdist is the controller. So the hook must be in a
+    conftest.py that pytest loads at startup, or in a plugin.
     """
 
 
 @pytest.hookspec
-def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], Agent]] | None":
+def pytest_upskill_agents(
+    config: pytest.Config,
+) -> "Mapping[str, Callable[[], Agent]] | None":
     """Return agents by their names: "acme" serves ``--skill-agent acme``.
 
-    Each is a class without arguments, mostly of a program: a ``CommandAgent`` says how it is
-    started in its sandbox, and where it finds its model::
+    Each is a class without arguments, mostly of a program: a ``CommandAgent`` says how
+    it is started in its sandbox, and where it finds its model::
 
         class Acme(CommandAgent):
             program = "acme"
@@ -70,17 +84,19 @@ def pytest_upskill_agents(config: pytest.Config) -> "Mapping[str, Callable[[], A
         def pytest_upskill_agents():
             return {"acme": Acme}
 
-    Called in every process, before collection, so the hook must be in a conftest.py that pytest
-    loads at startup, or in a plugin. An agent is made if it is used, and runs where the engine is.
+    Called in every process, before collection, so the hook must be in a conftest.py
+    that pytest loads at startup, or in a plugin. An agent is made if it is used, and
+    runs where the engine is.
     """
 
 
 @pytest.hookspec(firstresult=True)
 def pytest_upskill_suites(config: pytest.Config, path: Path) -> "Suite | None":
-    """Return the cases of a skill in a form of your own, or None to have its files read.
+    """Return the cases of a skill in a form of your own,
+    or None to have its files read.
 
-    ``path`` is the folder of a skill or a plugin, or the file of --skill-tests. The cases are
-    objects as in skill_meta.json::
+    ``path`` is the folder of a skill or a plugin, or the file of --skill-tests. The
+    cases are objects as in skill_meta.json::
 
         def pytest_upskill_suites(path):
             file = path / "evals/cases.toml" if path.is_dir() else path
@@ -88,8 +104,9 @@ def pytest_upskill_suites(config: pytest.Config, path: Path) -> "Suite | None":
                 with file.open("br") as toml:
                     return Suite.of(file, tomllib.load(toml)["case"])
 
-    Called in every process, before collection, so the hook must be in a conftest.py that pytest
-    loads at startup, or in a plugin. Keep the file in evals/, which agents never get.
+    Called in every process, before collection, so the hook must be in a
+    conftest.py that pytest loads at startup, or in a plugin. Keep the file in
+    evals/, which agents never get.
     """
 
 
@@ -99,24 +116,28 @@ def pytest_upskill_prompt(
 ) -> str | None:
     """Return the system text of an arm of a plain completion, or None for the default.
 
-    ``skill`` is the text of SKILL.md in this arm, followed by the files that --skill-references
-    adds; None in the baseline. ``base`` is the system text of the case, or the default one::
+    ``skill`` is the text of SKILL.md in this arm, followed by the files that
+    --skill-references adds; None in the baseline. ``base`` is the system text of the
+    case, or the default one::
 
         def pytest_upskill_prompt(skill, base):
             return base if skill is None else f"<skill>{skill}</skill>" + base
 
-    Called during collection, in every process, so it must return the same text each time; for
-    a test in Python, when it asks. Stored answers belong to the text: after a change the models
-    are asked again.
+    Called during collection, in every process, so it must return the same text each
+    time; for a test in Python, when it asks. Stored answers belong to the text: after a
+    change the models are asked again.
     """
 
 
 @pytest.hookspec
-def pytest_upskill_finished(config: pytest.Config, results: "RunResults") -> str | list[str] | None:
-    """Use the results of a finished run; return a line, or several, to show below the summary.
+def pytest_upskill_finished(
+    config: pytest.Config, results: "RunResults"
+) -> str | list[str] | None:
+    """Use the results of a finished run; return a line, or several,
+    to show below the summary.
 
-    Called once, after the last test and after all reports are written; under xdist in the
-    controller only::
+    Called once, after the last test and after all reports are written;
+    under xdist in the controller only::
 
         def pytest_upskill_finished(results):
             for summary in results.summaries:

@@ -1,4 +1,6 @@
-"""What pytest shows of single tests of skills: numbers, colours, and each error once."""
+"""What pytest shows of single tests of skills: numbers, colours, and each error
+once.
+"""
 
 import sys
 from collections.abc import Callable, Generator, Sequence
@@ -11,7 +13,13 @@ from .._util.texts import counted, harmless, one_line
 from ..errors import without_commands
 from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import painted_failure
-from ..reports.terminal.layout import TerminalLook, clipped, text_width, unpainted, wrapped
+from ..reports.terminal.layout import (
+    TerminalLook,
+    clipped,
+    text_width,
+    unpainted,
+    wrapped,
+)
 from ..reports.terminal.live import item_numbers
 from ..results.accepted import case_result
 from ..results.causes import Cause, causes_of
@@ -32,7 +40,9 @@ _PAINTED: Final = (_FAILURES, _ERRORS, "xfailed")
 
 
 class _Room(NamedTuple):
-    """How many failures are shown in full, in brief, and named in pytest's short summary."""
+    """How many failures are shown in full, in brief,
+    and named in pytest's short summary.
+    """
 
     full: int
     brief: int
@@ -88,28 +98,41 @@ class ItemLines:
     def _joined(self, word: str, numbers: str, report: Any) -> str:
         """On a narrow terminal, the numbers get a line of their own.
 
-        Not in a log, where lines may be long, nor under xdist, where the test's name comes last.
+        Not in a log, where lines may be long, nor under xdist,
+        where the test's name comes last.
         """
         line = f"{word} {numbers}"
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
         if reporter is None or not reporter.isatty or hasattr(report, "node"):
             return line
         writer = self._config.get_terminal_writer()
-        fits = writer.width_of_current_line + text_width(line) + _PERCENT < writer.fullwidth
+        fits = (
+            writer.width_of_current_line + text_width(line) + _PERCENT
+            < writer.fullwidth
+        )
         return line if fits else f"{word}\n{_INDENT}{numbers}"
 
 
 def only_dots(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Have pytest show no names of files, as with -q, if many skills are all that runs."""
+    """Have pytest show no names of files, as with -q, if many skills are all that
+    runs.
+    """
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     files = {item.parent for item in items}
     of_skills = all(isinstance(item, ItemOfFile) for item in items)
-    if reporter and of_skills and len(files) > _MOST_FILES and config.get_verbosity() == 0:
+    if (
+        reporter
+        and of_skills
+        and len(files) > _MOST_FILES
+        and config.get_verbosity() == 0
+    ):
         reporter.showfspath = False
 
 
 class FittedText:
-    """What pytest shows of a failure: in lines that fit, painted where there are colours."""
+    """What pytest shows of a failure: in lines that fit,
+    painted where there are colours.
+    """
 
     def __init__(self, plain: Any, look: TerminalLook) -> None:
         self._plain = plain
@@ -146,13 +169,16 @@ def _fitted(text: str, look: TerminalLook) -> list[str]:
 
 
 class BriefSections:
-    """Shows every cause of errors once, and the first of many failures; the others in brief.
+    """Shows every cause of errors once, and the first of many failures;
+    the others in brief.
 
-    Only what the terminal shows is changed, and only after all other plugins got the reports:
-    JUnit, the cache of --lf and IDEs have the whole message for each test.
+    Only what the terminal shows is changed, and only after all other plugins got the
+    reports: JUnit, the cache of --lf and IDEs have the whole message for each test.
     """
 
-    def __init__(self, config: pytest.Config, ledger: Ledger, settings: Settings) -> None:
+    def __init__(
+        self, config: pytest.Config, ledger: Ledger, settings: Settings
+    ) -> None:
         self._config = config
         self._ledger = ledger
         self._settings = settings
@@ -161,12 +187,16 @@ class BriefSections:
 
     def register(self, manager: pytest.PytestPluginManager) -> None:
         manager.register(self, "upskill-brief-sections")
-        manager.register(_Between(self._before_the_short_summary), "upskill-brief-short")
+        manager.register(
+            _Between(self._before_the_short_summary), "upskill-brief-short"
+        )
 
     @property
     def _look(self) -> TerminalLook:
         screen = screen_of(self._config)
-        return TerminalLook(screen.width, screen.marks, verbosity=self._config.get_verbosity())
+        return TerminalLook(
+            screen.width, screen.marks, verbosity=self._config.get_verbosity()
+        )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None]:
@@ -189,15 +219,22 @@ class BriefSections:
         finally:
             stats |= whole
             if named:
-                terminalreporter.write_line(f"{counted(len(named), 'more failure')} not listed")
+                terminalreporter.write_line(
+                    f"{counted(len(named), 'more failure')} not listed"
+                )
 
     def _before_the_short_summary(self, reporter: Any) -> None:
-        if self._brief and self._config.getoption("tbstyle", None) not in ("no", "line"):
+        if self._brief and self._config.getoption("tbstyle", None) not in (
+            "no",
+            "line",
+        ):
             self._write_brief(reporter)
         reporter.stats |= self._short
 
     def _write_brief(self, reporter: Any) -> None:
-        """At most two lines each, with a link if there is a page; then how to see one in full."""
+        """At most two lines each, with a link if there is a page;
+        then how to see one in full.
+        """
         look, room = self._look, _ROOM[max(-1, self._look.verbosity)]
         reporter.write_sep("_", counted(len(self._brief), "more failure"))
         for report in self._brief[: room.brief]:
@@ -216,18 +253,24 @@ class BriefSections:
         if test and (reasons := missed(records)):
             result = case_result(records, test.digest)
             was = f" (was {test.expected.was})" if test.expected else ""
-            counts = f"{result.count}{was}" if result and (was or result.runs > 1) else ""
+            counts = (
+                f"{result.count}{was}" if result and (was or result.runs > 1) else ""
+            )
             several = len(self._ledger.model_ids) > 1
             parts = [name if several else test.case, counts, "; ".join(reasons)]
         text = one_line(": ".join(filter(None, parts)), 500)
         link = link_to(test, self._settings) if test else ""
         if look.verbosity < 0:
             return clipped(text, look, 1)
-        return [*clipped(text, look, 1), f"  {link}"] if link else clipped(text, look, 2)
+        return (
+            [*clipped(text, look, 1), f"  {link}"] if link else clipped(text, look, 2)
+        )
 
     def _by_cause(self, reports: Sequence[Any]) -> tuple[list[Any], list[Any]]:
         """The reports of the section of errors, and those of the short summary."""
-        of_setup = [report for report in reports if getattr(report, "when", None) == "setup"]
+        of_setup = [
+            report for report in reports if getattr(report, "when", None) == "setup"
+        ]
         by_test: dict[str, list[Cause]] = {}
         for cause in causes_of(
             (report.nodeid, record)
@@ -236,22 +279,30 @@ class BriefSections:
         ):
             for test in cause.tests:
                 by_test.setdefault(test, []).append(cause)
-        names = {report.nodeid: report.head_line or report.nodeid for report in of_setup}
+        names = {
+            report.nodeid: report.head_line or report.nodeid for report in of_setup
+        }
         long, short = list[Any](), list[Any]()
         for report in reports:
             causes = by_test.get(report.nodeid, [])
             if all(len(cause.tests) == 1 for cause in causes):
                 long.append(report)
-                short.append(_in_short(report, harmless(causes[0].text)) if causes else report)
+                short.append(
+                    _in_short(report, harmless(causes[0].text)) if causes else report
+                )
                 continue
-            new = [cause for cause in causes if next(iter(cause.tests)) == report.nodeid]
+            new = [
+                cause for cause in causes if next(iter(cause.tests)) == report.nodeid
+            ]
             if new or report.sections:
                 long.append(_as_first(report, new, names, self._look))
             short.append(_in_short(report, _reference(causes, new, names)))
         return long, short
 
     def _cut(self, reports: dict[str, list[Any]], most: int) -> list[Any]:
-        """Leave the first reports on tests of skills, and all others; those that are gone."""
+        """Leave the first reports on tests of skills, and all others;
+        those that are gone.
+        """
         hidden = list[Any]()
         for kind, of_kind in reports.items():
             of_skills = [report for report in of_kind if self._is_of_skill(report)]
@@ -265,7 +316,9 @@ class BriefSections:
 
 
 class _Between:
-    """Runs when pytest has written the long sections, before it writes the short summary."""
+    """Runs when pytest has written the long sections,
+    before it writes the short summary.
+    """
 
     def __init__(self, begin: Callable[[Any], None]) -> None:
         self._begin = begin
@@ -275,7 +328,9 @@ class _Between:
         self._begin(terminalreporter)
 
 
-def _as_first(report: Any, new: Sequence[Cause], names: dict[str, str], look: TerminalLook) -> Any:
+def _as_first(
+    report: Any, new: Sequence[Cause], names: dict[str, str], look: TerminalLook
+) -> Any:
     """The report with the causes that no earlier report has."""
     first = copy(report)
     vars(first).pop("node", None)  # of xdist: others of these tests ran elsewhere
@@ -289,7 +344,9 @@ def _as_first(report: Any, new: Sequence[Cause], names: dict[str, str], look: Te
     return first
 
 
-def _reference(causes: Sequence[Cause], new: Sequence[Cause], names: dict[str, str]) -> str:
+def _reference(
+    causes: Sequence[Cause], new: Sequence[Cause], names: dict[str, str]
+) -> str:
     cause = max(new or causes, key=lambda cause: len(cause.tests))
     if new:
         return f"{counted(len(cause.tests), 'test')}: {harmless(cause.text)}"

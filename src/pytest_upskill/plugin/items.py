@@ -37,8 +37,10 @@ if TYPE_CHECKING:
     from .skill_files import SkillFile
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
-REGRESSION_PROPERTY: Final = "upskill_regression"  # why a test failed, compared with all others
-MISSING_PROPERTY: Final = "upskill_missing"  # an argument names a case that is not there
+# Why a test failed, compared with all others
+REGRESSION_PROPERTY: Final = "upskill_regression"
+# An argument names a case that is not there
+MISSING_PROPERTY: Final = "upskill_missing"
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 _PROPERTIES: Final = (
     *(RECORDS_PROPERTY, BROKEN_PROPERTY, REGRESSION_PROPERTY),
@@ -69,7 +71,9 @@ class ItemOfFile(pytest.Item):
         """Use the conftest files of the parent node: pytest looks them up by path."""
         return self.parent.ihook
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         text: Any = super().repr_failure(excinfo, style)
         if isinstance(excinfo.value, pytest.fail.Exception):
             self.shorten(text, excinfo.value)
@@ -78,7 +82,9 @@ class ItemOfFile(pytest.Item):
         return text
 
     def shorten(self, longrepr: Any, failure: BaseException) -> None:
-        """One line at the place of the case, for the short summary, JUnit and --tb=line."""
+        """One line at the place of the case, for the short summary,
+        JUnit and --tb=line.
+        """
         if crash := getattr(longrepr, "reprcrash", None):
             crash.path, crash.lineno = printable(str(self.path)), self._line
             crash.message = harmless(self._short_message(failure)).split("\n")[0]
@@ -97,9 +103,11 @@ class ItemOfFile(pytest.Item):
 
 
 class Unrunnable(ItemOfFile):
-    """A skill that can't be tested, or a case that is not there: an ERROR with a message.
+    """A skill that can't be tested, or a case that is not there:
+    an ERROR with a message.
 
-    Not an error of collection: pytest would run nothing else then, and xdist goes on regardless.
+    Not an error of collection: pytest would run nothing else then,
+    and xdist goes on regardless.
     """
 
     message: str
@@ -195,8 +203,11 @@ class CaseItem(ItemOfFile):
         """``file`` is that of the case."""
         label, settings = trials[0].label, parent.run.settings
         name = f"{case.id}[{label}]"
-        # From a whole node id pytest parses the parameter in brackets, which --lf needs.
-        item: CaseItem = cls.from_parent(parent, name=name, nodeid=f"{parent.nodeid}::{name}")
+        # From a whole node id pytest parses the parameter in brackets,
+        # which --lf needs.
+        item: CaseItem = cls.from_parent(
+            parent, name=name, nodeid=f"{parent.nodeid}::{name}"
+        )
         item.case, item.checks = case, checks
         item.file, item.place, item.line = file, case.place, case.line
         item._planned = planned_case(
@@ -217,7 +228,9 @@ class CaseItem(ItemOfFile):
         if reason := case.skip or (is_oracle and parent.not_played.get(case.id)):
             item.add_marker(pytest.mark.skip(reason=_reason(reason)))
         if case.xfail and not is_oracle:  # which no model has to solve
-            item.add_marker(pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer))
+            item.add_marker(
+                pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer)
+            )
         return item
 
     @property
@@ -230,14 +243,20 @@ class CaseItem(ItemOfFile):
         compared = not is_expected_to_fail(self) and not self.parent.run.settings.aa
         compared = compared and self._planned.agent != ORACLE
         if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
-            self._planned = replace(self._planned, compared=compared, nodeid=self.nodeid)
+            self._planned = replace(
+                self._planned, compared=compared, nodeid=self.nodeid
+            )
         return self._planned
 
     def setup(self) -> None:
-        """Get and grade the answers: a missing answer or grade is an error, not a failure."""
+        """Get and grade the answers: a missing answer or grade is an error,
+        not a failure.
+        """
         run = self.parent.run
         if run.asks:
-            (self._records,) = records_of_items([self], [run.groups.runs_of(self.planned)], run.ask)
+            (self._records,) = records_of_items(
+                [self], [run.groups.runs_of(self.planned)], run.ask
+            )
             self._require_answers()
 
     def _require_answers(self) -> None:
@@ -252,7 +271,9 @@ class CaseItem(ItemOfFile):
             raise NotAnswered("\n".join([text, *commands]), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail unless enough runs with the skill passed; the oracle, if the case is not sound."""
+        """Fail unless enough runs with the skill passed; the oracle,
+        if the case is not sound.
+        """
         self._attach_records()
         if self._planned.agent == ORACLE:
             if oracle_faults(self._records):
@@ -262,7 +283,11 @@ class CaseItem(ItemOfFile):
         result = case_result(self._records, planned.digest)
         assert result, "setup reports missing answers"
         standing = judge_present(
-            self, run.settings, planned, result.count, lambda: run.groups.regression_of(planned)
+            self,
+            run.settings,
+            planned,
+            result.count,
+            lambda: run.groups.regression_of(planned),
         )
         if standing:
             reason = standing.reason if standing.kind == "regressed" else None
@@ -294,7 +319,9 @@ class CaseItem(ItemOfFile):
     @property
     def lacks_judge(self) -> bool:
         """Only with --collect-only: in a run, such a case is broken."""
-        lacks = bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+        lacks = (
+            bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
+        )
         return lacks and self._planned.agent != ORACLE  # which skips it
 
     @property
@@ -310,7 +337,8 @@ class CaseItem(ItemOfFile):
 
 
 def _reason(text: str) -> str:
-    """On one line. pytest may wrap it anywhere, and no line of a log may begin with ``::``.
+    """On one line. pytest may wrap it anywhere, and no line of a
+    log may begin with ``::``.
 
     GitHub would obey it as a command.
     """
@@ -320,12 +348,16 @@ def _reason(text: str) -> str:
 def records_of_items(
     items: Sequence[CaseItem], runs: Sequence[int], ask: Ask
 ) -> list[list[Record]]:
-    """The records of each item up to its number of runs; new questions are asked all at once."""
+    """The records of each item up to its number of runs;
+    new questions are asked all at once.
+    """
     trials_by_item = [
         [trial for trial in item.trials if not trial.later or trial.run <= most]
         for item, most in zip(items, runs, strict=True)
     ]
-    graded = [{(record.arm, record.run): record for record in item._graded} for item in items]
+    graded = [
+        {(record.arm, record.run): record for record in item._graded} for item in items
+    ]
     new = [
         (item, records, trial)
         for item, trials, records in zip(items, trials_by_item, graded, strict=True)
@@ -334,7 +366,9 @@ def records_of_items(
     ]
     to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
     settings = items[0].parent.run.settings if items else Settings()
-    new_records = records_of(to_grade, ask, settings.sandbox, network=settings.allow_network)
+    new_records = records_of(
+        to_grade, ask, settings.sandbox, network=settings.allow_network
+    )
     for (item, records, trial), record in zip(new, new_records, strict=True):
         records[trial.arm, trial.run] = record
         item._graded.append(record)
@@ -365,7 +399,9 @@ def link_to(test: PlannedCase, settings: Settings) -> str:
 
 
 def taken_properties(report: pytest.TestReport) -> dict[str, str]:
-    """Take our properties off a report: JUnit and other plugins would write every answer."""
+    """Take our properties off a report: JUnit and other plugins
+    would write every answer.
+    """
     properties = report.user_properties
     own = {name: str(value) for name, value in properties if name in _PROPERTIES}
     properties[:] = [pair for pair in properties if pair[0] not in own]
@@ -381,9 +417,9 @@ def judge_present(
 ) -> Standing | None:
     """Compare the runs of a test with its accepted result; None if they passed.
 
-    If fewer pass than accepted, ``among_others`` tells whether that is a regression. Any other
-    failure that was accepted, is accepted now, is the model's or could be chance becomes an xfail:
-    by a mark, so that --runxfail and --xfail-tb work.
+    If fewer pass than accepted, ``among_others`` tells whether that is a regression.
+    Any other failure that was accepted, is accepted now, is the model's or could be
+    chance becomes an xfail: by a mark, so that --runxfail and --xfail-tb work.
     """
     standing = standing_of(now, planned.threshold, planned.expected)
     if planned.compared and fell(now, planned.expected):
@@ -393,9 +429,13 @@ def judge_present(
     if standing.kind in ("passed", "better"):
         return None
     if settings.accept:
-        standing = Standing("accepted as failing", f"failing, in a run to accept ({now})")
+        standing = Standing(
+            "accepted as failing", f"failing, in a run to accept ({now})"
+        )
     elif settings.aa:
-        standing = Standing("accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)")
+        standing = Standing(
+            "accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)"
+        )
     if standing.kind in ("accepted as failing", "could be chance", "drifted"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
@@ -406,14 +446,17 @@ def is_trigger(item: pytest.Item) -> bool:
 
 
 def is_beside_lift(item: pytest.Item) -> bool:
-    """Whether a test is asked with the skill alone, so that it is no evidence for a verdict."""
+    """Whether a test is asked with the skill alone,
+    so that it is no evidence for a verdict.
+    """
     return isinstance(item, CaseItem) and not item.planned.in_lift
 
 
 def is_skipped(item: pytest.Item) -> bool:
     """Whether pytest will skip the test, so that nothing needs to be asked.
 
-    Only pytest evaluates a condition given as a string, so such a test is not taken as skipped.
+    Only pytest evaluates a condition given as a string,
+    so such a test is not taken as skipped.
     """
     for mark in item.iter_markers():
         if mark.name == "skip" or (mark.name == "skipif" and _holds(mark)):
@@ -425,7 +468,9 @@ def is_skipped(item: pytest.Item) -> bool:
 
 
 def is_expected_to_fail(item: pytest.Item) -> bool:
-    """Whether an xfail mark of its own holds; a condition given as a string is not known to."""
+    """Whether an xfail mark of its own holds; a condition given as
+    a string is not known to.
+    """
     return any(map(_holds, item.iter_markers("xfail")))
 
 

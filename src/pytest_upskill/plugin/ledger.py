@@ -29,7 +29,13 @@ from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..trials.answer import Answer, total_usage
 from ..trials.plan import Plan, PlannedCase, SkillInfo, Unmatched
-from ..trials.records import RECORDS_PROPERTY, Record, agents_in, errored_record, load_records
+from ..trials.records import (
+    RECORDS_PROPERTY,
+    Record,
+    agents_in,
+    errored_record,
+    load_records,
+)
 from ..trials.trial import Trial
 from .items import (
     ASKED_PROPERTY,
@@ -64,17 +70,21 @@ class Ledger:
         self._idle_gates: tuple[str, ...] = ()
         self._by_outcome = False
         self._untested: dict[str, str] = {}
-        self._nodeids: dict[str, None] | None = None  # of the tests of skills; None without a plan
-        self._collected: dict[str, None] = {}  # node ids of all tests that xdist workers collected
+        # Of the tests of skills; None without a plan
+        self._nodeids: dict[str, None] | None = None
+        # Node ids of all tests that xdist workers collected
+        self._collected: dict[str, None] = {}
         self._reported: dict[str, Reported] = {}  # by node id
         self._skipped: set[str] = set()  # while running
         self._records: dict[str, list[Record]] = {}
         self._priced: dict[str, list[Record]] = {}  # with prices
-        self._to_fail: dict[str, pytest.TestReport] = {}  # tests that have not failed yet
+        # Tests that have not failed yet
+        self._to_fail: dict[str, pytest.TestReport] = {}
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._missing: set[str] = set()  # node ids of cases that are not there
-        self.broken_at: dict[str, tuple[str, int]] = {}  # by node id, the file and the line
+        # By node id, the file and the line
+        self.broken_at: dict[str, tuple[str, int]] = {}
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
@@ -94,7 +104,9 @@ class Ledger:
 
     @property
     def lost(self) -> tuple[str, ...]:
-        """Tests that were collected but never reported; without a plan, that is any test."""
+        """Tests that were collected but never reported; without a plan,
+        that is any test.
+        """
         nodeids = self._collected if self._nodeids is None else self._nodeids
         return tuple(nodeid for nodeid in nodeids if nodeid not in self._reported)
 
@@ -121,20 +133,28 @@ class Ledger:
             if ASKED_PROPERTY in own:
                 asked = json.loads(own[ASKED_PROPERTY])
                 self._asked[report.nodeid] = [tuple(entry) for entry in asked]
-            graded = report.nodeid in self._records or report.nodeid not in self._planned
+            graded = (
+                report.nodeid in self._records or report.nodeid not in self._planned
+            )
             if report.failed and not graded:
                 # For example, a fixture failed before anything was graded.
                 crash = getattr(report.longrepr, "reprcrash", None)
-                self._broken[report.nodeid] = crash.message if crash else report.longreprtext
+                self._broken[report.nodeid] = (
+                    crash.message if crash else report.longreprtext
+                )
         elif report.when != "teardown" and report.nodeid in self._planned:
-            # xdist's own report of a dead worker, with "???" for the phase. If the test had
-            # ended by then, its records stay.
+            # xdist's own report of a dead worker, with "???" for the phase. If the test
+            # had ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
-            lost = [errored_record(trial, CRASHED) for trial in trials if not trial.later]
+            lost = [
+                errored_record(trial, CRASHED) for trial in trials if not trial.later
+            ]
             self._records.setdefault(report.nodeid, lost)
 
     def _add_word(self, report: pytest.TestReport) -> None:
-        """How pytest counts a test; it counts one twice that failed and has an error, too."""
+        """How pytest counts a test; it counts one twice that failed and has an error,
+        too.
+        """
         word: Reported = "passed"
         if report.failed:
             word = "error" if report.when in ("setup", "teardown") else "failed"
@@ -191,7 +211,9 @@ class Ledger:
 
     @property
     def skipped(self) -> list[PlannedCase]:
-        """Tests that pytest.skip, pytest.xfail or a plugin ended before they were graded."""
+        """Tests that pytest.skip, pytest.xfail or a plugin
+        ended before they were graded.
+        """
         return [
             test
             for nodeid, test in self._planned.items()
@@ -255,7 +277,11 @@ class Ledger:
 
     def records(self) -> list[Record]:
         """All records, in the order of the plan."""
-        return [record for nodeid in self._planned for record in self.priced_records_of(nodeid)]
+        return [
+            record
+            for nodeid in self._planned
+            for record in self.priced_records_of(nodeid)
+        ]
 
     def priced_records_of(self, nodeid: str) -> list[Record]:
         records = self.records_of(nodeid)
@@ -265,7 +291,9 @@ class Ledger:
             self._records[nodeid] = self._priced[nodeid] = records
         return records
 
-    def results(self, settings: Settings, root: Path, interrupted: str | None = None) -> RunResults:
+    def results(
+        self, settings: Settings, root: Path, interrupted: str | None = None
+    ) -> RunResults:
         """The results, after the last report."""
         results = RunResults(
             started=self._started,
@@ -279,9 +307,11 @@ class Ledger:
             idle_gates=self._idle_gates,
             by_outcome=self._by_outcome,
             looks=self._looks,
-            unmatched=()
-            if settings.accept or settings.aa
-            else (*self._unmatched, *self._skipped_now()),
+            unmatched=(
+                ()
+                if settings.accept or settings.aa
+                else (*self._unmatched, *self._skipped_now())
+            ),
             broken=self._broken,
             reported={
                 nodeid: self._reported[nodeid]
@@ -300,10 +330,16 @@ class Ledger:
             max_age=settings.max_age,
         )
         selected = results.selected_to_fail  # no gate can judge these
-        return replace(results, idle_gates=tuple(vars(settings.gates))) if selected else results
+        return (
+            replace(results, idle_gates=tuple(vars(settings.gates)))
+            if selected
+            else results
+        )
 
     def _questions(self) -> dict[tuple[str, str], str]:
-        """The last message of each case; for a Python test, all it asked in its first trial."""
+        """The last message of each case; for a Python test,
+        all it asked in its first trial.
+        """
         by_test: dict[tuple[str, str], str] = {}
         for nodeid, test in self._planned.items():
             first = test.trials[0]
@@ -326,12 +362,19 @@ class Ledger:
         return [f"{share} from cache (saved {saved}); --skill-fresh asks again."]
 
     def judge_notes(self, judge: str | None, engine: Engine) -> list[str]:
-        """What the judge used, apart from the models under test; the same answer is judged once."""
+        """What the judge used, apart from the models under test;
+        the same answer is judged once.
+        """
         judged = sum(bool(record.judge_calls) for record in self.records())
         if not judge or not judged:
             return []
         trials = (trial for test in self._planned.values() for trial in test.trials)
-        keys = {key for trial in trials if trial.rubric for key in [*_asked_in(trial, engine)][1:]}
+        keys = {
+            key
+            for trial in trials
+            if trial.rubric
+            for key in [*_asked_in(trial, engine)][1:]
+        }
         replies = map(engine.known_reply, keys)
         usages = [reply.usage for reply in replies if isinstance(reply, Answer)]
         spent = total_usage(usages)
@@ -381,5 +424,7 @@ def _asked_in(trial: Trial, engine: Engine) -> Iterator[str]:
     yield trial.question.key
     answer = engine.known_reply(trial.question.key)
     if trial.rubric and isinstance(answer, Answer):
-        for question in all_questions(trial.rubric, trial.question, answer, engine.known_reply):
+        for question in all_questions(
+            trial.rubric, trial.question, answer, engine.known_reply
+        ):
             yield question.key

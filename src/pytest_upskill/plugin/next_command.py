@@ -19,9 +19,14 @@ _WITH_VALUE: Final = {
     *(option.flag for option in OPTIONS.values() if option.kind.constant is None),
     *("--junitxml", "--junit-xml", "-k", "-m", "-o", "--override-ini"),
 }
-# Not for a part of the tests: these write reports of all of them, decide gates or spend more.
+# Not for a part of the tests: these write reports of all of them,
+# decide gates or spend more.
 _OF_ALL: Final = {
-    *(option.flag for option in OPTIONS.values() if option.group in ("gates", "reports")),
+    *(
+        option.flag
+        for option in OPTIONS.values()
+        if option.group in ("gates", "reports")
+    ),
     *(FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"),
 }
 _LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
@@ -49,11 +54,17 @@ def only_failures(config: pytest.Config) -> list[str]:
 
 def with_page(config: pytest.Config) -> list[str]:
     """Write the same as a page, without accepting again."""
-    return [*_without(same_command(config), {FLAGS["accept"]}), FLAGS["html_file"], _PAGE]
+    return [
+        *_without(same_command(config), {FLAGS["accept"]}),
+        FLAGS["html_file"],
+        _PAGE,
+    ]
 
 
 def listing(config: pytest.Config) -> list[str]:
-    """List what can be selected, if nothing was; of a file, if a case of it was named."""
+    """List what can be selected, if nothing was; of a file, if a case of it was
+    named.
+    """
     words = _without(same_command(config), {"-k", "-m"})
     files = dict.fromkeys(word.partition("::")[0] for word in words)
     return [*files, "--collect-only", "-q"]
@@ -85,7 +96,9 @@ def _args(config: pytest.Config) -> list[str]:
 
 
 def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
-    return [word for flag, words in _grouped(args) if flag not in flags for word in words]
+    return [
+        word for flag, words in _grouped(args) if flag not in flags for word in words
+    ]
 
 
 def _grouped(args: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
@@ -108,11 +121,28 @@ def _is_short(word: str, letter: str) -> bool:
     return word.startswith("-") and set(word[1:]) == {letter}
 
 
-# Options that shape the answers and grades of a test; not those that choose tests, write files,
-# limit or judge the whole run.
+# Options that shape the answers and grades of a test; not those that choose tests,
+# write files, limit or judge the whole run.
 _OF_A_TEST: Final = (
-    *("base_url", "runs", "tests_file", "login", "sandbox", "image", "with_skills", "noise"),
-    *("max_turns", "allow_network", "baseline", "aa", "references", "against", "max_output"),
+    *(
+        "base_url",
+        "runs",
+        "tests_file",
+        "login",
+        "sandbox",
+        "image",
+        "with_skills",
+        "noise",
+    ),
+    *(
+        "max_turns",
+        "allow_network",
+        "baseline",
+        "aa",
+        "references",
+        "against",
+        "max_output",
+    ),
     *("timeout", "concurrency", "replay_file", "judge", "score", "allow_code"),
 )
 _OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
@@ -128,6 +158,8 @@ def rerun_of(config: pytest.Config) -> Rerun:
     root = os.path.relpath(config.rootpath, config.invocation_params.dir)
     return Rerun(
         tuple(masked_words(options)),
-        tuple(masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])),
+        tuple(
+            masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])
+        ),
         "" if root == os.curdir else Path(root).as_posix(),
     )

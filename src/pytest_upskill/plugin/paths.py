@@ -27,7 +27,8 @@ from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
 from .skill_code import SkillArg, code_kept_out, path_of, split_args, task_arg
 
-Pick = tuple[str, str | None]  # a case and the label of an agent and model; None for the usual
+# A case and the label of an agent and model; None for the usual
+Pick = tuple[str, str | None]
 
 NO_CASES: Final = "no cases"  # why a skill is not tested
 _BY_MODEL: Final = ("pytest-upskill", "cases")
@@ -42,7 +43,8 @@ class SkillSource:
     label: str
     skill_file: Path  # its SKILL.md; of a bundle, its manifest or its folder
     tests: Path | None = None  # cases to use instead of the skill's own
-    ask: Ask | None = field(default=None, compare=False)  # the hook that reads other forms
+    # The hook that reads other forms
+    ask: Ask | None = field(default=None, compare=False)
     picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
     conftests: Path | None = None  # the folder whose conftest files apply
 
@@ -52,7 +54,8 @@ class SkillSource:
 
     @property
     def file(self) -> Path:
-        """The JSON file of its cases, if inside the skill; without cases, that of its triggers.
+        """The JSON file of its cases, if inside the skill; without cases,
+        that of its triggers.
 
         Node ids of other forms are those of SKILL.md.
         """
@@ -69,7 +72,9 @@ class SkillSource:
 
     @property
     def case_folder(self) -> Path:
-        """The folder whose files cases name: the skill's, or that of a file elsewhere."""
+        """The folder whose files cases name: the skill's, or that of a file
+        elsewhere.
+        """
         return self.suites.cases.folder if self.suites.cases else self.folder
 
     @cached_property
@@ -77,7 +82,9 @@ class SkillSource:
         """The files of its tasks, if it is a task set: pytest collects each of them."""
         suite = self.suites.cases
         is_set = bundle_root(self.skill_file) and has_tasks(self.skill_file)
-        return tuple(of_file.file for of_file in suite.files) if suite and is_set else ()
+        return (
+            tuple(of_file.file for of_file in suite.files) if suite and is_set else ()
+        )
 
     @property
     def is_tested(self) -> bool:
@@ -95,7 +102,9 @@ class SkillSource:
         return suite is not None and any(case.is_eval for case in suite.cases)
 
     def wants(self, case: str, label: str, usual: Collection[str]) -> bool:
-        """Whether to run a case by an agent on a model; ``usual`` are the labels of the run."""
+        """Whether to run a case by an agent on a model;
+        ``usual`` are the labels of the run.
+        """
         if (case, label) in self.picks:
             return True
         return label in usual and (not self.picks or (case, None) in self.picks)
@@ -127,14 +136,16 @@ class Selected:
 def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     """Find the skills of a run, and leave only its own arguments to pytest.
 
-    Those of --skill are added to the paths on the command line, if there are any; those of
-    skill_paths are like testpaths: without such paths all are tested, else those below them, and
-    in a folder below the rootdir those below it.
+    Those of --skill are added to the paths on the command line, if there are any; those
+    of skill_paths are like testpaths: without such paths all are tested, else those
+    below them, and in a folder below the rootdir those below it.
     """
     ordinary, named = split_args(config, config.args)
     has_args = config.args_source == pytest.Config.ArgsSource.ARGS
     by_option = bool(cli_value(config, "skill_paths"))
-    only_below = not by_option and (has_args or config.invocation_params.dir != config.rootpath)
+    only_below = not by_option and (
+        has_args or config.invocation_params.dir != config.rootpath
+    )
     paths = [path_of(config, arg) for arg in ordinary]
     if by_option and not has_args:
         ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
@@ -142,7 +153,9 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     config.args = code.without_skills(ordinary) if code else ordinary
 
     roots = [root for root in settings.skill_paths if not task_at(root)]
-    named += [task_arg(task) for root in settings.skill_paths if (task := task_at(root))]
+    named += [
+        task_arg(task) for root in settings.skill_paths if (task := task_at(root))
+    ]
     named_files = {arg.skill_file: None for arg in named}
     if only_below:
         near = [*filter(Path.is_dir, paths), *named_files]
@@ -162,19 +175,34 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     labels = labels_of(files, entry_name)
     sources = _sources(named, settings.tests_file, labels, ask)
     # If one case of a skill is named, the others don't run.
-    whole_skills = [SkillArg(file, None) for file in skill_files if file not in named_files]
-    for file, source in _sources(whole_skills, settings.tests_file, labels, ask).items():
+    whole_skills = [
+        SkillArg(file, None) for file in skill_files if file not in named_files
+    ]
+    for file, source in _sources(
+        whole_skills, settings.tests_file, labels, ask
+    ).items():
         if not only_below or any(file.is_relative_to(path) for path in paths):
             sources[file] = source
     if sources:
         _require_file(settings.tests_file)
     home = config.invocation_params.dir if by_option else _project(config)
     folders = {folder_of(file) for file in files}
-    is_inside = code.skill_around if code else lambda path: not folders.isdisjoint(_upwards(path))
-    conftests = partial(
-        _conftests_for, is_inside=is_inside, home=home, root=config.rootpath, trusted=code is None
+    is_inside = (
+        code.skill_around
+        if code
+        else lambda path: not folders.isdisjoint(_upwards(path))
     )
-    chosen = [replace(source, conftests=conftests(source.folder)) for source in sources.values()]
+    conftests = partial(
+        _conftests_for,
+        is_inside=is_inside,
+        home=home,
+        root=config.rootpath,
+        trusted=code is None,
+    )
+    chosen = [
+        replace(source, conftests=conftests(source.folder))
+        for source in sources.values()
+    ]
     if code:
         code.close(source.folder for source in chosen)
     tested = {source.file: source.is_tested for source in chosen}
@@ -183,7 +211,8 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     if without and not with_cases and (by_option or named):
         raise _nothing_to_test(without, settings)
     left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
-    shows_left_out = any(not source.picks for source in chosen)  # a node id is about one skill
+    # A node id is about one skill
+    shows_left_out = any(not source.picks for source in chosen)
     picked = dict.fromkeys(arg.label for arg in named if arg.label)
     notes = dict.fromkeys(note for search in searches for note in search.notes)
     if not shows_left_out:
@@ -192,7 +221,9 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
 
 
 def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
-    """The command that writes cases for a skill: examples, if there is no key for a model."""
+    """The command that writes cases for a skill: examples,
+    if there is no key for a model.
+    """
     model, _ = model_with_key(env) or ("", "")
     if not model:
         return ["pytest-upskill", "init", skill]
@@ -202,23 +233,35 @@ def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
 
 def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
     visible = [
-        source for source in sources if not any(part[:1] == "." for part in source.folder.parts)
+        source
+        for source in sources
+        if not any(part[:1] == "." for part in source.folder.parts)
     ]
-    folder = (visible or sources)[0].folder  # not one of .claude/skills, if there are others
+    # Not one of .claude/skills, if there are others
+    folder = (visible or sources)[0].folder
     words = command_for_cases(shown(folder), os.environ)
     models = [name for name in settings.models if name.partition(":")[0] != "local"]
-    if settings.base_url or (models and (words[1] == _BY_MODEL[1] or _needs_no_key(models[0]))):
+    if settings.base_url or (
+        models and (words[1] == _BY_MODEL[1] or _needs_no_key(models[0]))
+    ):
         words = [*_BY_MODEL, shown(folder), *(["--model", models[0]] if models else [])]
         words += ["--base-url", settings.base_url] if settings.base_url else []
-    how = "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
+    how = (
+        "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
+    )
     by_hand = how_to_add_cases(folder / CASES_NAME)
     hint = f"{how}: {shown_command(words)}\n  Or by hand: {by_hand}"
     not_read = f"\n  Not read: {unread}" if (unread := unread_names(sources)) else ""
     hint += not_read
     if elsewhere := _cases_of_plugin(sources):
-        hint += f"\n  Or use the cases of a file elsewhere: --skill-tests {shown(elsewhere)}"
+        hint += (
+            "\n  Or use the cases of a file elsewhere: --skill-tests"
+            f" {shown(elsewhere)}"
+        )
     if len(sources) == 1 and bundle_root(sources[0].skill_file):
-        return CasesError(folder, "this bundle has no cases of its own", by_hand + not_read)
+        return CasesError(
+            folder, "this bundle has no cases of its own", by_hand + not_read
+        )
     if len(sources) == 1:
         return CasesError(folder, "this skill has no cases", hint)
     place = shown(Path(os.path.commonpath([source.folder for source in sources])))
@@ -226,10 +269,14 @@ def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> Case
 
 
 def unread_names(sources: Iterable[SkillSource], *, every: bool = False) -> str:
-    """The eval files of skills that nobody reads, and why; the first few unless ``every``."""
+    """The eval files of skills that nobody reads, and why;
+    the first few unless ``every``.
+    """
     unread = [entry for source in sources for entry in source.suites.unread]
     above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
-    routes = dict.fromkeys(file for folder in above if (file := folder / ROUTES_FILE).is_file())
+    routes = dict.fromkeys(
+        file for folder in above if (file := folder / ROUTES_FILE).is_file()
+    )
     unread += [Unread(file, FOR_ROUTE) for file in routes]
     files = dict.fromkeys(f"{shown(entry.file)} ({entry.reason})" for entry in unread)
     return first_few([*files], len(files) if every else _MOST_UNREAD)
@@ -241,21 +288,32 @@ def _needs_no_key(model: str) -> bool:
 
 
 def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
-    """An evals.json of the plugin or repository that has these skills; for one skill, mostly."""
+    """An evals.json of the plugin or repository that has these skills; for one skill,
+    mostly.
+    """
     above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
     here = [folder for folder in above if folder.is_relative_to(Path.cwd())]
     names = (EVALS_NAME, Path(EVALS_NAME).name)
-    return next((file for f in here for name in names if (file := f / name).is_file()), None)
+    return next(
+        (file for f in here for name in names if (file := f / name).is_file()), None
+    )
 
 
 def _sources(
-    args: Iterable[SkillArg], tests_file: Path | None, labels: Mapping[Path, str], ask: Ask
+    args: Iterable[SkillArg],
+    tests_file: Path | None,
+    labels: Mapping[Path, str],
+    ask: Ask,
 ) -> dict[Path, SkillSource]:
     """The sources of arguments by the file that pytest collects."""
     sources: dict[Path, SkillSource] = {}
     for arg in args:
         named = arg.cases_file
-        if named and is_trigger_file(named) and not cases_files(folder_of(arg.skill_file)):
+        if (
+            named
+            and is_trigger_file(named)
+            and not cases_files(folder_of(arg.skill_file))
+        ):
             named = None  # the usual file of a skill that has no other
         picks = () if arg.case is None else ((arg.case, arg.label),)
         tests = tests_file or named
@@ -284,25 +342,38 @@ def ini_folder(config: pytest.Config) -> Path:
 def _project(config: pytest.Config) -> Path:
     """The folder of the project around the current folder.
 
-    Not pytest's rootdir: it may be that of a skill elsewhere that the command line names.
+    Not pytest's rootdir: it may be that of a skill elsewhere
+    that the command line names.
     """
     here = config.invocation_params.dir
     return (
-        ini_folder(config) if config.inipath and here.is_relative_to(ini_folder(config)) else here
+        ini_folder(config)
+        if config.inipath and here.is_relative_to(ini_folder(config))
+        else here
     )
 
 
 def _conftests_for(
-    skill: Path, is_inside: Callable[[Path], object], home: Path, root: Path, *, trusted: bool
+    skill: Path,
+    is_inside: Callable[[Path], object],
+    home: Path,
+    root: Path,
+    *,
+    trusted: bool,
 ) -> Path | None:
-    """The folder of the project, unless it is inside a skill: testing one must not run its code.
+    """The folder of the project, unless it is inside a skill:
+    testing one must not run its code.
 
-    For the same reason none on the way to the skill, such as a checkout of someone else's, unless
-    the code of skills is ``trusted``.
+    For the same reason none on the way to the skill, such as a checkout of someone
+    else's, unless the code of skills is ``trusted``.
     """
-    around = [folder for folder in skill.parents if trusted and folder.is_relative_to(home)]
+    around = [
+        folder for folder in skill.parents if trusted and folder.is_relative_to(home)
+    ]
     project = [home, root] if home.is_relative_to(root) else [home]
-    return next((folder for folder in [*around, *project] if not is_inside(folder)), None)
+    return next(
+        (folder for folder in [*around, *project] if not is_inside(folder)), None
+    )
 
 
 def _upwards(path: Path) -> tuple[Path, ...]:
@@ -313,7 +384,9 @@ def _skills_of(path: Path, settings: Settings, ask: Ask) -> FoundSkills:
     try:
         return find_entries(path, settings, ask)
     except SkillError as error:
-        raise SettingsError("skill_paths", error.problem, error.hint, value=error.where) from None
+        raise SettingsError(
+            "skill_paths", error.problem, error.hint, value=error.where
+        ) from None
 
 
 def _require_file(tests_file: Path | None) -> None:
@@ -322,7 +395,10 @@ def _require_file(tests_file: Path | None) -> None:
         if tests_file.exists():
             problem = "is a folder" if tests_file.is_dir() else "not a regular file"
         raise SettingsError(
-            "tests_file", problem, "Give a file of cases, or a folder of tasks.", value=tests_file
+            "tests_file",
+            problem,
+            "Give a file of cases, or a folder of tasks.",
+            value=tests_file,
         )
 
 
@@ -330,13 +406,22 @@ def _ignored(config: pytest.Config) -> Callable[[Path], bool]:
     """Whether pytest's --ignore or --ignore-glob names a path."""
     folder = config.invocation_params.dir
     paths = {absolute(folder, path) for path in config.getoption("ignore", None) or ()}
-    globs = [str(absolute(folder, glob)) for glob in config.getoption("ignore_glob", None) or ()]
+    globs = [
+        str(absolute(folder, glob))
+        for glob in config.getoption("ignore_glob", None) or ()
+    ]
     return lambda path: path in paths or any(fnmatch(str(path), glob) for glob in globs)
 
 
 def _below(root: Path, file: Path) -> list[Path]:
-    """A file and its folders below ``root``: a path that is named is not ignored, as in pytest."""
-    return [path for path in (file, *file.parents) if path != root and path.is_relative_to(root)]
+    """A file and its folders below ``root``: a path that is named is not ignored,
+    as in pytest.
+    """
+    return [
+        path
+        for path in (file, *file.parents)
+        if path != root and path.is_relative_to(root)
+    ]
 
 
 def _is_near(root: Path, place: Path) -> bool:

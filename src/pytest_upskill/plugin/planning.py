@@ -1,4 +1,6 @@
-"""What a run is going to ask: its tests, and the lines that say so before the first call."""
+"""What a run is going to ask: its tests, and the lines that say
+so before the first call.
+"""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -34,7 +36,9 @@ def plan_of(items: Sequence[pytest.Item]) -> Plan:
         # A test in Python does not know how its skill's cases are scored.
         if skill.name not in skills or skill.score == "checks":
             skills[skill.name] = skill
-    nodeids = tuple(item.nodeid for item, test in by_item if test or isinstance(item, ItemOfFile))
+    nodeids = tuple(
+        item.nodeid for item, test in by_item if test or isinstance(item, ItemOfFile)
+    )
     tests = tuple(test for _, test in planned)
     return Plan(tuple(skills.values()), tests, nodeids=nodeids)
 
@@ -60,7 +64,9 @@ _GATES: Final = {  # by whether they are of triggers
 
 
 def idle_gates(
-    collected: Iterable[pytest.Item], items: Iterable[pytest.Item], config: pytest.Config
+    collected: Iterable[pytest.Item],
+    items: Iterable[pytest.Item],
+    config: pytest.Config,
 ) -> tuple[str, ...]:
     """Gates of the ini file about tests that were all deselected, as by -m trigger."""
     before, after = (
@@ -73,12 +79,15 @@ def idle_gates(
 
 def selected_by_outcome(items: Iterable[pytest.Item], config: pytest.Config) -> bool:
     """Whether --lf or --sw chose from the tests, by how they ended the last time."""
-    if config.getoption("stepwise", False):  # an option is missing if its plugin is disabled
+    # An option is missing if its plugin is disabled
+    if config.getoption("stepwise", False):
         return True
     if not config.getoption("lf", False) or not config.cache:
         return False
     failed = config.cache.get("cache/lastfailed", {})
-    return all(item.nodeid in failed for item in items if not isinstance(item, Unrunnable))
+    return all(
+        item.nodeid in failed for item in items if not isinstance(item, Unrunnable)
+    )
 
 
 class _Labels(NamedTuple):
@@ -90,7 +99,11 @@ def _labels(item: pytest.Item) -> _Labels | None:
     """The skill and model that a test is for; None for any other test."""
     if planned := _of_skill(item):
         return _Labels(planned[0].name, planned[1].label)
-    return _Labels(item.parent.source.label, None) if isinstance(item, ItemOfFile) else None
+    return (
+        _Labels(item.parent.source.label, None)
+        if isinstance(item, ItemOfFile)
+        else None
+    )
 
 
 def untested(
@@ -100,10 +113,11 @@ def untested(
     without: Mapping[str, str],
     models: Iterable[str],
 ) -> dict[str, str]:
-    """Skills and models that get no verdict, and why, unless the user selected some tests.
+    """Skills and models that get no verdict, and why,
+    unless the user selected some tests.
 
-    ``items`` are what is left of those collected, ``without`` the skills that have no cases in
-    files. Triggers are no evidence for a verdict.
+    ``items`` are what is left of those collected, ``without`` the skills that have no
+    cases in files. Triggers are no evidence for a verdict.
     """
     cases = [item for item in items if not is_beside_lift(item)]
     skipped = _all_skipped(cases)
@@ -119,15 +133,21 @@ def untested(
     return {**without, **unfit, **_without_cases(cases, models), **skipped}
 
 
-def _without_cases(items: Iterable[pytest.Item], models: Iterable[str]) -> dict[str, str]:
-    """The models that no case is for, with that as the reason; none if no model has cases."""
+def _without_cases(
+    items: Iterable[pytest.Item], models: Iterable[str]
+) -> dict[str, str]:
+    """The models that no case is for, with that as the reason;
+    none if no model has cases.
+    """
     used = {labels.model for labels in map(_labels, items) if labels and labels.model}
     unused = [model for model in models if model not in used] if used else []
     return dict.fromkeys(unused, "no case is for this model")
 
 
 def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
-    """The skills whose tests are all skipped, else the models, with that as the reason."""
+    """The skills whose tests are all skipped, else the models, with that as the
+    reason.
+    """
     skills, models = dict[str, bool](), dict[str, bool]()
     edited, others = set[str | None](), set[str | None]()
     for item in items:
@@ -141,11 +161,15 @@ def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
             if labels.model:
                 models[labels.model] = models.get(labels.model, False) or asks
     named = {**skills, **models} if any(models.values()) else skills
-    examples = f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
+    examples = (
+        f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
+    )
     return {
-        name: ("all cases are skipped" if name in others else NO_REFERENCE)
-        if name in edited
-        else examples
+        name: (
+            ("all cases are skipped" if name in others else NO_REFERENCE)
+            if name in edited
+            else examples
+        )
         for name, any_asked in named.items()
         if not any_asked
     }
@@ -166,7 +190,9 @@ def accepted_of(item: pytest.Item) -> AcceptedResults:
 
 
 class Announcement:
-    """The lines about calls: after collection, or with xdist when a worker has sent its plan."""
+    """The lines about calls: after collection, or with xdist when a
+    worker has sent its plan.
+    """
 
     def __init__(
         self,
@@ -201,14 +227,19 @@ class Announcement:
         if settings.batch:
             verb = "their answers are" if number > 1 else "its answer is"
             return [
-                f"upskill: {questions} in a batch already: {verb} collected, not asked for again"
+                (
+                    f"upskill: {questions} in a batch already: {verb} collected,"
+                    " not asked for again"
+                )
             ]
         collect = f"{FLAGS['batch']} collects the answers"
         return [f"upskill: {questions} in a batch that was not collected: {collect}"]
 
     def _cost(self, plan: Plan) -> tuple[list[str], list[str]]:
         """What is stored and what the others cost, and the line on what is too old."""
-        trials = [trial for test in plan.tests for trial in test.trials if not trial.is_open]
+        trials = [
+            trial for test in plan.tests for trial in test.trials if not trial.is_open
+        ]
         settings, root = self._settings, self._config.rootpath
         models = self._models
         price_of, batched = cache(models.price_of), models.batched(settings)
@@ -231,7 +262,9 @@ class Announcement:
         return bool(reporter and reporter.isatty)
 
     def keep(self, plan: Plan) -> None:
-        """Keep the lines in xdist's controller, which collects nothing; on a thread of the link."""
+        """Keep the lines in xdist's controller, which collects nothing;
+        on a thread of the link.
+        """
         if self._config.get_verbosity() >= -1:
             self._kept += self.lines(plan)
 
@@ -239,14 +272,20 @@ class Announcement:
     def pytest_runtest_logstart(self) -> None:
         """Write kept lines from the main thread, but not into a row of dots."""
         reporter = self._config.pluginmanager.getplugin("terminalreporter")
-        if self._kept and reporter and not self._config.get_terminal_writer().width_of_current_line:
+        if (
+            self._kept
+            and reporter
+            and not self._config.get_terminal_writer().width_of_current_line
+        ):
             lines, self._kept = self._kept, []
             for line in fitted_lines(self._config, lines):
                 reporter.write_line(line)
 
 
 def repeat_lines(plan: Plan) -> list[str]:
-    """Skills with cases that ask the same, or that name a group: they count as one case."""
+    """Skills with cases that ask the same, or that name a group:
+    they count as one case.
+    """
     samples: dict[str, dict[str, str]] = {}
     for test in plan.tests:
         if test.lift_sample and test.in_lift:
@@ -258,8 +297,11 @@ def repeat_lines(plan: Plan) -> list[str]:
     ]
 
 
-def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -> list[str]:
-    """How many calls a run makes, and trials of agents; how many are stored, what the rest costs.
+def collected_lines(
+    plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")
+) -> list[str]:
+    """How many calls a run makes, and trials of agents; how many are stored,
+    what the rest costs.
 
     If there are several lines, the cost is of all of them together.
     """
@@ -290,13 +332,17 @@ def collected_lines(plan: Plan, *, asks: bool, cost: Sequence[str] = ("", "")) -
         calls += f" ({stored})" if stored else ""
         return [f"upskill: {prefix}{calls}{', ' if price else ''}{price}{colon}{sizes}"]
     total = ", ".join(filter(None, cost))
-    return [f"upskill: {prefix}{line}" for line in lines] + [f"upskill: in all {total}"] * bool(
-        total
-    )
+    return [f"upskill: {prefix}{line}" for line in lines] + [
+        f"upskill: in all {total}"
+    ] * bool(total)
 
 
-def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> list[str]:
-    """How many tests need another option; ``files`` are those that chat is asked about."""
+def lacking_lines(
+    items: Iterable[pytest.Item], files: Iterable[SkillFile]
+) -> list[str]:
+    """How many tests need another option; ``files`` are those that chat is asked
+    about.
+    """
     cases = [item for item in items if isinstance(item, CaseItem)]
     needed = {
         "--skill-judge MODEL": sum(case.lacks_judge for case in cases),
@@ -311,8 +357,8 @@ def lacking_lines(items: Iterable[pytest.Item], files: Iterable[SkillFile]) -> l
             if number
         ),
         *dict.fromkeys(
-            f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} for agents, "
-            "not for chat"
+            f"upskill: {file.source.label}: {counted(len(file.for_agents), 'case')} for"
+            " agents, not for chat"
             for file in files
             if file.for_agents
         ),
@@ -324,7 +370,8 @@ def _skipped_by_oracle(items: Iterable[CaseItem]) -> list[str]:
     reasons = Counter(
         reason
         for item in items
-        if item.planned.agent == ORACLE and (reason := item.parent.not_played.get(item.case.id))
+        if item.planned.agent == ORACLE
+        and (reason := item.parent.not_played.get(item.case.id))
     )
     return [
         f"upskill: {counted(number, 'case')} skipped by the oracle: {reason}"
@@ -339,13 +386,17 @@ def skipped_lines(items: Iterable[pytest.Item], plan: Plan) -> list[str]:
     examples = sum(item.get_closest_marker(EDIT_ME) is not None for item in cases)
     lines = list[str]()
     if skipped and not plan.tests:
-        lines.append("upskill: a run would make no calls: all of these tests are skipped")
+        lines.append(
+            "upskill: a run would make no calls: all of these tests are skipped"
+        )
     elif skipped:
-        lines.append(f"upskill: {skipped:,} of {counted(len(cases), 'test')} would be skipped")
+        lines.append(
+            f"upskill: {skipped:,} of {counted(len(cases), 'test')} would be skipped"
+        )
     if examples:
         lines.append(
-            f"upskill: {counted(examples, 'test')} from examples: edit them, then remove skip and "
-            f"the tag {EDIT_ME}"
+            f"upskill: {counted(examples, 'test')} from examples: edit them, then"
+            f" remove skip and the tag {EDIT_ME}"
         )
     return lines
 
@@ -361,7 +412,9 @@ def _queries(tests: Sequence[PlannedCase]) -> list[str]:
     agents += _on_login(trials)
     each = f" by {agents}, each of up to {counted(max(turns), 'turn')}" if turns else ""
     runs = _range({len(test.trials) for test in tests}, "run")
-    return [f"up to {calls} for triggers{each}: {counted(len(tests), 'query')} × {runs}"]
+    return [
+        f"up to {calls} for triggers{each}: {counted(len(tests), 'query')} × {runs}"
+    ]
 
 
 _BY: Final = "{by}"
@@ -373,7 +426,9 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     # A judge is asked once per answer and vote; repairs of its replies come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
     arms = {len({trial.arm for trial in test.trials}) for test in tests}
-    first = {max(trial.run for trial in test.trials if not trial.later) for test in tests}
+    first = {
+        max(trial.run for trial in test.trials if not trial.later) for test in tests
+    }
     runs = first | {test.trials[-1].run for test in tests}
     sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
@@ -397,4 +452,8 @@ def _on_login(trials: Iterable[Trial]) -> str:
 
 def _range(numbers: Collection[int], word: str) -> str:
     fewest, most = min(numbers), max(numbers)
-    return counted(most, word) if fewest == most else f"{fewest:,} to {counted(most, word)}"
+    return (
+        counted(most, word)
+        if fewest == most
+        else f"{fewest:,} to {counted(most, word)}"
+    )

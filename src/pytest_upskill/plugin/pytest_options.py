@@ -1,5 +1,6 @@
-"""The settings as options of pytest: added to its parser, read from its configuration, and named
-in messages. Every pytest run imports this module."""
+"""The settings as options of pytest: added to its parser, read from its configuration,
+and named in messages. Every pytest run imports this module.
+"""
 
 import argparse
 import os
@@ -20,7 +21,9 @@ FLAGS: Final = {setting: option.flag for setting, option in OPTIONS.items()}
 spell: Final = spelling(FLAGS)
 _BY_FLAG: Final = {option.flag: option for option in OPTIONS.values()}
 _MOST_USED: Final = ("skill_paths", "models", "runs", "agents", "html_file")
-_OF_AGENTS: Final = {setting for setting, option in OPTIONS.items() if option.group == "agents"}
+_OF_AGENTS: Final = {
+    setting for setting, option in OPTIONS.items() if option.group == "agents"
+}
 
 
 def add_options(parser: pytest.Parser) -> None:
@@ -38,10 +41,14 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.ini, text, type=option.kind.ini_type, default=None)
 
 
-def require_known_flags(config: pytest.Config, parser: pytest.Parser, args: Sequence[str]) -> None:
+def require_known_flags(
+    config: pytest.Config, parser: pytest.Parser, args: Sequence[str]
+) -> None:
     """UsageError with the right spelling of an option of ours that is not there."""
     flags = [word.partition("=")[0] for word in args]
-    of_ours = [flag for flag in flags if flag.startswith("--skill") or _full(flag) in _BY_FLAG]
+    of_ours = [
+        flag for flag in flags if flag.startswith("--skill") or _full(flag) in _BY_FLAG
+    ]
     if all(flag in _BY_FLAG for flag in of_ours):
         return
     _, unknown = parser.parse_known_and_unknown_args([*args])
@@ -77,7 +84,9 @@ def require_mark(config: pytest.Config) -> None:
     provider, colon, _ = name.partition(":")
     is_model = name in (*ALIASES, "local") or (colon and provider in (*HOSTED, "local"))
     if is_model and name not in marks:
-        raise pytest.UsageError(f"-m {name}: -m selects by marks. For a model: --model {name}")
+        raise pytest.UsageError(
+            f"-m {name}: -m selects by marks. For a model: --model {name}"
+        )
 
 
 def _dest(setting: str) -> str:
@@ -97,7 +106,9 @@ def early_cli_value(config: pytest.Config, setting: str) -> Any:
 def cli_flags(config: pytest.Config, settings: Container[str] = OPTIONS) -> list[str]:
     """The options on the command line, of these settings."""
     return [
-        FLAGS[name] for name in OPTIONS if name in settings and cli_value(config, name) is not None
+        FLAGS[name]
+        for name in OPTIONS
+        if name in settings and cli_value(config, name) is not None
     ]
 
 
@@ -144,11 +155,17 @@ def ini_entries(config: pytest.Config) -> Mapping[str, Any]:
 
 
 def is_of_ini_file(config: pytest.Config, setting: str) -> bool:
-    return cli_value(config, setting) is None and in_ini(config, setting) not in (None, [], ())
+    return cli_value(config, setting) is None and in_ini(config, setting) not in (
+        None,
+        [],
+        (),
+    )
 
 
 def value_of(config: pytest.Config, setting: str) -> Any:
-    """The value on the command line, else in the ini file, else None; paths are absolute."""
+    """The value on the command line, else in the ini file, else None;
+    paths are absolute.
+    """
     value, base = cli_value(config, setting), config.invocation_params.dir
     if value is None:
         value = in_ini(config, setting)
@@ -170,12 +187,21 @@ def absolute(base: Path, path: str | Path) -> Path:
 
 def cli_words(config: pytest.Config, *settings: str) -> list[str]:
     """These settings as they are on the command line."""
-    values = [(OPTIONS[name], cli_value(config, name)) for name in OPTIONS if name in settings]
-    return [word for option, value in values if value is not None for word in option.words(value)]
+    values = [
+        (OPTIONS[name], cli_value(config, name)) for name in OPTIONS if name in settings
+    ]
+    return [
+        word
+        for option, value in values
+        if value is not None
+        for word in option.words(value)
+    ]
 
 
 def message_of(error: UpskillError, config: pytest.Config) -> str:
-    """An error with flags for settings, and the ini file if the wrong value is from there."""
+    """An error with flags for settings, and the ini file if the
+    wrong value is from there.
+    """
     from .._util.keys import without_keys
     from .._util.texts import harmless
 

@@ -42,8 +42,12 @@ def read_settings(config: pytest.Config) -> Settings:
     return settings
 
 
-def _unset_by(config: pytest.Config, chosen: str, *others: str, value: str = "") -> Iterator[str]:
-    """Settings about other arms and about what must hold; in the ini file they are for others."""
+def _unset_by(
+    config: pytest.Config, chosen: str, *others: str, value: str = ""
+) -> Iterator[str]:
+    """Settings about other arms and about what must hold;
+    in the ini file they are for others.
+    """
     gates = (gate.name for gate in fields(Gates))
     for setting in (*others, "against", "accept", "accept_lower", *gates):
         if cli_value(config, setting) is not None:
@@ -60,19 +64,29 @@ def _require_sense(settings: Settings) -> None:
         raise SettingsError(
             "runs",
             "needs a baseline: more runs are added depending on the lift",
-            ("Give one number, or drop ", Setting("aa" if settings.aa else "baseline"), "."),
+            (
+                "Give one number, or drop ",
+                Setting("aa" if settings.aa else "baseline"),
+                ".",
+            ),
             value=f"{first_runs}..{runs}",
         )
     if settings.cluster_send_keys and not settings.cluster:
         hint = ("Add ", Setting("cluster"), " ADDRESS.")
-        raise SettingsError("cluster_send_keys", "there is no cluster to send keys to", hint)
+        raise SettingsError(
+            "cluster_send_keys", "there is no cluster to send keys to", hint
+        )
     if settings.record_file and settings.replay_file:
         raise _contradiction("record_file", "replay_file")
     _require_batch_sense(settings)
-    needs_baseline = {"min_lift": gates.min_lift, "max_token_growth": gates.max_token_growth}
+    needs_baseline = {
+        "min_lift": gates.min_lift,
+        "max_token_growth": gates.max_token_growth,
+    }
     for setting, limit in needs_baseline.items():
         if limit is not None and not settings.baseline:
-            raise _contradiction(setting, "baseline")  # it could only fail, once all is paid for
+            # It could only fail, once all is paid for
+            raise _contradiction(setting, "baseline")
     if gates.no_worse and not settings.against:
         hint = ("Add ", Setting("against"), " REF.")
         raise SettingsError("no_worse", "there is nothing to compare with", hint)
@@ -85,7 +99,8 @@ def _require_batch_sense(settings: Settings) -> None:
         raise _contradiction("batch", "replay_file")
     if settings.batch != "submit":
         return
-    # Each of these asks for more depending on answers, while tests run, or asks all again.
+    # Each of these asks for more depending on answers, while tests run,
+    # or asks all again.
     unplanned = {
         "runs": settings.first_runs is not None,
         "fresh": settings.fresh,
@@ -93,7 +108,9 @@ def _require_batch_sense(settings: Settings) -> None:
     for setting, is_set in unplanned.items():
         if is_set:
             problem = ("can't be combined with ", Setting("batch"), "=submit")
-            value = f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
+            value = (
+                f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
+            )
             hint = ("Wait for the batch: ", Setting("batch"), ".")
             raise SettingsError(setting, problem, hint, value=value)
 
@@ -111,21 +128,30 @@ def _contradiction(setting: str, against: str, value: str = "") -> SettingsError
     return SettingsError(setting, problem, "Drop one of them.")
 
 
-def with_upskill_config(settings: Settings, folder: Path, code: SkillCode | None) -> Settings:
-    """Take models and the folder of kept runs from upskill.config.yaml if nothing else has them."""
+def with_upskill_config(
+    settings: Settings, folder: Path, code: SkillCode | None
+) -> Settings:
+    """Take models and the folder of kept runs from upskill.config.yaml
+    if nothing else has them.
+    """
     if settings.models and (settings.runs_folder or not settings.history):
         return settings
     upskill = read_config(folder, os.environ)
     if code and upskill.file and code.skill_around(upskill.file):
         raise InputError(
             upskill.file,
-            "is inside the skill, which does not choose its models or where runs are kept",
-            "Run pytest from outside of the skill, or name a model and set skill_history = false.",
+            "is inside the skill, which does not choose its models or where runs are"
+            " kept",
+            "Run pytest from outside of the skill, or name a model and set"
+            " skill_history = false.",
         )
     if not settings.runs_folder:
         settings = replace(settings, runs_folder=upskill.runs_dir)
     if settings.models or not upskill.eval_models:
         return settings
     return replace(
-        settings, models=upskill.eval_models, models_folder=folder, models_file=upskill.file
+        settings,
+        models=upskill.eval_models,
+        models_folder=folder,
+        models_file=upskill.file,
     )

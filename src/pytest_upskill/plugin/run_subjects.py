@@ -1,4 +1,6 @@
-"""The agents and models of a run: which are asked, and what they need before the first call."""
+"""The agents and models of a run: which are asked,
+and what they need before the first call.
+"""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
@@ -13,7 +15,12 @@ from ..agents.roster import AGENTS, Roster, subjects_of
 from ..errors import InputError, SettingsError
 from ..measure.arm_maker import ArmMaker
 from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
-from ..measure.case_users import CaseOfFile, add_user_model, cases_with_user, require_users
+from ..measure.case_users import (
+    CaseOfFile,
+    add_user_model,
+    cases_with_user,
+    require_users,
+)
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
@@ -42,7 +49,12 @@ class RunSubjects:
     sandbox: str  # its name, if agents will run
 
     def __init__(
-        self, config: pytest.Config, settings: Settings, selected: Selected, *, asks: bool
+        self,
+        config: pytest.Config,
+        settings: Settings,
+        selected: Selected,
+        *,
+        asks: bool,
     ) -> None:
         """Agents and models of node ids are for these tests alone."""
         self._config = config
@@ -54,7 +66,9 @@ class RunSubjects:
         roster.set_versions(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
         models = _usual_models(config, settings, selected)
         usual = subjects_of(agents, models)
-        named = [usual.get(label) or roster.subject_of(label) for label in selected.labels]
+        named = [
+            usual.get(label) or roster.subject_of(label) for label in selected.labels
+        ]
         by_label = {**usual, **{subject.label: subject for subject in named}}
         asking = [subject for subject in by_label.values() if subject.agent != ORACLE]
         if selected.labels or not asking:
@@ -72,7 +86,8 @@ class RunSubjects:
         self.by_label = {subject.label: subject for subject in fit}
         self.usual = tuple(label for label, subject in usual.items() if subject in fit)
         self.model_ids = {
-            label: self.specs[subject.model].model_id for label, subject in self.by_label.items()
+            label: self.specs[subject.model].model_id
+            for label, subject in self.by_label.items()
         }
         self.arm_maker = ArmMaker(settings)
         # For agents, and where a model chooses a skill.
@@ -110,15 +125,21 @@ class RunSubjects:
             cases = (case for source in sources for case in _asked_cases(source))
             self._with_user = cases_with_user(cases, self._subjects)
             add_user_model(self.models, self._with_user, self.settings)
-        chat = [subject.model for subject in self.by_label.values() if subject.agent == CHAT]
+        chat = [
+            subject.model for subject in self.by_label.values() if subject.agent == CHAT
+        ]
         self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
 
     @property
     def _subjects(self) -> dict[Subject, str]:
         """With the ids of their models."""
-        return {subject: self.model_ids[label] for label, subject in self.by_label.items()}
+        return {
+            subject: self.model_ids[label] for label, subject in self.by_label.items()
+        }
 
-    def require(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
+    def require(
+        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
+    ) -> None:
         """InputError if something is missing: a key, a package, a price, a sandbox."""
         settings, models = self.settings, self.models
         if settings.replay_file is None:  # a replay needs no key
@@ -141,7 +162,9 @@ class RunSubjects:
         models.require_prices(settings.max_cost)
 
     def _needs_sandbox(self, sources: Iterable[SkillSource]) -> bool:
-        """Not if the oracle just writes the files of references, and no agent is beside it."""
+        """Not if the oracle just writes the files of references,
+        and no agent is beside it.
+        """
         if self.agents != [ORACLE] or self.settings.judge_agent:
             return self.has_agents
         cases = (case for source in sources for _, case in _asked_cases(source))
@@ -151,36 +174,52 @@ class RunSubjects:
             if case.reference
         )
 
-    def _require_mcp(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
-        """SettingsError if an agent can't have the MCP servers of cases; tell what they lack."""
+    def _require_mcp(
+        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
+    ) -> None:
+        """SettingsError if an agent can't have the MCP servers of cases;
+        tell what they lack.
+        """
         told = set[str]()
         for source in sources:
             cases = (case for _, case in _asked_cases(source))
             self.models.roster.require_mcp(self.agents, source.label, cases)
             with suppress(InputError):  # which collection reports
-                told |= set(McpMocks(source.case_folder or source.folder).with_folder("").notes)
+                told |= set(
+                    McpMocks(source.case_folder or source.folder).with_folder("").notes
+                )
         for note in sorted(told):
             tell(f"upskill: {note}")
 
-    def _require_room(self, sources: Iterable[SkillSource], tell: Callable[[str], None]) -> None:
-        """SettingsError if skills fit the context of no model; else tell which don't fit."""
+    def _require_room(
+        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
+    ) -> None:
+        """SettingsError if skills fit the context of no model;
+        else tell which don't fit.
+        """
         subjects, sizes = self.by_label.values(), dict[str, int]()
         if not self.models.limited(subjects):
             return
         for source in sources:
             with suppress(InputError):  # which collection reports
                 if source.suites.has_cases:
-                    sizes[source.label] = load_entry(source.skill_file, self.settings).tokens
+                    sizes[source.label] = load_entry(
+                        source.skill_file, self.settings
+                    ).tokens
         self.models.require_room(
             self.settings, subjects, sizes, lambda line: tell(f"upskill: {line}")
         )
 
     def subject_of(self, agent: str, model: str) -> Subject:
-        """For a test in Python that names its agent; InputError if that can't ask the model."""
+        """For a test in Python that names its agent; InputError if
+        that can't ask the model.
+        """
         roster = self.models.roster
         subject = Subject(roster.parse(agent), model)
         if subject.agent == ORACLE:
-            raise InputError(f'ask(agent="{agent}")', "a test in Python has no reference to play")
+            raise InputError(
+                f'ask(agent="{agent}")', "a test in Python has no reference to play"
+            )
         roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
         return subject
 
@@ -199,12 +238,16 @@ class RunSubjects:
         """Who carries out the cases, and with which other skills."""
         lines = list[str]()
         if self.agents:
-            names = list(dict.fromkeys(subject.agent for subject in self.by_label.values()))
+            names = list(
+                dict.fromkeys(subject.agent for subject in self.by_label.values())
+            )
             lines += agent_lines(names, self.models.roster, self.sandbox)
             if cluster := self.models.cluster:
                 lines += [f"upskill: {line}" for line in cluster.lines]
             verbose = self._config.get_verbosity() > 0
-            lines += unfit_lines([subject.label for subject in self.unfit], verbose=verbose)
+            lines += unfit_lines(
+                [subject.label for subject in self.unfit], verbose=verbose
+            )
         if line := self.models.login_line(self.settings.logins):
             lines.append(f"upskill: {line}")
         if self._has_other_skills:
@@ -212,11 +255,14 @@ class RunSubjects:
         return lines
 
 
-def _usual_models(config: pytest.Config, settings: Settings, selected: Selected) -> tuple[str, ...]:
+def _usual_models(
+    config: pytest.Config, settings: Settings, selected: Selected
+) -> tuple[str, ...]:
     """The models of all tests, except those selected on another model."""
     if not selected.labels or selected.on_usual_models:
         return settings.models or (DEFAULT_MODEL,)
-    return settings.models if config.args else ()  # without arguments there are no tests in Python
+    # Without arguments there are no tests in Python
+    return settings.models if config.args else ()
 
 
 def _prepare_sandbox(
@@ -224,8 +270,9 @@ def _prepare_sandbox(
 ) -> str:
     """The name of the sandbox; InputError if none works with what these skills need.
 
-    Tasks may have several: those that can't run are skipped, and the images and packages of the
-    others are made when they first run. With a cluster, its workers look at their own.
+    Tasks may have several: those that can't run are skipped, and the images and
+    packages of the others are made when they first run. With a cluster, its
+    workers look at their own.
     """
     from ..agents.needs import python_packages, why_no_path
     from ..agents.sandboxes.kinds import kind_of
@@ -235,7 +282,9 @@ def _prepare_sandbox(
     sources = list(sources)
     asked = [case.sandbox for source in sources for _, case in _asked_cases(source)]
     own = [needs for needs in asked if has_own_image(needs)]
-    needs = {source.label: _needs_of(source) for source in sources if source.suites.has_cases}
+    needs = {
+        source.label: _needs_of(source) for source in sources if source.suites.has_cases
+    }
     kinds = list[str]()
     if not settings.cluster:
         image = settings.image or ""
@@ -248,9 +297,13 @@ def _prepare_sandbox(
     if settings.cluster:
         return sandbox
     for label, needs_of_skill in needs.items():
-        for path in (path for sandbox_needs in needs_of_skill for path in sandbox_needs.paths):
+        for path in (
+            path for sandbox_needs in needs_of_skill for path in sandbox_needs.paths
+        ):
             if problem := why_no_path(path):
-                raise InputError(f"{label}: sandbox.paths", problem, "Name the folder of a tool.")
+                raise InputError(
+                    f"{label}: sandbox.paths", problem, "Name the folder of a tool."
+                )
     for packages in dict.fromkeys(
         sandbox_needs.python
         for needs_of_skill in needs.values()
@@ -266,7 +319,9 @@ def _prepare_sandbox(
     return sandbox
 
 
-def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Settings) -> None:
+def require_allowed(
+    needs: Mapping[str, Sequence[SandboxNeeds]], settings: Settings
+) -> None:
     """SettingsError if skills need something that requires --skill-allow-code."""
     if settings.allow_code:
         return
@@ -275,15 +330,24 @@ def require_allowed(needs: Mapping[str, Sequence[SandboxNeeds]], settings: Setti
         if packages := dict.fromkeys(
             name for sandbox_needs in needs_of_skill for name in sandbox_needs.python
         ):
-            problems.append(f"{label} needs Python packages, which are code: {', '.join(packages)}")
+            problems.append(
+                f"{label} needs Python packages, which are code: {', '.join(packages)}"
+            )
         if paths := dict.fromkeys(
-            path for sandbox_needs in needs_of_skill for path in _unusual(sandbox_needs.paths)
+            path
+            for sandbox_needs in needs_of_skill
+            for path in _unusual(sandbox_needs.paths)
         ):
             problems.append(f"{label} lets agents read {', '.join(paths)}")
-        if any(sandbox_needs.image or sandbox_needs.build for sandbox_needs in needs_of_skill):
+        if any(
+            sandbox_needs.image or sandbox_needs.build
+            for sandbox_needs in needs_of_skill
+        ):
             problems.append(f"{label} needs an image, and building one runs code")
     if problems:
-        raise SettingsError("allow_code", "; ".join(problems), "Add it if you trust them.")
+        raise SettingsError(
+            "allow_code", "; ".join(problems), "Add it if you trust them."
+        )
 
 
 def _unusual(paths: Iterable[str]) -> list[str]:
@@ -297,7 +361,8 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run.
 
-    Who names tasks wants their wheels; and one that lacks some is no reason to run no other.
+    Who names tasks wants their wheels; and one that lacks some is
+    no reason to run no other.
     """
     return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
 

@@ -1,4 +1,6 @@
-"""Which sandbox each task of a run gets; those that can't run are skipped with the reason."""
+"""Which sandbox each task of a run gets; those that can't run
+are skipped with the reason.
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -28,7 +30,9 @@ def sandbox_of_case(case: Case, settings: Settings) -> SandboxChoice:
 def without_unrunnable(
     loaded: Sequence[LoadedCases[CheckedCase]], settings: Settings
 ) -> list[LoadedCases[CheckedCase]]:
-    """Cases with an image of their own that can't run here are skipped; a cluster may differ."""
+    """Cases with an image of their own that can't run here are skipped;
+    a cluster may differ.
+    """
     if settings.cluster:
         return list(loaded)
 
@@ -45,13 +49,21 @@ def without_unrunnable(
     ]
 
 
-def sandbox_lines(items: Iterable[pytest.Item], settings: Settings, *, asks: bool) -> list[str]:
+def sandbox_lines(
+    items: Iterable[pytest.Item], settings: Settings, *, asks: bool
+) -> list[str]:
     """Where the tasks run; each of them before a run."""
     cases = [item.case for item in items if isinstance(item, CaseItem)]
-    tasks = {case.id: case for case in cases if case.is_task or has_own_image(case.sandbox)}
+    tasks = {
+        case.id: case for case in cases if case.is_task or has_own_image(case.sandbox)
+    }
     if not tasks or settings.cluster:
         return []
     choices = {name: sandbox_of_case(case, settings) for name, case in tasks.items()}
     table = [] if asks else sandbox_table(choices)
-    hint = "" if not asks or all(c.kind for c in choices.values()) else " (--collect-only says why)"
+    hint = (
+        ""
+        if not asks or all(c.kind for c in choices.values())
+        else " (--collect-only says why)"
+    )
     return [f"upskill: {sandbox_counts(choices)}{hint}", *table]

@@ -1,4 +1,6 @@
-"""The state of a run: one object registered with pytest, with its hooks in the order of calls."""
+"""The state of a run: one object registered with pytest,
+with its hooks in the order of calls.
+"""
 
 import linecache
 import warnings
@@ -70,7 +72,8 @@ from .spending import Spending
 from .task_files import files_of, uncompared_lines
 
 _NO_SKILL: Final = (
-    "upskill: no skill tested: add --skill PATH, or mark a test with @pytest.mark.skill(PATH)"
+    "upskill: no skill tested: add --skill PATH, or mark a test with"
+    " @pytest.mark.skill(PATH)"
 )
 _LONGEST_LINE: Final = 100  # of a file that a warning is about
 _COLLECTION_FAILED: Final = (
@@ -105,7 +108,9 @@ class SkillSession:
         self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
         self._conclusion: Conclusion | None = None
-        config.pluginmanager.register(MarkedTests(self, self._label_of), "upskill-marked")
+        config.pluginmanager.register(
+            MarkedTests(self, self._label_of), "upskill-marked"
+        )
 
     # Beginning.
 
@@ -115,20 +120,30 @@ class SkillSession:
         screen_of(self._config)
         # An option is missing if its plugin is disabled.
         dry_run_options = ("collectonly", "setuponly", "setupplan")
-        self.asks = not any(getattr(self._config.option, name, False) for name in dry_run_options)
+        self.asks = not any(
+            getattr(self._config.option, name, False) for name in dry_run_options
+        )
         if self.asks and not hasattr(self._config, "workerinput"):
             self._config.add_cleanup(take_sigterm_as_ctrl_c())
         try:
             folder = ini_folder(self._config)
-            self.settings = with_upskill_config(read_settings(self._config), folder, self._code)
+            self.settings = with_upskill_config(
+                read_settings(self._config), folder, self._code
+            )
             self._selected = select_skills(self._config, self.settings)
             if ref := self.settings.against:
                 for source in self._selected.sources:
                     require_ref(ref, source.folder.resolve())
             require_own_paths(self.settings, self._selected.all, self._config)
-            if self.asks and not self.settings.judge and set(self.settings.agents) != {ORACLE}:
+            if (
+                self.asks
+                and not self.settings.judge
+                and set(self.settings.agents) != {ORACLE}
+            ):
                 require_judge(self._selected.sources)
-            self.subjects = RunSubjects(self._config, self.settings, self._selected, asks=self.asks)
+            self.subjects = RunSubjects(
+                self._config, self.settings, self._selected, asks=self.asks
+            )
             self.settings = self.subjects.settings
             if not hasattr(self._config, "workerinput"):
                 self._prepare_models()
@@ -171,7 +186,9 @@ class SkillSession:
         self._required = True
 
     def _note(self, problem: str) -> None:
-        """Note a problem once: stored answers are opened for the estimate and for the run."""
+        """Note a problem once: stored answers are opened for the
+        estimate and for the run.
+        """
         if problem not in self._problems:
             self._problems.append(problem)
 
@@ -183,30 +200,47 @@ class SkillSession:
     def _label_of(self, folder: Path) -> str:
         """The label of a skill that a test in Python names: the same as for --skill."""
         sources = self._selected.all
-        labels = [source.label for source in sources if source.folder.resolve() == folder]
+        labels = [
+            source.label for source in sources if source.folder.resolve() == folder
+        ]
         file = skill_file(folder)
         return (
             labels[0]
             if labels
-            else labels_of([file, *(source.skill_file for source in sources)], entry_name)[file]
+            else labels_of(
+                [file, *(source.skill_file for source in sources)], entry_name
+            )[file]
         )
 
     def pytest_report_header(self) -> list[str]:
         verbose, sources = self._config.get_verbosity() > 0, self._selected.sources
         subjects = self.subjects
         lines = header_lines(
-            self._selected, subjects.specs, subjects.judges, self.settings, verbose=verbose
+            self._selected,
+            subjects.specs,
+            subjects.judges,
+            self.settings,
+            verbose=verbose,
         )
         lines += batch_lines(subjects.models, self.settings)
         has_triggers = any(source.suites.has_triggers for source in sources)
         unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.has_agents and unused and sources:
-            lines.append(f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)")
-        if set(subjects.specs) == {ORACLE} and cli_value(self._config, "models"):
-            lines.append(f"upskill: {FLAGS['models']} has no effect: the oracle asks no model")
-        if self._config.getoption("numprocesses", None) and sources and not subjects.agents:
             lines.append(
-                "upskill: calls are concurrent already: -n only spreads the work of checks"
+                f"upskill: {', '.join(unused)}: only for agents (--skill-agent loop)"
+            )
+        if set(subjects.specs) == {ORACLE} and cli_value(self._config, "models"):
+            lines.append(
+                f"upskill: {FLAGS['models']} has no effect: the oracle asks no model"
+            )
+        if (
+            self._config.getoption("numprocesses", None)
+            and sources
+            and not subjects.agents
+        ):
+            lines.append(
+                "upskill: calls are concurrent already: -n only spreads the work of"
+                " checks"
             )
         lines += subjects.header_lines()
         agents = dict.fromkeys(subject.agent for subject in subjects.by_label.values())
@@ -214,7 +248,9 @@ class SkillSession:
         if sources and set(subjects.specs) != {ORACLE}:
             lines += score_lines(sources, self.settings.score)
         if self._code:
-            lines += self._code.header_lines(source.folder for source in self._selected.all)
+            lines += self._code.header_lines(
+                source.folder for source in self._selected.all
+            )
         return fitted_lines(self._config, lines)
 
     @pytest.hookimpl(optionalhook=True)
@@ -233,15 +269,18 @@ class SkillSession:
         report = yield
         if isinstance(collector, pytest.Session) and report.passed:
             sources = self._selected.sources
-            self._files = [file for source in sources for file in files_of(collector, source, self)]
+            self._files = [
+                file for source in sources for file in files_of(collector, source, self)
+            ]
             report.result = [*report.result, *self._files]
         return report
 
     def load_conftests(self, source: SkillSource) -> Path | None:
-        """The folder whose conftest files apply to a skill: the nearest that pytest has loaded.
+        """The folder whose conftest files apply to a skill:
+        the nearest that pytest has loaded.
 
-        Those of the project are imported for it, once: if one is broken, that is an error of the
-        first skill there, and pytest stops.
+        Those of the project are imported for it, once: if one is broken, that is an
+        error of the first skill there, and pytest stops.
         """
         folder, manager = source.conftests, self._config.pluginmanager
         if folder and folder not in self._with_conftests:
@@ -250,17 +289,26 @@ class SkillSession:
                 folder,
                 self._config.getoption("importmode"),
                 rootpath=self._config.rootpath,
-                consider_namespace_packages=self._config.getini("consider_namespace_packages"),
+                consider_namespace_packages=self._config.getini(
+                    "consider_namespace_packages"
+                ),
             )
         return next(filter(manager._getconftestmodules, source.folder.parents), folder)
 
     @pytest.hookimpl(tryfirst=True)  # before it is shown, or sent to the controller
     def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
-        """Add the number of files, and shorten the line that pytest shows: it may be endless."""
+        """Add the number of files, and shorten the line that pytest shows:
+        it may be endless.
+        """
         warning = warning_message.message
-        if isinstance(warning, SkillWarning) and (others := self.warned[warning.kind] - 1) > 0:
+        if (
+            isinstance(warning, SkillWarning)
+            and (others := self.warned[warning.kind] - 1) > 0
+        ):
             files = f"{counted(others, 'more file')} like this"
-            warning_message.message = SkillWarning(f"{warning} ({files}: pytest-upskill lint)")
+            warning_message.message = SkillWarning(
+                f"{warning} ({files}: pytest-upskill lint)"
+            )
         if issubclass(warning_message.category, SkillWarning):
             line = linecache.getline(warning_message.filename, warning_message.lineno)
             warning_message.line = one_line(line, _LONGEST_LINE)
@@ -269,13 +317,17 @@ class SkillSession:
     def pytest_collection_modifyitems(
         self, config: pytest.Config, items: list[pytest.Item]
     ) -> Generator[None]:
-        """Like an error of collection, a broken skill can't be deselected by -k or -m."""
+        """Like an error of collection, a broken skill can't be deselected by -k or
+        -m.
+        """
         deselected = tuple(config.getoption("deselect", None) or ())
         collected = list(items)
         runnable = list[pytest.Item]()
         broken = list[pytest.Item]()
         for item in items:
-            stays = isinstance(item, Unrunnable) and not item.nodeid.startswith(deselected)
+            stays = isinstance(item, Unrunnable) and not item.nodeid.startswith(
+                deselected
+            )
             (broken if stays else runnable).append(item)
         items[:] = runnable
         yield
@@ -284,11 +336,14 @@ class SkillSession:
             items, self._files, self._selected.without_cases, self.subjects.by_label
         )
         without = {source.label: NO_CASES for source in self._selected.without_cases}
-        self._untested = untested(collected, items, self._files, without, self.subjects.model_ids)
+        self._untested = untested(
+            collected, items, self._files, without, self.subjects.model_ids
+        )
         self._idle_gates = idle_gates(collected, items, config)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
-        if self._config.get_verbosity() < -1:  # with -qq pytest does not say what it collected
+        # With -qq pytest does not say what it collected
+        if self._config.get_verbosity() < -1:
             return []
         plan = plan_of(items)
         lines = self._announcement.lines(plan) if self._announcement else []
@@ -308,9 +363,14 @@ class SkillSession:
     # Asking.
 
     @pytest.hookimpl(wrapper=True)
-    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+    def pytest_runtestloop(
+        self, session: pytest.Session
+    ) -> Generator[None, object, object]:
         only_dots(self._config, session.items)
-        broken = session.testsfailed and not self._config.option.continue_on_collection_errors
+        broken = (
+            session.testsfailed
+            and not self._config.option.continue_on_collection_errors
+        )
         if broken:  # pytest stops here, but xdist runs what was collected
             self._asking.refuse(_COLLECTION_FAILED)
         elif self.asks:
@@ -391,8 +451,11 @@ class SkillSession:
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
-    @pytest.hookimpl(tryfirst=True)  # before pytest describes the interrupt, which takes time
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    # Before pytest describes the interrupt, which takes time
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
         self._expect_interrupts()
         self._stopped = str(excinfo.value) or excinfo.typename
@@ -402,10 +465,13 @@ class SkillSession:
         if self._ledger and self._ledger.concerns_skills:
             self._config.add_cleanup(stop_on_second_interrupt())
 
-    def pytest_internalerror(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    def pytest_internalerror(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         self._stopped = f"internal error: {excinfo.exconly()}"
 
-    @pytest.hookimpl(tryfirst=True)  # before xdist ends its workers, which may wait for a reply
+    # Before xdist ends its workers, which may wait for a reply
+    @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._expect_interrupts()
         engine = self._asking.engine
@@ -425,14 +491,17 @@ class SkillSession:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self._conclusion:
             good = self._conclusion.draw(session, self._stopped)
-            # A plugin may turn "no tests" into a success, but not a gate without evidence.
+            # A plugin may turn "no tests" into a success, but not
+            # a gate without evidence.
             if not good and session.exitstatus == pytest.ExitCode.NO_TESTS_COLLECTED:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
         if self._ledger and self._conclusion and (results := self._conclusion.results):
             root = self._config.rootpath
-            write_annotations(self._config, annotation_lines(results, self._ledger, root))
+            write_annotations(
+                self._config, annotation_lines(results, self._ledger, root)
+            )
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config

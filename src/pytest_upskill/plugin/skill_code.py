@@ -1,12 +1,20 @@
 """Skills among pytest's own arguments, and code of theirs that pytest must not run.
 
-An argument names a skill by one of its files: ``skills/x/skill_meta.json::id[m]``. Code of the
-skills that a run tests is kept out unless --skill-allow-code is given, and so is what only such a
-skill leads to. Every pytest run imports this module, so it imports very little.
+An argument names a skill by one of its files:
+``skills/x/skill_meta.json::id[m]``. Code of the skills that a run tests is kept
+out unless --skill-allow-code is given, and so is what only such a skill leads to.
+Every pytest run imports this module, so it imports very little.
 """
 
 import os
-from collections.abc import Callable, Collection, Generator, Iterable, Iterator, Sequence
+from collections.abc import (
+    Callable,
+    Collection,
+    Generator,
+    Iterable,
+    Iterator,
+    Sequence,
+)
 from contextlib import suppress
 from dataclasses import dataclass
 from fnmatch import fnmatch
@@ -57,9 +65,9 @@ class SkillArg:
 def is_asked_for(config: pytest.Config) -> bool:
     """A model alone is enough: tests in Python name their skills themselves."""
     settings = ("skill_paths", "models")
-    return any(cli_value(config, name) or in_ini(config, name) for name in settings) or bool(
-        split_args(config, config.args)[1]
-    )
+    return any(
+        cli_value(config, name) or in_ini(config, name) for name in settings
+    ) or bool(split_args(config, config.args)[1])
 
 
 def skills_by_name(config: pytest.Config, paths: Iterable[Path]) -> list[Path]:
@@ -74,10 +82,14 @@ def skills_by_name(config: pytest.Config, paths: Iterable[Path]) -> list[Path]:
     return [path_or_name(path, here, folders) for path in paths]
 
 
-def split_args(config: pytest.Config, args: Sequence[str]) -> tuple[list[str], list[SkillArg]]:
+def split_args(
+    config: pytest.Config, args: Sequence[str]
+) -> tuple[list[str], list[SkillArg]]:
     """The arguments that are pytest's own, and those that name skills."""
     pairs = [(arg, _skill_arg(config, arg)) for arg in args]
-    return [arg for arg, named in pairs if not named], [named for _, named in pairs if named]
+    return [arg for arg, named in pairs if not named], [
+        named for _, named in pairs if named
+    ]
 
 
 def path_of(config: pytest.Config, arg: str) -> Path:
@@ -109,7 +121,9 @@ def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
     )
 
 
-def _task_arg(config: pytest.Config, path: Path, case: str, label: str) -> SkillArg | None:
+def _task_arg(
+    config: pytest.Config, path: Path, case: str, label: str
+) -> SkillArg | None:
     """A task of a benchmark, or a folder of them, if there is an agent for it."""
     if not path.exists() or not (label or _has_agent(config)):
         return None
@@ -134,7 +148,9 @@ def _has_agent(config: pytest.Config) -> bool:
 
 
 def task_folders(config: pytest.Config) -> list[Path]:
-    """Arguments that are tasks of a benchmark, or folders of them, though no agent is named."""
+    """Arguments that are tasks of a benchmark, or folders of them,
+    though no agent is named.
+    """
     paths = [path_of(config, arg) for arg in config.args if "::" not in arg]
     likely = [path for path in paths if next(_may_have_tasks(path), None)]
     if not likely:
@@ -148,7 +164,10 @@ def task_hint(config: pytest.Config) -> str:
     """What to add if arguments are tasks; empty if none is."""
     folders = task_folders(config)
     name = folders[0].name if folders else ""
-    return f"upskill: {name}: tasks of a benchmark; add --skill-agent NAME to run them" * bool(name)
+    return (
+        f"upskill: {name}: tasks of a benchmark; add --skill-agent NAME to run them"
+        * bool(name)
+    )
 
 
 def _may_have_tasks(folder: Path) -> Iterator[Path]:
@@ -165,7 +184,9 @@ def _tests_file(config: pytest.Config) -> Path | None:
     return file
 
 
-def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Path | None:
+def _skill_file_for(
+    path: Path, tests_file: Path | None, *, bundle: bool
+) -> Path | None:
     """The SKILL.md of the skill that a file names, or what stands for a bundle."""
     from ..skills.bundle import entry_in
     from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES, is_trigger_file
@@ -185,8 +206,8 @@ def _skill_file_for(path: Path, tests_file: Path | None, *, bundle: bool) -> Pat
 class SkillCode:
     """The skills of a run whose files pytest must neither import nor collect.
 
-    Not those of a project that is a skill itself: its ini file is inside the skill, so whoever
-    runs pytest there, without --skill, runs its own tests.
+    Not those of a project that is a skill itself: its ini file is inside the skill, so
+    whoever runs pytest there, without --skill, runs its own tests.
     """
 
     def __init__(self, config: pytest.Config) -> None:
@@ -197,16 +218,22 @@ class SkillCode:
         self._ordinary, named = split_args(config, known.file_or_dir)
         self._by_option = bool(given)
         self._by_name = bool(named)
-        roots = [absolute(here, path) for path in given or in_ini(config, "skill_paths") or ()]
+        roots = [
+            absolute(here, path)
+            for path in given or in_ini(config, "skill_paths") or ()
+        ]
         with suppress(InputError):  # which is reported when the run begins
             roots = skills_by_name(config, roots) if given else roots
         self._owned = bool(roots) and not given
         self._roots = _forms(path.parent if path.is_file() else path for path in roots)
         paths = [path_of(config, arg) for arg in self._ordinary] or [here]
-        # As for the skills themselves: those of the ini file are tested below the arguments.
+        # As for the skills themselves: those of the ini file are
+        # tested below the arguments.
         all_of_them = given or (not known.file_or_dir and here == config.rootpath)
         self._near = None if all_of_them else _forms(paths)
-        self._folders = set(_forms([*(arg.folder for arg in named), *self._tasks_below()]))
+        self._folders = set(
+            _forms([*(arg.folder for arg in named), *self._tasks_below()])
+        )
         # A skill may be inside another one, whose code is a stranger's too.
         chosen = self._roots if given else filter(_may_be_skill, self._near or ())
         self._inner = (*chosen, *self._folders)
@@ -216,12 +243,16 @@ class SkillCode:
         self._collects = True  # what is below them
 
     def _tasks_below(self) -> list[Path]:
-        """Tasks below arguments that are pytest's own, such as a folder with tests beside them."""
+        """Tasks below arguments that are pytest's own, such as a
+        folder with tests beside them.
+        """
         if not _has_agent(self._config) or not self._ordinary:
             return []
         from ..skills.task_folders import tasks_at
 
-        return [t for arg in self._ordinary for t in tasks_at(path_of(self._config, arg))]
+        return [
+            t for arg in self._ordinary for t in tasks_at(path_of(self._config, arg))
+        ]
 
     @property
     def is_asked_for(self) -> bool:
@@ -230,12 +261,16 @@ class SkillCode:
     @cached_property
     def _ini(self) -> Path | None:
         """The ini file, if it has settings."""
-        of_file = any(entry.origin == "file" for entry in ini_entries(self._config).values())
+        of_file = any(
+            entry.origin == "file" for entry in ini_entries(self._config).values()
+        )
         return self._config.inipath if of_file else None
 
     def skill_around(self, path: Path) -> Path | None:
         """The folder of the skill that a path is in; links are followed."""
-        folders = [folder for form in _forms([path]) for folder in (form, *form.parents)]
+        folders = [
+            folder for form in _forms([path]) for folder in (form, *form.parents)
+        ]
         return next(filter(self._is_closed, folders), None)
 
     def close(self, folders: Iterable[Path]) -> None:
@@ -245,7 +280,9 @@ class SkillCode:
 
     def _is_closed(self, folder: Path) -> bool:
         if folder not in self._known:
-            self._known[folder] = self._is_tested(folder) and not self._is_project(folder)
+            self._known[folder] = self._is_tested(folder) and not self._is_project(
+                folder
+            )
         return self._known[folder]
 
     def _is_tested(self, folder: Path) -> bool:
@@ -261,7 +298,11 @@ class SkillCode:
 
     def _is_project(self, folder: Path) -> bool:
         ini = self._config.inipath
-        inside = ini and _real(ini).is_relative_to(folder) and self._here.is_relative_to(folder)
+        inside = (
+            ini
+            and _real(ini).is_relative_to(folder)
+            and self._here.is_relative_to(folder)
+        )
         return bool(self._owned and inside)
 
     def require_own_ini(self) -> None:
@@ -270,18 +311,26 @@ class SkillCode:
         if not ini or self._names_ini:
             return
         if skill := self.skill_around(ini):
-            where = f"ini file inside the skill {shown(skill)}: its settings can run code"
+            where = (
+                f"ini file inside the skill {shown(skill)}: its settings can run code"
+            )
             how = "Run pytest from outside of the skill, with --skill=PATH"
             raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, or {_TRUST}.")
         asked = self._by_option or self._by_name
         if asked and not self._here.is_relative_to(_real(ini).parent):
-            where = "ini file around the skill, not around this folder: its settings can run code"
+            where = (
+                "ini file around the skill, not around this folder: its settings can"
+                " run code"
+            )
             how = "Write --skill=PATH, with an equals sign, to do without it"
             there = f"run pytest in {shown(ini.parent)}"
-            raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, {there}, or {_TRUST}.")
+            raise pytest.UsageError(
+                f"{shown(ini)}: {where}\n  {how}, {there}, or {_TRUST}."
+            )
 
     def require_project_ini(self) -> None:
-        """Refuse the ini file of a skill in place of the project's own that has skill_paths.
+        """Refuse the ini file of a skill in place of the project's
+        own that has skill_paths.
 
         It may be in the skill, or around one that an argument names.
         """
@@ -293,14 +342,25 @@ class SkillCode:
         named = [path_of(self._config, arg) for arg in self._ordinary]
         skills = list(filter(is_skill, [*_real(ini).parents, *named]))
         inside = any(map(self._here.is_relative_to, skills))
-        if skills and not inside and _has_skill_paths(self._config.invocation_params.dir):
-            place = "inside" if _real(ini).is_relative_to(_real(skills[0])) else "around"
-            where = f"ini file {place} the skill {shown(skills[0])}: its settings can run code"
+        if (
+            skills
+            and not inside
+            and _has_skill_paths(self._config.invocation_params.dir)
+        ):
+            place = (
+                "inside" if _real(ini).is_relative_to(_real(skills[0])) else "around"
+            )
+            where = (
+                f"ini file {place} the skill {shown(skills[0])}: its settings can run"
+                " code"
+            )
             how = f"To test the skill, write --skill={shown(skills[0])}"
             raise pytest.UsageError(f"{shown(ini)}: {where}\n  {how}, or {_TRUST}.")
 
     def keep_root(self) -> None:
-        """Let no skill decide the rootdir, whose conftest files and stored answers are believed."""
+        """Let no skill decide the rootdir, whose conftest files and
+        stored answers are believed.
+        """
         config, here = self._config, self._here
         root, asked = config.rootpath, self._by_option or self._by_name
         if not asked or self._names_ini or self._names("--rootdir"):
@@ -311,7 +371,8 @@ class SkillCode:
             return
         if not any(path.is_relative_to(root) for path in paths):
             config._rootpath = here
-            config._inipath = None  # one without settings, or it would have been refused
+            # One without settings, or it would have been refused
+            config._inipath = None
             config.known_args_namespace.confcutdir = str(here)
 
     @property
@@ -322,7 +383,9 @@ class SkillCode:
         return any(word.startswith(options) for word in _own_words(self._config))
 
     def take_over(self) -> None:
-        """Leave no argument inside a skill to pytest, and import no conftest files for its sake."""
+        """Leave no argument inside a skill to pytest, and import no
+        conftest files for its sake.
+        """
         known = self._config.known_args_namespace
         args = [arg for arg in self._ordinary if not self._leads_inside(arg)]
         self._collects = bool(args) or not (self._by_option or known.file_or_dir)
@@ -338,7 +401,10 @@ class SkillCode:
             return ModuleType("conftest") if strange else load(file, *args, **kwargs)
 
         plugins._importconftest = load_outside
-        if self.skill_around(self._config.invocation_params.dir) and _SAFE not in os.environ:
+        if (
+            self.skill_around(self._config.invocation_params.dir)
+            and _SAFE not in os.environ
+        ):
             # Workers of xdist are started with the current folder first in sys.path.
             os.environ[_SAFE] = "1"
             self._config.add_cleanup(lambda: os.environ.__delitem__(_SAFE))
@@ -348,7 +414,8 @@ class SkillCode:
         return [Path(path) for text in patterns for path in glob(text, recursive=True)]  # noqa: PTH207
 
     def _is_on_the_way(self, folder: Path) -> bool:
-        """Whether a folder is between this one and a skill, and no argument of pytest leads there.
+        """Whether a folder is between this one and a skill,
+        and no argument of pytest leads there.
 
         pytest loads the conftest.py of every folder here whose name starts with "test".
         """
@@ -357,7 +424,9 @@ class SkillCode:
         forms = _forms([folder])
         if any(skills.is_relative_to(form) for skills in self._inner for form in forms):
             return True
-        below = any(form.is_relative_to(skills) for skills in self._inner for form in forms)
+        below = any(
+            form.is_relative_to(skills) for skills in self._inner for form in forms
+        )
         return below and _has_skills(folder)
 
     def _is_led_to(self, folder: Path) -> bool:
@@ -366,23 +435,27 @@ class SkillCode:
         above = (*self._anchors, root if self.skill_around(here) else here)
         below = self._anchors if self._collects else ()
         forms = _forms([folder])
-        return any(path.is_relative_to(form) for path in above for form in forms) or any(
-            form.is_relative_to(path) for path in below for form in forms
-        )
+        return any(
+            path.is_relative_to(form) for path in above for form in forms
+        ) or any(form.is_relative_to(path) for path in below for form in forms)
 
     def _leads_inside(self, arg: str) -> bool:
-        """Whether an argument is a skill's folder; what is inside can't be collected."""
+        """Whether an argument is a skill's folder; what is inside can't be
+        collected.
+        """
         path = path_of(self._config, arg)
         skill = self.skill_around(path) if path.exists() else None
         if skill and skill not in _forms([path]):
             raise pytest.UsageError(
-                f"{shown(path)}: inside the skill {shown(skill)}, which this run tests\n"
-                f"  Leave the skill out of this run, or {_TRUST}."
+                f"{shown(path)}: inside the skill {shown(skill)}, which this run"
+                f" tests\n  Leave the skill out of this run, or {_TRUST}."
             )
         return skill is not None
 
     def header_lines(self, skills: Iterable[Path]) -> list[str]:
-        """Say what was left out: conftest files on the way, tests that pytest would have run."""
+        """Say what was left out: conftest files on the way,
+        tests that pytest would have run.
+        """
         from ..skills.folder import TOOL_FOLDERS, walk
         from ..skills.task_folders import is_task_set, tests_beside_tasks
 
@@ -393,16 +466,33 @@ class SkillCode:
         patterns = self._config.getini("python_files")
         found = set[Path]()
         for skill in skills:
-            if not any(map(skill.is_relative_to, self._paths)) or not self.skill_around(skill):
+            if not any(map(skill.is_relative_to, self._paths)) or not self.skill_around(
+                skill
+            ):
                 continue
             for folder, subfolders, names in walk(skill):
-                subfolders[:] = [name for name in subfolders if name not in TOOL_FOLDERS]
-                is_test = (name for name in names if any(fnmatch(name, one) for one in patterns))
+                subfolders[:] = [
+                    name for name in subfolders if name not in TOOL_FOLDERS
+                ]
+                is_test = (
+                    name
+                    for name in names
+                    if any(fnmatch(name, one) for one in patterns)
+                )
                 found.update(folder / name for name in is_test)
         if found:
-            lines += [f"upskill: {_files(found)} inside skills not run (add {FLAGS['allow_code']})"]
-        sets = (skill for skill in skills if skill in self._folders and is_task_set(skill))
-        if beside := [file for folder in sets for file in tests_beside_tasks(folder, patterns)]:
+            lines += [
+                (
+                    f"upskill: {_files(found)} inside skills not run (add"
+                    f" {FLAGS['allow_code']})"
+                )
+            ]
+        sets = (
+            skill for skill in skills if skill in self._folders and is_task_set(skill)
+        )
+        if beside := [
+            file for folder in sets for file in tests_beside_tasks(folder, patterns)
+        ]:
             lines += [f"upskill: {_files(beside)} beside tasks not run: run them apart"]
         return lines
 
@@ -410,9 +500,18 @@ class SkillCode:
         from .._util.texts import first_few, one_line
 
         root = self._config.rootpath
-        folders = (path for skill in skills if skill.is_relative_to(root) for path in skill.parents)
+        folders = (
+            path
+            for skill in skills
+            if skill.is_relative_to(root)
+            for path in skill.parents
+        )
         files = (folder / "conftest.py" for folder in dict.fromkeys(folders))
-        left_out = (file for file in files if file.is_file() and not self._is_led_to(file.parent))
+        left_out = (
+            file
+            for file in files
+            if file.is_file() and not self._is_led_to(file.parent)
+        )
         return first_few([one_line(shown(file), 100) for file in left_out], _MOST_NAMED)
 
     def without_skills(self, args: Sequence[str]) -> list[str]:
@@ -458,11 +557,15 @@ def code_kept_out(config: pytest.Config) -> SkillCode | None:
 
 
 def _may_be_skill(folder: Path) -> bool:
-    """Whether there is a SKILL.md. A broken link counts too: it may be whole tomorrow."""
+    """Whether there is a SKILL.md. A broken link counts too: it may be whole
+    tomorrow.
+    """
     from ..skills.folder import SKILL_NAMES
     from ..skills.task_folders import is_task
 
-    return any(os.path.lexists(folder / name) for name in SKILL_NAMES) or is_task(folder)
+    return any(os.path.lexists(folder / name) for name in SKILL_NAMES) or is_task(
+        folder
+    )
 
 
 def _has_skills(folder: Path) -> bool:
@@ -475,7 +578,9 @@ def _has_skills(folder: Path) -> bool:
 
 
 def _own_words(config: pytest.Config) -> list[str]:
-    """The command line as it was typed: that of the config also has the addopts of the ini file."""
+    """The command line as it was typed: that of the config also has
+    the addopts of the ini file.
+    """
     typed = map(str, config.invocation_params.args)
     return [*typed, *os.environ.get("PYTEST_ADDOPTS", "").split()]
 
@@ -483,7 +588,9 @@ def _own_words(config: pytest.Config) -> list[str]:
 def _has_skill_paths(folder: Path) -> bool:
     from .._util.files import read_file
 
-    for file in (above / name for above in (folder, *folder.parents) for name in INI_FILES):
+    for file in (
+        above / name for above in (folder, *folder.parents) for name in INI_FILES
+    ):
         with suppress(OSError):
             if b"skill_paths" in read_file(file):
                 return True

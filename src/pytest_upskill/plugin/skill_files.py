@@ -1,4 +1,6 @@
-"""A skill's file as pytest collects it: which of its cases and triggers can run, and why not."""
+"""A skill's file as pytest collects it: which of its cases and triggers can run,
+and why not.
+"""
 
 import warnings
 from collections import Counter
@@ -70,7 +72,9 @@ def info_of(
 
 
 class ReadSkill(NamedTuple):
-    """What a run tests, with its cases by file, and tests that say what can't be read."""
+    """What a run tests, with its cases by file, and tests that say what can't be
+    read.
+    """
 
     skill: Skill
     loaded: Sequence[LoadedCases[CheckedCase]]
@@ -80,8 +84,8 @@ class ReadSkill(NamedTuple):
 class SkillFile(pytest.File):
     """The file of a skill's cases.
 
-    Its parent is the session: pytest imports the conftest.py of every folder that it enters, but
-    testing a skill must not run its code.
+    Its parent is the session: pytest imports the conftest.py of every folder that it
+    enters, but testing a skill must not run its code.
     """
 
     source: SkillSource
@@ -98,7 +102,8 @@ class SkillFile(pytest.File):
     collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
-    not_played: Mapping[str, str] = MappingProxyType({})  # cases that the oracle skips, and why
+    # Cases that the oracle skips, and why
+    not_played: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def make(
@@ -112,7 +117,9 @@ class SkillFile(pytest.File):
         file = file or source.file
         # pytest gives all files outside the rootdir the same empty node id.
         nodeid = printable(relative(file, session.config.rootpath))
-        node: SkillFile = cls.from_parent(session, path=file, name=nodeid, nodeid=nodeid)
+        node: SkillFile = cls.from_parent(
+            session, path=file, name=nodeid, nodeid=nodeid
+        )
         node.source, node.run, node.runnable = source, run, {}
         node.printable_path = Path(printable(str(file)))
         return node
@@ -157,7 +164,9 @@ class SkillFile(pytest.File):
             except InputError as error:  # queries may be asked all the same
                 refused = [Unrunnable.make(self, message_of(error, self.config))]
         for triggers in suites.triggers:
-            loaded.append(with_checks(triggers, lambda case: checks_of(case, KINDS, {})))
+            loaded.append(
+                with_checks(triggers, lambda case: checks_of(case, KINDS, {}))
+            )
         self._take(skill, loaded, all_known=not refused)
         return ReadSkill(skill, loaded, refused)
 
@@ -165,14 +174,28 @@ class SkillFile(pytest.File):
         """InputError if a plugin has only what some agents of the run don't know."""
         agents = [subject.agent for subject in self.run.subjects.by_label.values()]
         without = [agent for agent in dict.fromkeys(agents) if not takes_plugins(agent)]
-        if not skill.members and without and isinstance(skill, Bundle) and without != [ORACLE]:
-            problem = f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
+        if (
+            not skill.members
+            and without
+            and isinstance(skill, Bundle)
+            and without != [ORACLE]
+        ):
+            problem = (
+                "this plugin has no skills, so it changes nothing for"
+                f" {', '.join(without)}"
+            )
             raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
 
     def _take(
-        self, skill: Skill, loaded: Sequence[LoadedCases[CheckedCase]], *, all_known: bool
+        self,
+        skill: Skill,
+        loaded: Sequence[LoadedCases[CheckedCase]],
+        *,
+        all_known: bool,
     ) -> None:
-        """Set what tests need to know of all cases; not ``all_known`` if some can't be read."""
+        """Set what tests need to know of all cases; not
+        ``all_known`` if some can't be read.
+        """
         broken = [case for of_file in loaded for case in of_file.broken]
         checked = [case for of_file in loaded for case in of_file.cases]
         self.cases = tuple(case for case, _ in checked)
@@ -181,22 +204,31 @@ class SkillFile(pytest.File):
                 case.id: _why_not_played(case, checks, self.run.settings)
                 for case, checks in checked
             }
-            self.not_played = {name: reason for name, reason in reasons.items() if reason}
+            self.not_played = {
+                name: reason for name, reason in reasons.items() if reason
+            }
         names = (*(case.id for case in self.cases), *(case.name for case in broken))
         self.siblings = names if self.source.has_own_cases and all_known else ()
         # A broken case counts, so that the run is known to lack it.
         self.runnable = {
-            label: Counter(case.is_trigger for case in broken)
-            + Counter(c.is_trigger for c in self.cases if self._is_asked(c, label))
+            label: (
+                Counter(case.is_trigger for case in broken)
+                + Counter(c.is_trigger for c in self.cases if self._is_asked(c, label))
+            )
             for label in self.run.subjects.by_label
         }
         for tag in sorted({tag for case in self.cases for tag in case.tags}):
             self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
         path = relative(self.source.folder, self.config.rootpath)
-        self.info = info_of(skill, self.source.label, path, self.run.settings, self.cases)
+        self.info = info_of(
+            skill, self.source.label, path, self.run.settings, self.cases
+        )
         cases = [case for case in self.cases if not case.is_trigger]
-        # A model without an agent chooses a skill as an agent does: from those that are installed.
-        agents = bool(self.run.subjects.agents) or any(c.asks_for_opening for c in self.cases)
+        # A model without an agent chooses a skill as an agent does:
+        # from those that are installed.
+        agents = bool(self.run.subjects.agents) or any(
+            c.asks_for_opening for c in self.cases
+        )
         files = [of_file.file for of_file in loaded]
         if not isinstance(skill, TaskSet):
             self.arms = self.run.subjects.arm_maker.arms(
@@ -207,25 +239,36 @@ class SkillFile(pytest.File):
         """The arms of a case; InputError if its skills can't be read."""
         return self.run.subjects.arm_maker.with_own(self.arms, case)
 
-    def of_file(self, skill: Skill, loaded: LoadedCases[CheckedCase]) -> list[pytest.Item]:
+    def of_file(
+        self, skill: Skill, loaded: LoadedCases[CheckedCase]
+    ) -> list[pytest.Item]:
         """The tests of a file's cases, by every agent and model that is to be asked."""
         self._warn(loaded.file, loaded.warnings)
-        subjects, settings, label = self.run.subjects, self.run.settings, self.source.label
+        subjects, settings, label = (
+            self.run.subjects,
+            self.run.settings,
+            self.source.label,
+        )
         prompt = prompts(self.ihook, self.config, skill)
         judging = judge_task(settings, subjects.version_of)
 
-        def trials(case: Case, checks: Sequence[AnyCheck], subject: Subject) -> list[Trial]:
+        def trials(
+            case: Case, checks: Sequence[AnyCheck], subject: Subject
+        ) -> list[Trial]:
             rubric = rubric_for(checks, settings.judge, skill, judging)
             version = subjects.version_of(subject.agent)
             arms = self.arms_for(case, subject)
-            return trials_of(label, case, subject, arms, settings, rubric, prompt, version=version)
+            return trials_of(
+                label, case, subject, arms, settings, rubric, prompt, version=version
+            )
 
         items, broken = list[CaseItem | BrokenCaseItem](), list(loaded.broken)
         for case, checks in loaded.cases:
             wanted = [
                 subject
                 for name, subject in subjects.by_label.items()
-                if self.fits(case, name) and self.source.wants(case.id, name, subjects.usual)
+                if self.fits(case, name)
+                and self.source.wants(case.id, name, subjects.usual)
             ]
             try:
                 asked = [trials(case, checks, subject) for subject in wanted]
@@ -233,7 +276,9 @@ class SkillFile(pytest.File):
                 problem = (case.place_of("skills"), f"{error.where}: {error.problem}")
                 broken.append(broken_case(loaded.file, case, [problem]))
                 continue
-            items += [CaseItem.make(self, loaded.file, case, checks, each) for each in asked]
+            items += [
+                CaseItem.make(self, loaded.file, case, checks, each) for each in asked
+            ]
         items += self._broken(broken)
         items.sort(key=lambda item: item.place)  # as in the file
         return [*items]
@@ -273,15 +318,20 @@ class SkillFile(pytest.File):
         agents = {subject.agent for subject in self.run.subjects.by_label.values()}
         if agents != {CHAT}:
             cases = [checked for of_file in loaded for checked in of_file.cases]
-            self.for_agents = {case.id for case, checks in cases if why_agent(case, checks)}
+            self.for_agents = {
+                case.id for case, checks in cases if why_agent(case, checks)
+            }
         settings, asks = self.run.settings, self.run.asks
         runnable = _only_runnable(
             loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
         )
         return runnable if agents == {CHAT} else without_unrunnable(runnable, settings)
 
-    def _warn(self, file: Path, problems: Sequence[tuple[int, str]], kind: str = "") -> None:
-        """Make one warning of all problems of a file, and of all files with such a first problem.
+    def _warn(
+        self, file: Path, problems: Sequence[tuple[int, str]], kind: str = ""
+    ) -> None:
+        """Make one warning of all problems of a file, and of all files
+        with such a first problem.
 
         Lint shows everything.
         """
@@ -315,7 +365,9 @@ class SkillFile(pytest.File):
         """The node ids on the command line that the file has no test for."""
         lines = {case.id: case.line for case in self.cases}
         broken = {item.name for item in items if isinstance(item, BrokenCaseItem)}
-        names = {name for item in items for name in (item.name, item.name.partition("[")[0])}
+        names = {
+            name for item in items for name in (item.name, item.name.partition("[")[0])
+        }
         for case, label in dict.fromkeys(self.source.picks):
             name = f"{case}[{label}]" if label else case
             if name in names or case in broken:
@@ -348,7 +400,9 @@ def require_judge(sources: Sequence[SkillSource]) -> None:
 
 
 def _needs_judge(source: SkillSource) -> bool:
-    """Whether every case has a rubric; False if the file has other problems to report."""
+    """Whether every case has a rubric; False if the file has other problems to
+    report.
+    """
     suite = source.suites.cases
     try:
         loaded = checked_suite(suite) if suite else []
@@ -368,7 +422,9 @@ def _why_not(
     agents: Collection[str],
     asks: bool,
 ) -> tuple[Location, str] | None:
-    """Why a case can't run with these settings and agents, and where that is written."""
+    """Why a case can't run with these settings and agents, and where that is
+    written.
+    """
     judged = rubric_of(checks).texts and agents != {ORACLE}  # which skips it
     if asks and judged and not settings.judge:
         return case.place, _NO_JUDGE
@@ -398,7 +454,9 @@ def _only_runnable(
     loaded: Sequence[LoadedCases[CheckedCase]],
     why_not: Callable[[Case, Sequence[AnyCheck]], tuple[Location, str] | None],
 ) -> list[LoadedCases[CheckedCase]]:
-    """Without cases that can't run; if no other can either, that is one error for the suite."""
+    """Without cases that can't run; if no other can either,
+    that is one error for the suite.
+    """
     refused = {
         case.id: (of_file.file, case, problem)
         for of_file in loaded

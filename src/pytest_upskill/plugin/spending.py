@@ -57,7 +57,9 @@ class Spending:
                 if reply.user:
                     paid = self._with(paid, reply.user.model, reply.user.usage)
                 saved = saved_by_cache(self._price_of(model), reply.usage)
-                self._spent = replace(paid, calls=paid.calls + 1, saved=paid.saved + saved)
+                self._spent = replace(
+                    paid, calls=paid.calls + 1, saved=paid.saved + saved
+                )
         return self._spent
 
     def _with(self, spent: Spent, model: str, usage: Usage) -> Spent:
@@ -66,7 +68,9 @@ class Spending:
             return replace(spent, tokens=tokens, unpriced=spent.unpriced + usage.tokens)
         if price == FREE:
             return replace(spent, tokens=tokens)
-        return replace(spent, tokens=tokens, usd=(spent.usd or 0.0) + (cost(price, usage) or 0.0))
+        return replace(
+            spent, tokens=tokens, usd=(spent.usd or 0.0) + (cost(price, usage) or 0.0)
+        )
 
     @property
     def saved(self) -> float:
@@ -102,7 +106,9 @@ class Spending:
             engine.pausing,
             agents,
             len(turns),
-            ", ".join(dict.fromkeys((*map(self._opening, engine.opening), *_images(agents)))),
+            ", ".join(
+                dict.fromkeys((*map(self._opening, engine.opening), *_images(agents)))
+            ),
             batches_of(waiting) if waiting else "",
             engine.elsewhere,
         )
@@ -112,17 +118,23 @@ class Spending:
         for model, number in self._engine.retries().items():
             if number:
                 retries = "retry" if number == 1 else "retries"
-                yield f"{harmless(model)}: {number:,} {retries} after rate limits or errors."
+                yield (
+                    f"{harmless(model)}: {number:,} {retries} after rate limits or"
+                    " errors."
+                )
         for model, number in self._engine.held_back().items():
             yield (
-                f"{harmless(model)}: {counted(number, 'call')} at once, as answers took long; "
-                f"if its server takes more, add {FLAGS['concurrency']} N."
+                f"{harmless(model)}: {counted(number, 'call')} at once, as answers took"
+                f" long; if its server takes more, add {FLAGS['concurrency']} N."
             )
         reasons = self._engine.not_renewed
         if reasons:
             answers = counted(len(reasons), "stored answer")
             reason = one_line(reasons[0], 300)
-            yield f"{answers} too old to compare could not be asked again: {harmless(reason)}"
+            yield (
+                f"{answers} too old to compare could not be asked again:"
+                f" {harmless(reason)}"
+            )
         unanswered = self._engine.budget.unanswered
         for model in dict.fromkeys(call.model for call in unanswered):
             calls = [call for call in unanswered if call.model == model]

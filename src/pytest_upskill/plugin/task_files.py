@@ -1,4 +1,6 @@
-"""The tasks of a set as pytest collects them: each has a file of its own, all are read once."""
+"""The tasks of a set as pytest collects them: each has a file of its own,
+all are read once.
+"""
 
 from collections.abc import Iterable
 from functools import cached_property
@@ -21,8 +23,12 @@ if TYPE_CHECKING:
     from .session import SkillSession
 
 
-def files_of(session: pytest.Session, source: SkillSource, run: "SkillSession") -> list[SkillFile]:
-    """The files of a skill's cases that pytest collects; of a task set, those of its tasks."""
+def files_of(
+    session: pytest.Session, source: SkillSource, run: "SkillSession"
+) -> list[SkillFile]:
+    """The files of a skill's cases that pytest collects; of a task set,
+    those of its tasks.
+    """
     if not source.task_files:
         return [SkillFile.make(session, source, run)]
     tasks = [TaskFile.make(session, source, run, file) for file in source.task_files]
@@ -35,11 +41,17 @@ def files_of(session: pytest.Session, source: SkillSource, run: "SkillSession") 
 def uncompared_lines(items: Iterable[pytest.Item]) -> list[str]:
     """How many tasks have no skills, so that nothing is compared."""
     asked = [item for item in items if isinstance(item, CaseItem)]
-    asked = [item for item in asked if item.case.is_task and item.planned.agent != ORACLE]
-    tasks = {item.case.id: item.case for item in asked if isinstance(item.parent, TaskFile)}
+    asked = [
+        item for item in asked if item.case.is_task and item.planned.agent != ORACLE
+    ]
+    tasks = {
+        item.case.id: item.case for item in asked if isinstance(item.parent, TaskFile)
+    }
     without = sum(not case.skills and not case.skip for case in tasks.values())
     what = f"{without:,} of {counted(len(tasks), 'task')}"
-    return [f"upskill: no skills to compare in {what}: pass rate only"] if without else []
+    return (
+        [f"upskill: no skills to compare in {what}: pass rate only"] if without else []
+    )
 
 
 class TaskFile(SkillFile):
@@ -74,7 +86,11 @@ class TaskFile(SkillFile):
         self.not_played = first.not_played
         own = [of_file for of_file in read.loaded if of_file.file == self.path]
         items = [item for of_file in own for item in self.of_file(read.skill, of_file)]
-        return [*(read.refused if self is first else ()), *items, *self._not_there(items)]
+        return [
+            *(read.refused if self is first else ()),
+            *items,
+            *self._not_there(items),
+        ]
 
     def _not_there(self, items: list[pytest.Item]) -> Iterable[pytest.Item]:
         """Node ids on the command line that name this file, and no test of it."""

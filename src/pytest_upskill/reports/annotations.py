@@ -1,4 +1,6 @@
-"""Annotations of GitHub Actions: lines of a log that are shown beside the lines of a file."""
+"""Annotations of GitHub Actions: lines of a log that are shown
+beside the lines of a file.
+"""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,10 +48,11 @@ def annotations(
     moved: Callable[[str], str] = str,
     broken_at: Mapping[str, Place] | None = None,
 ) -> list[str]:
-    """An error for each case that failed, at its line, the worst first, and for failed gates.
+    """An error for each case that failed, at its line, the worst first,
+    and for failed gates.
 
-    ``moved`` makes the path of a file relative to the repository, ``broken_at`` is where the
-    tests are that could not be asked. What GitHub would not show is counted.
+    ``moved`` makes the path of a file relative to the repository, ``broken_at`` is
+    where the tests are that could not be asked. What GitHub would not show is counted.
     """
     other_reasons = {reason for run in results.comparisons for reason in run.reasons}
     other_reasons |= set(results.not_tested)
@@ -62,10 +65,15 @@ def annotations(
     lines = _by_line(entries)
     limit = MOST - len(shown_gates)
     written = [_error(*texts, moved) for texts in list(lines.items())[:limit]]
-    written += [f"::error title=skill gate::{_data(_short(reason))}" for reason in shown_gates]
+    written += [
+        f"::error title=skill gate::{_data(_short(reason))}" for reason in shown_gates
+    ]
     hidden = [
         counted(number, word)
-        for number, word in ((len(lines) - limit, "case"), (len(gates) - len(shown_gates), "gate"))
+        for number, word in (
+            (len(lines) - limit, "case"),
+            (len(gates) - len(shown_gates), "gate"),
+        )
         if number > 0
     ]
     if hidden:
@@ -98,18 +106,27 @@ def _failed(results: RunResults) -> Iterator[_Annotation]:
             text = f"{_name(test)}: {standing.reason}{_reasons(records)}"
             yield _Annotation(_REGRESSION, _place(test), text, result.count.share)
         else:
-            text = f"{_name(test)}: {result.count} passed{_without(records)}{_reasons(records)}"
+            text = (
+                f"{_name(test)}: {result.count}"
+                f" passed{_without(records)}{_reasons(records)}"
+            )
             yield _Annotation(_FAILED, _place(test), text, result.count.share)
     # Else a dead server or an empty budget would fill all annotations with one text.
     for tests in unanswered.values():
         error = _error_of(results.records_of(tests[0]))
-        others = f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
-        yield _Annotation(_UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{others}: {error}")
+        others = (
+            f" (and {counted(len(tests) - 1, 'more test')})" if len(tests) > 1 else ""
+        )
+        yield _Annotation(
+            _UNANSWERED, _place(tests[0]), f"{_name(tests[0])}{others}: {error}"
+        )
 
 
 def _broken(results: RunResults, places: Mapping[str, Place]) -> Iterator[_Annotation]:
     for nodeid, reason in results.broken.items():
-        yield _Annotation(_BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), reason)
+        yield _Annotation(
+            _BROKEN, places.get(nodeid, (nodeid.partition("::")[0], 1)), reason
+        )
 
 
 def _place(test: PlannedCase) -> Place:
@@ -121,13 +138,19 @@ def _name(test: PlannedCase) -> str:
 
 
 def _error_of(records: Iterable[Record]) -> str:
-    errors = (record.error for record in records if record.outcome == "errored" and record.error)
+    errors = (
+        record.error
+        for record in records
+        if record.outcome == "errored" and record.error
+    )
     return next(errors, "not answered, or not graded")
 
 
 def _without(records: Iterable[Record]) -> str:
     """A case that fails only with the skill is the skill's fault."""
-    passed = [record.outcome == "passed" for record in records if record.arm == "baseline"]
+    passed = [
+        record.outcome == "passed" for record in records if record.arm == "baseline"
+    ]
     return f", {sum(passed)} of {len(passed)} without the skill" if any(passed) else ""
 
 
@@ -136,19 +159,26 @@ def _reasons(records: Iterable[Record]) -> str:
     for record in records:
         if record.arm == "skill" and record.outcome == "failed":
             wrong = [
-                f"{grade.label}: {grade.reason}" for grade in record.checks if not grade.passed
+                f"{grade.label}: {grade.reason}"
+                for grade in record.checks
+                if not grade.passed
             ]
             return f"; {'; '.join(wrong)}" if wrong else ""
     return ""
 
 
-def _error(place: Place, entries: Sequence[_Annotation], moved: Callable[[str], str]) -> str:
+def _error(
+    place: Place, entries: Sequence[_Annotation], moved: Callable[[str], str]
+) -> str:
     file, line = place
     position = f"file={_value(harmless(moved(file)))},line={line}"
     texts = [_short(entry.text) for entry in entries[:_MOST_TEXTS]]
     hidden = len(entries) - len(texts)
     texts += [f"and {hidden:,} more"] if hidden else []
-    return f"::error {position},title={_value(entries[0].title)}::{_data(chr(10).join(texts))}"
+    return (
+        "::error"
+        f" {position},title={_value(entries[0].title)}::{_data(chr(10).join(texts))}"
+    )
 
 
 def _short(text: str) -> str:

@@ -1,8 +1,8 @@
 """The results of a run in the layout of skill-creator and the agentskills guide.
 
 ``eval-<slug>/{with_skill,without_skill}/run-N/`` for each case, arm and run, and one
-``benchmark.json``. The layout has room for one skill and one model, so each pair of them is a
-`BenchmarkPlace` of its own.
+``benchmark.json``. The layout has room for one skill and one model, so each pair of
+them is a `BenchmarkPlace` of its own.
 """
 
 import json
@@ -39,14 +39,16 @@ _MOST_ERRORS: Final = 10
 _BREAKING: Final = re.compile(r"<(?=/?script|!--)", re.IGNORECASE)
 _LONGEST_SUFFIX: Final = 20
 _NOTE: Final = (
-    "Pass rates of this benchmark are shares of passed checks; those of the first note are shares "
-    "of answers that pass all required checks."
+    "Pass rates of this benchmark are shares of passed checks; those of the first note"
+    " are shares of answers that pass all required checks."
 )
 
 
 @dataclass(frozen=True)
 class BenchmarkPlace:
-    """The folder of a skill on a model below that of the benchmarks, and its files by path."""
+    """The folder of a skill on a model below that of the benchmarks,
+    and its files by path.
+    """
 
     folder: str  # empty if the run has one skill and one model
     files: Iterator[File]
@@ -87,17 +89,22 @@ def _files(results: RunResults, verdict: Verdict) -> Iterator[File]:
         prompt = results.questions.get((pair[0], case), "")
         about = {
             "eval_id": ids[case],  # their viewer sorts by it, as a number
-            "eval_name": f"{case}: {one_line(prompt, 60)}" if case.isdecimal() else case,
+            "eval_name": (
+                f"{case}: {one_line(prompt, 60)}" if case.isdecimal() else case
+            ),
             "prompt": prompt,
             "assertions": list(
-                dict.fromkeys(text for record in case_records for text in _asked_of(record))
+                dict.fromkeys(
+                    text for record in case_records for text in _asked_of(record)
+                )
             ),
         }
         yield f"eval-{folder}/eval_metadata.json", _json_text(about)
         for arm, name in names.items():
             of_arm = [record for record in case_records if record.arm == arm]
             if of_arm:
-                # Their aggregator looks for it next to the arms, their viewer next to the runs.
+                # Their aggregator looks for it next to the arms, their
+                # viewer next to the runs.
                 yield f"eval-{folder}/{name}/eval_metadata.json", _json_text(about)
             for record in sorted(of_arm, key=lambda record: record.run):
                 for path, content in _run_files(record):
@@ -126,11 +133,16 @@ def _configurations(records: Iterable[Record]) -> dict[str, str]:
     there = {record.arm for record in records}
     names = CONFIGURATIONS
     if "previous" in there:
-        names = {"skill": "new_skill", **{arm: names[arm] for arm in ("previous", "baseline")}}
+        names = {
+            "skill": "new_skill",
+            **{arm: names[arm] for arm in ("previous", "baseline")},
+        }
     return {arm: name for arm, name in names.items() if arm in there}
 
 
-def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[str, Any]:
+def _run(
+    record: Record, about: Mapping[str, Any], configuration: str
+) -> dict[str, Any]:
     measured = {"time_seconds": record.seconds, "tokens": record.tokens}
     return {
         "eval_id": about["eval_id"],
@@ -149,7 +161,10 @@ def _run(record: Record, about: Mapping[str, Any], configuration: str) -> dict[s
 
 
 def _benchmark(
-    results: RunResults, verdict: Verdict, records: Sequence[Record], runs: Sequence[dict[str, Any]]
+    results: RunResults,
+    verdict: Verdict,
+    records: Sequence[Record],
+    runs: Sequence[dict[str, Any]],
 ) -> dict[str, Any]:
     row = verdict.summary
     skill = next(skill for skill in results.skills if skill.name == row.skill)
@@ -171,16 +186,22 @@ def _benchmark(
     }
 
 
-def _run_summary(runs: Sequence[dict[str, Any]], names: Iterable[str]) -> dict[str, Any]:
+def _run_summary(
+    runs: Sequence[dict[str, Any]], names: Iterable[str]
+) -> dict[str, Any]:
     summary: dict[str, Any] = {}
     for configuration in names:
-        run_results = [run["result"] for run in runs if run["configuration"] == configuration]
+        run_results = [
+            run["result"] for run in runs if run["configuration"] == configuration
+        ]
         values = {
             name: [result[name] for result in run_results if name in result]
             for name in ("pass_rate", "time_seconds", "tokens")
         }
         if run_results:
-            summary[configuration] = {name: _spread(v) for name, v in values.items() if v}
+            summary[configuration] = {
+                name: _spread(v) for name, v in values.items() if v
+            }
     first, *further = summary.values() or [{}]
     summary["delta"] = _delta(first, further[0]) if further else {}
     return summary
@@ -188,7 +209,12 @@ def _run_summary(runs: Sequence[dict[str, Any]], names: Iterable[str]) -> dict[s
 
 def _spread(values: Sequence[float]) -> dict[str, float]:
     deviation = stdev(values) if len(values) > 1 else 0.0
-    spread = {"mean": fmean(values), "stddev": deviation, "min": min(values), "max": max(values)}
+    spread = {
+        "mean": fmean(values),
+        "stddev": deviation,
+        "min": min(values),
+        "max": max(values),
+    }
     return {name: round(value, 4) for name, value in spread.items()}
 
 
@@ -230,7 +256,9 @@ def _markdown(benchmark: Mapping[str, Any]) -> str:
     rows = [["", *names, "delta"], ["---"] * (len(names) + 2)]
     for metric in ("pass_rate", "time_seconds", "tokens"):
         spreads = [summary[name].get(metric) for name in names]
-        cells = [f"{s['mean']:,.4g} ± {s['stddev']:,.4g}" if s else "–" for s in spreads]
+        cells = [
+            f"{s['mean']:,.4g} ± {s['stddev']:,.4g}" if s else "–" for s in spreads
+        ]
         rows.append([metric, *cells, summary["delta"].get(metric, "–")])
     table = [f"| {' | '.join(row)} |" for row in rows]
     title = f"# {escaped(about['skill_name'])} on {escaped(about['executor_model'])}"
@@ -242,7 +270,9 @@ def _markdown(benchmark: Mapping[str, Any]) -> str:
 
 
 def _run_files(record: Record) -> Iterator[File]:
-    """A trial without a grade has no grading.json, so that their aggregator skips it."""
+    """A trial without a grade has no grading.json, so that their aggregator skips
+    it.
+    """
     if record.output is not None:
         yield "outputs/answer.md", _unbroken(record.output)
     texts = {file.path: file.text for file in record.files if file.text is not None}
@@ -280,14 +310,16 @@ def _unbroken(text: str) -> str:
 def output_names(texts: Mapping[str, str]) -> dict[str, str]:
     """A name for each path, side by side, since their viewer shows no folders.
 
-    The suffix stays, by which the viewer tells how to show a file, unless that would break it, or
-    something would load the file by its name.
+    The suffix stays, by which the viewer tells how to show a file, unless that would
+    break it, or something would load the file by its name.
     """
     names: dict[str, str] = {}
     taken = {"answer.md", "error.txt", "metrics.json", "transcript.md", "user_notes.md"}
     for path, text in texts.items():
         stem, suffix = splitext(path)
-        if len(suffix) > _LONGEST_SUFFIX or not re.fullmatch(r"\.[A-Za-z0-9_]+", suffix):
+        if len(suffix) > _LONGEST_SUFFIX or not re.fullmatch(
+            r"\.[A-Za-z0-9_]+", suffix
+        ):
             stem, suffix = path, ""
         if _BREAKING.search(text):
             suffix += ".htm" if suffix == ".html" else ".bin"
@@ -332,7 +364,11 @@ def _asked_of(record: Record) -> list[str]:
 def _expectations(record: Record) -> list[dict[str, Any]]:
     # Their viewer puts the evidence into an attribute, which a double quote would end.
     return [
-        {"text": text, "passed": grade.passed, "evidence": grade.reason.replace('"', "'")}
+        {
+            "text": text,
+            "passed": grade.passed,
+            "evidence": grade.reason.replace('"', "'"),
+        }
         for text, grade in zip(_asked_of(record), record.checks, strict=True)
     ]
 
@@ -340,4 +376,9 @@ def _expectations(record: Record) -> list[dict[str, Any]]:
 def _summary(record: Record) -> dict[str, Any]:
     passed, total = sum(grade.passed for grade in record.checks), len(record.checks)
     rate = passed / total if total else float(record.outcome == "passed")
-    return {"passed": passed, "failed": total - passed, "total": total, "pass_rate": round(rate, 4)}
+    return {
+        "passed": passed,
+        "failed": total - passed,
+        "total": total,
+        "pass_rate": round(rate, 4),
+    }

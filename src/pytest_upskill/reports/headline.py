@@ -27,7 +27,11 @@ class _Change(NamedTuple):
 
     def __str__(self) -> str:
         before, now = round(100 * self.before), round(100 * self.now)
-        return counted(self.cases, "case") if self.cases and now >= before else f"{before}→{now}"
+        return (
+            counted(self.cases, "case")
+            if self.cases and now >= before
+            else f"{before}→{now}"
+        )
 
 
 def headline(results: RunResults, reasons: Sequence[str]) -> str:
@@ -44,7 +48,10 @@ def headline(results: RunResults, reasons: Sequence[str]) -> str:
     words = Counter(verdict.word for verdict in results.verdicts if verdict.word)
     if len(results.verdicts) == 1 and words:
         row = row_of(results.verdicts[0])
-        return f"{_name(row.skill)} on {_name(row.label)}: {row.verdict}, {LIFT.full_text(row)}"
+        return (
+            f"{_name(row.skill)} on {_name(row.label)}: {row.verdict},"
+            f" {LIFT.full_text(row)}"
+        )
     if len(results.verdicts) == 1 and results.verdicts[0].is_of_oracle:
         oracle = results.verdicts[0].summary
         return f"{_name(oracle.skill)}: {oracle_counts(oracle)}"
@@ -55,11 +62,17 @@ def headline(results: RunResults, reasons: Sequence[str]) -> str:
 def _failed(results: RunResults) -> str:
     """``wick: 2 failed, 1 error of 12 tests``, of the skills with most failures."""
     by_skill = grouped(results.tests, lambda test: test.skill)
-    outcomes = {skill: [*map(results.outcome_of, tests)] for skill, tests in by_skill.items()}
+    outcomes = {
+        skill: [*map(results.outcome_of, tests)] for skill, tests in by_skill.items()
+    }
     counts = {skill: count_outcomes(of_skill) for skill, of_skill in outcomes.items()}
-    failed = {skill: sum(count.get(word, 0) for word in BAD) for skill, count in counts.items()}
+    failed = {
+        skill: sum(count.get(word, 0) for word in BAD)
+        for skill, count in counts.items()
+    }
     texts = [
-        f"{_name(skill)}: {count_words(counts[skill])} of {counted(len(outcomes[skill]), 'test')}"
+        f"{_name(skill)}: {count_words(counts[skill])} of"
+        f" {counted(len(outcomes[skill]), 'test')}"
         for skill in sorted(failed, key=lambda skill: -failed[skill])
         if failed[skill]
     ]
@@ -81,7 +94,12 @@ def _fallen(results: RunResults) -> str:
 def _worse_than_at_ref(results: RunResults) -> str:
     worse = [verdict.summary for verdict in results.verdicts if verdict.worse_since]
     changes = [
-        _Change(row.skill, row.label, row.scored("previous") or 0.0, row.scored("skill") or 0.0)
+        _Change(
+            row.skill,
+            row.label,
+            row.scored("previous") or 0.0,
+            row.scored("skill") or 0.0,
+        )
         for row in worse
     ]
     refs = ", ".join(dict.fromkeys(_name(row.against or "") for row in worse))
@@ -97,7 +115,11 @@ def _first_skill(results: RunResults, verb: str, changes: Iterable[_Change]) -> 
     skill, *others = by_skill
     on = {change.label for change in by_skill[skill]}
     labels = {test.label for test in results.tests if test.skill == skill}
-    where = f"{len(on)} of {counted(len(labels), 'model')}" if len(labels) > 1 else _name(on.pop())
+    where = (
+        f"{len(on)} of {counted(len(labels), 'model')}"
+        if len(labels) > 1
+        else _name(on.pop())
+    )
     falls = first_few([str(change) for change in by_skill[skill]], _MOST_CHANGES)
     more = f"; {counted(len(others), 'more skill')} fell" if others else ""
     return f"{_name(skill)} {verb} on {where}: {falls}{more}"

@@ -26,7 +26,9 @@ def short_commit(commit: Commit | None) -> str:
 def by_pair(kept_rows: Sequence[KeptRow]) -> Mapping[tuple[str, str], list[KeptRow]]:
     """The rows of each skill and model, oldest first."""
     groups: dict[tuple[str, str], list[KeptRow]] = {}
-    for kept in sorted(kept_rows, key=lambda kept: (kept.run.head.started, kept.run.id)):
+    for kept in sorted(
+        kept_rows, key=lambda kept: (kept.run.head.started, kept.run.id)
+    ):
         groups.setdefault((kept.row.skill, kept.row.label), []).append(kept)
     return groups
 
@@ -44,7 +46,9 @@ def row_data(kept: KeptRow) -> dict[str, Any]:
 
 
 def history_csv(kept_rows: Sequence[KeptRow], metric: Number) -> str:
-    """A line for each row, with the metric once more in columns of its own, for plots."""
+    """A line for each row, with the metric once more in columns of its own, for
+    plots.
+    """
     out = io.StringIO()
     lines = [_csv_data(kept, metric) for kept in kept_rows]
     writer = csv.DictWriter(out, [*lines[0]] if lines else [], lineterminator="\n")
@@ -56,7 +60,13 @@ def history_csv(kept_rows: Sequence[KeptRow], metric: Number) -> str:
 def _csv_data(kept: KeptRow, metric: Number) -> dict[str, Any]:
     low, high = metric.bounds_of(kept.row) or (None, None)
     value = metric.amount(kept.row)
-    data = {**row_data(kept), "metric": metric.name, "value": value, "low": low, "high": high}
+    data = {
+        **row_data(kept),
+        "metric": metric.name,
+        "value": value,
+        "low": low,
+        "high": high,
+    }
     return {
         key: safe_cell(harmless(value) if isinstance(value, str) else value)
         for key, value in data.items()

@@ -19,8 +19,14 @@ Property = tuple[str, str]
 _LONGEST_NAME: Final = 200
 # Meaningless for one case, or said by other numbers.
 _NOT_OF_CASES: Final = ("_low", "_high", "_change", "rate_lift", "score_lift")
-_OTHER_FIELDS: Final = ("activated", "activated_trials", "possible_lift_low", "possible_lift_high")
-_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")  # in addition to what one_line escapes
+_OTHER_FIELDS: Final = (
+    "activated",
+    "activated_trials",
+    "possible_lift_low",
+    "possible_lift_high",
+)
+# In addition to what one_line escapes
+_NOT_IN_XML: Final = re.compile("[\ufffe\uffff]")
 
 
 def case_properties(
@@ -29,9 +35,13 @@ def case_properties(
     tags: Sequence[str] = (),
     max_age: float = DAY,
 ) -> Iterator[Property]:
-    """The numbers of a case on a model; unknown ones are left out. The lift is of the ``score``."""
+    """The numbers of a case on a model; unknown ones are left out.
+    The lift is of the ``score``.
+    """
     first = records[0]
-    summary = summarize(records, first.pair, model_id="", not_run=0, score=score, max_age=max_age)
+    summary = summarize(
+        records, first.pair, model_id="", not_run=0, score=score, max_age=max_age
+    )
     row = row_of(verdicts_of([summary])[0])
     yield "upskill_skill", first.skill
     yield "upskill_model", first.label
@@ -40,7 +50,11 @@ def case_properties(
     if tags:
         yield "upskill_tags", " ".join(tags)
     numbers = {**_numbers(row), "cost": _total_cost(records)}
-    of_case = {name: value for name, value in numbers.items() if not name.endswith(_NOT_OF_CASES)}
+    of_case = {
+        name: value
+        for name, value in numbers.items()
+        if not name.endswith(_NOT_OF_CASES)
+    }
     yield from _known_values("upskill_", of_case)
 
 

@@ -53,26 +53,37 @@ _MOST_CONTRASTS: Final = 40
 _MOST_ROWS: Final = 20  # of the table; others are folded
 _MOST_CASES: Final = 30  # of each kind
 _LONGEST_TITLE: Final = 250
-_IN_THE_PAGE: Final = ("checks", "turns", "tool-calls")  # columns that a comment has no room for
+# Columns that a comment has no room for
+_IN_THE_PAGE: Final = ("checks", "turns", "tool-calls")
 _UNKNOWN: Final = "–"
 
 
 def markdown_summary(
     results: RunResults, notes: Sequence[str] = (), failed: int | None = None
 ) -> str:
-    """What changed, a table over all skills, then sentences, regressions and failures, folded.
+    """What changed, a table over all skills, then sentences, regressions and failures,
+    folded.
 
-    ``failed`` is how many tests of the session failed, if others count than those of skills.
+    ``failed`` is how many tests of the session failed,
+    if others count than those of skills.
     """
     page = _Page()
     failures = failure_words(results.outcome_counts, failed)
-    reasons = [*failures, *results.unfinished, *results.gate.reasons, *results.failed_studies]
+    reasons = [
+        *failures,
+        *results.unfinished,
+        *results.gate.reasons,
+        *results.failed_studies,
+    ]
     reasons += results.not_tested if results.gate.passed is None else []
     withheld = [] if reasons else results.withheld
     neutral = results.only_studied and not reasons
     mark = WARNING if withheld else GOOD if results.records and not reasons else BAD
     title = "" if neutral else headline(results, [*reasons, *withheld])
-    page.add(f"{MARKER}\n## {f'{mark} {escaped(title, _LONGEST_TITLE)}' if title else 'Skills'}")
+    page.add(
+        f"{MARKER}\n##"
+        f" {f'{mark} {escaped(title, _LONGEST_TITLE)}' if title else 'Skills'}"
+    )
     if counts := count_words(results.outcome_counts, every=True):
         page.add(f"**{results.outcome(failed).capitalize()}:** {counts}.")
     # Of cases that regressed there is a list of their own.
@@ -80,7 +91,12 @@ def markdown_summary(
     cases -= {reason for run in results.comparisons for reason in run.of_whole}
     counted_above = any(word in results.outcome_counts for word in FAILURES)
     others = failures[1:] if counted_above else failures
-    listed = [*others, *cause_lines(results.causes), *reasons[len(failures) :], *withheld]
+    listed = [
+        *others,
+        *cause_lines(results.causes),
+        *reasons[len(failures) :],
+        *withheld,
+    ]
     listed = [reason for reason in listed if reason not in cases and reason != title]
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_table(page, results)
@@ -98,7 +114,9 @@ def markdown_summary(
 
 
 class _Page:
-    """Blocks of Markdown as long as there is room; a block is added whole or not at all."""
+    """Blocks of Markdown as long as there is room; a block is
+    added whole or not at all.
+    """
 
     def __init__(self) -> None:
         self._blocks: list[str] = []
@@ -114,7 +132,9 @@ class _Page:
         return True
 
     def add_most(self, number: int, block_of: Callable[[int], str], up_to: int) -> int:
-        """Add a block of ``number`` parts, or half as many, and so on; return how many it has."""
+        """Add a block of ``number`` parts, or half as many, and so on;
+        return how many it has.
+        """
         while number and not self.add(block_of(number), up_to):
             number //= 2
         return number
@@ -140,9 +160,13 @@ def _bullet(text: str) -> str:
 def _add_table(page: _Page, results: RunResults) -> None:
     # The oracle has no lift; its sentences say what it found.
     rows = sorted((row for row in results.summary if row.agent != ORACLE), key=_badness)
-    shown_rows = page.add_most(len(rows), partial(_numbers, results, rows), _ROOM_FOR_TABLES)
+    shown_rows = page.add_most(
+        len(rows), partial(_numbers, results, rows), _ROOM_FOR_TABLES
+    )
     if left_out := len(rows) - shown_rows:
-        page.add(f"No room for {counted(left_out, 'more row')}, each a skill on a model.")
+        page.add(
+            f"No room for {counted(left_out, 'more row')}, each a skill on a model."
+        )
 
 
 def _badness(row: SummaryRow) -> tuple[int, float]:
@@ -160,7 +184,12 @@ def _numbers(results: RunResults, rows: Sequence[SummaryRow], count: int) -> str
         for number in shown_numbers(rows, details=False)
         if number.name not in _IN_THE_PAGE and any(map(number.full_text, rows))
     ]
-    headers = ["skill", "model", *(number.header_of(rows) for number in numbers), "verdict"]
+    headers = [
+        "skill",
+        "model",
+        *(number.header_of(rows) for number in numbers),
+        "verdict",
+    ]
     words = {summary.pair: summary.word for summary in results.trigger_summaries}
     cells = [
         [
@@ -178,8 +207,14 @@ def _numbers(results: RunResults, rows: Sequence[SummaryRow], count: int) -> str
 
 
 def _words(row: SummaryRow, of_triggers: str | None) -> str:
-    """The verdict; what got worse since it was accepted, or since the ref, stands out."""
-    ref = f"worse than at {row.against}" if row.against and row.change_verdict == "worse" else ""
+    """The verdict; what got worse since it was accepted, or since the ref, stands
+    out.
+    """
+    ref = (
+        f"worse than at {row.against}"
+        if row.against and row.change_verdict == "worse"
+        else ""
+    )
     bad = [f"**{_cell(text)}**" for text in (row.accepted_words, ref) if text]
     words = dict.fromkeys(filter(None, (row.verdict, of_triggers)))
     return ", ".join([*bad, *words]) or _UNKNOWN
@@ -205,18 +240,24 @@ def _add_sentences(page: _Page, results: RunResults) -> None:
     if results.trigger_summaries:
         blocks.append(_triggers(results.trigger_summaries))
     if lines := agent_lines(results):
-        blocks.append("\n".join(_bullet(f"{line[0].upper()}{line[1:]}.") for line in lines))
+        blocks.append(
+            "\n".join(_bullet(f"{line[0].upper()}{line[1:]}.") for line in lines)
+        )
 
     def first(count: int) -> str:
         hidden = len(blocks) - count
         more = [f"No room for {counted(hidden, 'more skill')}."] if hidden else []
         return _details("Verdicts in full", *blocks[:count], *more)
 
-    page.add_most(len(blocks), first, _ROOM_FOR_TABLES + _ROOM_FOR_NOTES + _ROOM_FOR_SENTENCES)
+    page.add_most(
+        len(blocks), first, _ROOM_FOR_TABLES + _ROOM_FOR_NOTES + _ROOM_FOR_SENTENCES
+    )
 
 
 def _skill(results: RunResults, skill: SkillInfo) -> str:
-    verdicts = [verdict for verdict in results.verdicts if verdict.summary.skill == skill.name]
+    verdicts = [
+        verdict for verdict in results.verdicts if verdict.summary.skill == skill.name
+    ]
     if not verdicts:
         return ""
     rows = [verdict.summary for verdict in verdicts]
@@ -230,7 +271,9 @@ def _skill(results: RunResults, skill: SkillInfo) -> str:
 
 
 def _scored(skill: SkillInfo) -> str:
-    return f" Lift and verdict are of the {SCORE_WORDS[skill.score]}." * (skill.score != "pass")
+    return f" Lift and verdict are of the {SCORE_WORDS[skill.score]}." * (
+        skill.score != "pass"
+    )
 
 
 def _verdict(verdict: Verdict) -> list[str]:
@@ -238,7 +281,10 @@ def _verdict(verdict: Verdict) -> list[str]:
     word = f"{verdict.word}: " if verdict.word else ""
     since = f"; {verdict.since}" if verdict.since else ""
     bullet = _bullet(f"{verdict.summary.label}: {word}{verdict.sentence}{since}.")
-    lines = [*filter(None, [growth_words(row_of(verdict), details=False)]), *signal_lines(verdict)]
+    lines = [
+        *filter(None, [growth_words(row_of(verdict), details=False)]),
+        *signal_lines(verdict),
+    ]
     return [bullet, *(f"  {_bullet(line)}" for line in lines)]
 
 
@@ -248,7 +294,9 @@ def _triggers(rows: Sequence[TriggerSummary]) -> str:
         word = f"{row.word}: " if row.word else ""
         bullets.append(_bullet(f"{row.pair}: {word}{row.sentence}."))
         bullets += [f"  {_bullet(line)}" for line in row.advice]
-    return "\n\n".join([f"**Triggers**: {escaped(size_words(rows))}.", "\n".join(bullets)])
+    return "\n\n".join(
+        [f"**Triggers**: {escaped(size_words(rows))}.", "\n".join(bullets)]
+    )
 
 
 # Studies.
@@ -256,7 +304,9 @@ def _triggers(rows: Sequence[TriggerSummary]) -> str:
 
 def _add_study(page: _Page, study: Study) -> None:
     table = contrast_table(study, _MOST_CONTRASTS)
-    _add_block(page, study.title, study.conclusions, facts_of(study), table, legend_of(study))
+    _add_block(
+        page, study.title, study.conclusions, facts_of(study), table, legend_of(study)
+    )
 
 
 def _add_routing(page: _Page, routing: Routing) -> None:
@@ -265,13 +315,21 @@ def _add_routing(page: _Page, routing: Routing) -> None:
 
 
 def _add_model_change(page: _Page, change: ModelChange) -> None:
-    table, facts = model_change_table(change, _MOST_CONTRASTS), model_change_facts(change)
+    table, facts = (
+        model_change_table(change, _MOST_CONTRASTS),
+        model_change_facts(change),
+    )
     legend = model_change_legend(change)
     _add_block(page, change.title, change.conclusions, facts, table, legend)
 
 
 def _add_block(
-    page: _Page, title: str, conclusions: Sequence[str], facts: str, table: StudyTable, legend: str
+    page: _Page,
+    title: str,
+    conclusions: Sequence[str],
+    facts: str,
+    table: StudyTable,
+    legend: str,
 ) -> None:
     """What to remember, the other sentences, and a table."""
     *sentences, last = conclusions or ("",)
@@ -304,10 +362,16 @@ class _FoldedCase:
     result: str
 
 
-def _add_folded(page: _Page, title: str, results: RunResults, cases: Iterable[_FoldedCase]) -> None:
+def _add_folded(
+    page: _Page, title: str, results: RunResults, cases: Iterable[_FoldedCase]
+) -> None:
     heading, left_out = f"### {title}\n\n", 0
     for number, case in enumerate(cases):
-        if number < _MOST_CASES and not left_out and page.add(heading + _folded(results, case)):
+        if (
+            number < _MOST_CASES
+            and not left_out
+            and page.add(heading + _folded(results, case))
+        ):
             heading = ""
         else:
             left_out += 1
@@ -323,10 +387,16 @@ def _regressions(results: RunResults) -> Iterator[_FoldedCase]:
 
 
 def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
-    """Unexpected failures and errors, without regressions and errors with a shared cause."""
-    shared = {test for cause in results.causes if len(cause.tests) > 1 for test in cause.tests}
+    """Unexpected failures and errors, without regressions and
+    errors with a shared cause.
+    """
+    shared = {
+        test for cause in results.causes if len(cause.tests) > 1 for test in cause.tests
+    }
     worse = {
-        case.test.nodeid for comparison in results.comparisons for case in comparison.regressed
+        case.test.nodeid
+        for comparison in results.comparisons
+        for case in comparison.regressed
     }
     for test in results.failed:
         if test.nodeid not in worse:
@@ -334,10 +404,13 @@ def _failed_cases(results: RunResults) -> Iterator[_FoldedCase]:
             if not result and f"{test.skill}::{test.case}[{test.label}]" in shared:
                 continue  # the shared cause is listed above
             if result and test.agent == ORACLE:
-                yield _FoldedCase(test, "; ".join(oracle_faults(results.records_of(test))))
+                yield _FoldedCase(
+                    test, "; ".join(oracle_faults(results.records_of(test)))
+                )
                 continue
             yield _FoldedCase(
-                test, f"passed {result.count}" if result else "not answered, or not graded"
+                test,
+                f"passed {result.count}" if result else "not answered, or not graded",
             )
 
 
@@ -353,7 +426,11 @@ def _folded(results: RunResults, case: _FoldedCase) -> str:
         f"{in_html(title, 200)}: {in_html(result, 200)}",
         *(() if is_oracle else _without(records)),
         "Question:",
-        fenced(shortened(results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT)),
+        fenced(
+            shortened(
+                results.questions.get((test.skill, test.case), ""), _QUESTION_LIMIT
+            )
+        ),
         *(_reference(records) if is_oracle else _answer(records)),
     )
 
@@ -379,7 +456,9 @@ def _without(records: list[Record]) -> Iterator[str]:
 
 
 def _answer(records: list[Record]) -> Iterator[str]:
-    """Of the first trial with an error, else of the first run with the skill that failed."""
+    """Of the first trial with an error, else of the first run
+    with the skill that failed.
+    """
     wrong = [record for record in records if record.outcome != "passed"]
     wrong.sort(key=lambda record: (record.outcome != "errored", record.arm != "skill"))
     if not wrong:
@@ -391,7 +470,9 @@ def _answer(records: list[Record]) -> Iterator[str]:
     if first.activity:
         yield f"{escaped(first.activity.words.capitalize(), 300)}."
     reasons = [first.error] if first.error else []
-    reasons += [f"{grade.label}: {grade.reason}" for grade in first.checks if not grade.passed]
+    reasons += [
+        f"{grade.label}: {grade.reason}" for grade in first.checks if not grade.passed
+    ]
     if reasons:
         hidden = len(reasons) - _MOST_REASONS
         bullets = [f"- {escaped(reason, 300)}" for reason in reasons[:_MOST_REASONS]]
@@ -416,13 +497,15 @@ def arm_words(arm: str) -> str:
 
 # Text from models and files.
 
-# GitHub turns these into links, mentions and references to issues anywhere in a text. The number
-# sign of a character reference (&#x27;) stays as it is.
+# GitHub turns these into links, mentions and references to issues anywhere in a text.
+# The number sign of a character reference (&#x27;) stays as it is.
 _CALLS: Final = re.compile(r"@|:(?=//)|www(?=\.)|(?<!&)#", re.IGNORECASE)
 
 
 def escaped(text: str, limit: int | None = None) -> str:
-    """Text from outside as plain words: no markup, no HTML, no table row, no mention."""
+    """Text from outside as plain words: no markup, no HTML, no table row, no
+    mention.
+    """
     flat = " ".join(harmless(text).split()) if limit is None else one_line(text, limit)
     # At the beginning of a line these would start a list or a rule.
     return re.sub(r"^(\d*)([-+=.)])", r"\1\\\2", _inline(flat))

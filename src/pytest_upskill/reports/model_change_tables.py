@@ -16,17 +16,18 @@ _ORDER: Final[tuple[ChangeWord, ...]] = (
     *("lift rose", "no effect shown", "no change shown", "can't tell"),
 )
 _LEGEND: Final = (
-    "Lifts are in points, over the same cases; the intervals of their changes hold for all skills "
-    'together. "now", "no longer", "fell" and "rose" mean that a change is shown; other verdicts '
-    "are on the new model alone. The arms of a model are of one day, the two models may be of "
-    "different ones"
+    "Lifts are in points, over the same cases; the intervals of their changes hold for"
+    ' all skills together. "now", "no longer", "fell" and "rose" mean that a change is'
+    " shown; other verdicts are on the new model alone. The arms of a model are of one"
+    " day, the two models may be of different ones"
 )
 
 
 def model_change_table(
     change: ModelChange, most: int | None = None, *, brief: bool = False
 ) -> StudyTable:
-    """A row for each skill, what needs attention first; of more than ``most``, others are folded.
+    """A row for each skill, what needs attention first; of more than ``most``,
+    others are folded.
 
     If it is ``brief``, only the change has an interval.
     """
@@ -47,7 +48,9 @@ def _rank(row: SkillChange) -> tuple[bool, int]:
 
 
 def _row(row: SkillChange, brief: bool) -> tuple[str, ...]:
-    """``wick``, ``+60 (+33 to +87)``, ``+2``, ``-58 (-85 to -31)``, ``1 case``, ``helps``."""
+    """``wick``, ``+60 (+33 to +87)``, ``+2``, ``-58 (-85 to -31)``, ``1 case``,
+    ``helps``.
+    """
     return (
         row.skill,
         _lift_or_score(row.old, brief),
@@ -72,7 +75,13 @@ def score_table(change: ModelChange) -> StudyTable:
     """The scores behind the lifts: without the skill and with it, on both models."""
     headers = ("skill", "score, old", "score, new", "cases", "runs")
     rows = [
-        (row.skill, _scores(row.old), _scores(row.new), f"{row.cases:,}", f"{row.runs:,}")
+        (
+            row.skill,
+            _scores(row.old),
+            _scores(row.new),
+            f"{row.cases:,}",
+            f"{row.runs:,}",
+        )
         for row in sorted(change.skills, key=_rank)
     ]
     return StudyTable.of(headers, rows) if rows else StudyTable((), ())
@@ -81,13 +90,19 @@ def score_table(change: ModelChange) -> StudyTable:
 def legend_of(change: ModelChange) -> str:
     """What the numbers are."""
     without = any(row.new.word is None for row in change.skills)
-    return f"{_LEGEND}. Where there is no skill, scores stand for lifts" if without else _LEGEND
+    return (
+        f"{_LEGEND}. Where there is no skill, scores stand for lifts"
+        if without
+        else _LEGEND
+    )
 
 
 def _scores(side: SkillOnModel) -> str:
     """``0% → 100%``; ``60%`` without a baseline."""
     scores = (side.baseline_score, side.skill_score)
-    return " → ".join(percent(score) for score in scores if score is not None) or _UNKNOWN
+    return (
+        " → ".join(percent(score) for score in scores if score is not None) or _UNKNOWN
+    )
 
 
 def facts_of(change: ModelChange, dot: str = "·") -> str:
@@ -95,7 +110,10 @@ def facts_of(change: ModelChange, dot: str = "·") -> str:
     runs = max((row.runs for row in change.skills), default=0)
     size = f"{counted(change.cases, 'case')} × {counted(runs, 'run')}" if runs else ""
     spent = ", ".join(
-        [counted(change.trials, "trial"), *([dollars(change.cost)] if change.cost else [])]
+        [
+            counted(change.trials, "trial"),
+            *([dollars(change.cost)] if change.cost else []),
+        ]
     )
     agent = "" if change.agent == CHAT else one_line(change.agent, 60)
     skills = counted(len(change.skills), "skill")

@@ -1,8 +1,10 @@
-"""Every number of a summary, defined once: where it is found, how it is written, who shows it.
+"""Every number of a summary, defined once: where it is found, how it is written,
+who shows it.
 
-A new column is a field of `ArmSummary` that `summary.py` computes, a field of `SummaryRow`, and an
-entry in `NUMBERS`: tables, pages, JSON, history and trend follow. ``detail`` keeps it out of
-Markdown and the tables of `runs`; ``title`` makes it a metric of `runs`.
+A new column is a field of `ArmSummary` that `summary.py` computes, a field of
+`SummaryRow`, and an entry in `NUMBERS`: tables, pages, JSON, history and trend
+follow. ``detail`` keeps it out of Markdown and the tables of `runs`; ``title``
+makes it a metric of `runs`.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -74,7 +76,8 @@ POINTS: Final = Unit(points, _points_change, top=1.0)
 WHOLE: Final = Unit(whole, _whole_change)
 SHORT: Final = Unit(short, _decimal_change)
 SECONDS: Final = Unit(seconds, _decimal_change)
-PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)  # one answer has too many zeros
+# One answer has too many zeros
+PER_1000: Final = Unit(dollars, _dollars_change, factor=1000)
 
 
 _RATES: Final = {
@@ -86,7 +89,8 @@ _RATES: Final = {
 
 @dataclass(frozen=True)
 class Number:
-    """A number of a skill on a model: a column of tables and perhaps a metric of ``runs``.
+    """A number of a skill on a model: a column of tables and
+    perhaps a metric of ``runs``.
 
     ``fields`` are those of a row, the skill's last. SCORE stands for the chosen score.
     """
@@ -97,7 +101,8 @@ class Number:
     unit: Unit = WHOLE
     title: str = ""  # as a metric over time; empty if it is none
     bounds: str = ""  # the field that ``_low`` and ``_high`` are added to
-    interval_priority: int = 0  # the priority of the column with its bounds; 0 is no such column
+    # The priority of the column with its bounds; 0 is no such column
+    interval_priority: int = 0
     priority: int = 0  # columns with the lowest are dropped first if there is no room
     bar: bool = False  # whether the terminal draws it
     growth: str = ""  # the field that says by which share it grew with the skill
@@ -106,22 +111,34 @@ class Number:
     of_ref: bool = False  # about the skill at the git ref: in every table that has one
     painted_by: str = ""  # the field of the word that decides on its colour
     lift: str = ""  # the field of a lift of its own, shown unless the verdict is on it
-    column_needed_if: Callable[[float | None], bool] = lambda _: True  # of any amount in any row
-    row_counts: Callable[[Any], bool] = lambda _: True  # whether a row says something with it
-    write: Callable[[Any, str], str | None] | None = None  # `text`, if amounts don't say it
+    # Of any amount in any row
+    column_needed_if: Callable[[float | None], bool] = lambda _: True
+    # Whether a row says something with it
+    row_counts: Callable[[Any], bool] = lambda _: True
+    # `text`, if amounts don't say it
+    write: Callable[[Any, str], str | None] | None = None
 
     def amounts(self, row: SummaryRow) -> list[float | None]:
-        """Rates are not known while answers are missing: those that are there may be easy cases."""
+        """Rates are not known while answers are missing:
+        those that are there may be easy cases.
+        """
         hidden = _RATES if row.verdict == "incomplete" else ()
-        values = [None if field in hidden else field_of(row, field) for field in self.fields]
+        values = [
+            None if field in hidden else field_of(row, field) for field in self.fields
+        ]
         return [None if value is None else self.unit.factor * value for value in values]
 
     def field_names(self, row: SummaryRow) -> list[str]:
-        """All fields that it is made of, with its bounds, its own lift and its growth."""
+        """All fields that it is made of, with its bounds, its own lift and its
+        growth.
+        """
         names = [field.replace(_SCORE, _FIELDS[row.score]) for field in self.fields]
         names += [name for name in (self.lift, self.growth) if name]
         spans = filter(None, (self.bounds, self.lift, self.growth))
-        return [*names, *(f"{name}_{side}" for name in spans for side in ("low", "high"))]
+        return [
+            *names,
+            *(f"{name}_{side}" for name in spans for side in ("low", "high")),
+        ]
 
     def amount(self, row: SummaryRow) -> float | None:
         """With the skill."""
@@ -131,7 +148,9 @@ class Number:
     def text(self, row: SummaryRow, arrow: str = " → ") -> str | None:
         if self.write and (written := self.write(row, arrow)):
             return written
-        texts = [self.unit.text(amount) for amount in self.amounts(row) if amount is not None]
+        texts = [
+            self.unit.text(amount) for amount in self.amounts(row) if amount is not None
+        ]
         return arrow.join(texts) or None
 
     def skill_text(self, row: SummaryRow) -> str | None:
@@ -158,7 +177,9 @@ class Number:
         lift, interval = _lift(row, self.lift)
         if lift is None:
             return None
-        likely = f" ({' to '.join(map(points, interval))})" if bounds and interval else ""
+        likely = (
+            f" ({' to '.join(map(points, interval))})" if bounds and interval else ""
+        )
         return f"{'+0' if points(lift) == '0' else points(lift)}{likely}"
 
     def full_text(self, row: SummaryRow) -> str | None:
@@ -168,8 +189,12 @@ class Number:
             return f"{text} ({bounds})"
         return f"{text}, {lift}" if text and (lift := self.lift_text(row)) else text
 
-    def growth_text(self, row: SummaryRow, times: str = "×", *, bounds: bool = True) -> str | None:
-        """``+90% (+70% to +112%)``; None if there are no bounds, but they are wanted."""
+    def growth_text(
+        self, row: SummaryRow, times: str = "×", *, bounds: bool = True
+    ) -> str | None:
+        """``+90% (+70% to +112%)``; None if there are no bounds, but they are
+        wanted.
+        """
         if not self.growth or (change := field_of(row, self.growth)) is None:
             return None
         if not bounds:
@@ -181,7 +206,9 @@ class Number:
     def is_shown(self, rows: Iterable[SummaryRow]) -> bool:
         counted_rows = [row for row in rows if self.row_counts(row)]
         return any(
-            self.column_needed_if(amount) for row in counted_rows for amount in self.amounts(row)
+            self.column_needed_if(amount)
+            for row in counted_rows
+            for amount in self.amounts(row)
         )
 
     def header_of(self, rows: Iterable[SummaryRow]) -> str:
@@ -227,7 +254,9 @@ def _both(field: str) -> tuple[str, str]:
 
 
 def _checks(row: SummaryRow, arrow: str) -> str | None:
-    """Of an answer in each arm, on average; None unless all answers have the same number."""
+    """Of an answer in each arm, on average; None unless all
+    answers have the same number.
+    """
     if row.baseline_uneven or row.skill_uneven or row.verdict == "incomplete":
         return None
     arms = [
@@ -280,7 +309,9 @@ def _skill_counts(row: SummaryRow, _: str) -> str | None:
 
 
 def _opened(row: SummaryRow, _: str) -> str | None:
-    return None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
+    return (
+        None if row.activated is None else f"{row.activated:,}/{row.activated_trials:,}"
+    )
 
 
 WITHOUT: Final = Number(
@@ -294,7 +325,13 @@ WITHOUT: Final = Number(
     write=_baseline_counts,
 )
 WITH: Final = Number(
-    "score", "with", ("skill_SCORE",), RATE, bar=True, priority=KEEP, write=_skill_counts
+    "score",
+    "with",
+    ("skill_SCORE",),
+    RATE,
+    bar=True,
+    priority=KEEP,
+    write=_skill_counts,
 )
 LIFT: Final = Number(
     "lift",
@@ -310,7 +347,12 @@ LIFT: Final = Number(
     write=_possible_lift,
 )
 ACCEPTED: Final = Number(
-    "accepted", "accepted", ("accepted_rate",), RATE, priority=43, column_needed_if=_is_known
+    "accepted",
+    "accepted",
+    ("accepted_rate",),
+    RATE,
+    priority=43,
+    column_needed_if=_is_known,
 )
 CHANGE: Final = Number(
     "change",
@@ -488,7 +530,9 @@ NUMBERS: list[Number] = [
 
 def shown_numbers(rows: Sequence[SummaryRow], *, details: bool) -> list[Number]:
     """The columns of a table with these rows, from left to right."""
-    numbers = [number for number in NUMBERS if details or number.of_ref or not number.detail]
+    numbers = [
+        number for number in NUMBERS if details or number.of_ref or not number.detail
+    ]
     return [number for number in numbers if number.is_shown(rows)]
 
 

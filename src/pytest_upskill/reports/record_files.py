@@ -1,4 +1,6 @@
-"""The records of a run as files: CSV (RFC 4180), and a transcript for each trial of an agent."""
+"""The records of a run as files: CSV (RFC 4180),
+and a transcript for each trial of an agent.
+"""
 
 import csv
 import io
@@ -41,11 +43,14 @@ COLUMNS: Final = (
     "opened",
 )
 _LONGEST: Final = 32_000  # a spreadsheet's cell holds 32,767 units of UTF-16
-# Not expected by programs that read CSV: controls but tab and newlines, lone surrogates.
+# Not expected by programs that read CSV: controls but tab and newlines,
+# lone surrogates.
 _CONTROLS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\x7f-\x9f\ud800-\udfff]")
-# A spreadsheet takes these for a formula, in East Asian locales the wide forms too, and some drop
-# what can't be seen before them.
-_FORMULA: Final = re.compile("[\t\r\n]|[\\s\xad\u200b-\u200f\u2060\ufeff]*[=+@＝＋－＠-]")
+# A spreadsheet takes these for a formula, in East Asian locales the wide forms too, and
+# some drop what can't be seen before them.
+_FORMULA: Final = re.compile(
+    "[\t\r\n]|[\\s\xad\u200b-\u200f\u2060\ufeff]*[=+@＝＋－＠-]"
+)
 _NUMBER: Final = re.compile(r"-?[0-9]{1,300}(\.[0-9]{1,300})?(e[+-]?[0-9]{1,3})?")
 
 

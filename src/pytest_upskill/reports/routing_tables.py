@@ -9,15 +9,17 @@ from ..results.routing import Routing, RoutingTable, SkillRouting
 from .study_tables import StudyTable
 
 LEGEND: Final = (
-    "Recall is over the queries for a skill, precision over those that opened it; the skill that "
-    "is opened first decides"
+    "Recall is over the queries for a skill, precision over those that opened it; the"
+    " skill that is opened first decides"
 )
 _UNKNOWN: Final = "–"
 _MOST_NAMES: Final = 3
 
 
 def skill_table(routing: Routing, most: int | None = None) -> StudyTable:
-    """The skills, the worst first; of more than ``most``, only those with something wrong."""
+    """The skills, the worst first; of more than ``most``,
+    only those with something wrong.
+    """
     rows = every = sorted(routing.by_skill, key=_rank)
     if most is not None and len(every) > most:
         rows = [row for row in every if _is_wrong(row)][:most]
@@ -34,11 +36,19 @@ def skill_table(routing: Routing, most: int | None = None) -> StudyTable:
 def _word(row: SkillRouting) -> str:
     if _is_wrong(row):
         return "wrong"
-    return "right" if row.recall else "without a result" if row.queries else "without a query"
+    return (
+        "right"
+        if row.recall
+        else "without a result"
+        if row.queries
+        else "without a query"
+    )
 
 
 def _is_wrong(row: SkillRouting) -> bool:
-    return any(share is not None and share.rate < 1 for share in (row.recall, row.precision))
+    return any(
+        share is not None and share.rate < 1 for share in (row.recall, row.precision)
+    )
 
 
 def _rank(row: SkillRouting) -> tuple[bool, float, str]:
@@ -48,7 +58,9 @@ def _rank(row: SkillRouting) -> tuple[bool, float, str]:
 
 
 def _row(row: SkillRouting) -> tuple[str, ...]:
-    """``pdf``, ``3 of 5``, ``60% (23% to 88%)``, ``75% (30% to 95%)``, ``docx 1, (none) 1``."""
+    """``pdf``, ``3 of 5``, ``60% (23% to 88%)``, ``75% (30% to 95%)``, ``docx 1,
+    (none) 1``.
+    """
     return (
         row.name,
         f"{row.right:,} of {row.queries:,}" if row.queries else _UNKNOWN,
@@ -60,7 +72,10 @@ def _row(row: SkillRouting) -> tuple[str, ...]:
 
 def instead_words(instead: Mapping[str, int]) -> str:
     """``docx 3, (none) 1``."""
-    named = [f"{one_line(name, 30)} {runs:,}" for name, runs in [*instead.items()][:_MOST_NAMES]]
+    named = [
+        f"{one_line(name, 30)} {runs:,}"
+        for name, runs in [*instead.items()][:_MOST_NAMES]
+    ]
     hidden = len(instead) - _MOST_NAMES
     return ", ".join([*named, *([f"{hidden:,} more"] if hidden > 0 else [])])
 
@@ -71,17 +86,26 @@ def confused_table(routing: Routing, most: int | None = None) -> RoutingTable:
     opened = {
         name: None
         for row in rows
-        for name, runs in zip(routing.table.opened, routing.table.rows[row], strict=True)
+        for name, runs in zip(
+            routing.table.opened, routing.table.rows[row], strict=True
+        )
         if runs
     }
-    places = [place for place, name in enumerate(routing.table.opened) if name in opened]
+    places = [
+        place for place, name in enumerate(routing.table.opened) if name in opened
+    ]
     return RoutingTable(
         tuple(routing.table.opened[place] for place in places),
-        {row: tuple(routing.table.rows[row][place] for place in places) for row in rows},
+        {
+            row: tuple(routing.table.rows[row][place] for place in places)
+            for row in rows
+        },
     )
 
 
-def wrong_table(routing: Routing, most_rows: int | None, most_columns: int) -> RoutingTable:
+def wrong_table(
+    routing: Routing, most_rows: int | None, most_columns: int
+) -> RoutingTable:
     """The rows with something wrong: what was opened wrongly, the most frequent first.
 
     What was right is the first column, and what there is no room for is the last.

@@ -14,7 +14,9 @@ _MOST_SKILLS: Final = 4
 
 @dataclass(frozen=True)
 class StudyTable:
-    """Texts of a table, without the columns of which nothing is known; names may be long."""
+    """Texts of a table, without the columns of which nothing is known;
+    names may be long.
+    """
 
     headers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -35,7 +37,9 @@ class StudyTable:
         return cls(heads, tuple(lines), tuple(words), folded)
 
 
-def contrast_table(study: Study, most: int | None = None, *, brief: bool = False) -> StudyTable:
+def contrast_table(
+    study: Study, most: int | None = None, *, brief: bool = False
+) -> StudyTable:
     """Of more than ``most`` contrasts, those without a change are folded into words.
 
     If it is ``brief``, tokens have no interval.
@@ -43,12 +47,16 @@ def contrast_table(study: Study, most: int | None = None, *, brief: bool = False
     contrasts = study.contrasts
     if most is not None and len(contrasts) > most:
         contrasts = tuple(c for c in contrasts if c.word not in NO_CHANGE)[:most]
-    hidden = [contrast.word for contrast in study.contrasts if contrast not in contrasts]
+    hidden = [
+        contrast.word for contrast in study.contrasts if contrast not in contrasts
+    ]
     counts = [f"{hidden.count(word):,} {word}" for word in dict.fromkeys(hidden)]
     folded = f"{len(hidden):,} more: {', '.join(counts)}" if hidden else ""
     words = [contrast.word for contrast in contrasts]
     headers = ("contrast", "change", "tokens", "verdict")
-    return StudyTable.of(headers, [_contrast_row(c, brief) for c in contrasts], words, folded)
+    return StudyTable.of(
+        headers, [_contrast_row(c, brief) for c in contrasts], words, folded
+    )
 
 
 def _contrast_row(contrast: Contrast, brief: bool) -> tuple[str, str, str, str]:
@@ -63,7 +71,9 @@ def _contrast_row(contrast: Contrast, brief: bool) -> tuple[str, str, str, str]:
 
 def _tokens(contrast: Contrast, brief: bool) -> str:
     """``-31``, ``-31 (-36 to -26)``."""
-    mean, *bounds = (_signed(tokens) for tokens in (contrast.tokens, *(contrast.tokens_span or ())))
+    mean, *bounds = (
+        _signed(tokens) for tokens in (contrast.tokens, *(contrast.tokens_span or ()))
+    )
     differ = len(set(bounds)) > 1 and not brief
     return f"{mean} ({' to '.join(bounds)})" if differ else mean
 
@@ -75,7 +85,9 @@ def _signed(tokens: float | None) -> str:
 
 def arm_table(study: Study, *, every: bool) -> StudyTable:
     """Unless ``every``, only the arms of a change that is shown."""
-    shown = [contrast for contrast in study.contrasts if contrast.word in ("hurts", "helps")]
+    shown = [
+        contrast for contrast in study.contrasts if contrast.word in ("hurts", "helps")
+    ]
     names = {name for contrast in shown for name in (*contrast.plus, *contrast.minus)}
     rows = [_arm_row(arm) for arm in study.arms if every or arm.name in names]
     return StudyTable.of(("arm", "score", "tokens", "opened"), rows)
@@ -84,7 +96,9 @@ def arm_table(study: Study, *, every: bool) -> StudyTable:
 def _arm_row(arm: StudyArm) -> tuple[str, str, str, str]:
     """``pdf alone``, ``80%``, ``1,131``, ``pdf 6 of 6``."""
     names = sorted(arm.opened, key=lambda name: (-arm.opened[name], name))
-    opened = [f"{one_line(name, 30)} {arm.opened[name]:,}" for name in names[:_MOST_SKILLS]]
+    opened = [
+        f"{one_line(name, 30)} {arm.opened[name]:,}" for name in names[:_MOST_SKILLS]
+    ]
     return (
         arm.name,
         _UNKNOWN if arm.rate is None else percent(arm.rate),
@@ -97,12 +111,20 @@ def legend_of(study: Study) -> str:
     """What the numbers of the contrasts are."""
     contrasts, sentences = study.contrasts, [study.legend]
     if len(contrasts) > 1:
-        sentences[0] += f"; the intervals hold for all {len(contrasts):,} of them together"
-    if margin := next((contrast.margin for contrast in contrasts if contrast.margin), None):
-        sentences.append(f"A loss below {unsigned_points(margin)} points does not count")
+        sentences[0] += (
+            f"; the intervals hold for all {len(contrasts):,} of them together"
+        )
+    if margin := next(
+        (contrast.margin for contrast in contrasts if contrast.margin), None
+    ):
+        sentences.append(
+            f"A loss below {unsigned_points(margin)} points does not count"
+        )
     return ". ".join(sentences)
 
 
 def facts_of(study: Study, dot: str = "·") -> str:
     """``haiku · 24 cases × 2 runs · 96 trials``."""
-    return f" {dot} ".join(filter(None, (one_line(study.label, 60), study.size, study.spent)))
+    return f" {dot} ".join(
+        filter(None, (one_line(study.label, 60), study.size, study.spent))
+    )

@@ -1,4 +1,5 @@
-"""Reports written to disk, each whole or not at all; one that fails does not stop the others.
+"""Reports written to disk, each whole or not at all;
+one that fails does not stop the others.
 
 A new report is one function and one entry in `REPORTS`, plus its option.
 """
@@ -56,7 +57,9 @@ def written_line(paths: Sequence[Path]) -> str:
 def require_apart(
     outputs: Mapping[str, Path | None], other_files: Iterable[tuple[str, Path]] = ()
 ) -> None:
-    """No output may overwrite another, or one of ``other_files``, each with its owner."""
+    """No output may overwrite another, or one of ``other_files``, each with its
+    owner.
+    """
     taken = list(other_files)
     for setting, path in outputs.items():
         if path is None or is_stream(path):
@@ -70,7 +73,9 @@ def require_apart(
                 problem = (name, f" is a file, not a folder: {shown(other_path)}")
             else:
                 continue
-            raise SettingsError(setting, problem, "Choose another path.", value=shown(path))
+            raise SettingsError(
+                setting, problem, "Choose another path.", value=shown(path)
+            )
         taken.append((Setting(setting), path))
 
 
@@ -104,7 +109,8 @@ def _page(run: Finished) -> str:
     return run_page(run.results, run.notes, run.earlier)
 
 
-# How to write each kind, by the setting that says where; returns the paths that were written.
+# How to write each kind, by the setting that says where;
+# returns the paths that were written.
 REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
     "html_file": lambda file, run: write_report(file, _page(run)),
@@ -116,7 +122,9 @@ REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
 
 
 def report_paths(settings: object) -> dict[str, Path | None]:
-    """Where each report goes, by its setting: an attribute of ``settings``, if there is one."""
+    """Where each report goes, by its setting: an attribute of ``settings``,
+    if there is one.
+    """
     return {setting: getattr(settings, setting, None) for setting in REPORTS}
 
 
@@ -134,7 +142,9 @@ def write_report(file: Path, content: str | bytes) -> list[Path]:
 
 def write_csv(file: Path, results: RunResults) -> list[Path]:
     if not results.records:
-        raise SettingsError("csv_file", "nothing to write: there are no answers", value=shown(file))
+        raise SettingsError(
+            "csv_file", "nothing to write: there are no answers", value=shown(file)
+        )
     return write_report(file, csv_text(results))
 
 
@@ -158,7 +168,9 @@ def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
 
 
 def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
-    """Add an iteration, with the same number for all skills and models; overwrite none."""
+    """Add an iteration, with the same number for all skills and models; overwrite
+    none.
+    """
     places = {folder / place.folder: place.files for place in benchmark_places(results)}
     if not places:
         problem = "nothing to write: no case has an answer"

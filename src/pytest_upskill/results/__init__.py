@@ -1,1 +1,3 @@
-"""What came of a run: summaries, verdicts, accepted results, comparisons, files, history."""
+"""What came of a run: summaries, verdicts, accepted results, comparisons, files,
+history.
+"""

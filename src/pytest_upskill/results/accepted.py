@@ -1,4 +1,6 @@
-"""Accepted results: skill_results.json beside SKILL.md, and what of it a run expects."""
+"""Accepted results: skill_results.json beside SKILL.md, and what of it a run
+expects.
+"""
 
 import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -11,7 +13,14 @@ from typing import Any, Final, Literal, Self
 from pydantic import ConfigDict, model_validator
 
 from .._util.files import replace_file
-from .._util.json_forms import MOST_TIME, Time, Whole, form_of, json_values, read_json_form
+from .._util.json_forms import (
+    MOST_TIME,
+    Time,
+    Whole,
+    form_of,
+    json_values,
+    read_json_form,
+)
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
 from ..settings import MOST_RUNS, OnDrift, Settings
@@ -28,17 +37,19 @@ RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
 _DEEPEST: Final = 20  # that checks are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
-ENOUGH_RUNS: Final = 30  # of an accepted result: as many more would hardly change what it shows
+# Of an accepted result: as many more would hardly change what it shows
+ENOUGH_RUNS: Final = 30
 _HINT: Final = ("Restore it, or delete it and run pytest with ", Setting("accept"), ".")
 
 
 @dataclass(frozen=True)
 class CaseResult:
-    """What a case reached on a model; ``tokens`` are the mean of an answer with the skill.
+    """What a case reached on a model; ``tokens`` are the mean of
+    an answer with the skill.
 
-    ``setup`` changes with the skill, the id of the model, the agent's version, the judge and
-    settings that change what is asked; ``asked_at`` is when the last of the answers was given, in
-    seconds since the epoch.
+    ``setup`` changes with the skill, the id of the model, the agent's version, the
+    judge and settings that change what is asked; ``asked_at`` is when the last of the
+    answers was given, in seconds since the epoch.
     """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
@@ -76,7 +87,9 @@ class CaseResult:
         counted = {record.run for record in stored if (record.asked_at or 0) <= last}
         new_records = [record for record in records if record.run not in counted]
         new = case_result(new_records, self.case_digest, self.setup)
-        if new is None or (new.baseline_passes is None) != (self.baseline_passes is None):
+        if new is None or (new.baseline_passes is None) != (
+            self.baseline_passes is None
+        ):
             return self
         if self.runs >= ENOUGH_RUNS or self.runs + new.runs > MOST_RUNS:
             return max(self, new, key=lambda result: result.runs)
@@ -89,7 +102,9 @@ class CaseResult:
 
 @dataclass(frozen=True)
 class ModelResults:
-    """What the cases of a skill reached on a model; ``date`` is that of the last update."""
+    """What the cases of a skill reached on a model;
+    ``date`` is that of the last update.
+    """
 
     __pydantic_config__ = ConfigDict(extra="forbid")
 
@@ -100,14 +115,20 @@ class ModelResults:
     agent_version: str = ""
 
     def setup_of(self, test: PlannedCase) -> str:
-        return short_digest(self.skill_digest, self.model_id, self.agent_version, test.asked)
+        return short_digest(
+            self.skill_digest, self.model_id, self.agent_version, test.asked
+        )
 
     def result_of(self, case: str, case_digest: str) -> CaseResult | None:
         """The accepted result of a case; None if it is new or has changed since.
 
         A case that asks the same under another id is the same case.
         """
-        renamed = () if PYTHON_MARK in case else (id for id in self.cases if PYTHON_MARK not in id)
+        renamed = (
+            ()
+            if PYTHON_MARK in case
+            else (id for id in self.cases if PYTHON_MARK not in id)
+        )
         for name in (case, *renamed):
             result = self.cases.get(name)
             if result and result.case_digest == case_digest:
@@ -146,10 +167,11 @@ class AcceptedResults:
         existing: Collection[str] = (),
         dropped: Collection[str] = (),
     ) -> "AcceptedResults":
-        """With the cases of this run on a model added, and others dropped; without empty models.
+        """With the cases of this run on a model added, and others dropped;
+        without empty models.
 
-        ``existing`` lists the cases of the skill's file: any other with the question of a case of
-        this run is the same one under an earlier id.
+        ``existing`` lists the cases of the skill's file: any other with the question of
+        a case of this run is the same one under an earlier id.
         """
         accepted = self.models.get(model)
         digests = {result.case_digest for result in present.cases.values()}
@@ -157,11 +179,17 @@ class AcceptedResults:
             case: result
             for case, result in (accepted.cases if accepted else {}).items()
             if case not in dropped
-            and (case in existing or PYTHON_MARK in case or result.case_digest not in digests)
+            and (
+                case in existing
+                or PYTHON_MARK in case
+                or result.case_digest not in digests
+            )
         }
         results = replace(present, cases={**unchanged, **present.cases})
         models = {**self.models, model: results}
-        return replace(self, models={name: of for name, of in models.items() if of.cases})
+        return replace(
+            self, models={name: of for name, of in models.items() if of.cases}
+        )
 
 
 NOTHING_ACCEPTED: Final = AcceptedResults(models={})
@@ -172,7 +200,9 @@ def read_results(folder: Path) -> AcceptedResults:
     file = folder / RESULTS_NAME
     if not file.exists():
         return NOTHING_ACCEPTED
-    results: AcceptedResults = read_json_form(file, form_of(AcceptedResults), AcceptedError, _HINT)
+    results: AcceptedResults = read_json_form(
+        file, form_of(AcceptedResults), AcceptedError, _HINT
+    )
     return results
 
 
@@ -187,18 +217,26 @@ def results_text(results: AcceptedResults) -> str:
 
 
 def _laid_out(value: Any, depth: int, indent: str = "") -> str:
-    """JSON with a line for each key, as deep as ``depth``; names are sorted, fields are not."""
+    """JSON with a line for each key, as deep as ``depth``; names are sorted,
+    fields are not.
+    """
     if not depth or not isinstance(value, dict) or not value:
-        return json.dumps(value, ensure_ascii=True)  # a lone surrogate can be written too
+        # A lone surrogate can be written too
+        return json.dumps(value, ensure_ascii=True)
     items = sorted(value.items()) if depth % 2 else value.items()
-    lines = [f"{indent} {json.dumps(k)}: {_laid_out(v, depth - 1, indent + ' ')}" for k, v in items]
+    lines = [
+        f"{indent} {json.dumps(k)}: {_laid_out(v, depth - 1, indent + ' ')}"
+        for k, v in items
+    ]
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
 # The cases of a run.
 
 
-def case_result(records: Sequence[Record], case_digest: str, setup: str = "") -> CaseResult | None:
+def case_result(
+    records: Sequence[Record], case_digest: str, setup: str = ""
+) -> CaseResult | None:
     """The result of a case; None if an answer is missing."""
     with_skill = [record for record in records if record.arm == "skill"]
     if not with_skill or any(record.outcome == "errored" for record in records):
@@ -229,7 +267,13 @@ def case_digest(case: Case, folder: Path | None = None) -> str:
     turns = [text for message in case.earlier for text in message]
     expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
     code = _code([case.expected], folder) if folder else ()
-    asked = [*turns, user_text(case), case.system or "", *of_workspace(case), *(case.invoke or ())]
+    asked = [
+        *turns,
+        user_text(case),
+        case.system or "",
+        *of_workspace(case),
+        *(case.invoke or ()),
+    ]
     return short_digest(*asked, expected, *code)
 
 
@@ -242,7 +286,9 @@ def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
                 yield read_skill_file(folder, argument.partition(":")[0])
         elif name == "verifier" and isinstance(argument, dict):
             with suppress(ValueError, OSError):
-                yield from (f.digest for f in verifier_files(folder, str(argument.get("run"))))
+                yield from (
+                    f.digest for f in verifier_files(folder, str(argument.get("run")))
+                )
         elif isinstance(argument, dict | list) and depth < _DEEPEST:
             yield from _code(argument, folder, depth + 1)
 
@@ -270,11 +316,13 @@ def planned_case(
     threshold = case.threshold or settings.case_threshold
     if case.is_trigger:  # at least half of the runs must open it; or less than half may
         threshold = 0.5 if case.should_open else None
-    # A run that accepts its results is not compared with older ones, nor is a skill with itself.
-    # The oracle is no model: its results are never accepted.
+    # A run that accepts its results is not compared with older ones, nor is a skill
+    # with itself. The oracle is no model: its results are never accepted.
     alone = settings.accept or settings.aa or first.agent == ORACLE
     of_model = None if alone else accepted.models.get(first.label)
-    expected = of_model.expectation(case.id, digest, settings.drift) if of_model else None
+    expected = (
+        of_model.expectation(case.id, digest, settings.drift) if of_model else None
+    )
     return PlannedCase(
         nodeid,
         first.skill,

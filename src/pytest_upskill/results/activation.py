@@ -1,8 +1,8 @@
 """Whether agents opened the skill, and what came of each opening.
 
-Which trials opened it is the agent's choice, and may depend on how well they go anyway: so trials
-that opened it are never compared with others. What came of an opening is the lift over all trials
-per opening; no gate and no verdict goes by it.
+Which trials opened it is the agent's choice, and may depend on how well they go anyway:
+so trials that opened it are never compared with others. What came of an opening is the
+lift over all trials per opening; no gate and no verdict goes by it.
 """
 
 from collections import Counter
@@ -37,9 +37,11 @@ class Activation:
     untold: int = 0  # trials in which the model did not know that there is such a skill
     not_invoked: int = 0  # trials in which the agent did not take a command to use it
     sent: Mapping[Sent, int] = field(default_factory=dict)  # see sent_counts
-    instead: tuple[tuple[str, int], ...] = ()  # other skills that were opened, and in how many
+    # Other skills that were opened, and in how many
+    instead: tuple[tuple[str, int], ...] = ()
     tool_calls: int = 1  # of all arms
-    by_skill: Mapping[str, int] = field(default_factory=dict)  # of a bundle: trials that opened it
+    # Of a bundle: trials that opened it
+    by_skill: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def rate(self) -> float:
@@ -55,7 +57,10 @@ class Activation:
     def opened(self) -> str:
         """``opened in 9 of 10 trials``; of a bundle also which of its skills."""
         trials = "trial" if self.trials == 1 else "trials"
-        return f"opened in {self.count:,} of {self.trials:,} {trials}{_each(self.by_skill)}"
+        return (
+            f"opened in {self.count:,} of {self.trials:,}"
+            f" {trials}{_each(self.by_skill)}"
+        )
 
 
 def _each(by_skill: Mapping[str, int]) -> str:
@@ -123,16 +128,26 @@ def _not_invoked(run: Mapping[str, Record]) -> bool:
 
 
 def sent_counts(records: Iterable[Record]) -> dict[Sent, int]:
-    """Trials by how the agent's list showed the skill; several skills of a bundle may differ."""
+    """Trials by how the agent's list showed the skill;
+    several skills of a bundle may differ.
+    """
     sent = (set(record.activity.sent) for record in records if record.activity)
-    return dict(Counter(kinds.pop() if len(kinds) == 1 else "cut" for kinds in sent if kinds))
+    return dict(
+        Counter(kinds.pop() if len(kinds) == 1 else "cut" for kinds in sent if kinds)
+    )
 
 
 def sent_words(sent: Mapping[Sent, int]) -> str:
-    """``listed by name only in 4 of 10 trials``; empty if all descriptions were sent whole."""
+    """``listed by name only in 4 of 10 trials``; empty if all
+    descriptions were sent whole.
+    """
     total = sum(sent.values())
     trials = "trial" if total == 1 else "trials"
-    parts = [f"{words} in {sent[kind]:,}" for kind, words in _SHORTENED.items() if sent.get(kind)]
+    parts = [
+        f"{words} in {sent[kind]:,}"
+        for kind, words in _SHORTENED.items()
+        if sent.get(kind)
+    ]
     return f"{', '.join(parts)} of {total:,} {trials}" if parts else ""
 
 
@@ -146,7 +161,9 @@ _SHORTENED: Final[Mapping[Sent, str]] = {
 def _instead(runs: Runs) -> tuple[tuple[str, int], ...]:
     """The skills that were opened in trials which did not open this one."""
     activities = [run["skill"].activity for run in runs if not _opened(run)]
-    names = Counter(name for activity in activities if activity for name in activity.opened)
+    names = Counter(
+        name for activity in activities if activity for name in activity.opened
+    )
     return tuple(names.most_common())
 
 
@@ -155,33 +172,44 @@ def activation_words(
 ) -> str:
     """What activation says beside a verdict, and what to do next."""
     if not activation.count:
-        trials = "its only trial" if activation.trials == 1 else f"{activation.trials:,} trials"
+        trials = (
+            "its only trial"
+            if activation.trials == 1
+            else f"{activation.trials:,} trials"
+        )
         if activation.untold == activation.trials:
             return (
-                f"never listed in {trials}: the agent did not tell its model of it, so this says "
-                "nothing of the skill. Its list may have no room beside other skills, or this "
-                "version of the agent may know no skills, or not take this one"
+                f"never listed in {trials}: the agent did not tell its model of it, so"
+                " this says nothing of the skill. Its list may have no room beside"
+                " other skills, or this version of the agent may know no skills, or"
+                " not take this one"
             )
         if activation.not_invoked:
             return (
-                f"never opened in {trials}, as the agent did not take the command to use it in "
-                f"{activation.not_invoked:,}: see that its version knows the skill by this name"
+                f"never opened in {trials}, as the agent did not take the command to"
+                f" use it in {activation.not_invoked:,}: see that its version knows the"
+                " skill by this name"
             )
         if shortened := sent_words(activation.sent):
             return (
-                f"never opened in {trials}{_opened_instead(activation)}, but {shortened}, so this "
-                f"says nothing of its text: {MORE_ROOM}"
+                f"never opened in {trials}{_opened_instead(activation)}, but"
+                f" {shortened}, so this says nothing of its text: {MORE_ROOM}"
             )
         if not activation.tool_calls:
             return (
-                f"never opened in {trials}, and no tool was called at all, with or without it: see "
-                "that this model calls tools before you work on the description"
+                f"never opened in {trials}, and no tool was called at all, with or"
+                " without it: see that this model calls tools before you work on the"
+                " description"
             )
         return (
-            f"never opened in {trials}{_opened_instead(activation)}, so this says nothing of its "
-            "text: let the description say when to use it, or write cases that need it"
+            f"never opened in {trials}{_opened_instead(activation)}, so this says"
+            " nothing of its text: let the description say when to use it, or write"
+            " cases that need it"
         )
-    rivals, advice = _opened_instead(activation), _advice(activation, word, lift, effect)
+    rivals, advice = (
+        _opened_instead(activation),
+        _advice(activation, word, lift, effect),
+    )
     per_opening = (
         f", {points(effect.lift)} points per opening ({span(effect.low, effect.high)})"
         if effect
@@ -195,7 +223,8 @@ def activation_words(
 def _opened_instead(activation: Activation) -> str:
     """What was opened in its place, mostly by an agent with neighbours."""
     named = [
-        f"{one_line(name, 60)} in {count:,}" for name, count in activation.instead[:_MOST_OTHERS]
+        f"{one_line(name, 60)} in {count:,}"
+        for name, count in activation.instead[:_MOST_OTHERS]
     ]
     return f" (instead: {', '.join(named)})" if named else ""
 
@@ -203,10 +232,14 @@ def _opened_instead(activation: Activation) -> str:
 def _advice(
     activation: Activation, word: str | None, lift: Lift | None, effect: Lift | None
 ) -> str:
-    """Only what is shown: by the word, and by intervals: how often it is opened, and helps then."""
+    """Only what is shown: by the word, and by intervals: how often it is opened,
+    and helps then.
+    """
     if word == "hurts" and lift and -lift.lift > activation.rate + ROUNDING:
         # More is lost than the trials that opened it could lose.
-        return ": answers got worse where it was not opened, too, so look at those first"
+        return (
+            ": answers got worse where it was not opened, too, so look at those first"
+        )
     if word == "hurts":
         return ": what it says makes answers worse, so work on its text"
     if word == "not needed":

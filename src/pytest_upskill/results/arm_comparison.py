@@ -35,7 +35,9 @@ _MOST_NAMES: Final = 5
 
 @dataclass(frozen=True)
 class CaseChange:
-    """A case that does better or worse than before, by its score or pass rate with the skill."""
+    """A case that does better or worse than before,
+    by its score or pass rate with the skill.
+    """
 
     case: str
     before: Share
@@ -44,7 +46,9 @@ class CaseChange:
 
 @dataclass(frozen=True)
 class VersionChange:
-    """What the passes of the same cases show of two versions: here runs are the sample."""
+    """What the passes of the same cases show of two versions: here runs are the
+    sample.
+    """
 
     better_cases: tuple[str, ...]  # by evidence of their own
     worse_cases: tuple[str, ...]
@@ -57,7 +61,8 @@ class Comparison:
     """Two arms compared on a model, by each score; one of them carries the verdict."""
 
     score: Score  # what the verdict is on
-    # p-values are adjusted for several models; intervals include 0 unless they are evidence.
+    # p-values are adjusted for several models; intervals include 0
+    # unless they are evidence.
     measured: Mapping[Score, Lift]
     changes: Mapping[AmountName, Change]  # where both arms have some
     versions: VersionChange | None = None  # if the arms are two versions of the skill
@@ -66,7 +71,10 @@ class Comparison:
     def lifts(self) -> dict[Score, Lift]:
         lifts = dict(self.measured)
         if self.versions and not self.worse:  # a loss is no evidence, so it includes 0
-            return {score: lift._replace(high=max(lift.high, 0.0)) for score, lift in lifts.items()}
+            return {
+                score: lift._replace(high=max(lift.high, 0.0))
+                for score, lift in lifts.items()
+            }
         return lifts
 
     @property
@@ -79,9 +87,17 @@ class Comparison:
 
     @property
     def word(self) -> Literal["better", "worse", "no change shown"]:
-        """Versions are worse by what their runs show; anything else is shown by a lift."""
+        """Versions are worse by what their runs show; anything else is shown by a
+        lift.
+        """
         is_worse = bool(self.worse) if self.versions else self.lift.high < 0
-        return "worse" if is_worse else "better" if self.lift.low > 0 else "no change shown"
+        return (
+            "worse"
+            if is_worse
+            else "better"
+            if self.lift.low > 0
+            else "no change shown"
+        )
 
     @property
     def worse(self) -> str:
@@ -104,7 +120,9 @@ class Comparison:
     def other(self) -> Score | None:
         """What the verdict is not on, if its lift reads differently."""
         words = span_words(self.lift)
-        return next((s for s, lift in self.lifts.items() if span_words(lift) != words), None)
+        return next(
+            (s for s, lift in self.lifts.items() if span_words(lift) != words), None
+        )
 
     @property
     def lift_words(self) -> str:
@@ -114,7 +132,9 @@ class Comparison:
 
     @property
     def other_words(self) -> str:
-        """``+20 of pass rate (-12 to +52)``, if that is not what the verdict is on and differs."""
+        """``+20 of pass rate (-12 to +52)``, if that is not what the
+        verdict is on and differs.
+        """
         if self.other is None:
             return ""
         return span_words(self.lifts[self.other], _UNITS[self.other])
@@ -128,7 +148,9 @@ def unit_of(score: Score) -> str:
 def compare_arms(
     rows: Sequence[Summary], over: str, of: str = "skill", level: float = LEVEL
 ) -> list[Comparison | None]:
-    """One for each model of a skill, adjusted for several models; None without pairs."""
+    """One for each model of a skill, adjusted for several models; None without
+    pairs.
+    """
     by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
     comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
@@ -143,8 +165,12 @@ def compare_arms(
     return comparisons
 
 
-def with_earlier(now: Summary, earlier: Summary, left_out: Collection[str] = ()) -> Summary:
-    """A summary over the cases in both; the skill's arm of the other is the arm ``earlier``."""
+def with_earlier(
+    now: Summary, earlier: Summary, left_out: Collection[str] = ()
+) -> Summary:
+    """A summary over the cases in both; the skill's arm of the
+    other is the arm ``earlier``.
+    """
     before = {case.case: case for case in earlier.by_case if case.case not in left_out}
     cases = [
         replace(case, arms={EARLIER: before[case.case].arm("skill"), **case.arms})
@@ -155,31 +181,48 @@ def with_earlier(now: Summary, earlier: Summary, left_out: Collection[str] = ())
 
 
 def compare_versions(rows: Sequence[Summary], over: str) -> list[VersionChange]:
-    """The skill compared with its version in another arm, over all skills and models of a run."""
+    """The skill compared with its version in another arm,
+    over all skills and models of a run.
+    """
     cases = [[case for case in row.by_case if over in case.arms] for row in rows]
     groups = [
-        [CasePasses(case.arm(over).count, case.arm("skill").count, case.question) for case in group]
+        [
+            CasePasses(case.arm(over).count, case.arm("skill").count, case.question)
+            for case in group
+        ]
         for group in cases
     ]
-    swapped = [[CasePasses(now, before, sample) for before, now, sample in g] for g in groups]
+    swapped = [
+        [CasePasses(now, before, sample) for before, now, sample in g] for g in groups
+    ]
     changes = []
     for group, passes, worse, better in zip(
         cases, groups, worsened(groups), worsened(swapped), strict=True
     ):
         better_cases, worse_cases = (
-            tuple(group[index].case for index in change.cases) for change in (better, worse)
+            tuple(group[index].case for index in change.cases)
+            for change in (better, worse)
         )
         fell = [_drop(group[index].case, *passes[index][:2]) for index in worse.cases]
         words = [first_few(fell, _MOST_NAMES, "; ")] if fell else []
         if worse.together:
             which = "the others together" if fell else "all together"
-            words.append(_drop(which, worse.before, worse.now, f", p = {worse.p_value:.2g}"))
-        changes.append(VersionChange(better_cases, worse_cases, "; ".join(words), worse.together))
+            words.append(
+                _drop(which, worse.before, worse.now, f", p = {worse.p_value:.2g}")
+            )
+        changes.append(
+            VersionChange(better_cases, worse_cases, "; ".join(words), worse.together)
+        )
     return changes
 
 
-def _drop(name: str, before: tuple[int, int], now: tuple[int, int], p_value: str = "") -> str:
-    return f"{one_line(name, 60)}: {Count(*now)} runs passed (before: {Count(*before)}{p_value})"
+def _drop(
+    name: str, before: tuple[int, int], now: tuple[int, int], p_value: str = ""
+) -> str:
+    return (
+        f"{one_line(name, 60)}: {Count(*now)} runs passed (before:"
+        f" {Count(*before)}{p_value})"
+    )
 
 
 def _lifts(
@@ -195,15 +238,21 @@ def _lifts(
     adjusted = [lift and adjusted_lift(lift, next(p_values), level) for lift in lifts]
     return [
         # Without an effect, the ends are a claim: there is none of 20 points or more.
-        lift
-        if lift is None or lift.shown
-        else guarded_twice(lift, [after - before for before, after in scores], level)
+        (
+            lift
+            if lift is None or lift.shown
+            else guarded_twice(
+                lift, [after - before for before, after in scores], level
+            )
+        )
         for lift, scores in zip(adjusted, pairs, strict=True)
     ]
 
 
 def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:
-    """With the p-value among several; the interval includes 0 unless that is evidence."""
+    """With the p-value among several; the interval includes 0 unless that is
+    evidence.
+    """
     if p_value >= 1 - level:  # no evidence, as one of several models
         lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
     return lift._replace(p_value=p_value)

@@ -1,7 +1,8 @@
-"""What became of each case since another run: how often it passes, its checks and its answers.
+"""What became of each case since another run: how often it passes,
+its checks and its answers.
 
-A case is worse or better where a test shows it, as for accepted results; everything else is just
-what was counted.
+A case is worse or better where a test shows it, as for accepted results; everything
+else is just what was counted.
 """
 
 from collections import Counter
@@ -19,7 +20,9 @@ from .run_comparison import RunComparison, compare_runs, passes_of
 
 Place = tuple[SkillOnSubject, str]  # and the id of a case
 # checks: passes as often, but other checks do; answer: only the answer differs.
-ChangeKind = Literal["broke", "fixed", "fell", "rose", "checks", "answer", "edited", "new"]
+ChangeKind = Literal[
+    "broke", "fixed", "fell", "rose", "checks", "answer", "edited", "new"
+]
 
 
 @dataclass(frozen=True)
@@ -66,13 +69,17 @@ class Changes:
 
 
 def changes(earlier: Earlier, later: RunResults) -> Changes:
-    """The cases of the later run compared with the earlier one, in the order of the later."""
+    """The cases of the later run compared with the earlier one,
+    in the order of the later.
+    """
     before = earlier.results
     old, new = ({_place(test): test for test in run.tests} for run in (before, later))
     pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-    # Where all cases of a kind were asked; of a kind without any, say by -m, nothing is known.
+    # Where all cases of a kind were asked; of a kind without any, say by -m,
+    # nothing is known.
     whole = [
-        {test.group for test in run.tests} - incomplete(run.tests).keys() for run in (before, later)
+        {test.group for test in run.tests} - incomplete(run.tests).keys()
+        for run in (before, later)
     ]
     changed: dict[Place, ChangedCase] = {}
     compared = 0
@@ -85,7 +92,9 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
         if old_test := old.get(place):
             old_records = before.records_of(old_test)
             was, now = passes_of(old_records), passes_of(records)
-            is_edited = old_test.digest and test.digest and old_test.digest != test.digest
+            is_edited = (
+                old_test.digest and test.digest and old_test.digest != test.digest
+            )
             kind: ChangeKind | None = "edited" if is_edited else None
             if was and now and not is_edited:
                 compared += 1
@@ -95,7 +104,12 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
                 thresholds = (old_test.threshold, test.threshold)
                 scores = _score(old_records), _score(records)
                 changed[place] = ChangedCase(
-                    kind, was, now, scores, thresholds=thresholds, records=tuple(old_records)
+                    kind,
+                    was,
+                    now,
+                    scores,
+                    thresholds=thresholds,
+                    records=tuple(old_records),
                 )
         elif test.of and test.group in whole[0]:
             changed[place] = ChangedCase("new", now=passes_of(records))
@@ -112,7 +126,10 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
     return Changes(
         earlier,
         comparison,
-        {place: replace(change, shown=place in evident) for place, change in changed.items()},
+        {
+            place: replace(change, shown=place in evident)
+            for place, change in changed.items()
+        },
         tuple(gone),
         compared,
         not_asked,
@@ -123,7 +140,9 @@ def _place(test: PlannedCase) -> Place:
     return test.pair, test.case
 
 
-def _kind(old: PlannedCase, new: PlannedCase, was: Count, now: Count) -> ChangeKind | None:
+def _kind(
+    old: PlannedCase, new: PlannedCase, was: Count, now: Count
+) -> ChangeKind | None:
     """What became of how often a case passes."""
     good = (reaches(was, old.threshold), reaches(now, new.threshold))
     if good[0] != good[1]:
@@ -164,7 +183,11 @@ def _visible(record: Record) -> tuple[object, ...]:
 
 
 def _score(records: Sequence[Record]) -> float | None:
-    scores = [record.score for record in _answered(records).values() if record.score is not None]
+    scores = [
+        record.score
+        for record in _answered(records).values()
+        if record.score is not None
+    ]
     return fmean(scores) if scores else None
 
 
@@ -172,4 +195,6 @@ def _evident(comparison: RunComparison) -> Iterator[Place]:
     """The cases that changed by more than chance explains."""
     for row in comparison.pairs:
         if row.change and (versions := row.change.versions):
-            yield from ((row.pair, c) for c in (*versions.worse_cases, *versions.better_cases))
+            yield from (
+                (row.pair, c) for c in (*versions.worse_cases, *versions.better_cases)
+            )

@@ -14,14 +14,17 @@ from .._util.texts import counted, dollars, points, span, unsigned_points
 from ..stats import Lift
 from ..trials.subject import WithSubject
 
-MARGIN: Final = 0.1  # a loss of at most this many points does not count, unless someone says so
+# A loss of at most this many points does not count, unless someone says so
+MARGIN: Final = 0.1
 
-# shown: the interval excludes 0, adjusted for all contrasts of the study; none shown: all runs
-# were made; dropped: more runs could hardly have shown anything; incomplete: answers are missing.
+# shown: the interval excludes 0, adjusted for all contrasts of the study; none
+# shown: all runs were made; dropped: more runs could hardly have shown anything;
+# incomplete: answers are missing.
 State = Literal["shown", "none shown", "dropped", "incomplete"]
 
-# no loss shown: a loss of more than the margin is ruled out; not known: neither that nor a change
-# is shown, for want of cases; no change shown: the same where there is no margin.
+# no loss shown: a loss of more than the margin is ruled out; not known:
+# neither that nor a change is shown, for want of cases; no change shown: the
+# same where there is no margin.
 ContrastWord = Literal[
     "hurts", "helps", "no loss shown", "no change shown", "not known", "incomplete"
 ]
@@ -42,19 +45,24 @@ LiftValue = Annotated[
 
 @dataclass(frozen=True)
 class Contrast:
-    """A difference of arms: the scores of some, less those of others, paired by case."""
+    """A difference of arms: the scores of some, less those of others, paired by
+    case.
+    """
 
     name: str
     plus: tuple[str, ...]  # names of arms
     minus: tuple[str, ...]
     margin: Share | None = None  # a loss below it does not count
     # What came of it; until it is measured, it is incomplete.
-    lift: LiftValue | None = None  # a mean over cases, adjusted; None without a complete case
+    # A mean over cases, adjusted; None without a complete case
+    lift: LiftValue | None = None
     cases: Whole = 0
     runs: Whole = 0
     state: State = "incomplete"
-    tokens: Number | None = None  # of a trial, of two arms: a mean over cases, if they are known
-    tokens_span: tuple[Number, Number] | None = None  # its 95 % interval; None: too few cases
+    # Of a trial, of two arms: a mean over cases, if they are known
+    tokens: Number | None = None
+    # Its 95 % interval; None: too few cases
+    tokens_span: tuple[Number, Number] | None = None
 
     @computed_field
     @property
@@ -78,15 +86,23 @@ class Contrast:
 
 
 def is_within(change: Lift | None, margin: float) -> bool:
-    """Whether a loss of the margin is ruled out; a smaller one may be there, or even be shown."""
+    """Whether a loss of the margin is ruled out; a smaller one may be there,
+    or even be shown.
+    """
     return change is not None and change.low > -margin
 
 
 def gain_words(change: Lift) -> str:
     """``loses 12 points (3 to 21)``, of a change that is shown."""
     if change.lift > 0:
-        return f"gains {size_of(change.lift)} ({span(change.low, change.high, unsigned_points)})"
-    return f"loses {size_of(-change.lift)} ({span(-change.high, -change.low, unsigned_points)})"
+        return (
+            f"gains {size_of(change.lift)}"
+            f" ({span(change.low, change.high, unsigned_points)})"
+        )
+    return (
+        f"loses {size_of(-change.lift)}"
+        f" ({span(-change.high, -change.low, unsigned_points)})"
+    )
 
 
 def size_of(share: float) -> str:
@@ -113,7 +129,8 @@ class StudyArm:
     rate: Share | None = None  # a mean over cases; None without an answer
     tokens: Amount | None = None  # of a trial: a mean over cases
     trials: Whole = 0  # that tell which skills were opened
-    opened: Mapping[str, Whole] = field(default_factory=dict)  # in how many of them, by skill
+    # In how many of them, by skill
+    opened: Mapping[str, Whole] = field(default_factory=dict)
     opened_first: Mapping[str, Whole] = field(default_factory=dict)
     digest: str = ""  # of what is there: the same in two studies if the arm is
 
@@ -143,12 +160,16 @@ class Study(WithSubject):
 
     @property
     def complete(self) -> bool:
-        return not self.interrupted and not any(c.word == "incomplete" for c in self.contrasts)
+        return not self.interrupted and not any(
+            c.word == "incomplete" for c in self.contrasts
+        )
 
     @property
     def problem(self) -> str:
         """``loop/haiku: 2 pairs hurt``; empty if it does not fail."""
-        lacks = "arms were asked on different days" if self.apart else "answers are missing"
+        lacks = (
+            "arms were asked on different days" if self.apart else "answers are missing"
+        )
         reason = self.failure or ("" if self.complete else lacks)
         return f"{self.label}: {reason}" if reason else ""
 

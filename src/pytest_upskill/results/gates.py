@@ -1,4 +1,6 @@
-"""The gates of a run: which numbers miss their limits, and whether that could be chance."""
+"""The gates of a run: which numbers miss their limits,
+and whether that could be chance.
+"""
 
 from collections.abc import Iterable, Iterator, Sequence
 
@@ -27,9 +29,13 @@ def trigger_reasons(
     """Why the run fails its gates of triggers; ``skills`` are all that it tests."""
     if not gates.of_triggers:
         return []
-    reasons = [f"{row.pair}: {reason}" for row in rows for reason in _of_triggers(row, gates)]
+    reasons = [
+        f"{row.pair}: {reason}" for row in rows for reason in _of_triggers(row, gates)
+    ]
     tested = {row.skill for row in rows}
-    reasons += [f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested]
+    reasons += [
+        f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested
+    ]
     return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])
 
 
@@ -37,7 +43,11 @@ def routing_reasons(routings: Sequence[Routing], gates: Gates) -> list[str]:
     """Why the routing of a catalogue fails its gates, over all of its queries."""
     if not gates.of_triggers:
         return []
-    return [f"{row.label}: {reason}" for row in routings for reason in _of_triggers(row, gates)]
+    return [
+        f"{row.label}: {reason}"
+        for row in routings
+        for reason in _of_triggers(row, gates)
+    ]
 
 
 def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
@@ -50,7 +60,9 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
             yield "lift unknown: there is no baseline"
         else:
             name, bounds = f"lift{unit_of(row.score)}", (lift.low, lift.high)
-            yield from _missed(name, lift.lift, bounds, gates.min_lift, gates, "+", " points")
+            yield from _missed(
+                name, lift.lift, bounds, gates.min_lift, gates, "+", " points"
+            )
     if gates.min_pass_rate is not None:
         bounds, rate = skill.interval or (0.0, 1.0), skill.rate or 0.0
         yield from _missed("pass rate", rate, bounds, gates.min_pass_rate, gates)
@@ -62,7 +74,9 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
         else:
             name, most = "token growth", gates.max_token_growth
             span = (growth.low, growth.high)
-            yield from _missed(name, growth.change, span, most, gates, "+", is_maximum=True)
+            yield from _missed(
+                name, growth.change, span, most, gates, "+", is_maximum=True
+            )
     since = verdict.over("previous")
     if gates.no_worse and since and since.word == "worse":
         yield verdict.since or ""
@@ -77,13 +91,21 @@ def _of_triggers(row: TriggerSummary | Routing, gates: Gates) -> Iterator[str]:
             yield "recall unknown: no query that needs a skill was asked"
         else:
             recall = row.recall
-            yield from _missed("recall", recall.rate, recall.interval, gates.min_recall, gates)
+            yield from _missed(
+                "recall", recall.rate, recall.interval, gates.min_recall, gates
+            )
     if gates.max_false_alarms is not None:
         if row.false_alarms is None:
             yield "false alarms unknown: no query without need of one was asked"
         else:
-            alarms, name, most = row.false_alarms, "share of false alarms", gates.max_false_alarms
-            yield from _missed(name, alarms.rate, alarms.interval, most, gates, is_maximum=True)
+            alarms, name, most = (
+                row.false_alarms,
+                "share of false alarms",
+                gates.max_false_alarms,
+            )
+            yield from _missed(
+                name, alarms.rate, alarms.interval, most, gates, is_maximum=True
+            )
 
 
 def _missed(
@@ -112,7 +134,9 @@ def _missed(
     evidence = "shown" if is_shown else "could be chance"
     mark = "%" if unit == "%" else ""
     if worst is not None and best is not None:
-        ends = [f"{apart(end, limit, sign)[0]}{mark}" for end in bounds if end is not None]
+        ends = [
+            f"{apart(end, limit, sign)[0]}{mark}" for end in bounds if end is not None
+        ]
         evidence += f": {' to '.join(ends)}"
     have, want = apart(reached, limit, sign)
     kind = "maximum" if is_maximum else "minimum"

@@ -1,8 +1,8 @@
 """The history of a project: one file per run in a folder, sorted by name.
 
-A file is the JSON of --skill-json with the transcripts of agents, compressed. What a list of runs
-needs is its first line, so that hundreds of runs are listed without unpacking them, and no index
-can be out of step with the files.
+A file is the JSON of --skill-json with the transcripts of agents, compressed. What a
+list of runs needs is its first line, so that hundreds of runs are listed without
+unpacking them, and no index can be out of step with the files.
 """
 
 import gzip
@@ -90,18 +90,22 @@ def default_folder(root: Path) -> Path:
 
 
 def worth_keeping(results: RunResults) -> bool:
-    """Whether there is any answer, but not of cases that were selected because they failed."""
+    """Whether there is any answer, but not of cases that were
+    selected because they failed.
+    """
     return not results.selected_to_fail and any(
         record.outcome != "errored" for record in results.records
     )
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
-    """Write a run into the history, and delete the oldest runs beyond ``size_limit`` bytes.
+    """Write a run into the history, and delete the oldest runs
+    beyond ``size_limit`` bytes.
 
     Raises OSError or ValueError if that fails.
     """
-    if folder.parent.name == FOLDER:  # else a folder of the user's choice, perhaps committed
+    # Else a folder of the user's choice, perhaps committed
+    if folder.parent.name == FOLDER:
         make_folder(folder.parent)
     folder.mkdir(parents=True, exist_ok=True)
     data = packed(results)
@@ -140,7 +144,9 @@ def runs(folder: Path) -> list[KeptRun]:
     ends = {run_id: run_id.rpartition("-")[2] for run_id in filter(_ID.fullmatch, ids)}
     often = Counter(ends.values())
     return [
-        KeptRun(run_id, folder / f"{run_id}{_SUFFIX}", end if often[end] == 1 else run_id)
+        KeptRun(
+            run_id, folder / f"{run_id}{_SUFFIX}", end if often[end] == 1 else run_id
+        )
         for run_id, end in sorted(ends.items(), reverse=True)
     ]
 
@@ -165,11 +171,14 @@ def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
         hint = f"{_LIST} last and last~1 are the newest two."
         raise ResultsError(one_line(text, 60), "no such run in the history", hint)
     names = first_few([run.id for run in matches], _MOST_NAMES)
-    raise ResultsError(one_line(text, 60), f"matches several runs: {names}", "Give more of the id.")
+    raise ResultsError(
+        one_line(text, 60), f"matches several runs: {names}", "Give more of the id."
+    )
 
 
 def newest(
-    folder: Path, fits: Callable[[SummaryRow], bool] = lambda row: row.skill_rate is not None
+    folder: Path,
+    fits: Callable[[SummaryRow], bool] = lambda row: row.skill_rate is not None,
 ) -> dict[str, dict[str, KeptRow]]:
     """The newest row that fits, by skill and model; damaged files are skipped.
 
@@ -180,12 +189,15 @@ def newest(
         with suppress(ResultsError):
             for row in run.head.summary:
                 if fits(row):
-                    rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
+                    rows.setdefault(row.skill, {}).setdefault(
+                        row.label, KeptRow(run, row)
+                    )
     return rows
 
 
 def run_before(folder: Path, results: RunResults) -> KeptRun | None:
-    """The newest run that has all tests of these results; else the one that has most of them.
+    """The newest run that has all tests of these results;
+    else the one that has most of them.
 
     Only heads are read; damaged files are skipped.
     """
@@ -218,7 +230,10 @@ def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
                 run.path.unlink()
     for file in folder.iterdir():
         with suppress(OSError):
-            if _DRAFT.fullmatch(file.name) and time.time() - file.stat().st_mtime > _DAY:
+            if (
+                _DRAFT.fullmatch(file.name)
+                and time.time() - file.stat().st_mtime > _DAY
+            ):
                 file.unlink()
 
 
@@ -229,7 +244,9 @@ def packed(results: RunResults) -> bytes:
     """The file of a run; ValueError if a number is infinite."""
     report = _values(results)
     head, rest = (
-        json.dumps({key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False)
+        json.dumps(
+            {key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False
+        )
         for keys in (_HEAD_KEYS, [key for key in report if key not in _HEAD_KEYS])
     )
     return gzip.compress(in_bytes(f"{head[:-1]},\n{rest[1:]}\n"), _COMPRESSION, mtime=0)
@@ -247,12 +264,16 @@ def read_head(file: Path) -> RunHead:
     try:
         with open_file(file) as stream, gzip.GzipFile(fileobj=stream) as unzipped:
             line = unzipped.readline(_LONGEST_HEAD).decode()
-        return form_of(RunHead).validate_python(json.loads(line.removesuffix(",\n") + "}"))
+        return form_of(RunHead).validate_python(
+            json.loads(line.removesuffix(",\n") + "}")
+        )
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
         pass  # reading the whole file reports what is wrong with it
     report = _values(read_run(file))
     try:
-        return form_of(RunHead).validate_python({key: report[key] for key in _HEAD_KEYS})
+        return form_of(RunHead).validate_python(
+            {key: report[key] for key in _HEAD_KEYS}
+        )
     except ValidationError as error:
         problem = f"number out of range: {error.errors()[0]['loc']}"
         raise ResultsError(file, problem, "Delete it.") from None

@@ -23,7 +23,9 @@ class Source:
     results: RunResults
 
 
-def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResults, list[str]]:
+def merged(
+    sources: Sequence[Source], *, subset: bool = False
+) -> tuple[RunResults, list[str]]:
     """The merged run, and notes on it.
 
     Cases in none of the files count as not run, unless ``subset`` is set.
@@ -33,7 +35,9 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         return first, []
     _same(sources, lambda run: run.looks, "different numbers of runs")
     _same(sources, lambda run: run.gates, "different gates")
-    skills = _agreed(sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill")
+    skills = _agreed(
+        sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill"
+    )
     models = _agreed(sources, lambda run: run.model_ids.items(), "model")
     tests = _tests(sources)
     records, repeated = _records(sources)
@@ -42,11 +46,15 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
     commits = {run.commit for run in runs}
     untested = {name: reason for run in runs for name, reason in run.untested.items()}
-    tested = {name for test in tests if test.in_lift for name in (test.skill, test.label)}
+    tested = {
+        name for test in tests if test.in_lift for name in (test.skill, test.label)
+    }
     places = {(record.pair, record.case) for record in records}
     answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
     lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)
-    stops = dict.fromkeys(run.interrupted for run in runs if run.interrupted is not None)
+    stops = dict.fromkeys(
+        run.interrupted for run in runs if run.interrupted is not None
+    )
     results = replace(
         first,
         started=started,
@@ -58,15 +66,25 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
         questions={key: text for run in runs for key, text in run.questions.items()},
         commit=first.commit if len(commits) == 1 else None,
         idle_gates=tuple(
-            gate for gate in first.idle_gates if all(gate in run.idle_gates for run in runs)
+            gate
+            for gate in first.idle_gates
+            if all(gate in run.idle_gates for run in runs)
         ),
         by_outcome=any(run.by_outcome for run in runs),
         logins=tuple(dict.fromkeys(label for run in runs for label in run.logins)),
         expects_all=not subset,
-        unmatched=tuple(dict.fromkeys(accepted for run in runs for accepted in run.unmatched)),
-        broken={nodeid: reason for run in runs for nodeid, reason in run.broken.items()},
-        reported={nodeid: word for run in runs for nodeid, word in run.reported.items()},
-        untested={name: reason for name, reason in untested.items() if name not in tested},
+        unmatched=tuple(
+            dict.fromkeys(accepted for run in runs for accepted in run.unmatched)
+        ),
+        broken={
+            nodeid: reason for run in runs for nodeid, reason in run.broken.items()
+        },
+        reported={
+            nodeid: word for run in runs for nodeid, word in run.reported.items()
+        },
+        untested={
+            name: reason for name, reason in untested.items() if name not in tested
+        },
         lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
         interrupted="; ".join(stops) if stops else None,
         studies=tuple(study for run in runs for study in run.studies),
@@ -87,7 +105,9 @@ def merged(sources: Sequence[Source], *, subset: bool = False) -> tuple[RunResul
     return results, notes
 
 
-def _same(sources: Sequence[Source], value: Callable[[RunResults], object], problem: str) -> None:
+def _same(
+    sources: Sequence[Source], value: Callable[[RunResults], object], problem: str
+) -> None:
     first = sources[0]
     for source in sources[1:]:
         if value(source.results) != value(first.results):
@@ -95,7 +115,9 @@ def _same(sources: Sequence[Source], value: Callable[[RunResults], object], prob
 
 
 def _agreed(
-    sources: Sequence[Source], named: Callable[[RunResults], Iterable[tuple[str, T]]], noun: str
+    sources: Sequence[Source],
+    named: Callable[[RunResults], Iterable[tuple[str, T]]],
+    noun: str,
 ) -> dict[str, T]:
     """Values by name; files that disagree are not of one run."""
     values: dict[str, tuple[T, str]] = {}
@@ -116,14 +138,17 @@ def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
             before, file = tests.setdefault(place, (test, source.name))
             if before.digest != test.digest:
                 problem = (
-                    f"the case {_named(place)} has a different question or checks than in {file}"
+                    f"the case {_named(place)} has a different question or checks than"
+                    f" in {file}"
                 )
                 raise ResultsError(source.name, problem, _ONE_RUN)
     return [test for test, _ in tests.values()]
 
 
 def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
-    """Every trial once, and the number of repeats; two different answers are an error."""
+    """Every trial once, and the number of repeats; two different answers are an
+    error.
+    """
     records: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
     repeated = 0
     for source in sources:
@@ -135,7 +160,9 @@ def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
             before, file = records[place]
             if _graded(before) != _graded(record):
                 problem = f"{_named(place)} has another answer in {file}"
-                raise ResultsError(source.name, problem, "Leave out one of the two files.")
+                raise ResultsError(
+                    source.name, problem, "Leave out one of the two files."
+                )
             repeated += 1
     return [record for record, _ in records.values()], repeated
 

@@ -1,7 +1,8 @@
-"""Skills on an old model and on a new one: which still help, which can go, and what got worse.
+"""Skills on an old model and on a new one: which still help, which can go,
+and what got worse.
 
-Not to be confused with `ModelDrift`, which is about one model whose answers changed since they
-were accepted: here two models are compared, and both are named.
+Not to be confused with `ModelDrift`, which is about one model whose answers changed
+since they were accepted: here two models are compared, and both are named.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -14,7 +15,14 @@ from pydantic import computed_field
 from .._util.json_forms import Amount, Flag, Share, Time, Whole
 from .._util.texts import counted, dollars, first_few, one_line, percent
 from ..settings import Score
-from ..stats import RELEVANT_LIFT, ROUNDING, Differences, Lift, cases_to_rule_out, judge_family
+from ..stats import (
+    RELEVANT_LIFT,
+    ROUNDING,
+    Differences,
+    Lift,
+    cases_to_rule_out,
+    judge_family,
+)
 from ..trials.arm import BASELINE, EARLIER, SKILL
 from ..trials.records import Record
 from ..trials.subject import Subject
@@ -23,8 +31,8 @@ from .contrasts import LiftValue
 from .summary import Summary
 from .verdict import PASSES_ALREADY, Verdict, Word
 
-# "now", "no longer", "fell" and "rose" claim a change, so the change itself is shown. The others
-# are the verdict on the new model; "still helps" is that of both.
+# "now", "no longer", "fell" and "rose" claim a change, so the change itself is shown.
+# The others are the verdict on the new model; "still helps" is that of both.
 ChangeWord = Literal[
     "still helps",
     "helps now",
@@ -52,13 +60,16 @@ _MOST_NAMES: Final = 8
 
 @dataclass(frozen=True)
 class SkillOnModel:
-    """A skill on one of the two models: scores are means over cases, the word is its verdict."""
+    """A skill on one of the two models: scores are means over cases,
+    the word is its verdict.
+    """
 
     word: Word | None
     sentence: str
     baseline_score: Share | None = None
     skill_score: Share | None = None
-    lift: LiftValue | None = None  # adjusted for both models; None while it is incomplete
+    # Adjusted for both models; None while it is incomplete
+    lift: LiftValue | None = None
 
     @classmethod
     def of(cls, verdict: Verdict) -> "SkillOnModel":
@@ -76,11 +87,12 @@ class SkillChange:
     score: Score
     old: SkillOnModel
     new: SkillOnModel
-    # The lift on the new model less that on the old one, a mean over cases, adjusted for all
-    # skills; of scores where there is no baseline; None while one of the two is incomplete.
+    # The lift on the new model less that on the old one, a mean over cases,
+    # adjusted for all skills; of scores where there is no baseline; None while one
+    # of the two is incomplete.
     change: LiftValue | None
-    # Cases shown to pass less often with the skill: by themselves, or, if the others are shown to
-    # do so together, all that fell. These may be chance: the fallen ones.
+    # Cases shown to pass less often with the skill: by themselves, or, if the others
+    # are shown to do so together, all that fell. These may be chance: the fallen ones.
     broken: tuple[CaseChange, ...] = ()
     fallen: tuple[CaseChange, ...] = ()
     mended: tuple[str, ...] = ()  # cases shown to pass more often
@@ -96,13 +108,21 @@ class SkillChange:
             return "better" if rose else "worse" if fell else "no change shown"
         match new:
             case "helps":
-                return "still helps" if old == "helps" else "helps now" if rose else "helps"
+                return (
+                    "still helps"
+                    if old == "helps"
+                    else "helps now"
+                    if rose
+                    else "helps"
+                )
             case "hurts":
                 return "hurts now" if fell and old != "hurts" else "hurts"
             case "not needed":
                 return "no longer needed" if fell and old == "helps" else "not needed"
             case "no effect shown":
-                return "no longer helps" if fell and old == "helps" else "no effect shown"
+                return (
+                    "no longer helps" if fell and old == "helps" else "no effect shown"
+                )
         return "lift fell" if fell else "lift rose" if rose else "can't tell"
 
 
@@ -122,7 +142,11 @@ class ModelAnswers:
     @classmethod
     def of(cls, model: str, model_id: str, records: Sequence[Record]) -> "ModelAnswers":
         errored = sum(record.outcome == "errored" for record in records)
-        stored = [record for record in records if record.stored and record.outcome != "errored"]
+        stored = [
+            record
+            for record in records
+            if record.stored and record.outcome != "errored"
+        ]
         times = [record.asked_at for record in stored if record.asked_at is not None]
         costs = [record.cost for record in records if not record.stored]
         return cls(
@@ -192,12 +216,15 @@ class ModelChange:
     def problem(self) -> str:
         """``haiku: 2 answers missing, 1 skill incomplete``; empty if nothing is."""
         missing = [
-            f"{Subject(self.agent, side.model).label}: {counted(side.errored, 'answer')} missing"
+            f"{Subject(self.agent, side.model).label}:"
+            f" {counted(side.errored, 'answer')} missing"
             for side in (self.old, self.new)
             if side.errored
         ]
         incomplete = self._of("incomplete")
-        words = [f"{counted(len(incomplete), 'skill')} incomplete"] if incomplete else []
+        words = (
+            [f"{counted(len(incomplete), 'skill')} incomplete"] if incomplete else []
+        )
         words += [] if self.skills else ["nothing was measured"]
         if words and not missing:
             return f"{self.label}: {', '.join(words)}"
@@ -209,7 +236,9 @@ class ModelChange:
         lines = []
         for skill in self.skills:
             reasons = [f"{skill.word}"] if skill.word in HURTS else []
-            reasons += [f"{counted(len(skill.broken), 'case')} broke"] if skill.broken else []
+            reasons += (
+                [f"{counted(len(skill.broken), 'case')} broke"] if skill.broken else []
+            )
             if reasons:
                 name = f"{one_line(skill.skill, 60)} on {self.label}"
                 lines.append(f"{name}: {'; '.join(reasons)}")
@@ -222,7 +251,9 @@ class ModelChange:
         lines = [*self.notes, self.old.words, self.new.words]
         lines += [line.removesuffix(".") for line in self.missing]
         for skill in self.skills:
-            lines += _sentences(skill, one_line(self.old.model, 60), one_line(self.new.model, 60))
+            lines += _sentences(
+                skill, one_line(self.old.model, 60), one_line(self.new.model, 60)
+            )
         return (*lines, self._outcome)
 
     @property
@@ -248,12 +279,19 @@ class ModelChange:
             "too few cases to tell": self._of("can't tell"),
         }
         parts = [
-            f"{words}: {first_few(names, _MOST_NAMES)}" for words, names in named.items() if names
+            f"{words}: {first_few(names, _MOST_NAMES)}"
+            for words, names in named.items()
+            if names
         ]
-        return f"On {one_line(self.new.model, 60)}: {'; '.join(parts) or 'nothing was measured'}"
+        return (
+            f"On {one_line(self.new.model, 60)}:"
+            f" {'; '.join(parts) or 'nothing was measured'}"
+        )
 
     def _of(self, *words: ChangeWord) -> list[str]:
-        return [one_line(skill.skill, 60) for skill in self.skills if skill.word in words]
+        return [
+            one_line(skill.skill, 60) for skill in self.skills if skill.word in words
+        ]
 
 
 def _sentences(skill: SkillChange, old_model: str, model: str) -> Iterable[str]:
@@ -264,13 +302,15 @@ def _sentences(skill: SkillChange, old_model: str, model: str) -> Iterable[str]:
     if skill.broken:
         yield f"{name} broke on {model}: {_case_words(skill.broken)}"
     if skill.fallen:
-        yield f"{name} fell on {model}, which may be chance: {_case_words(skill.fallen)}"
+        yield (
+            f"{name} fell on {model}, which may be chance: {_case_words(skill.fallen)}"
+        )
     passes, needed = skill.new.baseline_score or 0.0, cases_to_rule_out(RELEVANT_LIFT)
     is_open = skill.new.word == "too few cases to tell"
     if is_open and passes >= PASSES_ALREADY and skill.cases < needed:
         yield (
-            f"{name}: {percent(passes)} pass on {model} without it, but {skill.cases:,} cases "
-            f"can't show that it is not needed: that takes {needed:,}"
+            f"{name}: {percent(passes)} pass on {model} without it, but {skill.cases:,}"
+            f" cases can't show that it is not needed: that takes {needed:,}"
         )
 
 
@@ -295,13 +335,17 @@ def skill_changes(
         and (pair := verdict.summary.pair._replace(subject=new)) in by_pair
     }
     lifts = _changes({name: (a.summary, b.summary) for name, (a, b) in pairs.items()})
-    paired = [with_earlier(after.summary, before.summary) for before, after in pairs.values()]
+    paired = [
+        with_earlier(after.summary, before.summary) for before, after in pairs.values()
+    ]
     rows = []
     for (name, (before, after)), row, versions in zip(
         pairs.items(), paired, compare_versions(paired, EARLIER), strict=True
     ):
         fell = _fallen(row)
-        broken = [c for c in fell if versions.together or c.case in versions.worse_cases]
+        broken = [
+            c for c in fell if versions.together or c.case in versions.worse_cases
+        ]
         rows.append(
             SkillChange(
                 name,
@@ -321,7 +365,10 @@ def skill_changes(
 
 def _fallen(row: Summary) -> list[CaseChange]:
     """Cases that pass less often with the skill than in the arm ``earlier``."""
-    rates = {case.case: (case.arm(EARLIER).rate, case.arm(SKILL).rate) for case in row.by_case}
+    rates = {
+        case.case: (case.arm(EARLIER).rate, case.arm(SKILL).rate)
+        for case in row.by_case
+    }
     return [
         CaseChange(case, before, after)
         for case, (before, after) in rates.items()
@@ -330,16 +377,22 @@ def _fallen(row: Summary) -> list[CaseChange]:
 
 
 def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
-    """How much more lift each skill has on the new model, case by case, judged together."""
+    """How much more lift each skill has on the new model, case by case,
+    judged together.
+    """
     family = dict[str, Differences]()
     for name, (old, new) in pairs.items():
         if old.incomplete or new.incomplete:
             continue
         before, after = _lifts(old), _lifts(new)
-        values = tuple(after[sample] - before[sample] for sample in after if sample in before)
+        values = tuple(
+            after[sample] - before[sample] for sample in after if sample in before
+        )
         reach = 2.0 if BASELINE in new.arms else 1.0
         if values:
-            family[name] = Differences(values, max(old.runs, new.runs), chance=0.0, reach=reach)
+            family[name] = Differences(
+                values, max(old.runs, new.runs), chance=0.0, reach=reach
+            )
     if not family:
         return {}
     plan = (max(effect.runs for effect in family.values()),)  # one look
@@ -351,4 +404,8 @@ def _lifts(row: Summary) -> dict[str, float]:
     baseline, skill = row.sample_scores(BASELINE), row.sample_scores(SKILL)
     if BASELINE not in row.arms:
         return skill
-    return {sample: skill[sample] - baseline[sample] for sample in skill if sample in baseline}
+    return {
+        sample: skill[sample] - baseline[sample]
+        for sample in skill
+        if sample in baseline
+    }

@@ -14,14 +14,20 @@ if TYPE_CHECKING:
     from .summary import Summary
 
 _EMPTY_PASSES: Final = "an empty answer passes: its checks test nothing"
-_NOTHING_PASSES: Final = "doing nothing gets the full reward: its verifier tests nothing"
+_NOTHING_PASSES: Final = (
+    "doing nothing gets the full reward: its verifier tests nothing"
+)
 _MOST_NAMES: Final = 5
 
 
 def oracle_faults(records: Iterable[Record]) -> list[str]:
     """What is wrong with a case, by all records that the oracle has of it."""
     records = list(records)
-    failed = [record for record in records if record.arm == SKILL and record.outcome == "failed"]
+    failed = [
+        record
+        for record in records
+        if record.arm == SKILL and record.outcome == "failed"
+    ]
     faults = list[str]()
     if failed:
         reasons = [
@@ -30,8 +36,15 @@ def oracle_faults(records: Iterable[Record]) -> list[str]:
             for grade in record.checks
             if grade.required and not grade.passed
         ]
-        notes = (note for record in failed if record.activity for note in record.activity.findings)
-        faults.append(f"the reference fails: {'; '.join(dict.fromkeys([*reasons, *notes]))}")
+        notes = (
+            note
+            for record in failed
+            if record.activity
+            for note in record.activity.findings
+        )
+        faults.append(
+            f"the reference fails: {'; '.join(dict.fromkeys([*reasons, *notes]))}"
+        )
     if empty := [r for r in records if r.arm == BASELINE and r.outcome == "passed"]:
         is_rewarded = any(grade.share is not None for grade in empty[0].checks)
         faults.append(_NOTHING_PASSES if is_rewarded else _EMPTY_PASSES)
@@ -39,11 +52,15 @@ def oracle_faults(records: Iterable[Record]) -> list[str]:
 
 
 def oracle_counts(row: "Summary") -> str:
-    """``references pass: 12 of 12; empty answers fail: 12 of 12``, counting graded cases."""
+    """``references pass: 12 of 12; empty answers fail: 12 of 12``,
+    counting graded cases.
+    """
     graded = len(row.by_case)
     parts = [f"references pass: {graded - len(_failing(row)):,} of {graded:,}"]
     if row.arm(BASELINE).asked:
-        parts.append(f"empty answers fail: {graded - len(_empty_passes(row)):,} of {graded:,}")
+        parts.append(
+            f"empty answers fail: {graded - len(_empty_passes(row)):,} of {graded:,}"
+        )
     return "; ".join(parts)
 
 
@@ -83,5 +100,7 @@ def without_oracle(results: "RunResults") -> "RunResults":
         results,
         tests=tests,
         records=tuple(record for record in results.records if record.agent != ORACLE),
-        model_ids={name: of for name, of in results.model_ids.items() if name in labels},
+        model_ids={
+            name: of for name, of in results.model_ids.items() if name in labels
+        },
     )

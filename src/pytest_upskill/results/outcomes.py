@@ -4,12 +4,13 @@ There are five words, as many as a reader acts on:
 
 - passed
 - failed: the run fails for it. A regression is a failure too, with ``regressed`` set.
-- accepted: failed, and the run does not fail for it, an xfail of pytest. It was accepted as
-  failing, is marked xfail, or could be chance; the reason says which.
+- accepted: failed, and the run does not fail for it, an xfail of pytest. It was
+  accepted as failing, is marked xfail, or could be chance; the reason says which.
 - error: not answered, or not graded
 - not run: skipped, or never reached
 
-Where pytest ran the test, its own word decides, so that counts agree with its last line.
+Where pytest ran the test, its own word decides,
+so that counts agree with its last line.
 """
 
 from collections import Counter
@@ -26,15 +27,19 @@ from .oracle_results import oracle_faults
 from .regressions import Standing, reaches
 
 Reported = Literal["passed", "failed", "xfailed", "error", "skipped"]  # by pytest
-OutcomeWord = Literal["failed", "passed", "accepted", "error", "not run"]  # in pytest's order
+# In pytest's order
+OutcomeWord = Literal["failed", "passed", "accepted", "error", "not run"]
 OutcomeCounts = Mapping[OutcomeWord, int]
 
 BAD: Final[tuple[OutcomeWord, ...]] = ("failed", "error")
 _LONGEST: Final = 300
 _MARKED: Final = "marked xfail"
 _WORDS: Final[Mapping[Reported, OutcomeWord]] = {
-    **{"passed": "passed", "failed": "failed", "error": "error"},
-    **{"xfailed": "accepted", "skipped": "not run"},
+    "passed": "passed",
+    "failed": "failed",
+    "error": "error",
+    "xfailed": "accepted",
+    "skipped": "not run",
 }
 
 
@@ -55,7 +60,9 @@ def outcome_of(
     reported: Reported | None = None,
     broken: str = "",
 ) -> CaseOutcome:
-    """``standing`` is that of the test among the others, ``broken`` why it could not be asked."""
+    """``standing`` is that of the test among the others,
+    ``broken`` why it could not be asked.
+    """
     regressed = standing is not None and standing.kind == "regressed"
     if regressed:
         word: OutcomeWord = "failed"
@@ -67,7 +74,9 @@ def outcome_of(
         return CaseOutcome(test.nodeid, word)
     told = broken or ("" if test.agent == ORACLE else _told(test, standing))
     reasons = filter(None, [told, "" if broken else "; ".join(missed(records))])
-    return CaseOutcome(test.nodeid, word, one_line(": ".join(reasons), _LONGEST), regressed)
+    return CaseOutcome(
+        test.nodeid, word, one_line(": ".join(reasons), _LONGEST), regressed
+    )
 
 
 def _by_records(
@@ -93,12 +102,16 @@ def _told(test: PlannedCase, standing: Standing | None) -> str:
 
 
 def missed(records: Iterable[Record]) -> list[str]:
-    """Why answers with the skill failed, each reason once; or why answers are missing."""
+    """Why answers with the skill failed, each reason once; or why answers are
+    missing.
+    """
     records = list(records)
     errors = [record.error or "" for record in records if record.outcome == "errored"]
     if records and records[0].agent == ORACLE:
         return list(dict.fromkeys(errors or oracle_faults(records)))
-    grades = [grade for record in records if record.arm == "skill" for grade in record.checks]
+    grades = [
+        grade for record in records if record.arm == "skill" for grade in record.checks
+    ]
     wrong = [grade.reason for grade in grades if grade.required and not grade.passed]
     return list(dict.fromkeys(errors or wrong))
 
@@ -110,7 +123,9 @@ def count_outcomes(outcomes: Iterable[CaseOutcome]) -> dict[OutcomeWord, int]:
 
 
 def count_words(counts: OutcomeCounts, *, every: bool = False) -> str:
-    """``18 failed, 8 accepted, 1 error``: what did not pass; else, or with ``every``, what did."""
+    """``18 failed, 8 accepted, 1 error``: what did not pass; else, or with ``every``,
+    what did.
+    """
     failed = {word: number for word, number in counts.items() if word != "passed"}
     listed = counts if every else failed or counts
     return ", ".join(
@@ -120,7 +135,9 @@ def count_words(counts: OutcomeCounts, *, every: bool = False) -> str:
 
 
 def failure_words(counts: OutcomeCounts, failed: int | None = None) -> list[str]:
-    """The same on one line, if tests failed; ``failed`` counts those of others than skills, too."""
+    """The same on one line, if tests failed; ``failed`` counts those
+    of others than skills, too.
+    """
     own = sum(counts.get(word, 0) for word in BAD)
     others = max(0, (failed or 0) - own)
     lines = [count_words(counts)] if own else []

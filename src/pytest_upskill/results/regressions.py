@@ -24,7 +24,8 @@ from ..trials.records import Record
 from ..trials.subject import CHAT, WithPair
 from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
 
-_LIKELY_ENOUGH: Final = 0.05  # that a case ends otherwise the next time, to call it flaky
+# That a case ends otherwise the next time, to call it flaky
+_LIKELY_ENOUGH: Final = 0.05
 
 _NOT_KNOWN: Final[Mapping[str, str]] = MappingProxyType({})
 _SHOWN: Final = 0.05  # a fall of the lift has at most this p value
@@ -43,7 +44,13 @@ _IF_MISSING: Final = "undo that, or accept that they are dropped"
 
 CaseState = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 StandingKind = Literal[
-    "passed", "failed", "better", "accepted as failing", "could be chance", "drifted", "regressed"
+    "passed",
+    "failed",
+    "better",
+    "accepted as failing",
+    "could be chance",
+    "drifted",
+    "regressed",
 ]
 
 
@@ -75,12 +82,18 @@ def could_flip(count: Count, threshold: float | None) -> bool:
 
 
 def fell(now: Count, expected: Expectation | None) -> bool:
-    """Whether fewer runs pass than accepted: alone or with other cases it may be a regression."""
+    """Whether fewer runs pass than accepted: alone or with other
+    cases it may be a regression.
+    """
     return expected is not None and now.share < expected.was.share
 
 
-def standing_of(now: Count, threshold: float | None, expected: Expectation | None) -> Standing:
-    """What one case shows without the others, which is never a regression: see ``compare``."""
+def standing_of(
+    now: Count, threshold: float | None, expected: Expectation | None
+) -> Standing:
+    """What one case shows without the others, which is never a regression:
+    see ``compare``.
+    """
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
@@ -89,7 +102,9 @@ def standing_of(now: Count, threshold: float | None, expected: Expectation | Non
     if good:
         return Standing("passed" if was_good else "better")
     if not was_good:
-        return Standing("accepted as failing", f"accepted as failing on {expected.date} ({was})")
+        return Standing(
+            "accepted as failing", f"accepted as failing on {expected.date} ({was})"
+        )
     return Standing("could be chance", f"{expected.beside(now)}; could be chance")
 
 
@@ -169,7 +184,10 @@ class ModelDrift(WithPair):
         baseline = f"{100 * self.baseline_before:.0f} → {100 * self.baseline_rate:.0f}"
         text = f"the model got worse (baseline {baseline}), {self._lift_words}"
         if self.model_id_before and self.model_id not in ("", self.model_id_before):
-            before, now = one_line(self.model_id_before, 60), one_line(self.model_id, 60)
+            before, now = (
+                one_line(self.model_id_before, 60),
+                one_line(self.model_id, 60),
+            )
             text += f"; it was {before}, and is now {now}"
         return text
 
@@ -180,7 +198,11 @@ class ModelDrift(WithPair):
             return f"the skill's lift was {before} and is now {now}"
         low, high = self.lift_change_low, self.lift_change_high
         is_narrow = low > -RELEVANT_LIFT and high < RELEVANT_LIFT
-        words = "the skill's lift is unchanged" if is_narrow else "no change of the lift is shown"
+        words = (
+            "the skill's lift is unchanged"
+            if is_narrow
+            else "no change of the lift is shown"
+        )
         return f"{words} ({before} → {now}; change {span(low, high)})"
 
 
@@ -204,7 +226,9 @@ class SinceAccepted:
     def fall(self) -> str:
         """``67 → 17``; or ``in 1 case``, if others rose. Empty unless that is shown."""
         before, now = round(100 * self.rate), round(100 * self.now)
-        fall = f"{before} → {now}" if now < before else f"in {counted(self.worse, 'case')}"
+        fall = (
+            f"{before} → {now}" if now < before else f"in {counted(self.worse, 'case')}"
+        )
         return fall if self.worse else ""
 
     @property
@@ -228,7 +252,8 @@ class AcceptedComparison(WithPair):
 
     @cached_property
     def regressed(self) -> tuple[Compared, ...]:
-        """The cases whose tests fail: those that are worse, and if all together are, all that fell.
+        """The cases whose tests fail: those that are worse, and if all together are,
+        all that fell.
 
         A test that failed stays one, also in a run that was stopped before the others.
         """
@@ -241,7 +266,9 @@ class AcceptedComparison(WithPair):
         if case.test.regression:
             return Standing("regressed", case.test.regression)
         if self.together and case.fell:
-            return Standing("regressed", f"regression of {self._together}: {case.counts}")
+            return Standing(
+                "regressed", f"regression of {self._together}: {case.counts}"
+            )
         if self.drift and case.test.case in self._names_of_explained:
             if self.drift.fails:
                 return Standing("regressed", f"{_OF_THE_MODEL}: {case.counts}")
@@ -277,14 +304,24 @@ class AcceptedComparison(WithPair):
         reasons = [f"{self.pair}: regression: {case.numbers}" for case in self.worse]
         if self.of_whole:
             return [*reasons, *self.of_whole]
-        decided = (case for case in self.cases if case.test.regression and not self._is_worse(case))
-        reasons += [f"{self.pair}: {case.test.case}: {case.test.regression}" for case in decided]
+        decided = (
+            case
+            for case in self.cases
+            if case.test.regression and not self._is_worse(case)
+        )
+        reasons += [
+            f"{self.pair}: {case.test.case}: {case.test.regression}" for case in decided
+        ]
         return reasons
 
     @property
     def of_whole(self) -> list[str]:
         """Why the run fails, of all cases together."""
-        reasons = [f"regression of {self._together}: {self.together}"] if self.together else []
+        reasons = (
+            [f"regression of {self._together}: {self.together}"]
+            if self.together
+            else []
+        )
         reasons += [self.drift.words] if self.drift and self.drift.fails else []
         return [f"{self.pair}: {reason}" for reason in reasons]
 
@@ -335,14 +372,22 @@ def compare_all(
 
 
 def compare(
-    groups: Mapping[Group, Sequence[Compared]], model_ids: Mapping[str, str] = _NOT_KNOWN
+    groups: Mapping[Group, Sequence[Compared]],
+    model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
     """All groups of a run together: the more there are, the more evidence it takes."""
-    skills = [[case.passes for case in cases if case.passes] for cases in groups.values()]
-    baselines = [[case.arms[1] for case in cases if case.arms] for cases in groups.values()]
+    skills = [
+        [case.passes for case in cases if case.passes] for cases in groups.values()
+    ]
+    baselines = [
+        [case.arms[1] for case in cases if case.arms] for cases in groups.values()
+    ]
     return [
         _comparison(
-            group, cases, drop, _drift(group, cases, drop, model_ids) if baseline_fell else None
+            group,
+            cases,
+            drop,
+            _drift(group, cases, drop, model_ids) if baseline_fell else None,
         )
         for (group, cases), drop, baseline_fell in zip(
             groups.items(), worsened(skills), fell_together(baselines), strict=True
@@ -357,7 +402,9 @@ def _comparison(
     worse, explained, together = drop.cases, list[Compared](), drop.together
     if drift and drift.explains:  # but not cases whose own lift fell
         level = _SHOWN / max(1, len(worse))
-        worse = tuple(index for index in drop.cases if accepted[index].lift_fell <= level)
+        worse = tuple(
+            index for index in drop.cases if accepted[index].lift_fell <= level
+        )
         explained = [
             case
             for index, case in enumerate(accepted)
@@ -365,9 +412,12 @@ def _comparison(
         ]
         together = False
     passes = (
-        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p = {drop.p_value:.2g})"
+        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p ="
+        f" {drop.p_value:.2g})"
     )
-    if any(case.expected and case.expected.baseline and not case.arms for case in accepted):
+    if any(
+        case.expected and case.expected.baseline and not case.arms for case in accepted
+    ):
         passes += "; it may be the model, as the baseline was not asked"
     return AcceptedComparison(
         group.pair.skill,
@@ -382,10 +432,15 @@ def _comparison(
 
 
 def _drift(
-    group: Group, cases: Sequence[Compared], drop: Worsening, model_ids: Mapping[str, str]
+    group: Group,
+    cases: Sequence[Compared],
+    drop: Worsening,
+    model_ids: Mapping[str, str],
 ) -> ModelDrift:
     """Of a group whose baseline fell."""
-    by_sample = {case.test.sample or case.test.nodeid: case.arms for case in cases if case.arms}
+    by_sample = {
+        case.test.sample or case.test.nodeid: case.arms for case in cases if case.arms
+    }
     arms = list(by_sample.values())
     expected = next(case.expected for case in cases if case.expected)
     before = [fmean(Count(*arm[side].before).share for arm in arms) for side in (0, 1)]
@@ -413,7 +468,9 @@ def _drift(
 
 
 class Present(NamedTuple):
-    """A case that a skill has now; one that the command line left out is still there."""
+    """A case that a skill has now; one that the command line left out is still
+    there.
+    """
 
     digest: str
     state: CaseState
@@ -424,10 +481,12 @@ def unmatched_in(
 ) -> Iterator[tuple[str, Why]]:
     """The accepted cases that are not compared, and why.
 
-    A case that has another id now is the same case. Unless all cases are listed, none is known to
-    be gone; of tests in Python, that is never known.
+    A case that has another id now is the same case. Unless all cases are listed, none
+    is known to be gone; of tests in Python, that is never known.
     """
-    alive = {case.digest for case in present.values() if case.state in ("tested", "left out")}
+    alive = {
+        case.digest for case in present.values() if case.state in ("tested", "left out")
+    }
     for name, result in accepted.cases.items():
         in_python, case = PYTHON_MARK in name, present.get(name)
         if not in_python and result.case_digest in alive:
@@ -448,13 +507,19 @@ def unmatched_in(
 def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
     """Why a run fails: one line for each skill, model and reason."""
     order = list(_UNMATCHED_WORDS)
-    rows = sorted(unmatched, key=lambda row: (row.skill, row.label, order.index(row.why)))
+    rows = sorted(
+        unmatched, key=lambda row: (row.skill, row.label, order.index(row.why))
+    )
     return [
         f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(group)}; "
         f"{_IF_CHANGED if why == 'changed' else _IF_MISSING}"
-        for (pair, why), group in groupby(rows, lambda accepted: (accepted.pair, accepted.why))
+        for (pair, why), group in groupby(
+            rows, lambda accepted: (accepted.pair, accepted.why)
+        )
     ]
 
 
 def _names(cases: Iterable[Unmatched]) -> str:
-    return first_few([f"{one_line(case.case, 60)} ({case.was})" for case in cases], _MOST_NAMES)
+    return first_few(
+        [f"{one_line(case.case, 60)} ({case.was})" for case in cases], _MOST_NAMES
+    )

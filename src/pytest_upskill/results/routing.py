@@ -1,7 +1,9 @@
-"""Which skill of a catalogue each query opens: right, missed, wrong skill, or a false alarm.
+"""Which skill of a catalogue each query opens: right, missed, wrong skill,
+or a false alarm.
 
-The query is the sample, so its runs are averaged first. In a run, the skill that is opened first
-decides: a trial ends with the turn that opens one, and others of that turn are only noted.
+The query is the sample, so its runs are averaged first. In a run, the skill that
+is opened first decides: a trial ends with the turn that opens one, and others of
+that turn are only noted.
 """
 
 from collections import Counter
@@ -33,12 +35,16 @@ class RoutedQuery:
     """A query: the skills it should open, and those that it opened."""
 
     query: str
-    # Any of them is right, and it counts for the first. Without one, none should be opened.
+    # Any of them is right, and it counts for the first. Without one,
+    # none should be opened.
     expected: tuple[str, ...] = ()
-    unwanted: tuple[str, ...] = ()  # if none is expected: only these should not be opened
-    opened: Mapping[str, Whole] = field(default_factory=dict)  # runs, by the skill opened first
+    # If none is expected: only these should not be opened
+    unwanted: tuple[str, ...] = ()
+    # runs, by the skill opened first
+    opened: Mapping[str, Whole] = field(default_factory=dict)
     unopened: Whole = 0  # runs that opened none
-    also: Mapping[str, Whole] = field(default_factory=dict)  # runs, by skills of the same turn
+    # runs, by skills of the same turn
+    also: Mapping[str, Whole] = field(default_factory=dict)
     errors: tuple[str, ...] = ()  # of each run without an answer
     place: str = ""  # file and line
 
@@ -67,7 +73,9 @@ class RoutedQuery:
     @computed_field
     @property
     def row(self) -> str:
-        """What it should open, in words: ``pdf``, ``pdf or docx``, ``not pdf``, ``(none)``."""
+        """What it should open, in words: ``pdf``, ``pdf or docx``, ``not pdf``,
+        ``(none)``.
+        """
         if self.expected:
             return " or ".join(self.expected)
         return f"not {' or '.join(self.unwanted)}" if self.unwanted else NO_SKILL
@@ -190,7 +198,11 @@ class Routing(WithSubject):
     @property
     def missing_words(self) -> str:
         """What is missing; empty if nothing is."""
-        parts = [f"{counted(len(self.errors), 'trial')} without a result"] if self.errors else []
+        parts = (
+            [f"{counted(len(self.errors), 'trial')} without a result"]
+            if self.errors
+            else []
+        )
         return " and ".join([*parts, *(["interrupted"] if self.interrupted else [])])
 
     @property
@@ -212,7 +224,9 @@ class Routing(WithSubject):
     @computed_field
     @cached_property
     def false_alarms(self) -> RouteShare | None:
-        """Of the queries that should open none: how often one is opened that should not be."""
+        """Of the queries that should open none: how often one is
+        opened that should not be.
+        """
         spared = (query for query in self._answered if not query.expected)
         return _mean(query.share("false alarm") for query in spared)
 
@@ -241,7 +255,8 @@ class Routing(WithSubject):
         order = {name: place for place, name in enumerate(columns)}
         labels = sorted(rows, key=lambda row: (order.get(row, len(order)), row))
         return RoutingTable(
-            columns, {label: tuple(rows[label][name] for name in columns) for label in labels}
+            columns,
+            {label: tuple(rows[label][name] for name in columns) for label in labels},
         )
 
     @cached_property
@@ -257,14 +272,20 @@ class Routing(WithSubject):
                     runs[pair] += number
                     queries.setdefault(pair, []).append(query.query)
         return [
-            Confusion(*pair, number, tuple(queries[pair])) for pair, number in runs.most_common()
+            Confusion(*pair, number, tuple(queries[pair]))
+            for pair, number in runs.most_common()
         ]
 
     @property
     def size(self) -> str:
         """``24 skills, 61 queries × 3 runs``."""
-        runs = max((query.runs + len(query.errors) for query in self.queries), default=0)
-        skills, queries = counted(len(self.skills), "skill"), counted(len(self.queries), "query")
+        runs = max(
+            (query.runs + len(query.errors) for query in self.queries), default=0
+        )
+        skills, queries = (
+            counted(len(self.skills), "skill"),
+            counted(len(self.queries), "query"),
+        )
         return f"{skills}, {queries} × {counted(runs, 'run')}"
 
     @property
@@ -278,9 +299,16 @@ class Routing(WithSubject):
     @property
     def sentence(self) -> str:
         """``41 of 50 queries are routed right: recall 82% (69% to 90%), …``."""
-        right, all_queries = self.outcomes.get("right", 0), counted(len(self.queries), "query")
-        wrong = [f"{n:,} {word}" for word in _WRONG if (n := self.outcomes.get(word, 0))]
-        wrong += [f"{n:,} without a result" for n in [self.outcomes.get("error", 0)] if n]
+        right, all_queries = (
+            self.outcomes.get("right", 0),
+            counted(len(self.queries), "query"),
+        )
+        wrong = [
+            f"{n:,} {word}" for word in _WRONG if (n := self.outcomes.get(word, 0))
+        ]
+        wrong += [
+            f"{n:,} without a result" for n in [self.outcomes.get("error", 0)] if n
+        ]
         verb = "is" if len(self.queries) == 1 else "are"
         counts = f"{right:,} of {all_queries} {verb} routed right{_in_brackets(wrong)}"
         shares = {
@@ -290,7 +318,9 @@ class Routing(WithSubject):
         }
         words = [f"{name} {share.words}" for name, share in shares.items() if share]
         choice = [MODELS_CHOICE] if self.agent == CHAT else []
-        return "; ".join([": ".join([counts, *filter(None, [", ".join(words)])]), *choice])
+        return "; ".join(
+            [": ".join([counts, *filter(None, [", ".join(words)])]), *choice]
+        )
 
     @computed_field
     @property
@@ -298,12 +328,16 @@ class Routing(WithSubject):
         """Sentences; the last one is what to remember."""
         lines = [_confused(pair) for pair in self.confusions[:_MOST_PAIRS]]
         if untested := [row.name for row in self.by_skill if not row.queries]:
-            names = first_few([one_line(name, _LONGEST_NAME) for name in untested], _MOST_NAMES)
+            names = first_few(
+                [one_line(name, _LONGEST_NAME) for name in untested], _MOST_NAMES
+            )
             lines.append(f"No query is for {counted(len(untested), 'skill')}: {names}")
         lines += self._few_queries
         if self.errors:
             reason, times = Counter(map(_one_reason, self.errors)).most_common(1)[0]
-            lines.append(f"{counted(len(self.errors), 'trial')} without a result: {reason}")
+            lines.append(
+                f"{counted(len(self.errors), 'trial')} without a result: {reason}"
+            )
             lines[-1] += f" ({times:,})" if times < len(self.errors) else ""
         return (*lines, *self.notes, self.sentence)
 
@@ -320,8 +354,8 @@ class Routing(WithSubject):
                 kind = "that should open a skill" if best else "that should open none"
                 verb = "shows" if share.queries == 1 else "show"
                 lines.append(
-                    f"{counted(share.queries, 'query')} {kind} {verb} little: even if all were "
-                    f"right, {name} could still be {percent(bound)}"
+                    f"{counted(share.queries, 'query')} {kind} {verb} little: even if"
+                    f" all were right, {name} could still be {percent(bound)}"
                 )
         return lines
 
@@ -333,7 +367,9 @@ class Routing(WithSubject):
         queries = [query for query in self.queries if query.expected[:1] == (name,)]
         instead = Counter[str]()
         for query in queries:
-            instead.update({n: r for n, r in query.opened.items() if n not in query.expected})
+            instead.update(
+                {n: r for n, r in query.opened.items() if n not in query.expected}
+            )
             instead.update({NO_SKILL: query.unopened} if query.unopened else {})
         return SkillRouting(
             name,
@@ -346,12 +382,17 @@ class Routing(WithSubject):
 
     def _precision(self, names: Sequence[str]) -> RouteShare | None:
         """A query counts by the share of its runs that opened one of these skills."""
-        openings = list[tuple[float, float]]()  # of each query: the share of its runs, right ones
+        # Of each query: the share of its runs, right ones
+        openings = list[tuple[float, float]]()
         for query in self._answered:
-            by_skill = [name for name in names if name in query.opened and query.judges(name)]
+            by_skill = [
+                name for name in names if name in query.opened and query.judges(name)
+            ]
             shares = {name: query.opened[name] / query.runs for name in by_skill}
             if shares:
-                right = sum(s for n, s in shares.items() if query.outcome_of(n) == "right")
+                right = sum(
+                    s for n, s in shares.items() if query.outcome_of(n) == "right"
+                )
                 openings.append((sum(shares.values()), right))
         if not openings:
             return None
@@ -378,7 +419,9 @@ def _confused(pair: Confusion) -> str:
     """``docx is opened for pdf in 3 trials: "Merge these"``."""
     query = one_line(pair.queries[0], _LONGEST_NAME).rstrip(".")
     others = f" and {len(pair.queries) - 1:,} more" if len(pair.queries) > 1 else ""
-    expected, opened = (one_line(name, _LONGEST_NAME) for name in (pair.expected, pair.opened))
+    expected, opened = (
+        one_line(name, _LONGEST_NAME) for name in (pair.expected, pair.opened)
+    )
     trials = counted(pair.runs, "trial")
     if pair.outcome == "missed":
         what = f"No skill is opened in {trials} for {expected}"

@@ -1,7 +1,8 @@
-"""The results of a run: what was asked, what came of it, and all that follows from that.
+"""The results of a run: what was asked, what came of it,
+and all that follows from that.
 
-`RunResults` is also the file of --skill-json: its fields are read back, what is computed is only
-written.
+`RunResults` is also the file of --skill-json: its fields are read back, what is
+computed is only written.
 """
 
 import platform
@@ -66,7 +67,8 @@ NOTHING_TESTED: Final = "nothing was tested"
 _NO_GATES: Final = Gates()
 _LONGEST_FILE: Final = 20_000  # characters of what an agent made
 _LONGEST_FILES: Final = 100_000  # of all files of a trial
-_LONGEST_TRANSCRIPTS: Final = 50_000_000  # of all transcripts that the history keeps of a run
+# Of all transcripts that the history keeps of a run
+_LONGEST_TRANSCRIPTS: Final = 50_000_000
 _TURN_SIZE: Final = 200  # of a turn beside its text
 
 
@@ -74,8 +76,9 @@ _TURN_SIZE: Final = 200  # of a turn beside its text
 class Rerun:
     """What a command needs besides a node id, to ask and grade as the run did.
 
-    Paths in ``options`` are relative to the folder that pytest was called in, and so is ``root``,
-    the rootdir. ``models`` are for tests in Python: other node ids name their model.
+    Paths in ``options`` are relative to the folder that pytest was called in,
+    and so is ``root``, the rootdir. ``models`` are for tests in Python: other
+    node ids name their model.
     """
 
     options: tuple[str, ...] = ()
@@ -135,7 +138,9 @@ class CaseRow:
             skill_rate=skill.rate,
             baseline_score=baseline.score,
             skill_score=skill.score,
-            pass_hat_k=tuple(pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)),
+            pass_hat_k=tuple(
+                pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)
+            ),
             flakiness=flakiness(passes, case.runs) if case.runs > 1 else None,
         )
 
@@ -158,15 +163,21 @@ def _rising(looks: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def _possible_gates(gates: Gates) -> Gates:
-    numbers = [number for number in vars(gates).values() if isinstance(number, float | int)]
+    numbers = [
+        number for number in vars(gates).values() if isinstance(number, float | int)
+    ]
     if not all(abs(number) <= MOST for number in numbers):
         raise ValueError("number too large")
     return gates
 
 
-def _rows_of_questions(questions: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
+def _rows_of_questions(
+    questions: Mapping[tuple[str, str], str],
+) -> list[dict[str, str]]:
     rows = questions.items()
-    return [{"skill": skill, "case": case, "question": text} for (skill, case), text in rows]
+    return [
+        {"skill": skill, "case": case, "question": text} for (skill, case), text in rows
+    ]
 
 
 def _questions_in_rows(rows: Any) -> Any:
@@ -176,8 +187,12 @@ def _questions_in_rows(rows: Any) -> Any:
         raise ValueError("must be a list of skill, case and question") from None
 
 
-def _all_brief(records: tuple[Record, ...], info: SerializationInfo) -> tuple[Record, ...]:
-    """Long files are cut. Only the history has transcripts, as far as there is room for them."""
+def _all_brief(
+    records: tuple[Record, ...], info: SerializationInfo
+) -> tuple[Record, ...]:
+    """Long files are cut. Only the history has transcripts,
+    as far as there is room for them.
+    """
     room = _LONGEST_TRANSCRIPTS if info.context else 0
     brief = []
     for record in records:
@@ -193,12 +208,16 @@ def _cut_files(files: Sequence[AnswerFile]) -> Iterator[AnswerFile]:
     for file in files:
         limit = min(budget, _LONGEST_FILE)
         budget -= min(limit, len(file.text or ""))
-        yield replace(file, text=file.text and shortened(file.text, limit, saving=1), data="")
+        yield replace(
+            file, text=file.text and shortened(file.text, limit, saving=1), data=""
+        )
 
 
 Moment = Annotated[datetime, AfterValidator(_moment)]
 Looks = Annotated[tuple[Runs, ...], Field(max_length=50), AfterValidator(_rising)]
-_Records = Annotated[Many[Record], PlainSerializer(_all_brief, return_type=tuple[Record, ...])]
+_Records = Annotated[
+    Many[Record], PlainSerializer(_all_brief, return_type=tuple[Record, ...])
+]
 _Questions = Annotated[
     Mapping[tuple[str, str], str],
     BeforeValidator(_questions_in_rows),
@@ -220,28 +239,36 @@ class RunResults:
     questions: _Questions = field(default_factory=dict)  # by skill and case
     gates: Annotated[Gates, AfterValidator(_possible_gates)] = _NO_GATES
     idle_gates: Many[str] = ()  # that don't apply to what was selected
-    by_outcome: Flag = False  # whether tests were selected by how they ended (--lf, --sw)
+    # Whether tests were selected by how they ended (--lf, --sw)
+    by_outcome: Flag = False
     looks: Looks = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
-    bundled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)  # skills, by agent
+    # skills, by agent
+    bundled: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     logins: Many[str] = ()  # labels of agents on models that were asked on a login
     # Cases that no shard of a merged run has are missing; else they were deselected.
     expects_all: bool = False
-    broken: Mapping[str, str] = field(default_factory=dict)  # node ids not tested, and why
-    reported: Mapping[str, Reported] = field(default_factory=dict)  # by node id, pytest's word
+    # Node ids not tested, and why
+    broken: Mapping[str, str] = field(default_factory=dict)
+    # By node id, pytest's word
+    reported: Mapping[str, Reported] = field(default_factory=dict)
     unmatched: Many[Unmatched] = ()  # accepted results
-    untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
+    # Skills and models, and why
+    untested: Mapping[str, str] = field(default_factory=dict)
     lost: Many[str] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
     studies: Many[Study] = ()  # one or more per agent and model
     routings: Many[Routing] = ()  # of a catalogue, one per agent and model
-    model_changes: Many[ModelChange] = ()  # from an old model to a new one, one per agent
-    base_url: str = ""  # the server for names of models that no provider knows, safe to show
+    # From an old model to a new one, one per agent
+    model_changes: Many[ModelChange] = ()
+    # The server for names of models that no provider knows, safe to show
+    base_url: str = ""
     with_skills: Many[str] = ()  # paths of others that were installed in all arms
     noise: Whole = 0  # unrelated skills, likewise
     rerun: Rerun = _NO_OPTIONS  # how to run one test again
-    judge: str | None = None  # the model that graded rubrics, by the name that the user gave
+    # The model that graded rubrics, by the name that the user gave
+    judge: str | None = None
     prompt_cache_saved: Number = 0.0  # USD that the providers' caches saved in this run
     max_age: Amount = DAY  # seconds between the answers of arms that can be compared
 
@@ -261,14 +288,20 @@ class RunResults:
     @computed_field
     @cached_property
     def by_case(self) -> tuple[CaseRow, ...]:
-        return tuple(CaseRow.of(row, case) for row in self.summaries for case in row.by_case)
+        return tuple(
+            CaseRow.of(row, case) for row in self.summaries for case in row.by_case
+        )
 
     @computed_field
     @cached_property
     def trigger_summaries(self) -> list[TriggerSummary]:
         """One per skill, agent and model with queries."""
         beside = [DESCRIBE["base_url"], self.base_url] if self.base_url else []
-        beside += [word for path in self.with_skills for word in (DESCRIBE["with_skills"], path)]
+        beside += [
+            word
+            for path in self.with_skills
+            for word in (DESCRIBE["with_skills"], path)
+        ]
         beside += [DESCRIBE["noise"], str(self.noise)] if self.noise else []
         return trigger_summaries(
             self.triggers,
@@ -284,7 +317,9 @@ class RunResults:
     @computed_field
     @cached_property
     def outcomes(self) -> tuple[CaseOutcome, ...]:
-        """How each test ended, also those that could not be asked or were never reached."""
+        """How each test ended, also those that could not be
+        asked or were never reached.
+        """
         return tuple(self._outcomes.values())
 
     @computed_field
@@ -311,13 +346,23 @@ class RunResults:
         reasons = (
             *gate_reasons(self.verdicts, gates),
             *(self._without_evidence if others.of_cases else ()),
-            *(line for change in self.model_changes if no_worse for line in change.got_worse),
+            *(
+                line
+                for change in self.model_changes
+                if no_worse
+                for line in change.got_worse
+            ),
             *self._trigger_reasons,
-            *(reason for comparison in self.comparisons for reason in comparison.reasons),
+            *(
+                reason
+                for comparison in self.comparisons
+                for reason in comparison.reasons
+            ),
             *unmatched,
             *self.not_tested,
         )
-        if not reasons and self.budget_ended:  # also if only accepted results are compared
+        # Also if only accepted results are compared
+        if not reasons and self.budget_ended:
             reasons = (f"can't pass: {self.budget_ended}",)
         return Gate(not reasons, reasons)
 
@@ -332,7 +377,11 @@ class RunResults:
     @cached_property
     def active_gates(self) -> Gates:
         """The gates without those that are idle."""
-        unset = {name: value for name, value in vars(_NO_GATES).items() if name in self.idle_gates}
+        unset = {
+            name: value
+            for name, value in vars(_NO_GATES).items()
+            if name in self.idle_gates
+        }
         return replace(self.gates, **unset)
 
     # Records and tests.
@@ -348,8 +397,12 @@ class RunResults:
     @cached_property
     def tested(self) -> dict[str, tuple[str, ...]]:
         """The cases and queries that ran, by skill and model."""
-        tests = grouped(filter(self.records_of, self.tests), lambda test: f"{test.pair}")
-        return {pair: tuple(test.case for test in group) for pair, group in tests.items()}
+        tests = grouped(
+            filter(self.records_of, self.tests), lambda test: f"{test.pair}"
+        )
+        return {
+            pair: tuple(test.case for test in group) for pair, group in tests.items()
+        }
 
     @cached_property
     def triggers(self) -> tuple[PlannedCase, ...]:
@@ -363,7 +416,9 @@ class RunResults:
 
     @property
     def _all_cases(self) -> dict[SkillOnSubject, int]:
-        """How many cases a lift could have, without those that are asked with the skill alone."""
+        """How many cases a lift could have, without those that are
+        asked with the skill alone.
+        """
         alone = Counter(test.pair for test in self.tests if test.skill_only)
         totals = _totals(self.cases)
         return {of.pair: max(0, total - alone[of.pair]) for of, total in totals.items()}
@@ -372,19 +427,31 @@ class RunResults:
     def case_records(self) -> tuple[Record, ...]:
         """The records that lift and verdicts are of."""
         others = {(test.pair, test.case) for test in self.tests if not test.in_lift}
-        return tuple(record for record in self.records if (record.pair, record.case) not in others)
+        return tuple(
+            record
+            for record in self.records
+            if (record.pair, record.case) not in others
+        )
 
     @property
     def only_studied(self) -> bool:
-        """Whether no test was planned, as for commands that compare ways to install skills."""
-        return not self.tests and bool(self.studies or self.routings or self.model_changes)
+        """Whether no test was planned, as for commands that
+        compare ways to install skills.
+        """
+        return not self.tests and bool(
+            self.studies or self.routings or self.model_changes
+        )
 
     # What it lacks.
 
     @cached_property
     def budget_ended(self) -> str:
-        """``the budget ended the run: 4 of 10 tests not finished``; empty if it did not."""
-        tests = {(record.pair, record.case) for record in self.records if record.over_budget}
+        """``the budget ended the run: 4 of 10 tests not finished``;
+        empty if it did not.
+        """
+        tests = {
+            (record.pair, record.case) for record in self.records if record.over_budget
+        }
         share = f"{len(tests):,} of {counted(len(self.tests), 'test')}"
         return f"{BUDGET_ENDED}: {share} not finished" if tests else ""
 
@@ -405,23 +472,30 @@ class RunResults:
 
     @cached_property
     def selected_to_fail(self) -> frozenset[Group]:
-        """Where --lf or --sw left out cases, because they had passed; their rates say nothing."""
+        """Where --lf or --sw left out cases, because they had passed;
+        their rates say nothing.
+        """
         if not self.by_outcome:
             return frozenset()
-        of_python = (test.group for test in self.tests if not test.of)  # whose number is not known
+        # Whose number is not known
+        of_python = (test.group for test in self.tests if not test.of)
         return frozenset([*of_python, *incomplete(self.tests)])
 
     @cached_property
     def causes(self) -> list[Cause]:
         """Why answers are missing."""
         return causes_of(
-            (f"{record.skill}::{record.case}[{record.label}]", record) for record in self.records
+            (f"{record.skill}::{record.case}[{record.label}]", record)
+            for record in self.records
         )
 
     @property
     def not_tested(self) -> list[str]:
         """Tests that could not be asked, and why."""
-        return [f"not tested: {message_line(reason, 200)}" for reason in self.broken.values()]
+        return [
+            f"not tested: {message_line(reason, 200)}"
+            for reason in self.broken.values()
+        ]
 
     @property
     def untested_by_reason(self) -> list[tuple[str, str]]:
@@ -441,7 +515,9 @@ class RunResults:
             not_run = f"; {lost} did not run" if self.lost else ""
             lines.append(f"interrupted: {one_line(self.interrupted, 200)}{not_run}")
         elif self.lost:
-            lines.append(f"{lost} collected but never reported, as if their process had died")
+            lines.append(
+                f"{lost} collected but never reported, as if their process had died"
+            )
         lines += [self.budget_ended] if self.budget_ended else []
         return lines + [
             f"{group.pair}: {counted(number, group.noun)} missing from all files"
@@ -451,7 +527,9 @@ class RunResults:
     @property
     def withheld(self) -> list[str]:
         """Why there is no verdict though every answer is there."""
-        return [f"{row.pair}: {row.why_withheld}" for row in self.summaries if row.apart]
+        return [
+            f"{row.pair}: {row.why_withheld}" for row in self.summaries if row.apart
+        ]
 
     # What came of it.
 
@@ -491,9 +569,15 @@ class RunResults:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        verdicts = verdicts_of(self.summaries, plan_level(self.looks) if self.looks else LEVEL)
-        accepted = {run.pair: run.since for run in self.comparisons if not run.of_triggers}
-        return [replace(each, accepted=accepted.get(each.summary.pair)) for each in verdicts]
+        verdicts = verdicts_of(
+            self.summaries, plan_level(self.looks) if self.looks else LEVEL
+        )
+        accepted = {
+            run.pair: run.since for run in self.comparisons if not run.of_triggers
+        }
+        return [
+            replace(each, accepted=accepted.get(each.summary.pair)) for each in verdicts
+        ]
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
@@ -534,8 +618,12 @@ class RunResults:
             for test in self.tests
         }
         for nodeid, reason in self.broken.items():
-            word: OutcomeWord = "failed" if self.reported.get(nodeid) == "failed" else "error"
-            outcomes.setdefault(nodeid, CaseOutcome(nodeid, word, message_line(reason, 300)))
+            word: OutcomeWord = (
+                "failed" if self.reported.get(nodeid) == "failed" else "error"
+            )
+            outcomes.setdefault(
+                nodeid, CaseOutcome(nodeid, word, message_line(reason, 300))
+            )
         for nodeid in self.lost:
             outcomes.setdefault(nodeid, CaseOutcome(nodeid, "not run"))
         return outcomes
@@ -559,16 +647,25 @@ class RunResults:
 
     @cached_property
     def _without_evidence(self) -> list[str]:
-        """Why gates can't be evaluated where there is no verdict; what was deselected is fine."""
+        """Why gates can't be evaluated where there is no verdict;
+        what was deselected is fine.
+        """
         judged_pairs = {row.pair for row in self.summaries}
-        not_run = Counter(test.pair for test in self.cases if test.pair not in judged_pairs)
+        not_run = Counter(
+            test.pair for test in self.cases if test.pair not in judged_pairs
+        )
         reasons = [
             f"{pair}: can't pass: {counted(number, 'case')} not run"
             for pair, number in not_run.items()
         ]
-        reasons += [f"{names}: can't pass: {reason}" for reason, names in self.untested_by_reason]
+        reasons += [
+            f"{names}: can't pass: {reason}"
+            for reason, names in self.untested_by_reason
+        ]
         if names := self._only_with_triggers:
-            reasons.append(f"{first_names(names)}: can't pass: only queries were asked, no case")
+            reasons.append(
+                f"{first_names(names)}: can't pass: only queries were asked, no case"
+            )
         beside = any(not test.in_lift for test in self.tests)
         what = "no case was tested" if beside else NOTHING_TESTED
         nothing = [] if judged_pairs or self.broken else [f"can't pass: {what}"]
@@ -576,17 +673,27 @@ class RunResults:
 
     @property
     def _only_with_triggers(self) -> list[str]:
-        """Skills and models without a case beside others, unless some tests were deselected."""
+        """Skills and models without a case beside others,
+        unless some tests were deselected.
+        """
         named = {name for test in self.cases for name in (test.skill, test.label)}
         if not named or self.subsets:
             return []
-        tried = dict.fromkeys(name for test in self.triggers for name in (test.skill, test.label))
-        return [name for name in tried if name not in named and name not in self.untested]
+        tried = dict.fromkeys(
+            name for test in self.triggers for name in (test.skill, test.label)
+        )
+        return [
+            name for name in tried if name not in named and name not in self.untested
+        ]
 
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
-        lines = [*failure_words(self.outcome_counts), *self.unfinished, *self.gate.reasons]
+        lines = [
+            *failure_words(self.outcome_counts),
+            *self.unfinished,
+            *self.gate.reasons,
+        ]
         lines += self.failed_studies
         lines += self.not_tested if self.gate.passed is None else []
         return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
@@ -600,16 +707,22 @@ class RunResults:
             return "failed"
         if self.interrupted is not None:
             return "interrupted"
-        return "failed" if self.problems else "incomplete" if self.withheld else "passed"
+        return (
+            "failed" if self.problems else "incomplete" if self.withheld else "passed"
+        )
 
 
 def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
-    """A run that has only these triggers, as if they were cases; all of them without a ``tag``."""
+    """A run that has only these triggers, as if they were cases;
+    all of them without a ``tag``.
+    """
     triggers = [test for test in results.triggers if not tag or tag in test.tags]
     return replace(
         results,
         tests=tuple(replace(test, is_trigger=False) for test in triggers),
-        records=tuple(record for test in triggers for record in results.records_of(test)),
+        records=tuple(
+            record for test in triggers for record in results.records_of(test)
+        ),
     )
 
 
@@ -630,8 +743,12 @@ def _totals(tests: Iterable[PlannedCase]) -> dict[Group, int]:
     return totals
 
 
-def judged(unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]) -> list[Unmatched]:
-    """Those that a run can judge: one of some cases says nothing of what it has no test for."""
+def judged(
+    unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]
+) -> list[Unmatched]:
+    """Those that a run can judge: one of some cases says nothing
+    of what it has no test for.
+    """
     counts = Counter(test.group for test in tests if test.of)
     seen = ("skipped", "marked xfail", "changed")
     return [

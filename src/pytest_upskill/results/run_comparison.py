@@ -1,7 +1,7 @@
 """Two runs compared, with the statistics of --skill-against.
 
-Cases are paired, and only answers with the skill count. Triggers are compared like cases, those
-that should open the skill apart from those that should not.
+Cases are paired, and only answers with the skill count. Triggers are compared like
+cases, those that should open the skill apart from those that should not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -54,11 +54,14 @@ def _change_values(change: Comparison | None) -> dict[str, Any] | None:
 
 
 ChangeValue = Annotated[
-    Comparison | None, PlainSerializer(_change_values, return_type=dict[str, Any] | None)
+    Comparison | None,
+    PlainSerializer(_change_values, return_type=dict[str, Any] | None),
 ]
 _Pair = Annotated[
     SkillOnSubject,
-    PlainSerializer(lambda pair: (pair.skill, pair.subject.label), return_type=tuple[str, str]),
+    PlainSerializer(
+        lambda pair: (pair.skill, pair.subject.label), return_type=tuple[str, str]
+    ),
 ]
 
 
@@ -74,7 +77,9 @@ class UnpairedCases:
 
 @dataclass(frozen=True)
 class PairComparison(WithPair):
-    """A skill on a model that are in both runs: its cases, or its triggers of a kind."""
+    """A skill on a model that are in both runs: its cases, or its triggers of a
+    kind.
+    """
 
     skill: str
     model: str
@@ -91,8 +96,10 @@ class PairComparison(WithPair):
     agent: str = CHAT
     agent_versions: tuple[str, str] = ("", "")
     runs: tuple[int, int] = (0, 0)
-    days_apart: int = 0  # between the answers with the skill, if more than can be compared
-    fallen_baseline: tuple[float, float] | None = None  # its rates: the model got worse, too
+    # Between the answers with the skill, if more than can be compared
+    days_apart: int = 0
+    # Its rates: the model got worse, too
+    fallen_baseline: tuple[float, float] | None = None
     tag: str = ""  # of its triggers; empty if it is of cases
 
     @computed_field
@@ -114,18 +121,24 @@ class PairComparison(WithPair):
 
     @property
     def drift(self) -> str:
-        """That answers without the skill got worse, in words; empty if that is not shown."""
+        """That answers without the skill got worse, in words;
+        empty if that is not shown.
+        """
         if not self.fallen_baseline:
             return ""
         before, after = map(percent, self.fallen_baseline)
-        return f"the model got worse without the skill, too (baseline {before} → {after})"
+        return (
+            f"the model got worse without the skill, too (baseline {before} → {after})"
+        )
 
     @computed_field
     @property
     def differences(self) -> list[str]:
         """What else is not the same, so that a change may come from it."""
         before, after = (one_line(name, 60) for name in self.model_ids)
-        lines = [f"the model was {before} and is now {after}"] if before != after else []
+        lines = (
+            [f"the model was {before} and is now {after}"] if before != after else []
+        )
         lines += [self.drift] if self.drift else []
         if self.days_apart:
             days = counted(self.days_apart, "day")
@@ -135,7 +148,8 @@ class PairComparison(WithPair):
             lines.append(f"{one_line(self.agent, 60)} was {before} and is now {after}")
         if self.runs[0] != self.runs[1]:
             lines.append(
-                f"each {self.noun} had {counted(self.runs[0], 'run')} and now has {self.runs[1]}"
+                f"each {self.noun} had {counted(self.runs[0], 'run')} and now has"
+                f" {self.runs[1]}"
             )
         return lines
 
@@ -156,9 +170,13 @@ class RunComparison:
             if row.change is None:
                 reasons.append(f"{name}: no {row.noun} in common")
             elif row.change.word == "worse":
-                reasons.append("; ".join(filter(None, [f"{name}: {row.change.words}", row.drift])))
+                reasons.append(
+                    "; ".join(filter(None, [f"{name}: {row.change.words}", row.drift]))
+                )
             if missing := row.left_out.unanswered:
-                reasons.append(f"{name}: {counted(missing, row.noun)} not answered in both")
+                reasons.append(
+                    f"{name}: {counted(missing, row.noun)} not answered in both"
+                )
         return reasons
 
 
@@ -174,7 +192,9 @@ class _Side:
 def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     """What changed from one run to the other, adjusted for all skills and models."""
     old, new = _sides(before), _sides(after)
-    level = max(plan_level(run.looks) if run.looks else LEVEL for run in (before, after))
+    level = max(
+        plan_level(run.looks) if run.looks else LEVEL for run in (before, after)
+    )
     pairs: list[PairComparison] = []
     rows = {key: _paired(old[key], new[key]) for key in new if key in old}
     versions = dict(zip(rows, compare_versions([*rows.values()], EARLIER), strict=True))
@@ -185,8 +205,12 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
         for key, change in zip(keys, changes, strict=True):
             change = change and replace(change, versions=versions[key])
             compared = _comparison(old[key], new[key], rows[key], change)
-            pairs.append(replace(compared, tag=key[1], fallen_baseline=baselines.get(key)))
-    pairs_before, pairs_after = (dict.fromkeys(pair for pair, _ in sides) for sides in (old, new))
+            pairs.append(
+                replace(compared, tag=key[1], fallen_baseline=baselines.get(key))
+            )
+    pairs_before, pairs_after = (
+        dict.fromkeys(pair for pair, _ in sides) for sides in (old, new)
+    )
     return RunComparison(
         tuple(pairs),
         tuple(pair for pair in pairs_before if pair not in pairs_after),
@@ -213,7 +237,8 @@ def _sides(run: RunResults) -> dict[tuple[SkillOnSubject, str], _Side]:
     skill_digests = {skill.name: skill.digest for skill in run.skills}
     sides: dict[tuple[SkillOnSubject, str], _Side] = {}
     for tag in _TAGS:
-        # Without the other arms, a missing baseline answer removes no case from the pairs.
+        # Without the other arms, a missing baseline answer
+        # removes no case from the pairs.
         part = replace(run, tests=run.cases, records=run.case_records)
         part = triggers_as_cases(run, tag) if tag else part
         part = replace(part, records=tuple(r for r in part.records if r.arm == "skill"))
@@ -223,7 +248,9 @@ def _sides(run: RunResults) -> dict[tuple[SkillOnSubject, str], _Side]:
         for record in part.records:
             digests.setdefault(record.pair, {}).setdefault(record.case, "")
         for row in part.summaries:
-            sides[row.pair, tag] = _Side(row, digests[row.pair], skill_digests[row.skill])
+            sides[row.pair, tag] = _Side(
+                row, digests[row.pair], skill_digests[row.skill]
+            )
     order = [skill.name for skill in run.skills]
     return dict(sorted(sides.items(), key=lambda item: order.index(item[0][0].skill)))
 
@@ -237,7 +264,9 @@ def _paired(old: _Side, new: _Side) -> Summary:
 def _fallen_baselines(
     before: RunResults, after: RunResults, rows: Mapping[_Key, Summary]
 ) -> dict[_Key, tuple[float, float]]:
-    """The pass rates without the skill of the same cases in both runs, where they fell."""
+    """The pass rates without the skill of the same cases in both runs, where they
+    fell.
+    """
     were, are = (_baselines(run) for run in (before, after))
     groups = {
         key: [
@@ -262,13 +291,20 @@ def _fallen_baselines(
 
 def _baselines(run: RunResults) -> dict[_Case, Count]:
     """The passes of each case without the skill."""
-    counts = ((place, passes_of(records, "baseline")) for place, records in run.by_test.items())
+    counts = (
+        (place, passes_of(records, "baseline"))
+        for place, records in run.by_test.items()
+    )
     return {place: count for place, count in counts if count}
 
 
 def passes_of(records: Sequence[Record], arm: str = "skill") -> Count | None:
     """Out of the answered runs of an arm; None without any."""
-    runs = [record for record in records if record.arm == arm and record.outcome != "errored"]
+    runs = [
+        record
+        for record in records
+        if record.arm == arm and record.outcome != "errored"
+    ]
     passed = sum(record.outcome == "passed" for record in runs)
     return Count(passed, len(runs)) if runs else None
 
@@ -278,9 +314,13 @@ def _edited(case: str, old: _Side, new: _Side) -> bool:
     return bool(before and after and before != after)
 
 
-def _comparison(old: _Side, new: _Side, row: Summary, change: Comparison | None) -> PairComparison:
+def _comparison(
+    old: _Side, new: _Side, row: Summary, change: Comparison | None
+) -> PairComparison:
     scores = row.scores(over=EARLIER)
-    changes = [CaseChange(case, *pair) for case, pair in row.case_scores(over=EARLIER).items()]
+    changes = [
+        CaseChange(case, *pair) for case, pair in row.case_scores(over=EARLIER).items()
+    ]
     both = old.digests.keys() & new.digests.keys()
     edited = sum(_edited(case, old, new) for case in both)
     return PairComparison(

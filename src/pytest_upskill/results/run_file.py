@@ -1,4 +1,6 @@
-"""The file of a run, as --skill-json and the history write it; `RunResults` is its form."""
+"""The file of a run, as --skill-json and the history write it;
+`RunResults` is its form.
+"""
 
 import json
 from pathlib import Path
@@ -42,12 +44,16 @@ def results_schema() -> dict[str, Any]:
 
 def read_run(file: Path) -> RunResults:
     """The results of a run; ResultsError with the place of the problem."""
-    results: RunResults = read_json_form(file, form_of(RunResults), ResultsError, _HINT, unpacked)
+    results: RunResults = read_json_form(
+        file, form_of(RunResults), ResultsError, _HINT, unpacked
+    )
     return results
 
 
 def unpacked(file: Path) -> bytes:
-    """The content of a file, compressed or not; OSError or ValueError if it can't be read."""
+    """The content of a file, compressed or not; OSError or
+    ValueError if it can't be read.
+    """
     data = read_file(file)
     if not data.startswith(_GZIP_MAGIC):
         return data

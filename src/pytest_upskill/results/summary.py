@@ -30,13 +30,14 @@ BUDGET_ENDED: Final = "the budget ended the run"
 class ArmSummary:
     """One arm of a skill on a model, or of one of its cases.
 
-    ``rate`` and ``score`` (0–1) are means over samples; ``tokens``, ``seconds``, ``cost`` (USD),
-    ``turns`` and ``tool_calls`` of an agent are means of one answer. All of them are over complete
-    runs only, those with an answer in every arm. The counts are over every record. None means not
-    known.
+    ``rate`` and ``score`` (0–1) are means over samples; ``tokens``, ``seconds``,
+    ``cost`` (USD), ``turns`` and ``tool_calls`` of an agent are means of one answer.
+    All of them are over complete runs only, those with an answer in every arm. The
+    counts are over every record. None means not known.
     """
 
-    # With a complete run: cases, but those of a group, or that ask the same, count once.
+    # With a complete run: cases, but those of a group, or that ask the same,
+    # count once.
     samples: int = 0
     rate: float | None = None
     score: float | None = None
@@ -62,7 +63,11 @@ class ArmSummary:
     @property
     def interval(self) -> Interval | None:
         """Wilson's interval of the pass rate."""
-        return None if self.rate is None or not self.samples else wilson(self.rate, self.samples)
+        return (
+            None
+            if self.rate is None or not self.samples
+            else wilson(self.rate, self.samples)
+        )
 
     def scored(self, score: Score) -> float | None:
         """The pass rate, or the share of checks."""
@@ -103,8 +108,8 @@ class Summary(WithPair):
     runs: int  # the most that a case has
     arms: Mapping[str, ArmSummary]  # those with records
     not_run: int = 0  # cases without records
-    # Cases that a budget kept from being asked. That does not depend on how they would have ended,
-    # so they are left out as if they were not selected; but no gate passes.
+    # Cases that a budget kept from being asked. That does not depend on how they would
+    # have ended, so they are left out as if they were not selected; but no gate passes.
     over_budget: int = 0
     not_asked: int = 0  # trials that a budget kept from being asked
     by_case: tuple[CaseSummary, ...] = ()
@@ -116,8 +121,10 @@ class Summary(WithPair):
     activation: Activation | None = None  # of an agent
     max_age: float = DAY  # seconds between arms that can be compared
     apart: bool = False  # whether those of a complete run are further apart
-    by_outcome: bool = False  # whether the cases were selected by how they ended the last time
-    # What the lift can be, whatever the missing answers would be; None if none are missing.
+    # Whether the cases were selected by how they ended the last time
+    by_outcome: bool = False
+    # What the lift can be, whatever the missing answers would be;
+    # None if none are missing.
     possible_lift: Interval | None = None
 
     def arm(self, arm: str) -> ArmSummary:
@@ -131,7 +138,9 @@ class Summary(WithPair):
     @property
     def incomplete(self) -> bool:
         """Whether answers are missing, or can't be compared: the others don't tell."""
-        return bool(self.errored or self.not_run or not self.by_case or self.why_withheld)
+        return bool(
+            self.errored or self.not_run or not self.by_case or self.why_withheld
+        )
 
     @property
     def budget_words(self) -> str:
@@ -140,7 +149,9 @@ class Summary(WithPair):
 
     @property
     def unfinished(self) -> bool:
-        """Whether at least half of the trials have no end, with the skill and without it."""
+        """Whether at least half of the trials have no end,
+        with the skill and without it.
+        """
         arms = [self.arm(BASELINE), self.arm(SKILL)]
         return all(2 * arm.unfinished >= arm.asked - arm.errored > 0 for arm in arms)
 
@@ -151,7 +162,12 @@ class Summary(WithPair):
         None of the oracle: its references say nothing about the skill.
         """
         skill, baseline = self.scored("skill"), self.scored("baseline")
-        if self.why_withheld or self.agent == ORACLE or skill is None or baseline is None:
+        if (
+            self.why_withheld
+            or self.agent == ORACLE
+            or skill is None
+            or baseline is None
+        ):
             return None
         return skill - baseline
 
@@ -159,7 +175,8 @@ class Summary(WithPair):
     def why_withheld(self) -> str:
         """Why the arms can't be compared, with their dates; empty if they can.
 
-        Cases that failed with the skill did no better than the baseline, whatever the skill does.
+        Cases that failed with the skill did no better than the baseline,
+        whatever the skill does.
         """
         if self.by_outcome:
             return SELECTED_BY_OUTCOME
@@ -168,10 +185,17 @@ class Summary(WithPair):
         return f"arms more than {age_words(self.max_age)} apart: {self._asked_words}"
 
     def asked_words(self, started: datetime) -> str:
-        """When the arms were asked; empty if all were at about the same time, on the run's day."""
+        """When the arms were asked; empty if all were at about the same time,
+        on the run's day.
+        """
         oldest = min((first for first, _ in self._asked.values()), default=started)
-        is_today = oldest > started - _SAME_TIME or oldest.date() == started.astimezone(UTC).date()
-        return "" if is_today and self._asked_spread <= _SAME_TIME else self._asked_words
+        is_today = (
+            oldest > started - _SAME_TIME
+            or oldest.date() == started.astimezone(UTC).date()
+        )
+        return (
+            "" if is_today and self._asked_spread <= _SAME_TIME else self._asked_words
+        )
 
     @property
     def _asked(self) -> dict[str, tuple[datetime, datetime]]:
@@ -201,7 +225,9 @@ class Summary(WithPair):
         if len(set(words.values())) == 1:
             return f"asked {next(iter(words.values()))}"
         (first, asked), *others = words.items()
-        return ", ".join([f"{first} asked {asked}", *(f"{arm} {span}" for arm, span in others)])
+        return ", ".join(
+            [f"{first} asked {asked}", *(f"{arm} {span}" for arm, span in others)]
+        )
 
     def scored(self, arm: str) -> float | None:
         """The chosen score: the pass rate, or the share of checks passed."""
@@ -214,16 +240,23 @@ class Summary(WithPair):
 
     @property
     def samples(self) -> int:
-        """How many cases a lift counts: those of a group, or that ask the same, are one."""
+        """How many cases a lift counts: those of a group, or that ask the same,
+        are one.
+        """
         return len(cases_by_sample(self.by_case))
 
     def pairs(
         self, number: PairedNumber, over: str, of: str = "skill"
     ) -> list[tuple[float, float]]:
-        """A number of each sample in both arms, ``over`` first; none if any is unknown."""
+        """A number of each sample in both arms, ``over`` first; none if any is
+        unknown.
+        """
         pairs = self._case_pairs(number, over, of)
         return [
-            (fmean(pairs[case][0] for case in cases), fmean(pairs[case][1] for case in cases))
+            (
+                fmean(pairs[case][0] for case in cases),
+                fmean(pairs[case][1] for case in cases),
+            )
             for sample in (cases_by_sample(self.by_case) if pairs else ())
             for cases in [[case.case for case in sample]]
         ]
@@ -231,10 +264,14 @@ class Summary(WithPair):
     def scores(
         self, over: str, of: str = "skill", score: Score | None = None
     ) -> list[tuple[float, float]]:
-        """`pairs` of pass rates or of shares of checks; by default of the chosen score."""
+        """`pairs` of pass rates or of shares of checks; by default of the chosen
+        score.
+        """
         return self.pairs(_NUMBERS[score or self.score], over, of)
 
-    def case_scores(self, over: str, of: str = "skill") -> dict[str, tuple[float, float]]:
+    def case_scores(
+        self, over: str, of: str = "skill"
+    ) -> dict[str, tuple[float, float]]:
         """The same by case."""
         return self._case_pairs(_NUMBERS[self.score], over, of)
 
@@ -243,7 +280,10 @@ class Summary(WithPair):
     ) -> dict[str, tuple[float, float]]:
         pairs: dict[str, tuple[float, float]] = {}
         for case in self.by_case:
-            before, after = getattr(case.arm(over), number), getattr(case.arm(of), number)
+            before, after = (
+                getattr(case.arm(over), number),
+                getattr(case.arm(of), number),
+            )
             if before is None or after is None:
                 return {}
             pairs[case.case] = (before, after)
@@ -258,20 +298,33 @@ class Summary(WithPair):
         return {sample: fmean(scores) for sample, scores in samples.items()}
 
     def run_variance(self, over: str, of: str = "skill") -> float | None:
-        """The variance of one run's difference, for `spreads`; None if the rates tell it."""
-        arms = [[case.arm(arm).score_variance for arm in (over, of)] for case in self.by_case]
-        sums = [sum(both) for pair in arms if len(both := [v for v in pair if v is not None]) == 2]
+        """The variance of one run's difference, for `spreads`;
+        None if the rates tell it.
+        """
+        arms = [
+            [case.arm(arm).score_variance for arm in (over, of)]
+            for case in self.by_case
+        ]
+        sums = [
+            sum(both)
+            for pair in arms
+            if len(both := [v for v in pair if v is not None]) == 2
+        ]
         return fmean(sums) if sums and self.score == "checks" else None
 
 
 def budget_words(done: int, over_budget: int, noun: str = "case") -> str:
     """``the budget ended the run after 6 of 10 cases``."""
-    after = f" after {done:,} of {counted(done + over_budget, noun)}" if over_budget else ""
+    after = (
+        f" after {done:,} of {counted(done + over_budget, noun)}" if over_budget else ""
+    )
     return f"{BUDGET_ENDED}{after}"
 
 
 def case_words(rows: Sequence[Summary]) -> str:
-    """How many cases a skill has, and how many groups if a lift counts some of them as one."""
+    """How many cases a skill has, and how many groups if a lift
+    counts some of them as one.
+    """
     largest, most = max(rows, key=lambda row: row.cases), max(rows, key=_repeated)
     cases = counted(largest.cases + largest.over_budget, "case")
     if largest.over_budget:
@@ -280,7 +333,9 @@ def case_words(rows: Sequence[Summary]) -> str:
 
 
 def repeat_notes(rows: Sequence[Summary], noun: str = "case") -> list[str]:
-    """What cases that ask the same or are of one group mean for the numbers, once per skill."""
+    """What cases that ask the same or are of one group mean for the numbers,
+    once per skill.
+    """
     repeated = {row.skill: row for row in rows if _repeated(row)}
     return [
         f"{repeat_words(skill, len(row.by_case), row.samples, noun)}."
@@ -292,8 +347,8 @@ def repeat_words(skill: str, cases: int, groups: int, noun: str = "case") -> str
     """``gate: 12 cases in 4 groups: …``."""
     plural = counted(2, noun)[2:]
     return (
-        f"{one_line(skill, 100)}: {counted(cases, noun)} in {counted(groups, 'group')}: "
-        f"{plural} of a group, or that ask the same, count as one"
+        f"{one_line(skill, 100)}: {counted(cases, noun)} in {counted(groups, 'group')}:"
+        f" {plural} of a group, or that ask the same, count as one"
     )
 
 
@@ -304,7 +359,9 @@ def _repeated(row: Summary) -> int:
 def cases_by_sample(cases: Iterable[CaseSummary]) -> list[list[CaseSummary]]:
     """The cases of each sample; one whose sample is unknown is alone."""
     return list(
-        grouped(cases, lambda case: (case.sample, "" if case.sample else case.case)).values()
+        grouped(
+            cases, lambda case: (case.sample, "" if case.sample else case.case)
+        ).values()
     )
 
 
@@ -323,7 +380,8 @@ class _Runs(NamedTuple):
 def kinds_of(runs: Sequence[Run], score: Score) -> list[Hashable]:
     """The chosen score of each run, in all arms."""
     return [
-        tuple((arm, _value(record, score)) for arm, record in sorted(run.items())) for run in runs
+        tuple((arm, _value(record, score)) for arm, record in sorted(run.items()))
+        for run in runs
     ]
 
 
@@ -354,8 +412,8 @@ def summarize(
 ) -> Summary:
     """Sum up the records of one skill on one model, of a run that ``started`` then.
 
-    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides records;
-    ``members`` are the skills of a bundle.
+    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides
+    records; ``members`` are the skills of a bundle.
     """
     records = [record for record in records if record.pair == pair]
     planned = {test.case: test for test in tests}
@@ -368,7 +426,10 @@ def summarize(
     arms: set[str] = {"skill", *(record.arm for record in records)}
     later_runs = rest_after(looks) if looks else None
     complete = {
-        case: _Runs(runs, weights(kinds_of(runs, score), None if case in own_runs else later_runs))
+        case: _Runs(
+            runs,
+            weights(kinds_of(runs, score), None if case in own_runs else later_runs),
+        )
         for case, of_case in by_case.items()
         if (runs := _complete_runs(of_case, arms))
     }
@@ -382,7 +443,9 @@ def summarize(
         )
         for case, runs in complete.items()
     ]
-    by_sample = [[complete[case.case] for case in sample] for sample in cases_by_sample(cases)]
+    by_sample = [
+        [complete[case.case] for case in sample] for sample in cases_by_sample(cases)
+    ]
     agent, model = pair.subject
     again = partial(
         summarize,
@@ -413,13 +476,20 @@ def summarize(
         activation=activation_of(by_sample, members),
         max_age=max_age,
         apart=asked_apart(
-            (record for case in complete.values() for run in case.runs for record in run.values()),
+            (
+                record
+                for case in complete.values()
+                for run in case.runs
+                for record in run.values()
+            ),
             max_age,
         ),
         by_outcome=by_outcome,
-        possible_lift=None
-        if by_outcome
-        else _possible_lift(records, not_run, again, max_age, started),
+        possible_lift=(
+            None
+            if by_outcome
+            else _possible_lift(records, not_run, again, max_age, started)
+        ),
     )
 
 
@@ -433,15 +503,19 @@ def without_cut_runs(
 ) -> list[Record]:
     """Frugal runs up to the last look before the budget ended.
 
-    Which cases get later runs depends on how the first ones ended, so none may be left out for
-    want of them; but the run may stop at any look.
+    Which cases get later runs depends on how the first ones ended, so none may be left
+    out for want of them; but the run may stop at any look.
     """
     frugal = [record for record in records if looks and record.case not in own_runs]
-    refused = [record.run for record in frugal if record.over_budget and record.run > looks[0]]
+    refused = [
+        record.run for record in frugal if record.over_budget and record.run > looks[0]
+    ]
     if not refused:
         return records
     last = max(look for look in looks if look < min(refused))
-    return [record for record in records if record.case in own_runs or record.run <= last]
+    return [
+        record for record in records if record.case in own_runs or record.run <= last
+    ]
 
 
 def _possible_lift(
@@ -460,13 +534,19 @@ def _possible_lift(
     for arm, sign in ((BASELINE, -1), (SKILL, 1)):
         row = summarized(
             [
-                _as_if(record, record.arm == arm) if _trial(record) in missing else record
+                (
+                    _as_if(record, record.arm == arm)
+                    if _trial(record) in missing
+                    else record
+                )
                 for record in records
             ]
         )
         if row.lift is None:
             return None
-        bounds.append((row.lift * row.samples + sign * not_run) / (row.samples + not_run))
+        bounds.append(
+            (row.lift * row.samples + sign * not_run) / (row.samples + not_run)
+        )
     return Interval(*bounds)
 
 
@@ -477,12 +557,20 @@ def _trial(record: Record) -> tuple[str, int, str]:
 def _outdated(
     records: Sequence[Record], max_age: float, started: datetime
 ) -> set[tuple[str, int, str]]:
-    """Trials that the same command carries out again: too old for those that it lacks."""
+    """Trials that the same command carries out again: too old for those that it
+    lacks.
+    """
     runs: dict[tuple[str, int], dict[tuple[str, int, str], int | None]] = {}
     for record in records:
         if record.asked_at is not None or record.outcome == "errored":
-            runs.setdefault((record.case, record.run), {})[_trial(record)] = record.asked_at
-    return {trial for run in runs.values() for trial in outdated(run, max_age, started.timestamp())}
+            runs.setdefault((record.case, record.run), {})[_trial(record)] = (
+                record.asked_at
+            )
+    return {
+        trial
+        for run in runs.values()
+        for trial in outdated(run, max_age, started.timestamp())
+    }
 
 
 def _as_if(record: Record, passes: bool) -> Record:
@@ -500,8 +588,12 @@ def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:
     return [run for _, run in sorted(runs.items()) if run.keys() == arms]
 
 
-def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dict[str, ArmSummary]:
-    """Each arm that has records; ``complete`` are the complete runs of each case of each sample."""
+def _arms(
+    records: Sequence[Record], complete: Sequence[Sequence[_Runs]]
+) -> dict[str, ArmSummary]:
+    """Each arm that has records; ``complete`` are the complete runs of
+    each case of each sample.
+    """
     by_arm = grouped(records, lambda record: record.arm)
     return {
         arm: _arm(
@@ -515,15 +607,20 @@ def _arms(records: Sequence[Record], complete: Sequence[Sequence[_Runs]]) -> dic
     }
 
 
-_Weighted = tuple[Sequence[Record], Sequence[float]]  # the runs of a case, and what each counts
+# The runs of a case, and what each counts
+_Weighted = tuple[Sequence[Record], Sequence[float]]
 
 
-def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> ArmSummary:
+def _arm(
+    records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]
+) -> ArmSummary:
     cases = [runs for sample in complete for runs, _ in sample]
     answers = [record for runs in cases for record in runs]
     common = [record.common_checks for record in records]
     grades = [grade for checks in common for grade in checks]
-    scores = [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
+    scores = (
+        [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
+    )
     times = [record.asked_at for record in answers if record.asked_at is not None]
     return ArmSummary(
         samples=len(complete),
@@ -543,7 +640,9 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
         retries=sum(record.retries for record in records),
         score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),
-        tool_calls=_mean([r.activity.tool_calls if r.activity else None for r in answers]),
+        tool_calls=_mean(
+            [r.activity.tool_calls if r.activity else None for r in answers]
+        ),
         asked_first=datetime.fromtimestamp(min(times), UTC) if times else None,
         asked_last=datetime.fromtimestamp(max(times), UTC) if times else None,
         count=Count(sum(r.passed_common for r in answers), len(answers)),
@@ -551,7 +650,9 @@ def _arm(records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]) -> 
 
 
 def checks_of(records: Iterable[Record], arm: str) -> tuple[float, float] | None:
-    """Checks passed, and all checks, of an answer on average; None if there are none."""
+    """Checks passed, and all checks, of an answer on average; None if there are
+    none.
+    """
     by_record = (record.common_checks for record in records if record.arm == arm)
     graded = [checks for checks in by_record if checks]
     if not graded:
@@ -565,11 +666,17 @@ def _mean_over_samples(
 ) -> float | None:
     """Mean over samples of the mean over cases of the mean over runs.
 
-    The case is the sample, not the run; cases of a group, or that ask the same, are one.
+    The case is the sample, not the run; cases of a group, or that ask the same,
+    are one.
     """
     return _mean(
         [
-            _mean([_weighted([value(record) for record in runs], share) for runs, share in cases])
+            _mean(
+                [
+                    _weighted([value(record) for record in runs], share)
+                    for runs, share in cases
+                ]
+            )
             for cases in samples
         ]
     )

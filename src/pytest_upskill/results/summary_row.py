@@ -1,7 +1,8 @@
-"""A skill on a model in one flat row: ``summary`` of --skill-json, and every line of the history.
+"""A skill on a model in one flat row: ``summary`` of --skill-json,
+and every line of the history.
 
-A new number is a field here. If it is a field of `ArmSummary` and named ``ARM_FIELD``, it is filled
-in by name.
+A new number is a field here. If it is a field of `ArmSummary` and named ``ARM_FIELD``,
+it is filled in by name.
 """
 
 from collections.abc import Iterable, Mapping
@@ -24,8 +25,8 @@ from .verdict import Verdict, Word
 class SummaryRow(WithPair):
     """Rates are 0–1, costs in USD; None means not known.
 
-    ``previous`` is the skill at the git ref of --skill-against, the same skill again (--skill-aa),
-    or the trace of a teacher.
+    ``previous`` is the skill at the git ref of --skill-against, the same skill again
+    (--skill-aa), or the trace of a teacher.
     """
 
     skill: str
@@ -50,7 +51,8 @@ class SummaryRow(WithPair):
     checks_passed: Whole = 0  # with the skill
     checks_total: Whole = 0
     errored: Whole = 0
-    over_budget: Whole = 0  # cases that the budget kept from being asked; ``cases`` has the others
+    # Cases that the budget kept from being asked; ``cases`` has the others
+    over_budget: Whole = 0
     baseline_asked: Whole = 0  # trials, those without an answer too
     skill_asked: Whole = 0
     baseline_errored: Whole = 0
@@ -66,7 +68,8 @@ class SummaryRow(WithPair):
     score: Score = "pass"
     sentence: str = ""
     samples: Whole = 0  # cases of a group, or that ask the same, count once
-    all_cases: Whole = 0  # of the skill; -k or --lf may have selected fewer. 0 is not known
+    # Of the skill; -k or --lf may have selected fewer. 0 is not known
+    all_cases: Whole = 0
     interrupted: bool = False  # the run was stopped before its end
     skill_digest: str = ""
     against: str | None = None  # the git ref
@@ -119,10 +122,12 @@ class SummaryRow(WithPair):
     change_high: Number | None = None
     change_p_value: Number | None = None
     change_verdict: str | None = None
-    chance_lift: Number | None = None  # with --skill-aa: the share of such runs that show a lift
+    # With --skill-aa: the share of such runs that show a lift
+    chance_lift: Number | None = None
     chance_regression: Number | None = None  # likewise a regression
 
-    accepted_rate: Number | None = None  # pass rate of the cases that have an accepted result
+    # Pass rate of the cases that have an accepted result
+    accepted_rate: Number | None = None
     accepted_date: str | None = None
     accepted_change: Number | None = None  # of these cases since, 0.1 is 10 points
     accepted_verdict: str | None = None  # worse, if cases regressed
@@ -168,7 +173,9 @@ def summary_rows(
     interrupted: bool,
     model_ids: Mapping[str, str],
 ) -> tuple[SummaryRow, ...]:
-    """One row per skill and model, with the numbers of its cases, of its triggers, or both."""
+    """One row per skill and model, with the numbers of its cases, of its triggers,
+    or both.
+    """
     rows = {verdict.summary.pair: row_of(verdict) for verdict in verdicts}
     for summary in triggers:
         row = row_of_triggers(summary, model_ids.get(summary.label, ""))
@@ -273,7 +280,9 @@ def _changes(summary: Summary, changes: Mapping[AmountName, Change]) -> dict[str
 
 
 def _arm(arm: str, numbers: ArmSummary) -> dict[str, Any]:
-    named = {f"{arm}_{field.name}": getattr(numbers, field.name) for field in fields(numbers)}
+    named = {
+        f"{arm}_{field.name}": getattr(numbers, field.name) for field in fields(numbers)
+    }
     return {name: value for name, value in named.items() if name in _NAMES}
 
 
@@ -315,6 +324,8 @@ _SENT: Final[Mapping[Sent, str]] = {
 
 
 _OF_TRIGGERS: Final = tuple(
-    f"{name}{bound}" for name in ("recall", "false_alarms") for bound in ("", "_low", "_high")
+    f"{name}{bound}"
+    for name in ("recall", "false_alarms")
+    for bound in ("", "_low", "_high")
 )
 _NAMES: Final = frozenset(field.name for field in fields(SummaryRow))

@@ -1,4 +1,6 @@
-"""The sweet spot: the cheapest model, with a skill or without, that is about as good as all."""
+"""The sweet spot: the cheapest model, with a skill or without,
+that is about as good as all.
+"""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Final, NamedTuple
@@ -33,21 +35,29 @@ class PricedChoice(NamedTuple):
 
 
 def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
-    """Of one skill: the cheapest choice shown to be about as good as all, if prices are known."""
+    """Of one skill: the cheapest choice shown to be about as good as all,
+    if prices are known.
+    """
     if not (choices := _choices(verdicts)):
         return None
     spot, best, likely = sweet_choice(verdicts), _best(choices), _likely_choice(choices)
     margin = size_of(MARGIN)
     if spot and spot != best:
         words = (
-            f"{spot.name} ({spot.share}) is the cheapest choice shown to be within {margin} of the "
-            f"best ({best.name}, {best.share}): {spot.price} instead of {best.price} per 1000 "
-            "answers"
+            f"{spot.name} ({spot.share}) is the cheapest choice shown to be within"
+            f" {margin} of the best ({best.name}, {best.share}): {spot.price} instead"
+            f" of {best.price} per 1000 answers"
         )
     elif spot and spot.cost == min(choice.cost for choice in choices):
-        words = f"{spot.name} ({spot.share}) is the cheapest, and no other is {margin} better"
+        words = (
+            f"{spot.name} ({spot.share}) is the cheapest, and no other is {margin}"
+            " better"
+        )
     elif spot and spot == likely:
-        words = f"{spot.name} ({spot.share}) is the best; no cheaper choice is within {margin}"
+        words = (
+            f"{spot.name} ({spot.share}) is the best; no cheaper choice is within"
+            f" {margin}"
+        )
     else:
         words = _doubt(likely, choices)
     return f"{words}{_left_out(verdicts)}."
@@ -56,8 +66,9 @@ def sweet_spot(verdicts: Sequence[Verdict]) -> str | None:
 def sweet_choice(verdicts: Sequence[Verdict]) -> PricedChoice | None:
     """What ``sweet_spot`` names, unless there are too few cases to tell.
 
-    A choice that is worse than another by the margin is named in at most 2.5 % of all runs: all
-    that may be named share the error, and each has to be close to every other one.
+    A choice that is worse than another by the margin is named in at most 2.5 %
+    of all runs: all that may be named share the error, and each has to be
+    close to every other one.
     """
     choices = _choices(verdicts)
     for choice in sorted(choices, key=lambda choice: choice.cost):
@@ -75,7 +86,9 @@ def _likely_choice(choices: Sequence[PricedChoice]) -> PricedChoice:
 
 
 def _doubt(likely: PricedChoice, choices: Sequence[PricedChoice]) -> str:
-    """``too few cases to tell: haiku with the skill (85%) is -3 points (-31 to +25) from …``."""
+    """``too few cases to tell: haiku with the skill (85%) is -3
+    points (-31 to +25) from …``.
+    """
     rival, change = min(_changes(likely, choices), key=lambda pair: pair[1].low)
     return (
         f"too few cases to tell: {likely.name} ({likely.share}) is "
@@ -86,7 +99,9 @@ def _doubt(likely: PricedChoice, choices: Sequence[PricedChoice]) -> str:
 def _changes(
     choice: PricedChoice, choices: Sequence[PricedChoice]
 ) -> Iterator[tuple[PricedChoice, Lift]]:
-    """Each other choice, and the score of this one less its score, over the cases of all."""
+    """Each other choice, and the score of this one less its score,
+    over the cases of all.
+    """
     level, cases = shared_level(len(choices) - 1), sorted(_common_cases(choices))
     for other in choices:
         if other is not choice:
@@ -97,9 +112,11 @@ def _changes(
 
 
 def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
-    """Both arms of each model, but not with a skill that hurts, nor where cases are missing.
+    """Both arms of each model, but not with a skill that hurts,
+    nor where cases are missing.
 
-    None unless several models of several prices have cases in common, and pass anything.
+    None unless several models of several prices have cases in common,
+    and pass anything.
     """
     choices = []
     for verdict in verdicts:
@@ -109,8 +126,13 @@ def _choices(verdicts: Sequence[Verdict]) -> list[PricedChoice]:
             harmful = arm == SKILL and verdict.word == "hurts"
             if score is not None and cost is not None and not harmful:
                 scores, share = row.sample_scores(arm), share_words(row, arm)
-                choices.append(PricedChoice(row.label, arm, score, cost, share, scores, row.runs))
-    models, costs = {choice.model for choice in choices}, {choice.cost for choice in choices}
+                choices.append(
+                    PricedChoice(row.label, arm, score, cost, share, scores, row.runs)
+                )
+    models, costs = (
+        {choice.model for choice in choices},
+        {choice.cost for choice in choices},
+    )
     comparable = len(models) > 1 and len(costs) > 1 and _common_cases(choices)
     return choices if comparable and _best(choices).score else []
 

@@ -1,4 +1,6 @@
-"""Whether a skill is opened when it should be, and only then: per skill, agent and model."""
+"""Whether a skill is opened when it should be, and only then: per skill,
+agent and model.
+"""
 
 import shlex
 from collections import Counter
@@ -21,8 +23,10 @@ from ..trials.transcript import Sent
 from .activation import MORE_ROOM, sent_counts, sent_words
 from .summary import budget_words
 
-THRESHOLD: Final = 0.5  # the share of runs at which a query counts as one that opens the skill
-MODELS_CHOICE: Final = "the choice of the model, without an agent"  # what numbers of chat are of
+# The share of runs at which a query counts as one that opens the skill
+THRESHOLD: Final = 0.5
+# What numbers of chat are of
+MODELS_CHOICE: Final = "the choice of the model, without an agent"
 NO_QUERY: Final = "no query was tested"
 # Settings of a run, and the options of `pytest-upskill describe` for them.
 DESCRIBE: Final = {
@@ -36,7 +40,9 @@ _GOOD_RECALL: Final = 0.9
 _FEW_ALARMS: Final = 0.1
 _MOST_NAMES: Final = 3
 _LONGEST_QUERY: Final = 60
-IntervalValue = Annotated[Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])]
+IntervalValue = Annotated[
+    Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])
+]
 
 
 @dataclass(frozen=True)
@@ -49,7 +55,8 @@ class QueryRate:
     opened: int  # runs that opened the skill
     runs: int  # that were decided; errored ones are not among them
     errored: int
-    instead: Mapping[str, int]  # other skills, by the number of runs that opened one and not ours
+    # Other skills, by the number of runs that opened one and not ours
+    instead: Mapping[str, int]
     sample: str = ""  # the same for all queries that ask the same
     errors: tuple[str, ...] = ()  # why runs have no result
 
@@ -60,7 +67,9 @@ class QueryRate:
 
     @property
     def right(self) -> bool | None:
-        """Whether it opens the skill if it should, and only then; None if nothing is known."""
+        """Whether it opens the skill if it should, and only then;
+        None if nothing is known.
+        """
         rate = self.rate
         return None if rate is None else (rate >= THRESHOLD) == self.should_open
 
@@ -77,7 +86,9 @@ class QueryRate:
 
 @dataclass(frozen=True)
 class QueryShare:
-    """A share of queries: a mean over queries of the share of runs, with its interval."""
+    """A share of queries: a mean over queries of the share of runs, with its
+    interval.
+    """
 
     rate: float
     interval: IntervalValue
@@ -91,24 +102,29 @@ class TriggerSummary(WithPair):
 
     skill: str
     model: str
-    recall: QueryShare | None  # of the queries that should open it; None if none was decided
+    # Of the queries that should open it; None if none was decided
+    recall: QueryShare | None
     false_alarms: QueryShare | None  # of those that should not
     queries: tuple[QueryRate, ...]  # in the order of the run
     errored: int  # trials
     not_run: int = 0  # queries without a trial
-    over_budget: int = 0  # queries that a budget kept from being asked: as if not selected
+    # Queries that a budget kept from being asked: as if not selected
+    over_budget: int = 0
     not_asked: Annotated[int, Field(exclude=True)] = 0  # their trials without an answer
     trials: int = 0  # errored ones, too
     runs: int = 0  # the most that a query has
     agent: str = CHAT
     agent_version: str = ""
-    # How often the list of an agent showed the skill whole, cut, by name only, or not at all.
+    # How often the list of an agent showed the skill whole, cut, by name only,
+    # or not at all.
     sent: Mapping[Sent, int] = field(default_factory=dict)
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
     # Options of `describe` for the server and the other skills of the run.
     beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
-    by_outcome: Annotated[bool, Field(exclude=True)] = False  # how the queries were selected
-    is_bundle: Annotated[bool, Field(exclude=True)] = False  # several skills that are tested as one
+    # How the queries were selected
+    by_outcome: Annotated[bool, Field(exclude=True)] = False
+    # Several skills that are tested as one
+    is_bundle: Annotated[bool, Field(exclude=True)] = False
 
     @property
     def incomplete(self) -> bool:
@@ -117,7 +133,11 @@ class TriggerSummary(WithPair):
     @property
     def missing_words(self) -> str:
         """What is missing; empty if nothing is."""
-        parts = [f"{counted(self.errored, 'trial')} without a result"] if self.errored else []
+        parts = (
+            [f"{counted(self.errored, 'trial')} without a result"]
+            if self.errored
+            else []
+        )
         parts += [f"{counted(self.not_run, 'query')} not run"] if self.not_run else []
         parts += ["only queries that failed the last time"] if self.by_outcome else []
         if self.over_budget:
@@ -125,9 +145,15 @@ class TriggerSummary(WithPair):
         return " and ".join(parts) or ("" if self.trials else NO_QUERY)
 
     def wrong(self, should_open: bool) -> list[QueryRate]:
-        """Queries that should open the skill and don't, or the other way round; the worst first."""
-        wrong = [q for q in self.queries if q.should_open is should_open and q.right is False]
-        return sorted(wrong, key=lambda query: query.rate or 0.0, reverse=not should_open)
+        """Queries that should open the skill and don't, or the other way round;
+        the worst first.
+        """
+        wrong = [
+            q for q in self.queries if q.should_open is should_open and q.right is False
+        ]
+        return sorted(
+            wrong, key=lambda query: query.rate or 0.0, reverse=not should_open
+        )
 
     @property
     def shares(self) -> dict[str, QueryShare]:
@@ -138,7 +164,9 @@ class TriggerSummary(WithPair):
     @computed_field
     @cached_property
     def instead(self) -> dict[str, int]:
-        """Other skills, by the number of trials that opened one where ours should have been."""
+        """Other skills, by the number of trials that opened one
+        where ours should have been.
+        """
         trials = Counter[str]()
         for query in self.queries:
             if query.should_open:
@@ -152,7 +180,9 @@ class TriggerSummary(WithPair):
     @computed_field
     @property
     def sentence(self) -> str:
-        """The verdict: ``opened in 14 of 20 that need it (…), in 1 of 20 that don't (…)``."""
+        """The verdict: ``opened in 14 of 20 that need it (…),
+        in 1 of 20 that don't (…)``.
+        """
         missing = [self.missing_words] if self.missing_words and self.trials else []
         choice = [MODELS_CHOICE] if self.agent == CHAT else []
         shortened = [words] if (words := sent_words(self.sent)) else []
@@ -162,18 +192,27 @@ class TriggerSummary(WithPair):
     def _shares(self) -> str:
         parts = list[str]()
         for name, share in self.shares.items():
-            kind = "need it" if name == "recall" else "don't" if parts else "don't need it"
+            kind = (
+                "need it" if name == "recall" else "don't" if parts else "don't need it"
+            )
             rate = f"({name} {percent(share.rate)}, {span(*share.interval, percent)})"
             parts.append(f"in {share.opened:,} of {share.queries:,} that {kind} {rate}")
         return f"opened {', '.join(parts)}" if parts else NO_QUERY
 
     @property
     def advice(self) -> list[str]:
-        """The worst queries, what was opened instead, and what to do; empty if all is well."""
+        """The worst queries, what was opened instead, and what to do;
+        empty if all is well.
+        """
         lines = []
-        for problem, should_open in (("not opened for", True), ("opened without need for", False)):
+        for problem, should_open in (
+            ("not opened for", True),
+            ("opened without need for", False),
+        ):
             if queries := self.wrong(should_open):
-                lines.append(f"{problem}: {_first([f'{q.name} ({q.count})' for q in queries])}")
+                lines.append(
+                    f"{problem}: {_first([f'{q.name} ({q.count})' for q in queries])}"
+                )
         if self.instead:
             lines.append(f"opened instead: {_instead_words(self.instead)}")
         if self.errored:
@@ -184,7 +223,9 @@ class TriggerSummary(WithPair):
         poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
         loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
         if self.is_bundle:
-            route = f"to see which of its skills each query opens: {self._command('route')}"
+            route = (
+                f"to see which of its skills each query opens: {self._command('route')}"
+            )
             return [*lines, *few, *([route] if poor or loud else [])]
         if poor or loud:
             return [*lines, *few, f"to improve its description: {self._describe}"]
@@ -194,8 +235,13 @@ class TriggerSummary(WithPair):
 
     @property
     def _errors(self) -> str:
-        causes = Counter(one_line(reason, 200) for query in self.queries for reason in query.errors)
-        words = [f"{reason} ({n:,})" if n > 1 else reason for reason, n in causes.most_common()]
+        causes = Counter(
+            one_line(reason, 200) for query in self.queries for reason in query.errors
+        )
+        words = [
+            f"{reason} ({n:,})" if n > 1 else reason
+            for reason, n in causes.most_common()
+        ]
         return _first(words, "; ", " causes")
 
     @property
@@ -219,8 +265,9 @@ class TriggerSummary(WithPair):
                 verbs = f"{needs} shows" if number == 1 else f"{_PLURAL[needs]} show"
                 bound = wilson(best, number)[0 if best else 1]
                 yield (
-                    f"{counted(number, 'query')} that {verbs} little: even with "
-                    f"{round(best * number)} of {number}, {name} could still be {percent(bound)}"
+                    f"{counted(number, 'query')} that {verbs} little: even with"
+                    f" {round(best * number)} of {number}, {name} could still be"
+                    f" {percent(bound)}"
                 )
 
 
@@ -237,7 +284,9 @@ def _instead_words(instead: Mapping[str, int]) -> str:
     """``docs-writer in 6 trials, pdf-tools in 1``, the most frequent first."""
     (name, number), *others = instead.items()
     words = [f"{one_line(name, 60)} in {counted(number, 'trial')}"]
-    return _first([*words, *(f"{one_line(name, 60)} in {number:,}" for name, number in others)])
+    return _first(
+        [*words, *(f"{one_line(name, 60)} in {number:,}" for name, number in others)]
+    )
 
 
 def trigger_summaries(
@@ -250,7 +299,9 @@ def trigger_summaries(
     beside: tuple[str, ...] = (),
     bundles: Collection[str] = (),
 ) -> list[TriggerSummary]:
-    """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts queries."""
+    """One per skill, agent and model; ``questions`` by skill and id,
+    ``missing`` counts queries.
+    """
     groups = grouped(tests, lambda test: test.group)
     summaries = []
     for group, queries_of in groups.items():
@@ -275,7 +326,8 @@ def trigger_summaries(
                 share_of(query for query in queries if not query.should_open),
                 queries,
                 errored=sum(record.outcome == "errored" for record in records),
-                not_run=missing.get(group, 0) + sum(not of_query for of_query in by_query),
+                not_run=missing.get(group, 0)
+                + sum(not of_query for of_query in by_query),
                 over_budget=len(not_asked),
                 not_asked=sum(not_asked.values()),
                 trials=len(records),
@@ -293,7 +345,9 @@ def trigger_summaries(
 
 
 def query_rate(test: PlannedCase, query: str, records: Iterable[Record]) -> QueryRate:
-    """What came of the runs of a query: a decision is right or wrong, an error is neither."""
+    """What came of the runs of a query: a decision is right or wrong,
+    an error is neither.
+    """
     should, runs = test.should_open, list(records)
     decided = [record for record in runs if record.outcome != "errored"]
     opened = [record for record in decided if (record.outcome == "passed") == should]
@@ -335,10 +389,18 @@ def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     """``20 queries that need pdf, 20 that don't × 3 runs``, over all skills."""
     most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
     for row in rows:
-        most[row.skill] = max(most.get(row.skill, row), row, key=lambda row: len(row.queries))
+        most[row.skill] = max(
+            most.get(row.skill, row), row, key=lambda row: len(row.queries)
+        )
     kinds = [query.should_open for row in most.values() for query in row.queries]
     needs, spares = kinds.count(True), kinds.count(False)
     runs = counted(max(row.runs for row in rows), "run")
-    need, lack = "needs" if needs == 1 else "need", "doesn't" if spares == 1 else "don't"
+    need, lack = (
+        "needs" if needs == 1 else "need",
+        "doesn't" if spares == 1 else "don't",
+    )
     skill = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
-    return f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times} {runs}"
+    return (
+        f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times}"
+        f" {runs}"
+    )

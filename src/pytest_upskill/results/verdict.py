@@ -22,17 +22,28 @@ from ..stats import (
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
 from ..trials.subject import ORACLE
 from .activation import activation_words
-from .arm_comparison import Comparison, compare_arms, compare_versions, token_words, unit_of
+from .arm_comparison import (
+    Comparison,
+    compare_arms,
+    compare_versions,
+    token_words,
+    unit_of,
+)
 from .contrasts import size_of
 from .oracle_results import oracle_sentence
 from .regressions import SinceAccepted
 from .self_comparison import aa_words, by_chance_of
 from .summary import Summary
 
-# too few cases to tell: the interval of the lift holds 0 and a relevant lift or loss; no effect
-# shown: it excludes both; not needed: so it does, and the baseline passes.
+# too few cases to tell: the interval of the lift holds 0 and a relevant lift or loss;
+# no effect shown: it excludes both; not needed: so it does, and the baseline passes.
 Word = Literal[
-    "helps", "hurts", "no effect shown", "too few cases to tell", "not needed", "incomplete"
+    "helps",
+    "hurts",
+    "no effect shown",
+    "too few cases to tell",
+    "not needed",
+    "incomplete",
 ]
 _OPEN: Final = ("no effect shown", "too few cases to tell")
 
@@ -46,13 +57,16 @@ class Verdict:
     """The verdict on a skill and model; there is no word without a baseline."""
 
     summary: Summary
-    comparisons: Mapping[str, Comparison]  # the skill over each other arm; none while incomplete
+    # The skill over each other arm; none while incomplete
+    comparisons: Mapping[str, Comparison]
     word: Word | None
     sentence: str
     detectable_lift: float | None
-    lift_per_opening: Lift | None = None  # of an agent that did not open the skill in all trials
+    # Of an agent that did not open the skill in all trials
+    lift_per_opening: Lift | None = None
     by_chance: ByChance | None = None  # of a skill that is compared with itself
-    accepted: SinceAccepted | None = None  # its accepted results beside the present ones
+    # Its accepted results beside the present ones
+    accepted: SinceAccepted | None = None
 
     def over(self, arm: str) -> Comparison | None:
         return self.comparisons.get(arm)
@@ -72,7 +86,9 @@ class Verdict:
 
     @property
     def worse_since(self) -> str | None:
-        """That the skill is worse than at the ref of --skill-against, if that is shown."""
+        """That the skill is worse than at the ref of --skill-against, if that is
+        shown.
+        """
         over = self.over("previous")
         ref = one_line(self.summary.against or "", 60)
         return f"worse than at {ref}" if over and over.word == "worse" else None
@@ -91,25 +107,36 @@ class Verdict:
     def gain(self) -> float | None:
         """The lift as a share of what the baseline left to gain."""
         baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")
-        if baseline is None or skill is None or self.summary.incomplete or self.is_of_oracle:
+        if (
+            baseline is None
+            or skill is None
+            or self.summary.incomplete
+            or self.is_of_oracle
+        ):
             return None
         return normalised_gain(baseline, skill)
 
     @property
     def worse(self) -> tuple[str, ...]:
-        """Cases that do worse with the skill; while answers are missing, these may be chosen."""
+        """Cases that do worse with the skill; while answers are missing,
+        these may be chosen.
+        """
         if self.word == "incomplete":
             return ()
         return self._cases(lambda baseline, skill: skill < baseline - ROUNDING)
 
     @property
     def always_pass(self) -> tuple[str, ...]:
-        """Cases that pass even without the skill, with all checks if these are the score."""
+        """Cases that pass even without the skill, with all
+        checks if these are the score.
+        """
         return self._cases(lambda baseline, skill: baseline == skill == 1)
 
     @property
     def always_fail(self) -> tuple[str, ...]:
-        """Cases that fail even with the skill, with all checks if these are the score."""
+        """Cases that fail even with the skill, with all checks if these are the
+        score.
+        """
         return self._cases(lambda baseline, skill: baseline == skill == 0)
 
     def _cases(self, condition: Callable[[float, float], bool]) -> tuple[str, ...]:
@@ -121,7 +148,9 @@ def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verd
     """One for each summary, in their order, adjusted for several models of a skill."""
     models = [row for row in summaries if row.agent != ORACLE]
     judged = iter(_verdicts_on(models, level))
-    return [_of_oracle(row) if row.agent == ORACLE else next(judged) for row in summaries]
+    return [
+        _of_oracle(row) if row.agent == ORACLE else next(judged) for row in summaries
+    ]
 
 
 def _of_oracle(row: Summary) -> Verdict:
@@ -157,7 +186,8 @@ def _verdicts_on(summaries: Sequence[Summary], level: float) -> list[Verdict]:
 def _verdict(
     row: Summary, comparisons: Mapping[str, Comparison], level: float, models: int
 ) -> Verdict:
-    level_per_model = shared_level(models, level)  # several models can show less than one
+    # Several models can show less than one
+    level_per_model = shared_level(models, level)
     if over := comparisons.get(AGAIN):
         by_chance = by_chance_of(row, level_per_model)
         words = aa_words(row, over, by_chance)
@@ -173,7 +203,9 @@ def _verdict(
     return Verdict(row, comparisons, word, sentence, smallest, effect)
 
 
-def _lift_per_opening(row: Summary, over: Comparison | None, level: float) -> Lift | None:
+def _lift_per_opening(
+    row: Summary, over: Comparison | None, level: float
+) -> Lift | None:
     """None where it is the lift itself, or hardly known."""
     used = row.activation
     if not over or not used or used.count == used.trials:
@@ -200,15 +232,23 @@ def _direction(lift: Lift) -> Literal["helps", "hurts"]:
 
 
 def _sentence(
-    row: Summary, word: Word | None, over: Comparison | None, effect: Lift | None, outlook: str
+    row: Summary,
+    word: Word | None,
+    over: Comparison | None,
+    effect: Lift | None,
+    outlook: str,
 ) -> str:
     parts = []
     if word == "incomplete":
-        parts.append("; ".join([missing_words(row), *_arm_counts(row), *_possible(row)]))
+        parts.append(
+            "; ".join([missing_words(row), *_arm_counts(row), *_possible(row)])
+        )
     elif over:
         parts.append(over.lift_words)
     elif row.scored("skill") is not None:
-        parts.append(f"{share_words(row, 'skill')} pass with the skill{_other_share(row)}")
+        parts.append(
+            f"{share_words(row, 'skill')} pass with the skill{_other_share(row)}"
+        )
     if word == "not needed":
         parts.append(f"{share_words(row, 'baseline')} pass without it")
     if over and over.tokens:
@@ -217,7 +257,11 @@ def _sentence(
         parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     budget = row.budget_words if word != "incomplete" else ""
     used = row.activation
-    opened = activation_words(used, word, over.lift if over else None, effect) if used else ""
+    opened = (
+        activation_words(used, word, over.lift if over else None, effect)
+        if used
+        else ""
+    )
     untold = used and used.untold == used.trials
     if row.unfinished and word != "helps" and not untold:
         opened = "; ".join([*([used.opened] if used else []), _unfinished(row)])
@@ -234,15 +278,17 @@ def _unfinished(row: Summary) -> str:
         for name, arm in (("with", row.arm(SKILL)), ("without", row.arm(BASELINE)))
     ]
     return (
-        f"{' and '.join(shares)} ended at a limit or without a word, which points to the model, "
-        "not to the skill: take a stronger one, or raise the limit, before you work on the skill"
+        f"{' and '.join(shares)} ended at a limit or without a word, which points to"
+        " the model, not to the skill: take a stronger one, or raise the limit, before"
+        " you work on the skill"
     )
 
 
 def _arm_counts(row: Summary) -> list[str]:
     """``baseline 18 of 20 answered, 9 passed``, of each arm."""
     return [
-        f"{name} {arm.asked - arm.errored:,} of {arm.asked:,} answered, {arm.passed:,} passed"
+        f"{name} {arm.asked - arm.errored:,} of {arm.asked:,} answered, {arm.passed:,}"
+        " passed"
         for name, arm in row.arms.items()
     ]
 
@@ -252,7 +298,10 @@ def _possible(row: Summary) -> list[str]:
         return []
     low, high = map(points, lift)
     return [
-        f"with what is missing, the lift is between {low} and {high} points{unit_of(row.score)}"
+        (
+            f"with what is missing, the lift is between {low} and {high}"
+            f" points{unit_of(row.score)}"
+        )
     ]
 
 
@@ -263,7 +312,11 @@ def share_words(row: Summary, arm: str) -> str:
 def _other_share(row: Summary) -> str:
     """What is not the score, if it differs."""
     skill = row.arm("skill")
-    if skill.rate is None or skill.score is None or f"{skill.rate:.0%}" == f"{skill.score:.0%}":
+    if (
+        skill.rate is None
+        or skill.score is None
+        or f"{skill.rate:.0%}" == f"{skill.score:.0%}"
+    ):
         return ""
     cases, checks = f" ({skill.rate:.0%} of cases)", f" ({skill.score:.0%} of checks)"
     return checks if row.score == "pass" else cases
@@ -277,8 +330,12 @@ def missing_words(row: Summary) -> str:
     return " and ".join(parts) or row.budget_words or "no answers"
 
 
-def _outlook(row: Summary, lift: Lift | None, smallest: float | None, models: int) -> str:
-    """Which lift so many cases are likely to show; or that just a loss is still possible."""
+def _outlook(
+    row: Summary, lift: Lift | None, smallest: float | None, models: int
+) -> str:
+    """Which lift so many cases are likely to show; or that just
+    a loss is still possible.
+    """
     scores = row.scores(over="baseline")
     if not scores or not lift:
         return ""
@@ -293,9 +350,15 @@ def _outlook(row: Summary, lift: Lift | None, smallest: float | None, models: in
 
 
 def signal_lines(verdict: Verdict, *, failures: bool = True) -> list[str]:
-    """Cases that got worse, then those that show no difference; ``failures``: also failed ones."""
+    """Cases that got worse, then those that show no difference; ``failures``:
+    also failed ones.
+    """
     words = _SIGNALS[verdict.summary.score]
-    lists = (verdict.worse, verdict.always_pass, verdict.always_fail if failures else ())
+    lists = (
+        verdict.worse,
+        verdict.always_pass,
+        verdict.always_fail if failures else (),
+    )
     return [
         f"{signal}: {first_names(cases)}"
         for signal, cases in zip(words, lists, strict=True)
@@ -304,7 +367,11 @@ def signal_lines(verdict: Verdict, *, failures: bool = True) -> list[str]:
 
 
 _SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
-    "pass": ("worse with the skill", "pass even without the skill", "fail even with the skill"),
+    "pass": (
+        "worse with the skill",
+        "pass even without the skill",
+        "fail even with the skill",
+    ),
     "checks": (
         "fewer checks pass with the skill",
         "all checks pass even without the skill",

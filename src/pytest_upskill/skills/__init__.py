@@ -1,1 +1,3 @@
-"""The files people write: SKILL.md, skill_meta.json, evals.json, upskill.config.yaml."""
+"""The files people write: SKILL.md, skill_meta.json, evals.json,
+upskill.config.yaml.
+"""

@@ -1,6 +1,7 @@
 """A bundle: several skills that are tested as one, mostly a plugin of Claude Code.
 
-The entry of a skill is its SKILL.md; that of a bundle is its manifest, or else its folder.
+The entry of a skill is its SKILL.md; that of a bundle is its manifest,
+or else its folder.
 """
 
 import os
@@ -44,7 +45,8 @@ class Bundle(Skill):
     root: Path = Path()
     skills: tuple[Skill, ...] = ()
     places: tuple[str, ...] = ()  # the folder of each skill, in the root
-    before: tuple[tuple[str, str], ...] = ()  # names and places of its skills at the git ref
+    # Names and places of its skills at the git ref
+    before: tuple[tuple[str, str], ...] = ()
     plugin: bool = False  # whether Claude Code can install it as a whole
     other_parts: tuple[str, ...] = ()  # in words, what only Claude Code has of it
     left_out: tuple[str, ...] = ()  # paths of skills that are not there, though on disk
@@ -91,11 +93,15 @@ def folder_of(file: Path) -> Path:
 def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> FoundSkills:
     """The skills and bundles of a path; SkillError if there are none.
 
-    A plugin is a bundle if it has cases of its own, or is named itself and its skills have none.
-    Skills that have cases of their own are also tested alone, unless bundles are asked for.
-    ``ask`` is the hook that reads other forms of cases.
+    A plugin is a bundle if it has cases of its own, or is named itself and its skills
+    have none. Skills that have cases of their own are also tested alone, unless bundles
+    are asked for. ``ask`` is the hook that reads other forms of cases.
     """
-    if settings.bundle and path.is_dir() and not (is_skill(path) and not is_plugin(path)):
+    if (
+        settings.bundle
+        and path.is_dir()
+        and not (is_skill(path) and not is_plugin(path))
+    ):
         _places(path)  # or say why there are none
         return FoundSkills((entry_of(path),), notes=tuple(_bundle_notes(path, ())))
     tasks = tasks_at(path) if path.is_dir() else []
@@ -106,7 +112,11 @@ def find_entries(path: Path, settings: Settings, ask: Ask | None = None) -> Foun
             raise
         found = FoundSkills(())
     if tasks:
-        top = path if not found.files else Path(os.path.commonpath([t.parent for t in tasks]))
+        top = (
+            path
+            if not found.files
+            else Path(os.path.commonpath([t.parent for t in tasks]))
+        )
         return replace(found, files=(*found.files, top))
     files, notes = dict.fromkeys(found.files), list[str]()
     for root in map(folder_of, plugins_of(files, path)):
@@ -145,13 +155,17 @@ def plugins_of(files: Iterable[Path], path: Path) -> list[Path]:
 
 
 def covered_by(manifest: Path) -> frozenset[Path]:
-    """The skills of a plugin if that has cases, so that these need none of their own."""
+    """The skills of a plugin if that has cases, so that these need none of their
+    own.
+    """
     root = folder_of(manifest)
     return frozenset(skill_files_in(manifest) if _has_cases(root, None) else ())
 
 
 def parts_besides_skills(file: Path) -> tuple[str, ...]:
-    """What the plugin of a manifest has for Claude Code alone; nothing for other files."""
+    """What the plugin of a manifest has for Claude Code alone; nothing for other
+    files.
+    """
     root = bundle_root(file)
     if root is None or not is_plugin(root):
         return ()
@@ -162,8 +176,12 @@ def parts_besides_skills(file: Path) -> tuple[str, ...]:
 
 
 def entry_in(folder: Path, *, bundle: bool) -> Path | None:
-    """What the cases in a folder are about; None if that is neither a skill nor a bundle."""
-    if is_plugin(folder) and not _is_plain_skill(folder, skill_files_in(folder / MANIFEST)):
+    """What the cases in a folder are about; None if that is
+    neither a skill nor a bundle.
+    """
+    if is_plugin(folder) and not _is_plain_skill(
+        folder, skill_files_in(folder / MANIFEST)
+    ):
         return folder / MANIFEST
     if is_skill(folder):
         return skill_file(folder)
@@ -197,13 +215,15 @@ def _bundle_notes(root: Path, alone: Sequence[Path]) -> Iterator[str]:
 def _one_by_one(root: Path) -> str:
     name = entry_name(root / MANIFEST)
     return (
-        f"{name}: a plugin without cases of its own, so its skills are tested one by one "
-        "(skill_bundle = true tests them as one)"
+        f"{name}: a plugin without cases of its own, so its skills are tested one by"
+        " one (skill_bundle = true tests them as one)"
     )
 
 
 def load_entry(file: Path, settings: Settings) -> Skill:
-    """The skill of a SKILL.md or the bundle of a folder or manifest, as a run needs it."""
+    """The skill of a SKILL.md or the bundle of a folder or manifest, as a run needs
+    it.
+    """
     root = bundle_root(file)
     if root is None:
         return load_for_run(file, settings)
@@ -211,9 +231,13 @@ def load_entry(file: Path, settings: Settings) -> Skill:
 
 
 def load_bundle(root: Path, settings: Settings) -> Bundle:
-    """SkillError if it has no skills and nothing else, or if one of them can't be read."""
+    """SkillError if it has no skills and nothing else, or if one of them can't be
+    read.
+    """
     plugin, files = is_plugin(root), FilesOnDisk(root)
-    manifest = read_manifest(root / MANIFEST) if plugin else Manifest(_folder_name(root), "")
+    manifest = (
+        read_manifest(root / MANIFEST) if plugin else Manifest(_folder_name(root), "")
+    )
     places = _places(root)
     others = other_parts(files, manifest) if plugin else ()
     if not places and not others:
@@ -221,7 +245,8 @@ def load_bundle(root: Path, settings: Settings) -> Bundle:
         raise SkillError(root, "no skill in this bundle", hint)
     members = [load_for_run(skill_file(root / place), settings) for place in places]
     _require_names(
-        root, [(member.name, place) for member, place in zip(members, places, strict=True)]
+        root,
+        [(member.name, place) for member, place in zip(members, places, strict=True)],
     )
     if plugin:
         content = digest_of(root, files_on_disk(root, manifest, places).values())
@@ -276,9 +301,15 @@ def _places(root: Path) -> list[str]:
 
 
 def _with_previous(bundle: Bundle, settings: Settings) -> Bundle:
-    """With the text of all skills that it had at the git ref; as it is if it is newer."""
+    """With the text of all skills that it had at the git ref; as it is if it is
+    newer.
+    """
     assert settings.against is not None
-    root, before, texts = bundle.root.resolve(), list[tuple[str, str]](), list[tuple[str, str]]()
+    root, before, texts = (
+        bundle.root.resolve(),
+        list[tuple[str, str]](),
+        list[tuple[str, str]](),
+    )
     for place in _places_at(root, files_at_ref(root, settings.against), bundle.plugin):
         if skill := at_ref(root / place, settings):
             name = name_in(root / place / SKILL_NAMES[0], skill.file_text)
@@ -314,7 +345,9 @@ def _faults(files: FilesOnDisk, manifest: Manifest) -> Iterator[Fault]:
     for folder in manifest.skills:
         if folder and not files.entries(folder):
             problem = f"skills: {one_line(folder, 100)!r} is not there, or empty"
-            yield Fault(1, problem, "plugin-skills", "warning", "Name a folder of skills.")
+            yield Fault(
+                1, problem, "plugin-skills", "warning", "Name a folder of skills."
+            )
 
 
 def _folder_name(root: Path) -> str:

@@ -31,16 +31,22 @@ class BuildContext:
     """
 
     digest: str  # of the Dockerfile and all files
-    dockerfile: str = field(default="", compare=False, repr=False)  # its path in the folder
+    # Its path in the folder
+    dockerfile: str = field(default="", compare=False, repr=False)
     folder: str = field(default="", compare=False, repr=False)  # absolute
     without: str = field(default="", compare=False, repr=False)  # the skills in it
-    seconds: float = field(default=600.0, compare=False, repr=False)  # that a build may take
-    # What only an image can carry out, with the line; and files that are copied, absolute.
+    # That a build may take
+    seconds: float = field(default=600.0, compare=False, repr=False)
+    # What only an image can carry out, with the line; and files that are copied,
+    # absolute.
     others: tuple[str, ...] = field(default=(), compare=False, repr=False)
     copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    platform: str = field(default="", compare=False, repr=False)  # such as linux/amd64, if written
-    steps: tuple[str, ...] = field(default=(), compare=False, repr=False)  # without an image
-    missing: tuple[str, ...] = field(default=(), compare=False, repr=False)  # files, so it fails
+    # Such as linux/amd64, if written
+    platform: str = field(default="", compare=False, repr=False)
+    # Without an image
+    steps: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    # files, so it fails
+    missing: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 class SandboxNeeds(NamedTuple):
@@ -84,7 +90,9 @@ NO_NEEDS: Final = SandboxNeeds()
 
 
 class CaseUser(NamedTuple):
-    """Who answers an agent's questions: a model that knows some facts, or fixed replies."""
+    """Who answers an agent's questions: a model that knows some facts,
+    or fixed replies.
+    """
 
     facts: tuple[str, ...] = ()
     replies: tuple[str, ...] = ()
@@ -104,7 +112,8 @@ class CaseUser(NamedTuple):
 class WorkspaceFile:
     """A file as it is: binary or not, with its permissions."""
 
-    path: str  # with forward slashes; relative, or absolute in a place outside of the workspace
+    # With forward slashes; relative, or absolute in a place outside of the workspace
+    path: str
     data: Base64Bytes
     mode: int = PLAIN
 
@@ -134,16 +143,21 @@ class CaseReference:
     files: tuple[WorkspaceFile, ...] = ()  # of the workspace, or of the script's folder
     run: str = ""  # the path of the script in its folder
     env: tuple[tuple[str, str], ...] = ()  # of the script
-    sources: tuple[str, ...] = field(default=(), compare=False)  # paths in the skill's folder
+    # Paths in the skill's folder
+    sources: tuple[str, ...] = field(default=(), compare=False)
 
     @cached_property
     def digest(self) -> str:
-        return digest(self.text, self.run, repr(self.env), *(file.digest for file in self.files))
+        return digest(
+            self.text, self.run, repr(self.env), *(file.digest for file in self.files)
+        )
 
     @cached_property
     def downloads(self) -> VerifierDownloads:
         """What its script would download."""
-        texts = {file.path: text for file in self.files if (text := file.text) is not None}
+        texts = {
+            file.path: text for file in self.files if (text := file.text) is not None
+        }
         return downloads_of(self.run, texts) if self.run else VerifierDownloads()
 
 
@@ -170,7 +184,8 @@ class Case:
     place: Location = ()  # its path in the file
     line: int = 1
     files: tuple[tuple[str, str], ...] = ()  # texts, by name
-    exact: tuple[WorkspaceFile, ...] = ()  # files for agents that are more than their text
+    # Files for agents that are more than their text
+    exact: tuple[WorkspaceFile, ...] = ()
     workspace: str = ""  # a folder in the skill's folder; its files are among these
     setup: str = ""  # a command that runs before an agent
     max_turns: int | None = None  # of an agent
@@ -182,7 +197,8 @@ class Case:
     tags: tuple[str, ...] = ()
     group: str = ""  # the same for near-copies, which a lift counts as one case
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question
-    invoke: Invocation | None = None  # what arms with the skill get in place of the question
+    # What arms with the skill get in place of the question
+    invoke: Invocation | None = None
     system: str | None = None
     skills: str = ""  # a folder with the skills of this case, absolute
     skills_at: tuple[str, ...] = ()  # where the task's Dockerfile copies them to
@@ -195,11 +211,14 @@ class Case:
     validator: tuple[str, dict[str, Any]] | None = (
         None  # name of a registered check, and its argument
     )
-    defaulted: frozenset[Location] = frozenset()  # paths filled in by the file's defaults
-    is_eval: bool = False  # in the form of evals.json or a similar one, which has other paths
+    # Paths filled in by the file's defaults
+    defaulted: frozenset[Location] = frozenset()
+    # In the form of evals.json or a similar one, which has other paths
+    is_eval: bool = False
     is_task: bool = False  # of a benchmark: its files have the names that it gives them
     is_trigger: bool = False  # a query: only whether the skill is opened counts
-    skill_only: bool = False  # all of its checks are of answers with the skill, as parsing shows
+    # All of its checks are of answers with the skill, as parsing shows
+    skill_only: bool = False
     opens_only: bool = False  # and all of them are whether skills are opened
 
     @property
@@ -209,7 +228,9 @@ class Case:
 
     @property
     def asks_for_opening(self) -> bool:
-        """Whether only the skills that are opened count, so that a trial can end with that."""
+        """Whether only the skills that are opened count,
+        so that a trial can end with that.
+        """
         return self.is_trigger or self.opens_only
 
     def place_of(self, *inside: str | int) -> Location:
@@ -220,7 +241,11 @@ class Case:
         return (*(("defaults",) if from_defaults else self.place), *inside)
 
     def is_for(self, *names: str) -> bool:
-        """Whether a name of a model matches one of the patterns; upper and lower case are equal."""
+        """Whether a name of a model matches one of the patterns;
+        upper and lower case are equal.
+        """
         return not self.models or any(
-            fnmatchcase(name.lower(), pattern.lower()) for pattern in self.models for name in names
+            fnmatchcase(name.lower(), pattern.lower())
+            for pattern in self.models
+            for name in names
         )

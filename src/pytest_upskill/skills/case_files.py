@@ -43,7 +43,9 @@ class _ScaffoldFiles(NamedTuple):
 
 
 class CaseFiles:
-    """Reads the files of cases; the folder of a workspace once, as many cases may share it."""
+    """Reads the files of cases; the folder of a workspace once,
+    as many cases may share it.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -69,7 +71,9 @@ class CaseFiles:
                     else:
                         texts[file.path] = text
                 if sum(map(len, texts.values())) > _MOST_IN_FILES:
-                    needs_agent = f"{case.workspace!r} is too large for a plain question"
+                    needs_agent = (
+                        f"{case.workspace!r} is too large for a plain question"
+                    )
             except ValueError as error:
                 problems.append((case.place_of("workspace"), str(error)))
         for step, name, content in _named(form.context):
@@ -86,8 +90,11 @@ class CaseFiles:
             except ValueError as error:
                 problems.append((case.place_of("context", "files", step), str(error)))
             size += len(texts.get(name, ""))
-            if size > _MOST_IN_FILES:  # the same large file may be named a million times
-                problem = f"the files have more than {_MOST_IN_FILES:,} characters together"
+            # The same large file may be named a million times
+            if size > _MOST_IN_FILES:
+                problem = (
+                    f"the files have more than {_MOST_IN_FILES:,} characters together"
+                )
                 raise FormError([(case.place_of("context", "files"), problem)])
         servers = self._servers(case, form, problems)
         if problems:
@@ -105,21 +112,30 @@ class CaseFiles:
     ) -> tuple[McpServer, ...]:
         """The MCP servers of a case: those it names, else all that have mocks."""
         if form.mocks and PurePosixPath(form.mocks).parts[0] != "evals":
-            problem = f"{form.mocks!r} is not in evals/, so it would be installed with the skill"
+            problem = (
+                f"{form.mocks!r} is not in evals/, so it would be installed with the"
+                " skill"
+            )
             problems.append((case.place_of("mocks"), problem))
             return ()
         servers = self._mocks.with_folder(form.mocks or "").servers
         for step, name in enumerate(form.mcp or ()):
             if name not in servers:
                 problem = f"no mocks of the MCP server {name!r}{guess(name, servers)}"
-                hint = f"write {MOCKS}/{name}/TOOL.md, which answers the calls of a tool"
+                hint = (
+                    f"write {MOCKS}/{name}/TOOL.md, which answers the calls of a tool"
+                )
                 problems.append((case.place_of("mcp", step), f"{problem}; {hint}"))
         return tuple(
-            server for name, server in servers.items() if form.mcp is None or name in form.mcp
+            server
+            for name, server in servers.items()
+            if form.mcp is None or name in form.mcp
         )
 
     def with_scaffold(self, case: Case, script: str) -> Case:
-        """The case with a script that runs before its setup, and the files that it may use."""
+        """The case with a script that runs before its setup,
+        and the files that it may use.
+        """
         path = PurePosixPath(script.removeprefix("./"))
         try:
             real_skill_file(self._folder, script)
@@ -132,10 +148,14 @@ class CaseFiles:
         exact = tuple(
             replace(file, path=f"{_SCAFFOLD}/{file.path}")
             for file in files.files
-            if not any(PurePosixPath(file.path).is_relative_to(folder) for folder in others)
+            if not any(
+                PurePosixPath(file.path).is_relative_to(folder) for folder in others
+            )
         )
         run = f"bash {quote(f'{_SCAFFOLD}/{path}')}; status=$?; rm -rf {_SCAFFOLD}"
-        setup = f"{run}; [ $status = 0 ] || exit $status" + (f"; {case.setup}" * bool(case.setup))
+        setup = f"{run}; [ $status = 0 ] || exit $status" + (
+            f"; {case.setup}" * bool(case.setup)
+        )
         return replace(
             case,
             exact=(*case.exact, *exact),
@@ -157,7 +177,9 @@ class CaseFiles:
             self._scaffolds[top] = _ScaffoldFiles(files, tuple(cases))
         return self._scaffolds[top]
 
-    def _file(self, name: str, written: str) -> tuple[WorkspaceFile | None, str | None, str]:
+    def _file(
+        self, name: str, written: str
+    ) -> tuple[WorkspaceFile | None, str | None, str]:
         """A file if it is more than its text, that text, and why there is none."""
         text, reason = None, ""
         try:
@@ -165,12 +187,16 @@ class CaseFiles:
         except NotTextError as error:
             reason = f"{error}: {_BINARY}"
         data = read_skill_bytes(self._folder, written, MOST_BYTES)
-        file = WorkspaceFile(name, data, mode_of(real_skill_file(self._folder, written)))
+        file = WorkspaceFile(
+            name, data, mode_of(real_skill_file(self._folder, written))
+        )
         plain = text is not None and data == text.encode() and not file.is_executable
         return None if plain else file, text, reason
 
 
-def _named(context: ContextForm | None) -> list[tuple[str | int, str, str | FileOfSkill]]:
+def _named(
+    context: ContextForm | None,
+) -> list[tuple[str | int, str, str | FileOfSkill]]:
     """The files of a context: their places, names and contents."""
     written = (context and context.files) or {}
     if isinstance(written, dict):
@@ -185,13 +211,16 @@ MOST_BYTES: Final = 50_000_000  # of all files together
 def workspace_files(
     folder: Path, name: str, without: Collection[str] = ()
 ) -> tuple[WorkspaceFile, ...]:
-    """All files of a folder in the skill's folder, sorted; ValueError says what is wrong.
+    """All files of a folder in the skill's folder, sorted;
+    ValueError says what is wrong.
 
     ``without`` are folders in it that are left out.
     """
     top = real_skill_file(folder, name, is_folder=True)
     if top == Path(os.path.realpath(folder)):
-        raise ValueError(f"{name!r} is the skill itself, which the baseline must not see")
+        raise ValueError(
+            f"{name!r} is the skill itself, which the baseline must not see"
+        )
     files, size = list[WorkspaceFile](), 0
     for inside, subfolders, names in walk(top):
         # git keeps no empty folder, and what tools keep is not part of a task.
@@ -211,7 +240,9 @@ def workspace_files(
 
 
 def is_path(name: str) -> bool:
-    """Whether a file of this name can be in a workspace, or in a folder outside of it."""
+    """Whether a file of this name can be in a workspace, or in a folder outside of
+    it.
+    """
     parts = PurePosixPath(name).parts
     good = name and "\0" not in name and "\\" not in name and not name.endswith("/")
     is_relative = parts[:1] != ("/",)
@@ -227,7 +258,9 @@ def _read(top: Path, path: Path) -> WorkspaceFile:
         if not real.is_relative_to(top):
             raise ValueError(f"{name!r} is a link out of the workspace; copy the file")
         if is_private(path) or is_private(real.relative_to(top)):
-            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or remove it")
+            raise ValueError(
+                f"{name!r} may hold secrets, so it is not read; rename or remove it"
+            )
         if real.is_dir():
             raise ValueError(f"{name!r} is a link to a folder; copy it")
         data = read_file(real, MOST_BYTES)
@@ -250,7 +283,9 @@ def path_in(item: Mapping[str, Any]) -> str:
 def files_of(
     written: Any, place: Location, folder: Path, problems: list[Problem]
 ) -> dict[str, Any]:
-    """Names and texts, or files that are none: a list of paths or objects, an object of texts."""
+    """Names and texts, or files that are none: a list of paths or objects,
+    an object of texts.
+    """
     files = dict[str, Any]()
     if isinstance(written, dict):
         written = [{"path": name, "content": text} for name, text in written.items()]
@@ -260,7 +295,9 @@ def files_of(
     for number, item in enumerate(written or ()):
         form = item if isinstance(item, dict) else {"path": item}
         name = path_in(form)
-        text = next((form[key] for key in _CONTENTS if isinstance(form.get(key), str)), None)
+        text = next(
+            (form[key] for key in _CONTENTS if isinstance(form.get(key), str)), None
+        )
         try:
             if not name.strip():
                 raise ValueError('must be a path, or an object with a "path"')
@@ -273,7 +310,8 @@ def files_of(
 def _named_files(folder: Path, name: str) -> dict[str, Any]:
     """A file, or all files of a folder, by name.
 
-    Paths are relative to the skill's folder, to evals/, or to the root of the repository.
+    Paths are relative to the skill's folder, to evals/,
+    or to the root of the repository.
     """
     inside = [f"/{name}".partition(f"/{step}/")[2] for step in (folder.name, "evals")]
     choices = [name, f"evals/{name}", inside[0] or name, f"evals/{inside[1] or name}"]
@@ -281,7 +319,8 @@ def _named_files(folder: Path, name: str) -> dict[str, Any]:
     if _is_folder(folder / path):
         names = [file.path for file in workspace_files(folder, path)]
         return {
-            f"{name.rstrip('/')}/{inner}": _content(folder, f"{path}/{inner}") for inner in names
+            f"{name.rstrip('/')}/{inner}": _content(folder, f"{path}/{inner}")
+            for inner in names
         }
     return {name: _content(folder, path)}
 

@@ -33,7 +33,9 @@ _PYTEST_MARKS: Final = frozenset(
 
 
 def _as_text(value: Any) -> Any:
-    return str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    return (
+        str(value) if isinstance(value, int) and not isinstance(value, bool) else value
+    )
 
 
 def is_good_id(text: str) -> bool:
@@ -56,7 +58,8 @@ def _good_id(value: str) -> str:
 def _good_tag(value: str) -> str:
     if not is_good_tag(value):
         raise ValueError(
-            f"{value!r} can't be a pytest mark; use another word of letters, digits and . _ -"
+            f"{value!r} can't be a pytest mark; use another word of letters, digits and"
+            " . _ -"
         )
     return value
 
@@ -89,7 +92,9 @@ Patterns = Annotated[
 
 def _no_system(value: Any) -> Any:
     if value == "system":
-        raise ValueError('write a system prompt as "system" of the case, next to "input"')
+        raise ValueError(
+            'write a system prompt as "system" of the case, next to "input"'
+        )
     return value
 
 
@@ -104,7 +109,10 @@ class MessageForm(Strict):
 
 def _in_turn(messages: list[MessageForm]) -> list[MessageForm]:
     turns = [message.role for message in messages]
-    if turns[-1:] != ["user"] or turns != (["user", "assistant"] * len(turns))[: len(turns)]:
+    if (
+        turns[-1:] != ["user"]
+        or turns != (["user", "assistant"] * len(turns))[: len(turns)]
+    ):
         raise ValueError("user and assistant must take turns, with user first and last")
     return messages
 
@@ -140,9 +148,11 @@ class ContextForm(Strict):
 
     files: Files = Field(
         None,
-        description="Files to append to the question, each in a fence with its name; for an agent, "
-        'files in its workspace: name → text, or name → {"file": "path in the skill\'s folder"}, '
-        "or a list of such paths.",
+        description=(
+            "Files to append to the question, each in a fence with its name; for an"
+            ' agent, files in its workspace: name → text, or name → {"file": "path in'
+            " the skill's folder\"}, or a list of such paths."
+        ),
     )
 
 
@@ -162,14 +172,18 @@ class UserForm(Strict):
         None,
         min_length=1,
         max_length=50,
-        description="What the user knows, such as 'The invoice is due on 3 May.' A model answers "
-        "the agent's questions from these facts alone.",
+        description=(
+            "What the user knows, such as 'The invoice is due on 3 May.' A model"
+            " answers the agent's questions from these facts alone."
+        ),
     )
     max_turns: int | None = Field(
         None,
         ge=1,
         le=MOST_ANSWERS,
-        description=f"The most answers that a model gives (default: {DEFAULT_ANSWERS}).",
+        description=(
+            f"The most answers that a model gives (default: {DEFAULT_ANSWERS})."
+        ),
     )
     replies: Replies | None = Field(
         None, description="Fixed answers instead, the same as replies of the case."
@@ -177,7 +191,9 @@ class UserForm(Strict):
 
     @field_validator("replies")
     @classmethod
-    def _one_kind(cls, replies: list[str] | None, info: ValidationInfo) -> list[str] | None:
+    def _one_kind(
+        cls, replies: list[str] | None, info: ValidationInfo
+    ) -> list[str] | None:
         others = [name for name in ("facts", "max_turns") if info.data.get(name)]
         if replies and others:
             raise ValueError(f"can't be combined with {others[0]}; keep one of them")
@@ -198,30 +214,42 @@ class SharedForm(Strict):
     )
     workspace: Text | None = Field(
         None,
-        description="A folder in the skill's folder, such as 'fixtures/march'; an agent works on a "
-        "copy of it. Without an agent, its text files are appended to the question. It is not "
-        "installed with the skill.",
+        description=(
+            "A folder in the skill's folder, such as 'fixtures/march'; an agent works"
+            " on a copy of it. Without an agent, its text files are appended to the"
+            " question. It is not installed with the skill."
+        ),
     )
     setup: Text | None = Field(
         None,
-        description="A command that runs in the workspace before the agent, in both arms, such as "
-        "'mkdir out'; if it fails, there is no answer.",
+        description=(
+            "A command that runs in the workspace before the agent, in both arms, such"
+            " as 'mkdir out'; if it fails, there is no answer."
+        ),
     )
     sandbox: SandboxForm | None = Field(
-        None, description="What this case needs of the sandbox, besides what the file says."
+        None,
+        description="What this case needs of the sandbox, besides what the file says.",
     )
     mcp: list[Text] | None = Field(
         None,
-        description="The MCP servers that an agent has, in both arms; evals/mocks/SERVER/TOOL.md "
-        "answers (default: all servers with mocks).",
+        description=(
+            "The MCP servers that an agent has, in both arms;"
+            " evals/mocks/SERVER/TOOL.md answers (default: all servers with mocks)."
+        ),
     )
     mocks: Text | None = Field(
         None,
-        description="A folder in evals/ with more mocks, SERVER/TOOL.md; they replace those of "
-        "evals/mocks.",
+        description=(
+            "A folder in evals/ with more mocks, SERVER/TOOL.md; they replace those of "
+            "evals/mocks."
+        ),
     )
     max_turns: int | None = Field(
-        None, ge=1, le=MOST_TURNS, description="Turns that an agent may take, instead of those set."
+        None,
+        ge=1,
+        le=MOST_TURNS,
+        description="Turns that an agent may take, instead of those set.",
     )
     timeout: float | None = Field(
         None,
@@ -231,13 +259,17 @@ class SharedForm(Strict):
     )
     system: Text | None = Field(
         None,
-        description="The system prompt of both arms instead of 'You are a helpful assistant.'",
+        description=(
+            "The system prompt of both arms instead of 'You are a helpful assistant.'"
+        ),
     )
     tags: list[CaseTag] = Field(
         default_factory=list,
         description='pytest marks such as "build", for pytest -m "build and not slow".',
     )
-    skip: Reason | None = Field(None, description="Do not ask this case: the reason, or true.")
+    skip: Reason | None = Field(
+        None, description="Do not ask this case: the reason, or true."
+    )
     xfail: Reason | None = Field(
         None, description="A wrong answer is expected: the reason, or true."
     )
@@ -251,11 +283,15 @@ class SharedForm(Strict):
         None,
         gt=0,
         le=1,
-        description="The share of runs with the skill that must pass (default: more than half).",
+        description=(
+            "The share of runs with the skill that must pass (default: more than half)."
+        ),
     )
     models: Patterns | None = Field(
         None,
-        description="Only for models whose name or id matches one of these, like 'claude-*'.",
+        description=(
+            "Only for models whose name or id matches one of these, like 'claude-*'."
+        ),
     )
     # upskill writes these three as null if a case has none.
     validator: Text | None = Field(
@@ -274,59 +310,81 @@ class CaseForm(SharedForm):
 
     id: CaseId | None = Field(
         None,
-        description="The test id, such as deploy-command: letters, digits and . _ + - (default: "
-        "from the question).",
+        description=(
+            "The test id, such as deploy-command: letters, digits and . _ + - (default:"
+            " from the question)."
+        ),
     )
     group: Text | None = Field(
         None,
-        description="A name that variants of one question share, such as the same task with other "
-        "numbers: for the lift they are averaged, and count as one case.",
+        description=(
+            "A name that variants of one question share, such as the same task with"
+            " other numbers: for the lift they are averaged, and count as one case."
+        ),
     )
     scaffold: Text | None = Field(
         None,
-        description="A bash script below a folder of the skill, such as 'evals/late/setup.sh', "
-        "that makes the workspace of an agent, before setup. It sees the files of evals/ but "
-        "those of other cases; the agent sees none of them.",
+        description=(
+            "A bash script below a folder of the skill, such as 'evals/late/setup.sh',"
+            " that makes the workspace of an agent, before setup. It sees the files of"
+            " evals/ but those of other cases; the agent sees none of them."
+        ),
     )
     input: Input = Field(
-        description="The question, or a list of messages, user and assistant in turn, that ends "
-        "with the question.",
+        description=(
+            "The question, or a list of messages, user and assistant in turn, that ends"
+            " with the question."
+        ),
     )
     invoke: Invoke | None = Field(
         None,
-        description="The explicit use of the skill, '/name arguments': arms with the skill get it "
-        "in place of the input, which is the arguments if there is none.",
+        description=(
+            "The explicit use of the skill, '/name arguments': arms with the skill get"
+            " it in place of the input, which is the arguments if there is none."
+        ),
     )
     user: UserForm | None = Field(
         None,
-        description="A user who answers an agent that ends its turn with a question. Example: "
-        '{"facts": ["The invoice is in EUR."], "max_turns": 6}',
+        description=(
+            "A user who answers an agent that ends its turn with a question. Example: "
+            '{"facts": ["The invoice is in EUR."], "max_turns": 6}'
+        ),
     )
     replies: Replies | None = Field(
         None,
-        description="Fixed answers to the agent's questions, in order; once they are used up, the "
-        "agent gets no more.",
+        description=(
+            "Fixed answers to the agent's questions, in order; once they are used up,"
+            " the agent gets no more."
+        ),
     )
     expected: Any = Field(
         None,
-        description="The checks that the answer must pass: an object of checks, or a list of such "
-        'groups. Example: {"contains": ["9.0"], "not_contains": ["8.0"]}',
+        description=(
+            "The checks that the answer must pass: an object of checks, or a list of"
+            ' such groups. Example: {"contains": ["9.0"], "not_contains": ["8.0"]}'
+        ),
     )
 
     skills: Text | None = Field(
         None,
-        description="A folder in the skill's folder, such as 'environment/skills', with skills "
-        "that arms with the skill have in this case alone.",
+        description=(
+            "A folder in the skill's folder, such as 'environment/skills', with skills "
+            "that arms with the skill have in this case alone."
+        ),
     )
     reference: WrittenReference | None = Field(
         None,
-        description="A solution, which the agent oracle carries out: the text of an answer, or "
-        'an object with files, or a script. Example: {"run": "solution/solve.sh"}',
+        description=(
+            "A solution, which the agent oracle carries out: the text of an answer, or "
+            'an object with files, or a script. Example: {"run": "solution/solve.sh"}'
+        ),
     )
 
     @field_validator("replies")
     @classmethod
-    def _no_second_user(cls, replies: list[str] | None, info: ValidationInfo) -> list[str] | None:
+    def _no_second_user(
+        cls, replies: list[str] | None, info: ValidationInfo
+    ) -> list[str] | None:
         if replies and info.data.get("user"):
             raise ValueError("can't be combined with user; keep one of them")
         return replies
@@ -343,7 +401,8 @@ class DefaultsForm(SharedForm):
 class TriggerForm(Strict):
     """A query, and whether an agent should open the skill for it."""
 
-    model_config = ConfigDict(extra="allow")  # others write why, or for which part of the skill
+    # Others write why, or for which part of the skill
+    model_config = ConfigDict(extra="allow")
 
     query: Text = Field(description="What a user writes; it should not name the skill.")
     should_trigger: bool = Field(
@@ -372,8 +431,10 @@ class MetaForm(Strict):
     schema_: str | None = Field(
         None,
         alias="$schema",
-        description="The path or address of this schema, by which editors complete and check the "
-        "file.",
+        description=(
+            "The path or address of this schema, by which editors complete and check"
+            " the file."
+        ),
     )
     metadata: dict[str, Any] | None = Field(
         None, description="Anything you like to note; it is not read."
@@ -387,13 +448,18 @@ class MetaForm(Strict):
     )
     # Validated after the defaults are merged in.
     cases: list[SkipValidation[CaseForm]] | None = Field(
-        None, description="The cases: questions, each with the checks that its answer must pass."
+        None,
+        description=(
+            "The cases: questions, each with the checks that its answer must pass."
+        ),
     )
     tests: list[SkipValidation[CaseForm]] | None = Field(
         None, description="The same as cases, by the name that upskill gives them."
     )
     triggers: SkipValidation[list[TriggerForm] | TriggerListsForm | None] = Field(
         None,
-        description="Queries that should, or should not, make an agent open the skill. Example: "
-        '[{"query": "roll back lamp", "should_trigger": true}]',
+        description=(
+            "Queries that should, or should not, make an agent open the skill. Example:"
+            ' [{"query": "roll back lamp", "should_trigger": true}]'
+        ),
     )

@@ -1,4 +1,6 @@
-"""What a model sees of a skill: SKILL.md, perhaps the files it refers to, perhaps at a git ref."""
+"""What a model sees of a skill: SKILL.md, perhaps the files it refers to,
+perhaps at a git ref.
+"""
 
 import os
 import posixpath
@@ -40,7 +42,10 @@ class FilesOnDisk:
     def _entries(self, folder: str) -> Mapping[str, bool]:
         try:
             with os.scandir(self._folder / folder) as entries:
-                return {entry.name: is_folder(entry) for entry in islice(entries, _MOST_ENTRIES)}
+                return {
+                    entry.name: is_folder(entry)
+                    for entry in islice(entries, _MOST_ENTRIES)
+                }
         except OSError:
             return {}
 
@@ -55,7 +60,9 @@ class FilesOnDisk:
 
 
 def load_for_run(file: Path, settings: Settings) -> Skill:
-    """The skill of a SKILL.md, with references and the version at a git ref if the run has them."""
+    """The skill of a SKILL.md, with references and the version at a
+    git ref if the run has them.
+    """
     skill = load_skill(file)
     files = FilesOnDisk(file.parent)
     named = files_named(files, skill.body.split("\n"))
@@ -64,7 +71,10 @@ def load_for_run(file: Path, settings: Settings) -> Skill:
         skill = replace(skill, references=references, unseen=unseen)
     else:
         skill = replace(skill, unseen=tuple(map(UnseenFile, named)))
-    if settings.against is None or (before := at_ref(file.resolve().parent, settings)) is None:
+    if (
+        settings.against is None
+        or (before := at_ref(file.resolve().parent, settings)) is None
+    ):
         return skill
     return replace(skill, previous=before.text, previous_file=before.file_text)
 
@@ -86,14 +96,20 @@ def at_ref(folder: Path, settings: Settings) -> SkillAtRef | None:
     data = files.data(name)
     body = body_of(data)
     named = files_named(files, body.split("\n")) if settings.references else []
-    return SkillAtRef(with_files(body, _read(files, named)[0]), decoded(data, "replace"))
+    return SkillAtRef(
+        with_files(body, _read(files, named)[0]), decoded(data, "replace")
+    )
 
 
 def _read(
     files: Files, named: list[str]
 ) -> tuple[tuple[tuple[str, str], ...], tuple[UnseenFile, ...]]:
     """The files that fit in context, with their texts, and those that don't."""
-    texts, unseen, budget = list[tuple[str, str]](), list[UnseenFile](), MOST_REFERENCE_TOKENS
+    texts, unseen, budget = (
+        list[tuple[str, str]](),
+        list[UnseenFile](),
+        MOST_REFERENCE_TOKENS,
+    )
     for path in named:
         try:
             text = files.text(path)
@@ -199,7 +215,9 @@ def files_at_ref(folder: Path, ref: str) -> FilesAtRef:
         mode, kind, blob, size = facts.split()
         if kind == b"blob":
             name = path.decode("utf-8", "surrogateescape").removeprefix(inside)
-            blobs[name] = _Blob(blob.decode(), int(size), mode == b"120000", int(mode, 8) & 0o777)
+            blobs[name] = _Blob(
+                blob.decode(), int(size), mode == b"120000", int(mode, 8) & 0o777
+            )
     return FilesAtRef(ref, top, blobs)
 
 
@@ -209,7 +227,9 @@ def require_ref(ref: str, folder: Path) -> str:
     if ref.startswith("-"):  # git would take it for an option
         raise _wrong(ref, "not a git ref", "Name a branch, a tag or a commit.")
     top = _top_of(ref, folder)
-    commit = _git(ref, top, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1)
+    commit = _git(
+        ref, top, "rev-parse", "--verify", "--quiet", f"{ref}^{{commit}}", may_fail=1
+    )
     if not commit:
         raise _wrong(
             ref,
@@ -222,7 +242,9 @@ def require_ref(ref: str, folder: Path) -> str:
 def _top_of(ref: str, folder: Path) -> Path:
     top = repository_of(folder)
     if top is None:
-        raise _wrong(ref, f"{folder} is in no git repository", "Put the skill under git.")
+        raise _wrong(
+            ref, f"{folder} is in no git repository", "Put the skill under git."
+        )
     return top
 
 
@@ -235,11 +257,14 @@ def _git(ref: str, top: Path, *args: str, may_fail: int = 0) -> bytes:
     except OSError as error:
         raise _wrong(ref, f"can't run git: {error}", "Install git.") from None
     if process.returncode not in (0, may_fail):
-        message = one_line(process.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300)
+        message = one_line(
+            process.stderr.decode("utf-8", "replace").removeprefix("fatal: "), 300
+        )
         raise _wrong(
             ref,
             f"git failed in {top}: {message}",
-            "Check the repository; in a partial clone, fetch the files of the ref first.",
+            "Check the repository; in a partial clone, fetch the files of the ref"
+            " first.",
         )
     return process.stdout if process.returncode == 0 else b""
 

@@ -1,4 +1,6 @@
-"""Copies of a skill: without some of its parts, or changed and saved beside the original."""
+"""Copies of a skill: without some of its parts,
+or changed and saved beside the original.
+"""
 
 import os
 import shutil
@@ -39,7 +41,9 @@ class PartedSkill:
     files: tuple[str, ...] = ()
 
     @classmethod
-    def of(cls, skill: Skill, by: By = "section", files: Iterable[str] = ()) -> "PartedSkill":
+    def of(
+        cls, skill: Skill, by: By = "section", files: Iterable[str] = ()
+    ) -> "PartedSkill":
         """``files`` are paths in the skill's folder."""
         try:
             data = read_file(skill.file, MAX_FILE_BYTES)
@@ -61,26 +65,35 @@ class PartedSkill:
         gone = frozenset(part.name for part in left_out if part.kind == "file")
         return self.text.without(names), gone
 
-    def write(self, target: Path, parts: Iterable[Part] = (), cases: Collection[str] = ()) -> Path:
+    def write(
+        self, target: Path, parts: Iterable[Part] = (), cases: Collection[str] = ()
+    ) -> Path:
         """Write the skill without these parts to a new folder, and return its SKILL.md.
 
-        Only what agents get is copied. ``cases`` are paths that belong to the skill's cases. What
-        a file that is left out was named for stays: a text is not changed but by whole parts.
+        Only what agents get is copied. ``cases`` are paths that belong to the
+        skill's cases. What a file that is left out was named for stays: a text is
+        not changed but by whole parts.
         """
         text, gone = self.without(parts)
         skill_file = self.skill.file
         return write_copy(skill_file, target, text.encode("utf-8"), {*gone, *cases})
 
 
-def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] = ()) -> Path:
-    """Copy the skill of a SKILL.md to a new folder, with another text, and return its SKILL.md."""
+def write_copy(
+    file: Path, target: Path, text: bytes, without: Collection[str] = ()
+) -> Path:
+    """Copy the skill of a SKILL.md to a new folder, with another text,
+    and return its SKILL.md.
+    """
     folder = file.parent
     root = Path(os.path.realpath(folder))
     try:
         target.mkdir(parents=True)
         for name, path in installed_files(folder).items():
             real = Path(os.path.realpath(path)).relative_to(root).as_posix()
-            if name == file.name or not all(belongs(path, without) for path in (name, real)):
+            if name == file.name or not all(
+                belongs(path, without) for path in (name, real)
+            ):
                 continue
             copy = target / name
             copy.parent.mkdir(parents=True, exist_ok=True)
@@ -95,16 +108,23 @@ def write_copy(file: Path, target: Path, text: bytes, without: Collection[str] =
 
 
 def digest_of_copy(folder: Path) -> str:
-    """Of all files in an installed copy, also those that are never copied, which a user added."""
+    """Of all files in an installed copy, also those that are never copied,
+    which a user added.
+    """
     files = (parent / name for parent, _, names in walk(folder) for name in names)
-    return digest_of(folder, sorted(file for file in files if not file.name.endswith(_NO_EDITS)))
+    return digest_of(
+        folder, sorted(file for file in files if not file.name.endswith(_NO_EDITS))
+    )
 
 
 def text_files(skill: Skill, cases: Collection[str] = ()) -> list[str]:
     """The text files that SKILL.md names and an agent gets."""
     files, there = FilesOnDisk(skill.file.parent), installed_files(skill.file.parent)
     readable = list[str]()
-    for path in [*(path for path, _ in skill.references), *(file.path for file in skill.unseen)]:
+    for path in [
+        *(path for path, _ in skill.references),
+        *(file.path for file in skill.unseen),
+    ]:
         try:
             if path in there and belongs(path, cases) and files.text(path).strip():
                 readable.append(path)
@@ -117,11 +137,15 @@ _SHORT: Final = "short"
 
 
 def beside(folder: Path) -> Path:
-    """A free folder for a shorter version of a skill: skills/wick → skills/wick-short."""
+    """A free folder for a shorter version of a skill: skills/wick →
+    skills/wick-short.
+    """
     folder = resolved(folder)
     number, ending = 1, f"-{_SHORT}"
     while True:
-        target = folder.with_name(f"{folder.name[: LONGEST_NAME - len(ending)]}{ending}")
+        target = folder.with_name(
+            f"{folder.name[: LONGEST_NAME - len(ending)]}{ending}"
+        )
         if not os.path.lexists(target):
             return target
         number += 1
@@ -137,20 +161,26 @@ def renamed(text: str, name: str) -> str:
 
 
 def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
-    """Copy the folder of a SKILL.md atomically, with another text and without some files.
+    """Copy the folder of a SKILL.md atomically, with another
+    text and without some files.
 
-    The copy has a name of its own, which is that of its folder. InputError if it can't be written.
+    The copy has a name of its own, which is that of its folder.
+    InputError if it can't be written.
     """
     folder, target = resolved(file.parent), beside(file.parent)
     try:
-        with tempfile.TemporaryDirectory(prefix=f".{target.name}-", dir=target.parent) as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{target.name}-", dir=target.parent
+        ) as temporary:
             new = Path(temporary, "new")
             ignored = shutil.ignore_patterns(*TOOL_FOLDERS)
             shutil.copytree(folder, new, symlinks=True, ignore=ignored)
             _turn_links(folder, new)
             for name in (*without, file.name):
                 (new / name).unlink(missing_ok=True)
-            replace_file(new / file.name, without_keys(renamed(text, target.name)).encode())
+            replace_file(
+                new / file.name, without_keys(renamed(text, target.name)).encode()
+            )
             new.rename(target)
     except OSError as error:
         problem = f"can't be written: {reason_of(error)}"
@@ -159,7 +189,9 @@ def save_beside(file: Path, text: str, without: Collection[str] = ()) -> Path:
 
 
 def _turn_links(folder: Path, new: Path) -> None:
-    """Point links into the old folder to the copy, or a change there would reach the original."""
+    """Point links into the old folder to the copy, or a change there
+    would reach the original.
+    """
     for parent, folders, files in os.walk(new):
         for link in (Path(parent, name) for name in (*folders, *files)):
             if not link.is_symlink():

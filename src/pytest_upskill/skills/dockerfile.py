@@ -1,4 +1,6 @@
-"""Read a Dockerfile: what of it a sandbox can have without an image, and what only an image has."""
+"""Read a Dockerfile: what of it a sandbox can have without an image,
+and what only an image has.
+"""
 
 import json
 import posixpath
@@ -16,20 +18,38 @@ from .docker_commands import SYSTEM_FOLDERS, effects_of
 
 _DIRECTIVE: Final = re.compile(r"#\s*(\w+)\s*=\s*(\S+)\s*")
 _HEREDOC: Final = re.compile(r"(?<!\S)\d*<<-?\s*([\"']?)([A-Za-z_]\w*)\1")
-_VARIABLE: Final = re.compile(r"\\(.)|\$(?:\{(\w+)(?:(:?[-+])([^}]{0,500}))?\}|(\w+))", re.S)
-_QUOTED: Final = re.compile(r"""'([^']*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^'"\\])+|.)""", re.S)
+_VARIABLE: Final = re.compile(
+    r"\\(.)|\$(?:\{(\w+)(?:(:?[-+])([^}]{0,500}))?\}|(\w+))", re.S
+)
+_QUOTED: Final = re.compile(
+    r"""'([^']*)'|"((?:\\.|[^"\\])*)"|((?:\\.|[^'"\\])+|.)""", re.S
+)
 _PLATFORM: Final = re.compile(r"--platform=(linux/\S+)")
 _FLAG: Final = re.compile(r"--([\w-]+)(?:=(\S+))?\s+")
-_ASSIGNMENT: Final = re.compile(r"""(?<!\w)(\w+)=((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])*)""")
-_LONGEST: Final = 20_000  # characters of all values in a word or a step: they may double each time
+_ASSIGNMENT: Final = re.compile(
+    r"""(?<!\w)(\w+)=((?:"(?:\\.|[^"\\])*"|'[^']*'|\\.|[^\s"'\\])*)"""
+)
+# Characters of all values in a word or a step: they may double each time
+_LONGEST: Final = 20_000
 _FOLDERS: Final = ("/tmp", "/root", "/opt", "/srv", "/mnt", "/home")  # that images have
 _IGNORED: Final = frozenset(
-    {"CMD", "ENTRYPOINT", "EXPOSE", "LABEL", "MAINTAINER", "STOPSIGNAL", "VOLUME", "HEALTHCHECK"}
+    {
+        "CMD",
+        "ENTRYPOINT",
+        "EXPOSE",
+        "LABEL",
+        "MAINTAINER",
+        "STOPSIGNAL",
+        "VOLUME",
+        "HEALTHCHECK",
+    }
     | {"USER", "SHELL"}
 )
-OWN: Final = frozenset({"HOME", "USER", "TMPDIR", "DEBIAN_FRONTEND"})  # variables of a sandbox
+# Variables of a sandbox
+OWN: Final = frozenset({"HOME", "USER", "TMPDIR", "DEBIAN_FRONTEND"})
 
-OWNER: Final = 0o600  # root may read and write every file of an image, so the agent may, too
+# Root may read and write every file of an image, so the agent may, too
+OWNER: Final = 0o600
 
 
 class Copied(NamedTuple):
@@ -69,7 +89,8 @@ class Recipe:
 def read_dockerfile(text: str, skills: str = "") -> Recipe:
     """The recipe of the last stage. What is not understood is among ``others``.
 
-    ``skills`` is the folder of the task's skills in the context: it is not among the copies.
+    ``skills`` is the folder of the task's skills in the context:
+    it is not among the copies.
     """
     stages = list[_Stage]()
     arguments = dict[str, str]()  # before the first FROM
@@ -84,7 +105,9 @@ def read_dockerfile(text: str, skills: str = "") -> Recipe:
     return stages[-1].recipe() if stages else Recipe()
 
 
-def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, int | None]]:
+def copied_files(
+    recipe: Recipe, paths: Iterable[str]
+) -> dict[str, tuple[str, int | None]]:
     """Where the files of a context are in the image: target → source, and its mode.
 
     ``paths`` are those of all files in the context, relative to it.
@@ -100,7 +123,9 @@ def copied_files(recipe: Recipe, paths: Iterable[str]) -> dict[str, tuple[str, i
 
 
 def matches(pattern: str, paths: Iterable[str]) -> Iterator[tuple[str, str]]:
-    """Files of a COPY, each with its path in the folder that the source names, if it is one."""
+    """Files of a COPY, each with its path in the folder that the source names,
+    if it is one.
+    """
     wanted = posixpath.normpath(pattern.lstrip("/") or ".")
     depth = 0 if wanted == "." else wanted.count("/") + 1
     for path in paths:
@@ -142,7 +167,9 @@ def _instructions(text: str) -> Iterator[_Line]:
         if not whole.strip():
             continue
         name, rest = [*whole.split(None, 1), ""][:2]
-        for _, word in _HEREDOC.findall(rest) if name.upper() in ("RUN", "COPY", "ADD") else ():
+        for _, word in (
+            _HEREDOC.findall(rest) if name.upper() in ("RUN", "COPY", "ADD") else ()
+        ):
             body = list[str]()
             while at < len(lines) and lines[at].strip() != word:
                 body.append(lines[at])
@@ -162,17 +189,23 @@ def _escape_of(lines: Iterable[str]) -> str:
     return "\\"
 
 
-def _from(rest: str, skills: str, arguments: Mapping[str, str], stages: "list[_Stage]") -> "_Stage":
+def _from(
+    rest: str, skills: str, arguments: Mapping[str, str], stages: "list[_Stage]"
+) -> "_Stage":
     filled = [_value(word, arguments) for word in rest.split()]
     words = [word for word in filled if not word.startswith("--")]
     platform = _PLATFORM.search(" ".join(filled))
     base = words[0] if words else ""
     name = words[2] if len(words) > 2 and words[1].upper() == "AS" else ""
-    before = next((stage for stage in stages if stage.name and stage.name == base), None)
+    before = next(
+        (stage for stage in stages if stage.name and stage.name == base), None
+    )
     return (
         replace(deepcopy(before), name=name)
         if before
-        else _Stage(base, name, skills, arguments, platform=platform[1] if platform else "")
+        else _Stage(
+            base, name, skills, arguments, platform=platform[1] if platform else ""
+        )
     )
 
 
@@ -193,7 +226,8 @@ class _Stage:
     packages: list[str] = field(default_factory=list)
     folders: list[str] = field(default_factory=list)
     steps: list[str] = field(default_factory=list)
-    touched: list[str] = field(default_factory=list)  # where a step may have changed files
+    # Where a step may have changed files
+    touched: list[str] = field(default_factory=list)
     skills_at: list[str] = field(default_factory=list)
     others: list[Instruction] = field(default_factory=list)
     platform: str = ""
@@ -219,7 +253,11 @@ class _Stage:
         if name == "ENV":
             self.env |= _assigned(rest, values)
         elif name == "ARG":
-            declared = {key: value for key, value in self.defaults.items() if key in rest.split()}
+            declared = {
+                key: value
+                for key, value in self.defaults.items()
+                if key in rest.split()
+            }
             self.arguments |= declared | _assigned(rest, values)
         elif name == "WORKDIR":
             self.workdir = self._absolute(_value(rest, values))
@@ -248,19 +286,25 @@ class _Stage:
         if "astral-sh/uv" in flags.get("from", ""):
             self.python.append("uv")
             return
-        files = [source for source in sources if posixpath.normpath(source) != self.skills]
+        files = [
+            source for source in sources if posixpath.normpath(source) != self.skills
+        ]
         if len(files) < len(sources):
             self.skills_at.append(folder)
             if not files:
                 return
-        archives = name == "ADD" and any(re.search(r"\.(tar|t[gbx]z)\b|://", s) for s in sources)
+        archives = name == "ADD" and any(
+            re.search(r"\.(tar|t[gbx]z)\b|://", s) for s in sources
+        )
         in_system = folder == "/" or folder.split("/")[1] in SYSTEM_FOLDERS
         if not sources or "from" in flags or "<<" in rest or archives or in_system:
             self._only_in_image(line, f"{name} {written}")
             return
         folders = (*self.folders, *_FOLDERS)
         known = any(f"{path}/".startswith(f"{folder}/") for path in folders)
-        is_folder = known or target.endswith(("/", "/.")) or target == "." or len(sources) > 1
+        is_folder = (
+            known or target.endswith(("/", "/.")) or target == "." or len(sources) > 1
+        )
         chmod = flags.get("chmod", "")
         mode = int(chmod, 8) & 0o777 | OWNER if re.fullmatch("[0-7]+", chmod) else None
         place = f"{folder}/" if is_folder else folder
@@ -269,8 +313,12 @@ class _Stage:
             self._only_in_image(line, f"{name} {written}")
 
     def _is_touched(self, path: str) -> bool:
-        """Whether a step before may have changed what is at a path: all files are copied first."""
-        pairs = ((f"{path}/", f"{changed}/".replace("//", "/")) for changed in self.touched)
+        """Whether a step before may have changed what is at a path:
+        all files are copied first.
+        """
+        pairs = (
+            (f"{path}/", f"{changed}/".replace("//", "/")) for changed in self.touched
+        )
         return any(a.startswith(b) or b.startswith(a) for a, b in pairs)
 
     def _run(self, line: int, rest: str, values: Mapping[str, str]) -> None:
@@ -279,8 +327,12 @@ class _Stage:
             command = command[flag.end() :]
         if command.startswith("["):
             command = shlex.join(_words_of_list(command)) or command
-        shown = {key: value for key, value in values.items() if key not in (*OWN, "PATH")}
-        exported = " ".join(f"{key}={shlex.quote(value)}" for key, value in shown.items())
+        shown = {
+            key: value for key, value in values.items() if key not in (*OWN, "PATH")
+        }
+        exported = " ".join(
+            f"{key}={shlex.quote(value)}" for key, value in shown.items()
+        )
         effects = effects_of(command, _filled(command, shown), self.workdir)
         if effects is None or len(exported) > _LONGEST:
             self._only_in_image(line, f"RUN {rest}")
@@ -291,7 +343,9 @@ class _Stage:
         self.folders += effects.folders
         self.touched += effects.touched
         if effects.step:
-            self.steps.append(f"export {exported}; {effects.step}" if shown else effects.step)
+            self.steps.append(
+                f"export {exported}; {effects.step}" if shown else effects.step
+            )
 
 
 def _words_of_list(text: str) -> list[str]:
@@ -319,13 +373,15 @@ def _value(word: str, values: Mapping[str, str]) -> str:
     """A word as Docker reads it: with the values of variables, and without quotes."""
     return "".join(
         match[1]
-        or _filled(match[2] or "", values, '"$\\') + _filled(match[3] or "", values, printable)
+        or _filled(match[2] or "", values, '"$\\')
+        + _filled(match[3] or "", values, printable)
         for match in _QUOTED.finditer(word)
     )
 
 
 def _filled(text: str, values: Mapping[str, str], escaped: str = "") -> str:
-    """A text with the values of its variables; unknown ones stay, and those that are too long.
+    """A text with the values of its variables; unknown ones stay,
+    and those that are too long.
 
     Characters among ``escaped`` lose the backslash before them.
     """

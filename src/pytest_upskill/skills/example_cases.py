@@ -1,8 +1,8 @@
 """Two cases to start from, made from a skill's own text without a model.
 
-A sentence of SKILL.md that names something in `code` becomes a question with a gap: a model can
-fill it if it has read the skill. A skill without such sentences gets cases that are skipped until
-somebody writes them.
+A sentence of SKILL.md that names something in `code` becomes a question with a gap: a
+model can fill it if it has read the skill. A skill without such sentences gets cases
+that are skipped until somebody writes them.
 """
 
 import json
@@ -24,7 +24,8 @@ _LONGEST_SENTENCE: Final = 250
 _FEWEST_WORDS: Final = 3  # before the gap
 _MOST_READ: Final = 200_000  # characters of a body
 _FENCE: Final = re.compile(r"\s*(`{3,}|~{3,})")
-_STARTS: Final = re.compile(r"\s*(?:#{1,6}\s|[|>]|<!--)|\s*$")  # lines that are no prose
+# Lines that are no prose
+_STARTS: Final = re.compile(r"\s*(?:#{1,6}\s|[|>]|<!--)|\s*$")
 _ITEM: Final = re.compile(r"\s*(?:[-*+]|\d{1,3}[.)])\s+")
 _SENTENCES: Final = re.compile(r"(?<=[.!?:;])\s+(?=[A-Z`*\d])")
 _WORD: Final = re.compile(r"\w{2,}")
@@ -40,14 +41,18 @@ class _Gap:
 
 
 def example_file(skill: Skill, schema: str) -> str:
-    """The text of a skill_meta.json with example cases; ``schema`` is the path of its schema."""
+    """The text of a skill_meta.json with example cases;
+    ``schema`` is the path of its schema.
+    """
     cases = ",\n    ".join(map(_case_text, example_cases(skill)))
     return f'{{\n  "$schema": {_json(schema)},\n  "cases": [\n    {cases}\n  ]\n}}\n'
 
 
 def _case_text(case: dict[str, Any]) -> str:
     """A line for each key, as people write cases."""
-    lines = ",\n      ".join(f"{_json(key)}: {_json(value)}" for key, value in case.items())
+    lines = ",\n      ".join(
+        f"{_json(key)}: {_json(value)}" for key, value in case.items()
+    )
     return f"{{\n      {lines}\n    }}"
 
 
@@ -63,28 +68,39 @@ def example_cases(skill: Skill) -> list[dict[str, Any]]:
 
 
 def _gap_case(gap: _Gap) -> dict[str, Any]:
-    return {"input": gap.question, "expected": {"contains": gap.missing}, "tags": [EDIT_ME]}
+    return {
+        "input": gap.question,
+        "expected": {"contains": gap.missing},
+        "tags": [EDIT_ME],
+    }
 
 
 def _empty_case(skill: Skill, number: int) -> dict[str, Any]:
     about = one_line(skill.description, 200)
     questions = (
-        f"Write here what a user would ask who needs this skill. It says of itself: {about}",
+        (
+            "Write here what a user would ask who needs this skill. It says of itself:"
+            f" {about}"
+        ),
         "Write here another question, one that a model gets wrong without the skill.",
     )
     return {
         "input": questions[number],
         "expected": {"contains": "a text that only a good answer has"},
         "tags": [EDIT_ME],
-        "skip": "an example: write the question and what its answer must contain, then remove "
-        "this line and the tag",
+        "skip": (
+            "an example: write the question and what its answer must contain, then"
+            " remove this line and the tag"
+        ),
     }
 
 
 def _two_of(gaps: Sequence[_Gap]) -> list[_Gap]:
     """The first sentence, and the next that asks for something else in other words."""
     for gap in gaps[1:_MOST_COMPARED]:
-        words, first_words = (_WORD.findall(one.question.casefold()) for one in (gap, gaps[0]))
+        words, first_words = (
+            _WORD.findall(one.question.casefold()) for one in (gap, gaps[0])
+        )
         shared = len({*words} & {*first_words}) / len({*words} | {*first_words})
         if gap.missing.casefold() != gaps[0].missing.casefold() and shared < _ALIKE:
             return [gaps[0], gap]
@@ -101,7 +117,11 @@ def _gaps(skill: Skill) -> Iterator[_Gap]:
         before, missing = sentence[: codes[0].start()], codes[0][1].strip()
         question = f"{_ASKED} {skill.name}: {before}{_GAP}{sentence[codes[0].end() :]}"
         is_given_away = missing.casefold() in question.casefold()
-        if len(missing) > 2 and not is_given_away and len(_WORD.findall(before)) >= _FEWEST_WORDS:
+        if (
+            len(missing) > 2
+            and not is_given_away
+            and len(_WORD.findall(before)) >= _FEWEST_WORDS
+        ):
             yield _Gap(question, missing)
 
 

@@ -1,4 +1,6 @@
-"""A skill's folder: where its SKILL.md and cases are, which files belong to it, their digest."""
+"""A skill's folder: where its SKILL.md and cases are, which files belong to it,
+their digest.
+"""
 
 import hashlib
 import os
@@ -19,7 +21,14 @@ COPY_DIGEST_NAME: Final = ".pytest-upskill"  # in an installed copy: its digest
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
 TOOL_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "bower_components"}
-    | {"__pycache__", "site-packages", ".upskill", ".pytest_cache", ".mypy_cache", ".ruff_cache"}
+    | {
+        "__pycache__",
+        "site-packages",
+        ".upskill",
+        ".pytest_cache",
+        ".mypy_cache",
+        ".ruff_cache",
+    }
     | {".cache", ".eggs", ".gradle", ".pnpm-store", ".terraform", ".yarn"}
 )
 
@@ -32,23 +41,38 @@ _PRIVATE: Final = re.compile(
     r"|kubeconfig",
     re.I,
 )
-_PRIVATE_FOLDERS: Final = frozenset({".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"})
+_PRIVATE_FOLDERS: Final = frozenset(
+    {".ssh", ".aws", ".gnupg", ".kube", ".docker", ".azure"}
+)
 # These live next to the skill but are not part of it.
 _NOT_TAUGHT: Final = frozenset(
-    {CASES_NAME, SCHEMA_NAME, "skill_results.json", "evals", "pytest.ini", COPY_DIGEST_NAME}
+    {
+        CASES_NAME,
+        SCHEMA_NAME,
+        "skill_results.json",
+        "evals",
+        "pytest.ini",
+        COPY_DIGEST_NAME,
+    }
     | {"eval.yaml", "eval.yml"}
 )
 _TRIGGER_FOLDERS: Final = ("trigger", "triggers")  # in evals/
-_LONGEST_PATH: Final = 3500  # bytes of a folder's path: names in it may exceed what systems allow
+# Bytes of a folder's path: names in it may exceed what systems allow
+_LONGEST_PATH: Final = 3500
 _DEEPEST: Final = 100  # levels of folders
 _CHUNK: Final = 1_000_000
-_SAMPLED_BYTES: Final = 20_000_000  # of a larger file, only the start and the end are in the digest
+# Of a larger file, only the start and the end are in the digest
+_SAMPLED_BYTES: Final = 20_000_000
 
 
 def skill_file(path: Path) -> Path:
     """The SKILL.md of a skill, given itself or its folder; it may not exist."""
     files = (path / name for name in SKILL_NAMES)
-    return path if path.is_file() else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
+    return (
+        path
+        if path.is_file()
+        else next(filter(Path.is_file, files), path / SKILL_NAMES[0])
+    )
 
 
 def is_file(path: Path) -> bool:
@@ -88,7 +112,8 @@ def is_trigger_file(file: Path) -> bool:
 
 
 def is_taught(path: PurePath) -> bool:
-    """Whether a path, relative to a skill's folder, may be part of the skill by its name.
+    """Whether a path, relative to a skill's folder,
+    may be part of the skill by its name.
 
     The folder of another skill is not part of it either.
     """
@@ -102,20 +127,28 @@ def is_installed(path: PurePath) -> bool:
 
 
 def is_private(path: PurePath) -> bool:
-    """Whether a path, relative to a skill's folder, names a file of secrets or of a tool."""
+    """Whether a path, relative to a skill's folder,
+    names a file of secrets or of a tool.
+    """
     folders = TOOL_FOLDERS | _PRIVATE_FOLDERS
-    return not folders.isdisjoint(path.parts) or _PRIVATE.fullmatch(path.name) is not None
+    return (
+        not folders.isdisjoint(path.parts) or _PRIVATE.fullmatch(path.name) is not None
+    )
 
 
 def belongs(path: str, without: Collection[str]) -> bool:
-    """Whether a path goes into copies; ``without`` are files and folders of the skill's cases."""
+    """Whether a path goes into copies; ``without`` are files and
+    folders of the skill's cases.
+    """
     pure = PurePosixPath(path)
     named = is_taught(pure) and not is_private(pure)
     return named and not any(pure.is_relative_to(excluded) for excluded in without)
 
 
 def why_not_sent(*paths: PurePath) -> str:
-    """Why no model gets a file under these paths in a skill's folder; empty if one may."""
+    """Why no model gets a file under these paths in a skill's folder; empty if one
+    may.
+    """
     if any(map(is_private, paths)):
         return "may hold secrets"
     hidden = any(part.startswith(".") for path in paths for part in path.parts)
@@ -137,14 +170,18 @@ def leads_outside(folder: Path, path: Path) -> bool:
 
 
 class Contents(NamedTuple):
-    """The files of a skill, sorted by folder, and the links in it that lead elsewhere."""
+    """The files of a skill, sorted by folder, and the links in it that lead
+    elsewhere.
+    """
 
     files: tuple[Path, ...]
     links_out: tuple[Path, ...]
 
 
 def contents_of(root: Path) -> Contents:
-    """The files of a skill, without its cases, folders of tools, and links out of it."""
+    """The files of a skill, without its cases, folders of tools, and links out of
+    it.
+    """
     files, links_out = list[Path](), list[Path]()
     for path in _walk(root):
         if path.is_symlink() and leads_outside(root, path):
@@ -160,17 +197,20 @@ def installed_files(folder: Path) -> dict[str, Path]:
     found = dict[str, Path]()
     for file in contents_of(folder).files:
         path = file.relative_to(folder)
-        if is_installed(path) and is_installed(Path(os.path.realpath(file)).relative_to(root)):
+        if is_installed(path) and is_installed(
+            Path(os.path.realpath(file)).relative_to(root)
+        ):
             found[path.as_posix()] = file
     return found
 
 
 def walk(top: Path) -> Iterator[tuple[Path, list[str], list[str]]]:
-    """Folders from the top, with the names of subfolders (remove some to skip them) and files.
+    """Folders from the top, with the names of subfolders (remove
+    some to skip them) and files.
 
-    Links are named and not followed. This is os.walk, which recurses in Python 3.11 and fails on
-    deep folders. Those below a hundred levels are left out: finding their real paths takes the
-    third power of the depth.
+    Links are named and not followed. This is os.walk, which recurses in Python 3.11 and
+    fails on deep folders. Those below a hundred levels are left out: finding their real
+    paths takes the third power of the depth.
     """
     waiting = [(top, 0)]
     while waiting:
@@ -200,7 +240,9 @@ def is_folder(entry: os.DirEntry[str]) -> bool:
 
 def _walk(root: Path) -> Iterator[Path]:
     for folder, subfolders, names in walk(root):
-        subfolders[:] = sorted(sub for sub in subfolders if not _is_foreign(folder / sub))
+        subfolders[:] = sorted(
+            sub for sub in subfolders if not _is_foreign(folder / sub)
+        )
         for name in sorted([*names, *subfolders]):
             path = folder / name
             if is_taught(path.relative_to(root)):
@@ -234,7 +276,9 @@ def digest_of(root: Path, files: Iterable[Path]) -> str:
             for chunk in _chunks(path, size):
                 total.update(chunk)
         except OSError as error:  # an agent can't read such a file either
-            total.update(f"{name}\0{reason_of(error)}".encode("utf-8", "surrogateescape"))
+            total.update(
+                f"{name}\0{reason_of(error)}".encode("utf-8", "surrogateescape")
+            )
     return total.hexdigest()
 
 
@@ -268,18 +312,26 @@ def read_text(file: Path) -> str:
     try:
         if leads_outside(file.parent, file):
             raise SkillError(
-                file, "symbolic link out of the skill's folder", "Copy the file into the skill."
+                file,
+                "symbolic link out of the skill's folder",
+                "Copy the file into the skill.",
             )
         if file.exists() and not (file.is_file() and file.name in SKILL_NAMES):
-            raise SkillError(file, "not a SKILL.md", "Name a skill's folder or its SKILL.md.")
+            raise SkillError(
+                file, "not a SKILL.md", "Name a skill's folder or its SKILL.md."
+            )
         if (size := file.stat().st_size) > MAX_FILE_BYTES:
             problem = f"{size:,} bytes (limit {MAX_FILE_BYTES:,})"
-            raise SkillError(file, problem, "Move what is not always needed to other files.")
+            raise SkillError(
+                file, problem, "Move what is not always needed to other files."
+            )
         return decoded(read_file(file, MAX_FILE_BYTES))
     except OSError as error:
         if isinstance(error, FileNotFoundError) and (file.parent / MANIFEST).is_file():
             hint = "Name one of its skills."
-            raise SkillError(file.parent, "this is a plugin, not a skill", hint) from None
+            raise SkillError(
+                file.parent, "this is a plugin, not a skill", hint
+            ) from None
         raise SkillError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:
         problem = f"not UTF-8 (byte {error.start})"
@@ -291,7 +343,9 @@ class NotTextError(ValueError):
 
 
 def read_skill_file(folder: Path, name: str) -> str:
-    """The text of a file in the skill's folder; ValueError says why it can't be used."""
+    """The text of a file in the skill's folder; ValueError says why it can't be
+    used.
+    """
     try:
         text = read_skill_bytes(folder, name).decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -302,7 +356,9 @@ def read_skill_file(folder: Path, name: str) -> str:
 
 
 def read_skill_bytes(folder: Path, name: str, most: int = MAX_FILE_BYTES) -> bytes:
-    """The content of a file in the skill's folder; ValueError says why it can't be used."""
+    """The content of a file in the skill's folder; ValueError
+    says why it can't be used.
+    """
     real = real_skill_file(folder, name)
     try:
         size = real.stat().st_size
@@ -314,23 +370,32 @@ def read_skill_bytes(folder: Path, name: str, most: int = MAX_FILE_BYTES) -> byt
 
 
 def real_skill_file(folder: Path, name: str, *, is_folder: bool = False) -> Path:
-    """Where a file or folder in the skill's folder is; ValueError says why it can't be used."""
+    """Where a file or folder in the skill's folder is;
+    ValueError says why it can't be used.
+    """
     noun = "folder" if is_folder else "file"
     if "\0" in name:
         raise ValueError(f"invalid {noun} name {name!r}")
     try:
         # Path.resolve raises on a link to itself
-        real, root = Path(os.path.realpath(folder / name)), Path(os.path.realpath(folder))
+        real, root = (
+            Path(os.path.realpath(folder / name)),
+            Path(os.path.realpath(folder)),
+        )
         if not real.is_relative_to(root):
             raise ValueError(f"{name!r} is outside of {shown(folder)}; copy it there")
         if is_private(real.relative_to(root)) or is_private(PurePath(name)):
-            raise ValueError(f"{name!r} may hold secrets, so it is not read; rename or copy it")
+            raise ValueError(
+                f"{name!r} may hold secrets, so it is not read; rename or copy it"
+            )
         if not (real.is_dir() if is_folder else real.is_file()):
             what = "not found"
             if real.exists():
                 what = "is a folder" if real.is_dir() else "is not a regular file"
             what = "is a file" if is_folder and real.is_file() else what
-            raise ValueError(f"{name!r} {what}; name a {noun}, relative to {shown(folder)}")
+            raise ValueError(
+                f"{name!r} {what}; name a {noun}, relative to {shown(folder)}"
+            )
     except UnicodeEncodeError:
         raise ValueError(f"invalid {noun} name {name!r}") from None
     except OSError as error:

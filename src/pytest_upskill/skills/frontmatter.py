@@ -1,7 +1,8 @@
-"""Split a SKILL.md into frontmatter and body, read the frontmatter leniently, and edit a field.
+"""Split a SKILL.md into frontmatter and body, read the frontmatter leniently,
+and edit a field.
 
-Agents differ in what they accept, so nothing here is refused: what some agent would not accept
-is a fault. The client guide of agentskills.io asks for the same.
+Agents differ in what they accept, so nothing here is refused: what some agent would not
+accept is a fault. The client guide of agentskills.io asks for the same.
 """
 
 import json
@@ -22,14 +23,16 @@ _BEFORE: Final = re.compile(r"(?:[\s\ufeff]|<!--.*?-->)*", re.DOTALL)
 _RULE: Final = re.compile(r"-{3,}\s*")
 _CLOSING: Final = re.compile(r"(?:-{3,}|\.{3})\s*")
 _ENTRY: Final = re.compile(
-    r"""(?P<quote>["']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)[ \t]*:(?:[ \t]+(?P<value>.*)|$)"""
+    r"""(?P<quote>["']?)(?P<key>[A-Za-z_][\w.-]*)(?P=quote)"""
+    r"""[ \t]*:(?:[ \t]+(?P<value>.*)|$)"""
     r"""|(?P<tight>name|description):(?P<rest>.*)"""  # the space is missing
 )
 _FIRST: Final = re.compile(r"(?:name|description)[ \t]*:")
 _KNOWN: Final = re.compile(
     r"\s+(?:name|description|license|compatibility|metadata|allowed-tools):\s"
 )
-_PLAIN: Final = re.compile(r"""[^\s|>"'\[{&*!]""")  # the start of a value that ends with its line
+# The start of a value that ends with its line
+_PLAIN: Final = re.compile(r"""[^\s|>"'\[{&*!]""")
 _LIKE_YAML: Final = re.compile(r"[ \t]|-[ \t]|#|$")
 _BLOCK: Final = re.compile(r"[|>][-+0-9]*[ \t]*(?:#.*)?")
 _QUOTED: Final = re.compile(r"""(["'])(.*)\1""", re.DOTALL)
@@ -39,7 +42,9 @@ _INDENT: Final = "Indent with spaces, and quote values that contain ':' or '#'."
 
 
 class Fault(NamedTuple):
-    """Something in a SKILL.md that the specification forbids; an error if an agent rejects it."""
+    """Something in a SKILL.md that the specification forbids;
+    an error if an agent rejects it.
+    """
 
     line: int
     message: str
@@ -49,7 +54,9 @@ class Fault(NamedTuple):
 
 
 class Parsed(NamedTuple):
-    """A SKILL.md: the fields of its frontmatter, every scalar as a string, and its body."""
+    """A SKILL.md: the fields of its frontmatter, every scalar as a string,
+    and its body.
+    """
 
     fields: dict[str, Any]
     lines: dict[str, int]  # of the keys
@@ -60,7 +67,9 @@ class Parsed(NamedTuple):
 
 
 class _Head(NamedTuple):
-    """Frontmatter as written; ``first`` and ``end`` count the lines before it and up to its end."""
+    """Frontmatter as written; ``first`` and ``end`` count the lines
+    before it and up to its end.
+    """
 
     text: str
     first: int
@@ -83,7 +92,9 @@ def parse(text: str) -> Parsed:
             faults = (*head.faults, *read.faults)
             return Parsed(read.fields, read.lines, body, head.end + 1, faults)
     missing = _frontmatter_fault(1, "no frontmatter", _START)
-    return Parsed({}, {}, text.lstrip("\ufeff").strip(), 1, (missing,), has_frontmatter=False)
+    return Parsed(
+        {}, {}, text.lstrip("\ufeff").strip(), 1, (missing,), has_frontmatter=False
+    )
 
 
 def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
@@ -101,7 +112,9 @@ def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
     if not _RULE.fullmatch(lines[opening].strip(" \t\ufeff")):
         if not _FIRST.match(lines[opening]):
             return
-        faults.append(_frontmatter_fault(first, "no '---' before the frontmatter", _START))
+        faults.append(
+            _frontmatter_fault(first, "no '---' before the frontmatter", _START)
+        )
         first = opening
     elif lines[opening].strip(" \t\ufeff") != "---":
         problem = "the frontmatter must start with '---'"
@@ -111,14 +124,22 @@ def _heads(text: str, lines: Sequence[str]) -> Iterator[_Head]:
         closing_faults = list[Fault]()
         if lines[end].rstrip() != "---":
             problem = "the frontmatter must end with '---'"
-            closing_faults.append(_frontmatter_fault(end + 1, problem, "Write three hyphens."))
-        head = _Head("\n".join(lines[first:end]), first, end + 1, (*faults, *closing_faults))
+            closing_faults.append(
+                _frontmatter_fault(end + 1, problem, "Write three hyphens.")
+            )
+        head = _Head(
+            "\n".join(lines[first:end]), first, end + 1, (*faults, *closing_faults)
+        )
         if not _swallowed_body(lines[first:end]) or _is_yaml(head.text):
             yield head
-    run = list(takewhile(lambda line: line.strip() and _is_like_yaml(line), lines[first:]))
+    run = list(
+        takewhile(lambda line: line.strip() and _is_like_yaml(line), lines[first:])
+    )
     if first > opening and any(map(_ENTRY.match, run)):
         problem = "frontmatter not closed"
-        faults.append(_frontmatter_fault(opening + 1, problem, "End it with a line '---'."))
+        faults.append(
+            _frontmatter_fault(opening + 1, problem, "End it with a line '---'.")
+        )
         yield _Head("\n".join(run), first, first + len(run), tuple(faults))
 
 
@@ -128,7 +149,9 @@ def _closing(lines: Sequence[str], first: int) -> int | None:
         if _CLOSING.fullmatch(lines[number]):
             return number
     # An indented '---' may be part of a value.
-    return next((n for n in range(first, len(lines)) if lines[n].strip() == "---"), None)
+    return next(
+        (n for n in range(first, len(lines)) if lines[n].strip() == "---"), None
+    )
 
 
 def _is_like_yaml(line: str) -> bool:
@@ -136,8 +159,12 @@ def _is_like_yaml(line: str) -> bool:
 
 
 def _swallowed_body(lines: Sequence[str]) -> bool:
-    """Whether the next '---' is a rule in the body: prose follows after an empty line."""
-    number = next((number for number, line in enumerate(lines) if not line.strip()), len(lines))
+    """Whether the next '---' is a rule in the body: prose follows after an empty
+    line.
+    """
+    number = next(
+        (number for number, line in enumerate(lines) if not line.strip()), len(lines)
+    )
     return not all(_is_like_yaml(line) for line in lines[number:])
 
 
@@ -147,7 +174,9 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
     text = head.text
     if len(text) > _MAX_CHARS:
         problem = f"{len(text):,} characters of frontmatter (limit {_MAX_CHARS:,})"
-        faults.append(Fault(head.first + 1, problem, "skill-yaml", "error", "Shorten it."))
+        faults.append(
+            Fault(head.first + 1, problem, "skill-yaml", "error", "Shorten it.")
+        )
         text = text[:_MAX_CHARS]
     try:
         node, value = read_yaml(text, only_texts=True)
@@ -170,20 +199,26 @@ def _read(head: _Head, lines: Sequence[str]) -> _Fields | None:
 
 def _is_yaml(text: str) -> bool:
     try:
-        return len(text) <= _MAX_CHARS and isinstance(read_yaml(text, only_texts=True)[1], dict)
+        return len(text) <= _MAX_CHARS and isinstance(
+            read_yaml(text, only_texts=True)[1], dict
+        )
     except YAML_ERRORS:
         return False
 
 
 def _lines_of(node: yaml.MappingNode, first: int) -> _Fields:
-    """The lines of the keys; the last one counts if a key is there twice, as in PyYAML."""
+    """The lines of the keys; the last one counts if a key is there twice, as in
+    PyYAML.
+    """
     lines: dict[str, int] = {}
     twice: dict[str, Fault] = {}
     for key, _ in node.value:
         line = key.start_mark.line + first
         if key.value in lines:
             problem = f"duplicate key {one_line(key.value, 60)!r}"
-            twice[key.value] = Fault(line, problem, "skill-yaml", "error", "Remove one.")
+            twice[key.value] = Fault(
+                line, problem, "skill-yaml", "error", "Remove one."
+            )
         lines[str(key.value)] = line
     return _Fields({}, lines, tuple(islice(twice.values(), _MOST_TWICE)))
 
@@ -200,17 +235,25 @@ def _yaml_fault(error: Exception, text: str, first: int, lines: Sequence[str]) -
         line += min(mark.line, text.count("\n"))
     elif isinstance(position, int):
         line += text.count("\n", 0, position)
-    reason = getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    reason = (
+        getattr(error, "problem", None) or getattr(error, "reason", None) or str(error)
+    )
     problem, hint = one_line(str(reason) or "nested too deeply", 200), _INDENT
     entry = _ENTRY.match(lines[line - 1])
     if "mapping values are not allowed" in problem and entry:
-        problem = f"the value of {entry['key'] or entry['tight']!r} has a ':' and no quotes"
+        problem = (
+            f"the value of {entry['key'] or entry['tight']!r} has a ':' and no quotes"
+        )
         hint = _QUOTE
-    return Fault(line, f"invalid YAML in the frontmatter: {problem}", "skill-yaml", "error", hint)
+    return Fault(
+        line, f"invalid YAML in the frontmatter: {problem}", "skill-yaml", "error", hint
+    )
 
 
 def _entry_by_entry(text: str, first: int) -> tuple[dict[str, Any], dict[str, int]]:
-    """The fields of a text that is not valid YAML: each key with its lines up to the next."""
+    """The fields of a text that is not valid YAML: each key with
+    its lines up to the next.
+    """
     fields: dict[str, Any] = {}
     numbers: dict[str, int] = {}
     entries = list[tuple[int, re.Match[str], list[str]]]()
@@ -240,7 +283,9 @@ def _value(entry: re.Match[str], lines: Sequence[str]) -> Any:
             return next(iter(value.values()))
     start = (entry["value"] if entry["key"] else entry["rest"]) or ""
     continuation = [line.strip() for line in lines[1:] if not line.startswith("#")]
-    text = " ".join(filter(None, ["" if _BLOCK.fullmatch(start) else start.strip(), *continuation]))
+    text = " ".join(
+        filter(None, ["" if _BLOCK.fullmatch(start) else start.strip(), *continuation])
+    )
     if quoted := _QUOTED.fullmatch(text):
         return quoted[2]
     is_open = text.startswith(("'", '"')) and text.count(text[0]) == 1
@@ -267,7 +312,9 @@ def first_paragraph(body: str, limit: int) -> str:
                 break
         else:
             prose.append(line)
-    text = " ".join(prose) or next((line for line in body.split("\n") if line.strip()), "")
+    text = " ".join(prose) or next(
+        (line for line in body.split("\n") if line.strip()), ""
+    )
     return one_line(_MARK.sub("", text, count=1), limit)
 
 
@@ -299,7 +346,9 @@ def _spans(text: str, key: str) -> Iterator[tuple[int, int]]:
         return
     lines = text.split("\n")
     begins = [0, *accumulate(len(line) + 1 for line in lines)]
-    first = next((n for n, line in enumerate(lines) if line.strip(" \t\r\ufeff") == "---"), None)
+    first = next(
+        (n for n, line in enumerate(lines) if line.strip(" \t\r\ufeff") == "---"), None
+    )
     if first is not None:
         span = _in_yaml("\n".join(lines[first + 1 : parsed.body_line - 2]), key)
         if span:
@@ -376,7 +425,9 @@ class _Values(_Shallow, yaml.SafeLoader):
 
 
 def read_yaml(text: str, *, only_texts: bool = False) -> tuple[yaml.Node | None, Any]:
-    """The root and the value of a document, which may be None; one of YAML_ERRORS if it is bad."""
+    """The root and the value of a document, which may be None;
+    one of YAML_ERRORS if it is bad.
+    """
     if any(line.count("[") + line.count("{") > _DEEPEST for line in text.split("\n")):
         raise yaml.YAMLError("too many brackets on a line")
     loader = _Texts(text) if only_texts else _Values(text)
@@ -396,7 +447,9 @@ def _nodes_in(node: yaml.Node, sizes: dict[int, int]) -> int:
         sizes[id(node)] = _MOST_NODES  # a node inside itself has no end
         inside = node.value if isinstance(node, yaml.CollectionNode) else []
         children = [
-            child for item in inside for child in (item if isinstance(item, tuple) else (item,))
+            child
+            for item in inside
+            for child in (item if isinstance(item, tuple) else (item,))
         ]
         sizes[id(node)] = 1 + sum(_nodes_in(child, sizes) for child in children)
     if sizes[id(node)] >= _MOST_NODES:

@@ -1,4 +1,6 @@
-"""The explicit use of a skill: a user names it, ``/name arguments``, and no model has to choose."""
+"""The explicit use of a skill: a user names it, ``/name arguments``,
+and no model has to choose.
+"""
 
 import re
 import shlex
@@ -18,7 +20,9 @@ class Invocation(NamedTuple):
 
     @classmethod
     def of(cls, written: str) -> "Invocation":
-        """``/name arguments`` or ``/plugin:name arguments``; ValueError if it is neither."""
+        """``/name arguments`` or ``/plugin:name arguments``;
+        ValueError if it is neither.
+        """
         if not (match := _WRITTEN.fullmatch(written.strip())):
             raise ValueError('must be "/name arguments", with the name of the skill')
         return cls(match["skill"], match["arguments"] or "")
@@ -26,8 +30,8 @@ class Invocation(NamedTuple):
     def text(self, body: str, asked: str = "") -> str:
         """The body of the skill with the arguments where it wants them.
 
-        As Claude Code does: $ARGUMENTS are all, $ARGUMENTS[0] or $0 is the first. If there is no
-        place for them, they stand below, unless they are ``asked`` anyway.
+        As Claude Code does: $ARGUMENTS are all, $ARGUMENTS[0] or $0 is the first. If
+        there is no place for them, they stand below, unless they are ``asked`` anyway.
         """
         try:
             words = shlex.split(self.arguments)

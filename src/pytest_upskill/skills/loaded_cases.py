@@ -39,8 +39,10 @@ class LoadedCases(Generic[C]):
     cases: tuple[C, ...]
     broken: tuple[BrokenCase, ...] = ()
     warnings: tuple[tuple[int, str], ...] = ()  # lines and messages
-    written: tuple[dict[str, Any], ...] = ()  # the runnable ones as skill_meta.json would say them
-    folder: Path | None = None  # whose files these cases name, if it is not that of the suite
+    # The runnable ones as skill_meta.json would say them
+    written: tuple[dict[str, Any], ...] = ()
+    # Whose files these cases name, if it is not that of the suite
+    folder: Path | None = None
 
     @classmethod
     def of(
@@ -57,7 +59,9 @@ class LoadedCases(Generic[C]):
         """Whether there is neither a case nor a mistake to report."""
         return not (self.cases or self.broken)
 
-    def only(self, cases: Sequence[D], broken: Sequence[BrokenCase]) -> "LoadedCases[D]":
+    def only(
+        self, cases: Sequence[D], broken: Sequence[BrokenCase]
+    ) -> "LoadedCases[D]":
         """The same with other cases, and more broken ones."""
         only = LoadedCases.of(self.file, cases, [*self.broken, *broken], self.warnings)
         return replace(only, folder=self.folder)
@@ -65,20 +69,28 @@ class LoadedCases(Generic[C]):
     def require_all(self) -> list[C]:
         """All cases; CasesError if one can't be run."""
         if self.broken:
-            problems = [problem for case in self.broken for problem in case.error.problems]
+            problems = [
+                problem for case in self.broken for problem in case.error.problems
+            ]
             raise cases_error(self.file, problems)
         return list(self.cases)
 
 
 def broken(
-    file: Path, line: int, place: Location, problems: Sequence[Problem], name: str | None = None
+    file: Path,
+    line: int,
+    place: Location,
+    problems: Sequence[Problem],
+    name: str | None = None,
 ) -> BrokenCase:
     """A case that can't be run; CasesError if the defaults of the file are to blame."""
     shared = [problem for problem in problems if problem[0][:1] == ("defaults",)]
     if shared:
         raise cases_error(file, shared)
     number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
-    return BrokenCase(name or f"case-{number}", place, line, cases_error(file, problems, line))
+    return BrokenCase(
+        name or f"case-{number}", place, line, cases_error(file, problems, line)
+    )
 
 
 def broken_case(file: Path, case: Case, problems: Sequence[Problem]) -> BrokenCase:
@@ -90,7 +102,9 @@ def _in_order(broken: Iterable[BrokenCase]) -> tuple[BrokenCase, ...]:
     """In file order, with unique names."""
     ordered = sorted(broken, key=lambda case: case.place)
     names = numbered([case.name for case in ordered])
-    return tuple(replace(case, name=name) for case, name in zip(ordered, names, strict=True))
+    return tuple(
+        replace(case, name=name) for case, name in zip(ordered, names, strict=True)
+    )
 
 
 _ALIKE: Final = 20  # characters that ids of questions which begin alike would share
@@ -99,7 +113,8 @@ _ALIKE: Final = 20  # characters that ids of questions which begin alike would s
 def automatic_ids(questions: Sequence[tuple[str, ...]]) -> list[str]:
     """An id for each case: its question, and whatever else it is asked with.
 
-    Of questions that begin alike, the words that differ come first. Other questions change nothing.
+    Of questions that begin alike, the words that differ come first.
+    Other questions change nothing.
     """
     all_words = [slug_words(question) for question, *_ in questions]
     groups: dict[str, list[list[str]]] = {}
@@ -138,7 +153,9 @@ def _beginning(words: Sequence[str]) -> str:
 
 
 def _telling(words: list[str], alike: list[list[str]]) -> str:
-    """The words to show; ``alike`` is sorted, so those that share the most are neighbours."""
+    """The words to show; ``alike`` is sorted, so those that
+    share the most are neighbours.
+    """
     at = bisect_left(alike, words)
     neighbours = (*alike[max(at - 1, 0) : at], *alike[at + 1 : at + 2])
     shared = max((_shared(words, neighbour) for neighbour in neighbours), default=0)
@@ -149,4 +166,6 @@ def _telling(words: list[str], alike: list[list[str]]) -> str:
 def _shared(first: Sequence[str], second: Sequence[str]) -> int:
     """How many words two questions share at the start."""
     pairs = enumerate(zip(first, second, strict=False))
-    return next((number for number, (a, b) in pairs if a != b), min(len(first), len(second)))
+    return next(
+        (number for number, (a, b) in pairs if a != b), min(len(first), len(second))
+    )

@@ -1,7 +1,8 @@
-"""Mocks of MCP servers: ``evals/mocks/SERVER/TOOL.md``, in the form of Claude Code's plugin evals.
+"""Mocks of MCP servers: ``evals/mocks/SERVER/TOOL.md``,
+in the form of Claude Code's plugin evals.
 
-They become JSON for ``agents/mcp_stand_in.py``, which answers an agent's calls. No real server is
-ever started.
+They become JSON for ``agents/mcp_stand_in.py``, which answers an agent's calls.
+No real server is ever started.
 """
 
 import json
@@ -39,7 +40,8 @@ _RULE: Final = "---"
 _REGEX: Final = re.compile(r"/(.+)/([a-z]*)", re.S)
 _GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")  # a named group in JavaScript
 _TYPES: Final = ("string", "number", "boolean", "array", "object")
-_KEPT: Final = ("title", "description", "inputSchema", "annotations")  # of a tool that was listed
+# Of a tool that was listed
+_KEPT: Final = ("title", "description", "inputSchema", "annotations")
 _ANY: Final = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
@@ -95,7 +97,9 @@ class Mocks(NamedTuple):
 
 
 class McpMocks:
-    """The mocks for cases in a folder: those of the plugin above it, its own, and a case's."""
+    """The mocks for cases in a folder: those of the plugin above it, its own,
+    and a case's.
+    """
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
@@ -104,7 +108,8 @@ class McpMocks:
     def _read(self, own: str) -> Mocks:
         """The mocks, with those of a folder that a case names, if it does.
 
-        A file replaces the same one of an earlier folder. CasesError if one can't be used.
+        A file replaces the same one of an earlier folder.
+        CasesError if one can't be used.
         """
         plugin = _plugin_above(self._folder)
         places = [(plugin, MOCKS)] if plugin and plugin != self._folder else []
@@ -112,7 +117,9 @@ class McpMocks:
         servers = dict[str, dict[str, _MockFile]]()
         for root, mocks in places:
             for server, path in _paths_in(root / mocks):
-                servers.setdefault(server, {})[path] = _MockFile(root, f"{mocks}/{server}/{path}")
+                servers.setdefault(server, {})[path] = _MockFile(
+                    root, f"{mocks}/{server}/{path}"
+                )
         if len(servers) > _MOST_SERVERS:
             raise CasesError(self._folder / MOCKS, f"more than {_MOST_SERVERS} servers")
         declared, notes = _declared(plugin) if plugin else ((), [])
@@ -122,9 +129,15 @@ class McpMocks:
             content, server_notes = _compiled(server, files)
             notes += server_notes
             if content:
-                mocked[server] = McpServer(server, content, name if server in declared else "")
-        if missing := [one_line(server, 60) for server in declared if server not in mocked]:
-            notes.append(f"MCP servers without mocks are left out: {first_few(missing, 10)}")
+                mocked[server] = McpServer(
+                    server, content, name if server in declared else ""
+                )
+        if missing := [
+            one_line(server, 60) for server in declared if server not in mocked
+        ]:
+            notes.append(
+                f"MCP servers without mocks are left out: {first_few(missing, 10)}"
+            )
         return Mocks(mocked, tuple(notes))
 
 
@@ -141,7 +154,9 @@ class _MockFile(NamedTuple):
         try:
             return text_of(read_skill_bytes(self.root, self.path))
         except ValueError as error:
-            raise CasesError(self.file, str(error), "Mocks are texts inside the skill.") from None
+            raise CasesError(
+                self.file, str(error), "Mocks are texts inside the skill."
+            ) from None
 
     def error(self, problem: str, line: int = 1) -> CasesError:
         return CasesError(f"{shown(self.file)}:{line}", problem)
@@ -153,7 +168,9 @@ def _paths_in(top: Path) -> Iterator[tuple[str, str]]:
         subfolders[:] = sorted(name for name in subfolders if not name.startswith("."))
         for name in subfolders:
             if (folder / name).is_symlink():
-                raise CasesError(folder / name, "a link to a folder", "Copy the folder.")
+                raise CasesError(
+                    folder / name, "a link to a folder", "Copy the folder."
+                )
         for name in sorted(names):
             server, *inside = (folder / name).relative_to(top).parts
             if inside and not name.startswith("."):
@@ -182,15 +199,23 @@ def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[st
             by_model = path == _SERVER or form.type == "agent"
             for tool in form.tools if path == _SERVER else [path.removesuffix(".md")]:
                 if not _TOOL_NAME.fullmatch(tool):
-                    raise file.error(f"{one_line(tool, 80)!r} can't be the name of a tool")
+                    raise file.error(
+                        f"{one_line(tool, 80)!r} can't be the name of a tool"
+                    )
                 tools[tool] = tools.get(tool, {"name": tool}) | form.about_tool
                 mocks |= {} if by_model else {tool: _mock_of(form, body, file)}
             if by_model:
-                notes.append(f"mocks of the type agent are not answered: {shown(file.file)}")
+                notes.append(
+                    f"mocks of the type agent are not answered: {shown(file.file)}"
+                )
         elif path not in (_TOOLS, _README):
-            notes.append(f"files among mocks that are no mocks are ignored: {shown(file.file)}")
+            notes.append(
+                f"files among mocks that are no mocks are ignored: {shown(file.file)}"
+            )
         if size > _MOST_BYTES:
-            raise file.error(f"the mocks of {server} have more than {_MOST_BYTES // 10**6} MB")
+            raise file.error(
+                f"the mocks of {server} have more than {_MOST_BYTES // 10**6} MB"
+            )
     if not tools:
         return "", notes
     listed = [{"inputSchema": _ANY, **tool} for tool in tools.values()]
@@ -199,7 +224,9 @@ def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[st
 
 
 def _listed(file: _MockFile | None) -> Iterator[dict[str, Any]]:
-    """The tools of a saved tools/list. Their output is not structured, whatever they say."""
+    """The tools of a saved tools/list. Their output is not structured,
+    whatever they say.
+    """
     if file is None:
         return
     text = file.read()
@@ -226,12 +253,16 @@ def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
     lines = text.split("\n")
     if lines[0].rstrip() != _RULE:
         return _MockForm(), text.strip()
-    end = next((n for n, line in enumerate(lines[1:], 1) if line.rstrip() == _RULE), None)
+    end = next(
+        (n for n, line in enumerate(lines[1:], 1) if line.rstrip() == _RULE), None
+    )
     if end is None:
         raise file.error("the frontmatter is not closed; end it with a line '---'")
     head = "\n".join(lines[1:end])
     if len(head) > _LONGEST_HEAD:
-        raise file.error(f"{len(head):,} characters of frontmatter (limit {_LONGEST_HEAD:,})")
+        raise file.error(
+            f"{len(head):,} characters of frontmatter (limit {_LONGEST_HEAD:,})"
+        )
     try:
         node, data = read_yaml(head)
     except YAML_ERRORS as error:
@@ -243,7 +274,9 @@ def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
         form: _MockForm = read_form(_MOCK, _json_value({} if data is None else data))
     except FormError as error:
         place, problem = error.problems[0]
-        raise file.error(f"{json_path(place)}: {problem}", _line_of(node, place)) from None
+        raise file.error(
+            f"{json_path(place)}: {problem}", _line_of(node, place)
+        ) from None
     return form, "\n".join(lines[end + 1 :]).strip()
 
 

@@ -20,9 +20,14 @@ def named_once(skills: Iterable[Skill]) -> dict[str, Skill]:
     """Each skill once, by its name; InputError if two have the same name."""
     by_name: dict[str, Skill] = {}
     for skill in skills:
-        folder, same_name = skill.file.parent, by_name.setdefault(skill.name, skill).file.parent
+        folder, same_name = (
+            skill.file.parent,
+            by_name.setdefault(skill.name, skill).file.parent,
+        )
         if resolved(folder) != resolved(same_name):
-            problem = f"{shown(same_name)} has the same name ({one_line(skill.name, 60)})"
+            problem = (
+                f"{shown(same_name)} has the same name ({one_line(skill.name, 60)})"
+            )
             hint = "Agents know skills by their names, so rename one, or leave it out."
             raise InputError(shown(folder), problem, hint)
     return by_name
@@ -39,7 +44,8 @@ def skills_dir(here: Path, env: Mapping[str, str]) -> Path:
 
 
 def path_or_name(path: Path, here: Path, folders: Iterable[Path]) -> Path:
-    """A path that exists, else the skill of this name in these folders, else below ``here``.
+    """A path that exists, else the skill of this name in these folders,
+    else below ``here``.
 
     Only the name of an entry right ``here`` can be that of a skill.
     """
@@ -52,7 +58,10 @@ def path_or_name(path: Path, here: Path, folders: Iterable[Path]) -> Path:
     for folder in dict.fromkeys([*folders, *([] if everywhere else [here])]):
         if os.path.isdir(folder / name):  # noqa: PTH112 (does not raise if the name is too long)
             return folder / name
-        by_folder = {file.parent: {file.parent.name, name_of(file)} for file in _skills_of(folder)}
+        by_folder = {
+            file.parent: {file.parent.name, name_of(file)}
+            for file in _skills_of(folder)
+        }
         matches = [skill for skill, known_as in by_folder.items() if name in known_as]
         if len(matches) > 1:
             paths = first_few([shown(match) for match in matches], _MOST_NAMED)

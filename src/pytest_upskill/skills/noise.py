@@ -1,4 +1,6 @@
-"""Bundled skills that are unrelated to any other: does a description stand out among many?"""
+"""Bundled skills that are unrelated to any other:
+does a description stand out among many?
+"""
 
 from collections.abc import Collection
 from dataclasses import dataclass
@@ -22,7 +24,10 @@ class NoiseSkill:
     @property
     def text(self) -> str:
         """Its SKILL.md."""
-        return f"---\nname: {self.name}\ndescription: >-\n  {self.description}\n---\n\n{self.body}"
+        return (
+            f"---\nname: {self.name}\ndescription: >-\n "
+            f" {self.description}\n---\n\n{self.body}"
+        )
 
 
 @cache
@@ -40,4 +45,6 @@ def noise_skills() -> tuple[NoiseSkill, ...]:
 def noise_for(number: int, taken: Collection[str]) -> tuple[NoiseSkill, ...]:
     """The first ones whose names are not taken; fewer if there are not so many."""
     names = {name.casefold() for name in taken}
-    return tuple(skill for skill in noise_skills() if skill.name.casefold() not in names)[:number]
+    return tuple(
+        skill for skill in noise_skills() if skill.name.casefold() not in names
+    )[:number]

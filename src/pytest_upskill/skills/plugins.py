@@ -1,4 +1,6 @@
-"""A plugin of Claude Code: its manifest, the skills that it has, and the files to install."""
+"""A plugin of Claude Code: its manifest, the skills that it has,
+and the files to install.
+"""
 
 import json
 import os
@@ -32,7 +34,8 @@ MCP_FILE: Final = ".mcp.json"
 _SERVERS: Final = "mcpServers"
 _SKILLS: Final = "skills"  # the folder of a plugin's skills
 _LONGEST_NAME: Final = 64
-# Where a plugin has what only Claude Code knows: the word for it, its usual place, its key.
+# Where a plugin has what only Claude Code knows: the word for it, its usual place,
+# its key.
 _OTHERS: Final = (
     ("commands", "commands", "commands"),
     ("subagents", "agents", "agents"),
@@ -43,7 +46,9 @@ _Text = Annotated[str, StringConstraints(strip_whitespace=True, min_length=1)]
 
 
 class _ManifestForm(BaseModel):
-    """The keys of plugin.json that matter here; Claude Code itself looks at the others."""
+    """The keys of plugin.json that matter here; Claude Code itself looks at the
+    others.
+    """
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
@@ -65,7 +70,8 @@ class Manifest:
 
     name: str
     description: str
-    skills: tuple[str, ...] = ()  # folders besides the usual one, relative to the plugin
+    # Folders besides the usual one, relative to the plugin
+    skills: tuple[str, ...] = ()
     paths: tuple[str, ...] = ()  # all that it names: these are installed even if hidden
     keys: frozenset[str] = frozenset()  # of what it has besides skills
     servers: Any = None  # MCP servers: a path, paths, or their settings by name
@@ -82,12 +88,16 @@ def plugin_above(file: Path, top: Path) -> Path | None:
 
 
 def read_manifest(file: Path, data: bytes | None = None) -> Manifest:
-    """SkillError with the line if it is broken; ``data`` is its content at a git ref."""
+    """SkillError with the line if it is broken; ``data`` is its content at a git
+    ref.
+    """
 
     def read(path: Path) -> bytes:
         return read_file(path, MAX_FILE_BYTES) if data is None else data
 
-    form: _ManifestForm = read_json_form(file, _FORM, SkillError, "Fix the manifest.", read)
+    form: _ManifestForm = read_json_form(
+        file, _FORM, SkillError, "Fix the manifest.", read
+    )
     written = [form.skills] if isinstance(form.skills, str) else form.skills
     skills = list[str]()
     for number, path in enumerate(written):
@@ -120,7 +130,9 @@ def plugin_name(folder: Path) -> str:
 
 
 def _inside(path: str) -> str | None:
-    """A path relative to the plugin, empty for the plugin itself; None if it leads elsewhere."""
+    """A path relative to the plugin, empty for the plugin itself;
+    None if it leads elsewhere.
+    """
     path = path.removeprefix("${CLAUDE_PLUGIN_ROOT}/")
     normal = posixpath.normpath(path)
     if path.startswith(("/", "~")) or "\0" in path or normal.split("/")[0] == "..":
@@ -129,7 +141,9 @@ def _inside(path: str) -> str | None:
 
 
 def _paths_in(value: Any) -> Iterator[str]:
-    """The paths of a plugin that a key names: a text, a list, or ``source`` of commands."""
+    """The paths of a plugin that a key names: a text, a list,
+    or ``source`` of commands.
+    """
     if isinstance(value, str):
         path = _inside(value)
         yield from [path] if path else []
@@ -142,7 +156,9 @@ def _paths_in(value: Any) -> Iterator[str]:
 
 
 def skill_places(files: Files, manifest: Manifest) -> list[str]:
-    """The folders of a plugin's skills, as Claude Code finds them; empty is the plugin itself."""
+    """The folders of a plugin's skills, as Claude Code finds them;
+    empty is the plugin itself.
+    """
 
     def is_skill(folder: str) -> bool:
         return any(files.entries(folder).get(name) is False for name in SKILL_NAMES)
@@ -153,7 +169,9 @@ def skill_places(files: Files, manifest: Manifest) -> list[str]:
             places[folder] = None
             continue
         entries = files.entries(folder)
-        below = (posixpath.join(folder, name) for name in sorted(entries) if entries[name])
+        below = (
+            posixpath.join(folder, name) for name in sorted(entries) if entries[name]
+        )
         places |= dict.fromkeys(filter(is_skill, below))
     if not places and is_skill(""):
         places[""] = None
@@ -167,10 +185,14 @@ def other_parts(files: Files, manifest: Manifest) -> tuple[str, ...]:
         folder, name = posixpath.split(path)
         return name in files.entries(folder)
 
-    return tuple(word for word, path, key in _OTHERS if key in manifest.keys or exists(path))
+    return tuple(
+        word for word, path, key in _OTHERS if key in manifest.keys or exists(path)
+    )
 
 
-def files_on_disk(root: Path, manifest: Manifest, places: Iterable[str]) -> dict[str, Path]:
+def files_on_disk(
+    root: Path, manifest: Manifest, places: Iterable[str]
+) -> dict[str, Path]:
     """The files of a plugin that go into copies, by their paths in it.
 
     Skills may be links out of the plugin, as Claude Code follows these.
@@ -190,7 +212,9 @@ def files_on_disk(root: Path, manifest: Manifest, places: Iterable[str]) -> dict
 
 
 def installed_paths(paths: Collection[str], manifest: Manifest) -> list[str]:
-    """Those of a plugin's paths that go into copies: no hidden ones, and nothing of cases."""
+    """Those of a plugin's paths that go into copies: no hidden ones,
+    and nothing of cases.
+    """
     pure = {path: PurePosixPath(path) for path in paths}
     skills = {file.parent for file in pure.values() if file.name in SKILL_NAMES}
     return [
@@ -198,9 +222,14 @@ def installed_paths(paths: Collection[str], manifest: Manifest) -> list[str]:
         for path, file in pure.items()
         if path == MANIFEST
         or (
-            (is_installed(file) or any(file.is_relative_to(named) for named in manifest.paths))
+            (
+                is_installed(file)
+                or any(file.is_relative_to(named) for named in manifest.paths)
+            )
             and is_taught(file)
-            and all(is_taught(file.relative_to(skill)) for skill in skills & {*file.parents})
+            and all(
+                is_taught(file.relative_to(skill)) for skill in skills & {*file.parents}
+            )
         )
     ]
 

@@ -1,7 +1,8 @@
 """Which files of its folder a SKILL.md refers to.
 
-Markdown links, inline code and plain words count alike where such a file exists. The linter
-judges missing files, so a reference says how it is written and whether it is an example.
+Markdown links, inline code and plain words count alike where such a file exists.
+The linter judges missing files, so a reference says how it is written and
+whether it is an example.
 """
 
 import posixpath
@@ -33,19 +34,26 @@ _URL: Final = re.compile(r"\W*[a-zA-Z][a-zA-Z0-9+.-]*://|\W*www\.")
 _NO_FILE: Final = re.compile(r"[a-zA-Z][a-zA-Z0-9+.-]*:|//|#|$")  # a URL or an anchor
 _HEADING: Final = re.compile(r" {0,3}(#{1,6})\s")
 _EXAMPLE: Final = re.compile(
-    r"\b(?:examples?|for instance|such as|hypothetical|imagine)\b|\be\.g\.|例如|示例|✅|❌",
+    r"\b(?:examples?|for instance|such"
+    r" as|hypothetical|imagine)\b|\be\.g\.|例如|示例|✅|❌",
     re.I,
 )
 _LETTER: Final = re.compile(r"\w")
 _ANYTHING: Final = re.compile(r"\$?\{[^{}]*\}|<[^<>]*>|\$\w+|\*+")  # a placeholder
 _PATHS: Final = re.compile(r"[^\s\"'`()\[\]<>{}|,;:=$@…│├└─]+")
-_NAMES_A_FILE: Final = re.compile(r"(?:[^/]*+/\W*+\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL)
-_LICENCE: Final = re.compile(r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?|(?:.*[-_])?OFL\.txt", re.I)
+_NAMES_A_FILE: Final = re.compile(
+    r"(?:[^/]*+/\W*+\w.*|.*\w\.\w{1,10}|.*\w/)", re.DOTALL
+)
+_LICENCE: Final = re.compile(
+    r"(?:licen[cs]e|copying|notice)(?:[-_.].*)?|(?:.*[-_])?OFL\.txt", re.I
+)
 
 
 @dataclass(frozen=True)
 class Reference:
-    """A word of a SKILL.md that may name a file; ``path`` is as written, without an anchor."""
+    """A word of a SKILL.md that may name a file; ``path`` is as written,
+    without an anchor.
+    """
 
     line: int
     path: str
@@ -57,7 +65,9 @@ class Files(Protocol):
     """The files of a skill, on disk or at a git ref."""
 
     def entries(self, folder: str) -> Mapping[str, bool]:
-        """The names in a folder, and whether each is a folder; empty if there is no such folder."""
+        """The names in a folder, and whether each is a folder;
+        empty if there is no such folder.
+        """
         ...
 
     def text(self, path: str) -> str:
@@ -79,14 +89,19 @@ def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
             if len(bare) >= len(fence) and not bare.strip(fence[0]):
                 fence = ""
             else:
-                yield from (Reference(number, word, "fence", example=True) for word in _split(line))
+                yield from (
+                    Reference(number, word, "fence", example=True)
+                    for word in _split(line)
+                )
         elif opening:
             fence = opening[1]
         else:
             example = examples.covers(line)
             if any(mark in line for mark in ("/", ".", "](")):
                 words = sorted(_words(line), key=itemgetter(0))
-                yield from (Reference(number, path, kind, example) for _, path, kind in words)
+                yield from (
+                    Reference(number, path, kind, example) for _, path, kind in words
+                )
 
 
 class _Examples:
@@ -162,7 +177,9 @@ class Folder:
         self._known: dict[str, dict[str, str]] = {}
 
     def spelling(self, path: str) -> str | None:
-        """The path as it is spelled on disk; None if there is no such file or folder."""
+        """The path as it is spelled on disk; None if there is no such file or
+        folder.
+        """
         names: list[str] = []
         for part in path.split("/"):
             folder = "/".join(names)
@@ -178,7 +195,9 @@ class Folder:
         return self._files.entries(above).get(name, False)
 
     def files_in(self, folder: str) -> list[str]:
-        names = sorted(name for name, inside in self._files.entries(folder).items() if not inside)
+        names = sorted(
+            name for name, inside in self._files.entries(folder).items() if not inside
+        )
         return [f"{folder}/{name}" if folder else name for name in names]
 
     def _folded(self, folder: str) -> dict[str, str]:
@@ -188,7 +207,9 @@ class Folder:
         return self._known[folder]
 
     def find(self, word: str) -> list[str]:
-        """The files and folders that a word names: by path, the end of a path, or name."""
+        """The files and folders that a word names: by path, the end of a path, or
+        name.
+        """
         path = posixpath.normpath(word.lstrip("/"))
         if path.startswith("..") or path in (".", "*"):
             return []
@@ -236,7 +257,9 @@ class Folder:
         return {name: paths[0] for name, paths in by_name.items() if len(paths) == 1}
 
     def is_of_the_skill(self, path: str) -> bool:
-        """Whether a file is for the model: no cases, no licence, nothing of another skill."""
+        """Whether a file is for the model: no cases, no licence,
+        nothing of another skill.
+        """
         parts = path.split("/")
         folders = ["/".join(parts[:number]) for number in range(1, len(parts))]
         return not (
@@ -244,7 +267,9 @@ class Folder:
             or _LICENCE.fullmatch(parts[-1])
             or not all(map(_is_taught, [*folders, path]))
             or any(
-                name in self._files.entries(folder) for folder in folders for name in SKILL_NAMES
+                name in self._files.entries(folder)
+                for folder in folders
+                for name in SKILL_NAMES
             )
         )
 
@@ -271,7 +296,11 @@ def files_named(files: Files, lines: Sequence[str]) -> list[str]:
                 continue
             words.add(word)
             patterns += "*" in word
-            paths = lookup.find(word) if patterns <= _MOST_PATTERNS or "*" not in word else []
+            paths = (
+                lookup.find(word)
+                if patterns <= _MOST_PATTERNS or "*" not in word
+                else []
+            )
             place = named if len(paths) == 1 else less_certain
             for path in paths:
                 if not lookup.is_folder(path):
@@ -282,7 +311,9 @@ def files_named(files: Files, lines: Sequence[str]) -> list[str]:
 
 
 def paths_in(reference: Reference) -> Iterator[str]:
-    """The paths in a word, without quotes and brackets, and with a * for each placeholder."""
+    """The paths in a word, without quotes and brackets,
+    and with a * for each placeholder.
+    """
     if reference.kind == "link":
         yield reference.path[:_LONGEST_PATH]
         return
@@ -296,7 +327,9 @@ def paths_in(reference: Reference) -> Iterator[str]:
 
 
 def _without_emphasis(word: str) -> str:
-    """Without the marks of bold and italic text around it; a single * may be a pattern."""
+    """Without the marks of bold and italic text around it; a single * may be a
+    pattern.
+    """
     word = word.replace("**", "").replace("__", "")
     first, last = _LETTER.search(word), _LETTER.search(word[::-1])
     if not first or not last:

@@ -1,6 +1,7 @@
 """Routes: queries, and the skills of a catalogue that they should open.
 
-They are in a file of the catalogue (evals/routes.json), or made of the skills' own triggers.
+They are in a file of the catalogue (evals/routes.json),
+or made of the skills' own triggers.
 """
 
 from collections import Counter
@@ -31,7 +32,15 @@ EXAMPLE: Final = """\
 ]"""
 ANY_OPENED: Final = {ACTIVATED: True}  # the check of every route: any skill decides
 _LISTS: Final = ("routes", "queries", "cases", "evals", "tests", "test_cases")
-_QUERIES: Final = ("query", "prompt", "input", "request", "text", "question", "user_prompt")
+_QUERIES: Final = (
+    "query",
+    "prompt",
+    "input",
+    "request",
+    "text",
+    "question",
+    "user_prompt",
+)
 _EXPECTED: Final = ("expected_skill", "expected_skills")
 _ACCEPTED: Final = ("acceptable_skills", "acceptable_alternates")
 _UNWANTED: Final = ("forbidden_skills", "must_not_trigger")
@@ -82,7 +91,9 @@ class Catalogue:
         routable = [skill for name, skill in by_name.items() if name not in explicit]
         if not routable:
             hint = f"Remove {USERS_ONLY} from those that a model may open."
-            raise InputError(first_few(explicit, _MOST_NAMES), "no model can open these", hint)
+            raise InputError(
+                first_few(explicit, _MOST_NAMES), "no model can open these", hint
+            )
         return cls(tuple(routable), tuple(explicit))
 
     @property
@@ -90,7 +101,9 @@ class Catalogue:
         return tuple(skill.name for skill in self.skills)
 
     def named(self, written: str) -> str | None:
-        """A skill by its name or folder, also after those of its plugin; None if it is unknown."""
+        """A skill by its name or folder, also after those of its plugin;
+        None if it is unknown.
+        """
         known = {skill.file.parent.name: skill.name for skill in self.skills}
         known |= {name: name for name in (*self.explicit, *self.names)}
         path = written.strip().removesuffix("/SKILL.md").rstrip("/")
@@ -123,19 +136,25 @@ def load_routes(file: Path, catalogue: Catalogue) -> LoadedRoutes:
 
 
 def routes_of_skills(catalogue: Catalogue) -> LoadedRoutes:
-    """The routes that follow from the skills' own triggers, and from cases that name a skill.
+    """The routes that follow from the skills' own triggers,
+    and from cases that name a skill.
 
     CasesError if a trigger is broken.
     """
     routes, reader, used = _Routes(merge=True), _Reader(catalogue), set[str]()
     for skill in catalogue.skills:
         suites = read_suites(skill.file.parent)
-        for of_file in (*(suites.cases.files if suites.cases else ()), *suites.triggers):
+        for of_file in (
+            *(suites.cases.files if suites.cases else ()),
+            *suites.triggers,
+        ):
             if broken := [case for case in of_file.broken if case.is_trigger]:
                 raise broken[0].error
             written = _Entries(of_file.file)
             for case in (case for case in of_file.cases if not case.skip):
-                for expected, unwanted in reader.expectations(case, skill.name, written.at(case)):
+                for expected, unwanted in reader.expectations(
+                    case, skill.name, written.at(case)
+                ):
                     place = f"{shown(of_file.file)}:{case.line}"
                     routes.add(case, expected, unwanted, place)
                     used.add(skill.name)
@@ -144,7 +163,8 @@ def routes_of_skills(catalogue: Catalogue) -> LoadedRoutes:
 
 
 Names = tuple[str, ...]
-Expectation = tuple[str, Names, Names]  # a query, skills that are right, and that are wrong
+# A query, skills that are right, and that are wrong
+Expectation = tuple[str, Names, Names]
 
 
 class _Problems(Exception):
@@ -161,7 +181,11 @@ class _Routes:
     by_query: dict[str, Route] = field(default_factory=dict)
 
     def add(
-        self, case: Case, expected: tuple[str, ...], unwanted: tuple[str, ...], place: str
+        self,
+        case: Case,
+        expected: tuple[str, ...],
+        unwanted: tuple[str, ...],
+        place: str,
     ) -> None:
         key = as_read(case.input)
         known = self.by_query.get(key)
@@ -172,14 +196,17 @@ class _Routes:
             unwanted = tuple(dict.fromkeys([*known.unwanted, *unwanted]))
             self.by_query[key] = replace(known, expected=expected, unwanted=unwanted)
         elif (known.expected, known.unwanted) != (expected, unwanted):
-            raise _Problems(f"the same query expects something else in {known.place}; keep one")
+            raise _Problems(
+                f"the same query expects something else in {known.place}; keep one"
+            )
 
     def all(self) -> tuple[Route, ...]:
         """With unique ids, as triggers."""
         routes = list(self.by_query.values())
         ids = numbered([slug(route.case.input) or "query" for route in routes])
         return tuple(
-            replace(r, case=_trigger(r, name)) for r, name in zip(routes, ids, strict=True)
+            replace(r, case=_trigger(r, name))
+            for r, name in zip(routes, ids, strict=True)
         )
 
 
@@ -208,18 +235,24 @@ class _Reader:
         self._left_out = Counter[str]()
 
     def route(self, written: Any) -> Expectation | None:
-        """A query, the skills that are right, and those that are not; None if it is left out."""
+        """A query, the skills that are right, and those that are not;
+        None if it is left out.
+        """
         if not isinstance(written, dict):
             raise _Problems('must be an object with "query" and "expected_skill"')
         problems = list[str]()
         key = next((key for key in _QUERIES if key in written), "query")
         query = written.get(key)
         if not isinstance(query, str) or not query.strip():
-            missing = "must be a text" if key in written else f"missing{guess(key, written)}"
+            missing = (
+                "must be a text" if key in written else f"missing{guess(key, written)}"
+            )
             problems.append(f"{key}: {missing}")
         says_which = any(key in written for key in _EXPECTED)
         if not says_which and not any(key in written for key in _UNWANTED):
-            problems.append(f"expected_skill: missing{guess('expected_skill', written)}")
+            problems.append(
+                f"expected_skill: missing{guess('expected_skill', written)}"
+            )
         expected = self._names(written, (*_EXPECTED, *_ACCEPTED), problems)
         unwanted = self._names(written, _UNWANTED, problems)
         if both := [name for name in expected if name in unwanted]:
@@ -234,16 +267,23 @@ class _Reader:
             return None
         return str(query), tuple(routable), () if says_which else tuple(unwanted)
 
-    def expectations(self, case: Case, own: str, entry: Any) -> Iterator[tuple[Names, Names]]:
-        """What a trigger or a case of a skill should open, and should not, if it says so.
+    def expectations(
+        self, case: Case, own: str, entry: Any
+    ) -> Iterator[tuple[Names, Names]]:
+        """What a trigger or a case of a skill should open, and should not,
+        if it says so.
 
         ``entry`` is the case as written: it may name another skill than its ``own``.
         """
-        says_which = isinstance(entry, dict) and entry.get("should_trigger") is not False
+        says_which = (
+            isinstance(entry, dict) and entry.get("should_trigger") is not False
+        )
         if named := self._known(entry.get(key) for key in _EXPECTED if says_which):
             yield named, ()
             return
-        groups = [{ACTIVATED: case.should_open}] if case.is_trigger else _skill_groups(case)
+        groups = (
+            [{ACTIVATED: case.should_open}] if case.is_trigger else _skill_groups(case)
+        )
         for group in groups:
             opened, closed = (self._known([group.get(key)]) for key in _CHECKS)
             if opened or closed:
@@ -254,10 +294,14 @@ class _Reader:
     def _known(self, values: Iterable[Any]) -> Names:
         """The skills of the catalogue that some values name."""
         names = (
-            name for value in values for name in (value if isinstance(value, list) else [value])
+            name
+            for value in values
+            for name in (value if isinstance(value, list) else [value])
         )
         known = (self._catalogue.named(name) for name in names if isinstance(name, str))
-        return tuple(dict.fromkeys(name for name in known if name in self._catalogue.names))
+        return tuple(
+            dict.fromkeys(name for name in known if name in self._catalogue.names)
+        )
 
     def _names(
         self, written: Mapping[str, Any], keys: Sequence[str], problems: list[str]
@@ -270,12 +314,16 @@ class _Reader:
                 if name is None:
                     continue
                 if not isinstance(name, str):
-                    problems.append(f"{key}: must be the name of a skill, a list of names, or null")
+                    problems.append(
+                        f"{key}: must be the name of a skill, a list of names, or null"
+                    )
                 elif known := self._catalogue.named(name):
                     names[known] = None
                 elif name.strip().lower() not in _NONE:
                     meant = guess(name, self._catalogue.names)
-                    problems.append(f'{key}: no skill "{one_line(name, 60)}" here{meant}')
+                    problems.append(
+                        f'{key}: no skill "{one_line(name, 60)}" here{meant}'
+                    )
         return list(names)
 
     @property
@@ -310,12 +358,18 @@ class _Entries:
         entry = self._data
         for step in case.place:
             inside = isinstance(entry, list if isinstance(step, int) else dict)
-            entry = entry[step] if inside and (step in entry or isinstance(step, int)) else None
+            entry = (
+                entry[step]
+                if inside and (step in entry or isinstance(step, int))
+                else None
+            )
         return entry
 
 
 def _entries(file: Path) -> list[tuple[int, Any]]:
-    """The entries of a JSON file, with their lines: a list, or an object that has one."""
+    """The entries of a JSON file, with their lines: a list, or an object that has
+    one.
+    """
     text, data = read_cases_json(file, _HOW_TO_WRITE)
     root: Location = ()
     if isinstance(data, dict):
@@ -325,7 +379,9 @@ def _entries(file: Path) -> list[tuple[int, Any]]:
         raise CasesError(file, "no list of queries", _HOW_TO_WRITE)
     places: list[Location] = [(*root, number) for number in range(len(data))]
     lines = lines_of(text, places)
-    return [(lines[place], written) for place, written in zip(places, data, strict=True)]
+    return [
+        (lines[place], written) for place, written in zip(places, data, strict=True)
+    ]
 
 
 def _lines(file: Path) -> Iterator[tuple[int, Any]]:
@@ -335,7 +391,9 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
     except OSError as error:
         raise CasesError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:
-        raise CasesError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
+        raise CasesError(
+            file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8."
+        ) from None
     for number, line in enumerate(text.split("\n"), 1):
         if line.strip():
             try:
@@ -347,7 +405,10 @@ def _lines(file: Path) -> Iterator[tuple[int, Any]]:
 def _error(file: Path, problems: Sequence[tuple[int, str]]) -> CasesError:
     """One error for all problems of a file, each with its line."""
     first, *others = [(f"{shown(file)}:{line}", text) for line, text in problems]
-    lines = [first[1], *(f"{place}: {text}" for place, text in others[: _MOST_PROBLEMS - 1])]
+    lines = [
+        first[1],
+        *(f"{place}: {text}" for place, text in others[: _MOST_PROBLEMS - 1]),
+    ]
     if (hidden := len(problems) - _MOST_PROBLEMS) > 0:
         lines.append(f"and {hidden:,} more")
     return CasesError(first[0], "\n  ".join(lines))

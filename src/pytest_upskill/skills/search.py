@@ -40,7 +40,8 @@ _REPORTED_FOLDERS: Final = {  # folders of tools that may have skills
     ".venv": ENVIRONMENT,
 }
 _MOST_NAMED: Final = 3
-_DEEPEST_LINKED: Final = 3  # levels below a link out of the folder, which may lead to a whole disk
+# Levels below a link out of the folder, which may lead to a whole disk
+_DEEPEST_LINKED: Final = 3
 _MOST_LISTED: Final = 2000  # folders that are searched for skills that were left out
 
 
@@ -70,7 +71,9 @@ def left_out_lines(left_out: Iterable[SkippedFolder]) -> list[str]:
 
 
 def find_skills(path: Path) -> FoundSkills:
-    """The skills of a path: a file, a skill's folder, or a folder of skills, at any depth."""
+    """The skills of a path: a file, a skill's folder, or a folder of skills,
+    at any depth.
+    """
     if not path.exists():
         raise no_such_path(path)
     if path.is_file():
@@ -92,8 +95,8 @@ def find_skills(path: Path) -> FoundSkills:
         raise SkillError(
             path,
             "no SKILL.md in this folder or below",
-            "A skill is a folder with a SKILL.md: frontmatter with name and description, "
-            "then the instructions for the model.",
+            "A skill is a folder with a SKILL.md: frontmatter with name and"
+            " description, then the instructions for the model.",
         )
     return FoundSkills(tuple(sorted(files)), tuple(left_out))
 
@@ -104,7 +107,9 @@ def no_such_path(path: Path) -> SkillError:
         beside = os.listdir(path.parent)  # noqa: PTH208
     except OSError:
         beside = []
-    return SkillError(path, f"no such file or folder{guess(path.name, beside)}", "Check the path.")
+    return SkillError(
+        path, f"no such file or folder{guess(path.name, beside)}", "Check the path."
+    )
 
 
 class _Walk:
@@ -139,7 +144,9 @@ class _Walk:
             self._seen.add(real)
             files = [here / name for name in SKILL_NAMES if name in names]
             self.files += list(filter(_is_meant, files))[:1]
-            self.left_out += [SkippedFolder(here, BROKEN) for file in files if not file.exists()]
+            self.left_out += [
+                SkippedFolder(here, BROKEN) for file in files if not file.exists()
+            ]
             subfolders[:] = list(self._followed(here, sorted(subfolders)))
             if deepest is not None and len(here.relative_to(start).parts) >= deepest:
                 subfolders.clear()
@@ -160,14 +167,18 @@ class _Walk:
         while folders and self._listings_left:
             self._listings_left -= 1
             try:
-                entries = sorted(os.scandir(folders.popleft()), key=lambda entry: entry.name)
+                entries = sorted(
+                    os.scandir(folders.popleft()), key=lambda entry: entry.name
+                )
             except OSError:
                 continue
             if any(entry.name in SKILL_NAMES and entry.is_file() for entry in entries):
                 self.left_out.append(SkippedFolder(folder, reason))
                 return
             folders.extend(
-                Path(entry.path) for entry in entries if entry.is_dir(follow_symlinks=False)
+                Path(entry.path)
+                for entry in entries
+                if entry.is_dir(follow_symlinks=False)
             )
 
 
@@ -188,7 +199,9 @@ def _foreign(folder: Path, names: Sequence[str]) -> str | None:
     return WORKTREE if ".git" in names and is_worktree(folder) else None
 
 
-def _without_workspaces(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
+def _without_workspaces(
+    top: Path, files: Sequence[Path]
+) -> tuple[list[Path], list[SkippedFolder]]:
     """skill-creator keeps snapshots and results of a skill X in X-workspace."""
     skills = {file.parent.name for file in files}
     skills_kept, left_out = list[Path](), dict[Path, None]()
@@ -216,11 +229,17 @@ def _is_workspace(folder: Path, file: Path, skills: set[str]) -> bool:
     skill = folder.name.removesuffix(_WORKSPACE_SUFFIX)
     if name_of(file) == skill:
         return True
-    return file.parent != folder and (skill in skills or any(folder.glob("iteration-*")))
+    return file.parent != folder and (
+        skill in skills or any(folder.glob("iteration-*"))
+    )
 
 
-def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[SkippedFolder]]:
-    """One of several equal skills: with cases, not in a hidden folder, the least deep."""
+def _without_copies(
+    top: Path, files: Sequence[Path]
+) -> tuple[list[Path], list[SkippedFolder]]:
+    """One of several equal skills: with cases, not in a hidden folder, the least
+    deep.
+    """
 
     def rank(file: Path) -> tuple[bool, bool, int, Path]:
         parts = file.parent.relative_to(top).parts
@@ -230,7 +249,11 @@ def _without_copies(top: Path, files: Sequence[Path]) -> tuple[list[Path], list[
     originals, copies = list[Path](), list[SkippedFolder]()
     for same_text in grouped(files, _text_key).values():
         # Reading all files is worth it only if the texts are equal.
-        for same in grouped(same_text, _files_key).values() if len(same_text) > 1 else [same_text]:
+        for same in (
+            grouped(same_text, _files_key).values()
+            if len(same_text) > 1
+            else [same_text]
+        ):
             first, *duplicates = sorted(same, key=rank)
             originals.append(first)
             copies += [SkippedFolder(file.parent, COPY) for file in duplicates]
@@ -252,7 +275,9 @@ def _files_key(file: Path) -> str:
     return f"{name_of(file)}/{digest_of(folder, installed_files(folder).values())}"
 
 
-def labels_of(files: Sequence[Path], name_of: Callable[[Path], str] = name_of) -> dict[Path, str]:
+def labels_of(
+    files: Sequence[Path], name_of: Callable[[Path], str] = name_of
+) -> dict[Path, str]:
     """The name of each skill, after a folder above it where skills share a name."""
     groups = grouped(files, name_of)
     labels = {
@@ -279,7 +304,9 @@ def _prefixes(name: str, files: Sequence[Path]) -> list[str]:
 
 def _folders_above(file: Path, name: str) -> list[str]:
     """The folders above a skill, from its own, unless that has the skill's name."""
-    folders = [one_line(folder.name, LONGEST_NAME) for folder in file.parents if folder.name]
+    folders = [
+        one_line(folder.name, LONGEST_NAME) for folder in file.parents if folder.name
+    ]
     return folders[1:] if folders[:1] == [name] else folders
 
 

@@ -1,4 +1,6 @@
-"""Read a skill as leniently as agents do, and report what violates the specification."""
+"""Read a skill as leniently as agents do, and report what violates the
+specification.
+"""
 
 import os
 import re
@@ -31,7 +33,9 @@ _KEYS_OF_CLAUDE_CODE: Final = frozenset(
 
 @dataclass(frozen=True)
 class UnseenFile:
-    """A file that SKILL.md refers to and that no model saw; ``reason`` says why it could not."""
+    """A file that SKILL.md refers to and that no model saw;
+    ``reason`` says why it could not.
+    """
 
     path: str
     reason: str | None = None
@@ -48,7 +52,8 @@ class Skill:
     digest: str
     warnings: tuple[Fault, ...] = ()
     previous: str | None = None  # the body at the ref of --skill-against
-    references: tuple[tuple[str, str], ...] = ()  # paths and texts of files put in context too
+    # Paths and texts of files put in context too
+    references: tuple[tuple[str, str], ...] = ()
     unseen: tuple[UnseenFile, ...] = ()
     file_text: str = ""  # the whole SKILL.md, if it is from disk
     previous_file: str | None = None  # the whole SKILL.md at the ref
@@ -64,7 +69,9 @@ class Skill:
 
     @property
     def text(self) -> str:
-        """What a model gets to see: the body, then the files that are put in context."""
+        """What a model gets to see: the body, then the files that are put in
+        context.
+        """
         return with_files(self.body, self.references)
 
     @property
@@ -79,7 +86,9 @@ def with_files(body: str, files: Iterable[tuple[str, str]]) -> str:
 
 
 def estimated_tokens(text: str) -> int:
-    """Four bytes per token: within about 15 % for English prose on current tokenizers."""
+    """Four bytes per token: within about 15 % for English prose on current
+    tokenizers.
+    """
     return max(1, round(len(text.encode("utf-8", "replace")) / 4))
 
 
@@ -113,7 +122,9 @@ def load_skill(file: Path) -> Skill:
 
 
 def name_of(file: Path) -> str:
-    """The name of the skill of a SKILL.md, even if it can't be loaded; reads no other file."""
+    """The name of the skill of a SKILL.md, even if it can't be loaded;
+    reads no other file.
+    """
     try:
         return _name(file, parse(read_text(file)))
     except SkillError:
@@ -131,7 +142,9 @@ def fields_of(file: Path) -> dict[str, Any]:
 
 
 def is_for_users_only(fields: Mapping[str, Any]) -> bool:
-    """Whether a frontmatter says that no model opens the skill by itself, but a user by name."""
+    """Whether a frontmatter says that no model opens the skill by itself,
+    but a user by name.
+    """
     return str(fields.get(USERS_ONLY, "")).strip().lower() == "true"
 
 
@@ -149,12 +162,16 @@ class SkillSummary(NamedTuple):
 def summary_of(data: bytes) -> SkillSummary:
     """What an agent needs of a SKILL.md, even if there is something wrong with it."""
     parsed = parse(decoded(data, "replace"))
-    return SkillSummary(_description(parsed), parsed.body, is_for_users_only(parsed.fields))
+    return SkillSummary(
+        _description(parsed), parsed.body, is_for_users_only(parsed.fields)
+    )
 
 
 def is_valid_name(name: str) -> bool:
     """Whether the specification allows a name."""
-    good = all(char == "-" or (char.isalnum() and char == char.lower()) for char in name)
+    good = all(
+        char == "-" or (char.isalnum() and char == char.lower()) for char in name
+    )
     wrong = name.startswith("-") or name.endswith("-") or "--" in name
     return good and not wrong and 0 < len(name) <= LONGEST_NAME
 
@@ -177,7 +194,8 @@ def _real(folder: Path) -> Path:
 def _description(parsed: Parsed) -> str:
     written = parsed.fields.get("description")
     if isinstance(written, str) and written.strip():
-        return written.encode("utf-8", "replace").decode("utf-8")  # YAML may have half characters
+        # YAML may have half characters
+        return written.encode("utf-8", "replace").decode("utf-8")
     return first_paragraph(parsed.body, LONGEST_DESCRIPTION)
 
 
@@ -194,11 +212,18 @@ def _faults(file: Path, parsed: Parsed, contents: Contents) -> Iterator[Fault]:
         path = one_line(first.relative_to(file.parent).as_posix(), 200)
         problem = f"{path!r} is a symbolic link out of the skill's folder, and not read"
         problem += f" (and {len(others_out)} more)" if others_out else ""
-        yield Fault(1, problem, "skill-link", "warning", "Copy the file into the skill.")
+        yield Fault(
+            1, problem, "skill-link", "warning", "Copy the file into the skill."
+        )
 
 
 def _fault(
-    parsed: Parsed, key: str, message: str, hint: str, level: Level, code: str = "skill-metadata"
+    parsed: Parsed,
+    key: str,
+    message: str,
+    hint: str,
+    level: Level,
+    code: str = "skill-metadata",
 ) -> Fault:
     return Fault(parsed.lines.get(key, 2), message, code, level, hint)
 
@@ -210,7 +235,9 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
     folder = file.parent
     name = parsed.fields.get("name")
     if "name" not in parsed.fields:
-        yield fault("'name' is missing", f"Add a line 'name: {_folder_name(file)}'.", "error")
+        yield fault(
+            "'name' is missing", f"Add a line 'name: {_folder_name(file)}'.", "error"
+        )
     elif not isinstance(name, str) or not name.strip():
         yield fault("'name' must be a non-empty string", "Write 'name: …'.", "error")
     elif len(name) > LONGEST_NAME:
@@ -219,12 +246,19 @@ def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
     elif not is_valid_name(name):
         short_name = one_line(name, LONGEST_NAME)
         problem = (
-            f"invalid name {short_name!r}: use only lowercase letters, digits and single hyphens"
+            f"invalid name {short_name!r}: use only lowercase letters, digits and"
+            " single hyphens"
         )
-        yield fault(problem, f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}", "warning")
+        yield fault(
+            problem, f"For example: {slug(name, LONGEST_NAME) or 'my-skill'}", "warning"
+        )
     elif not _is_named_like(folder, name) and not _is_repository(folder):
-        problem = f"the name {name!r} differs from the folder's name {_folder_name(file)!r}"
-        yield fault(problem, "Rename one of them: agents find a skill by its folder.", "warning")
+        problem = (
+            f"the name {name!r} differs from the folder's name {_folder_name(file)!r}"
+        )
+        yield fault(
+            problem, "Rename one of them: agents find a skill by its folder.", "warning"
+        )
 
 
 def _is_repository(folder: Path) -> bool:
@@ -234,19 +268,25 @@ def _is_repository(folder: Path) -> bool:
 
 def _is_named_like(folder: Path, name: str) -> bool:
     # macOS returns folder names in another normal form than people type.
-    names = {unicodedata.normalize("NFKC", path.name) for path in (folder, _real(folder))}
+    names = {
+        unicodedata.normalize("NFKC", path.name) for path in (folder, _real(folder))
+    }
     return unicodedata.normalize("NFKC", name) in names
 
 
 def _description_faults(parsed: Parsed) -> Iterator[Fault]:
     def fault(message: str, hint: str) -> Fault:
-        return _fault(parsed, "description", message, hint, "error", "skill-description")
+        return _fault(
+            parsed, "description", message, hint, "error", "skill-description"
+        )
 
     description = parsed.fields.get("description")
     if "description" not in parsed.fields:
         yield fault("'description' is missing", "Add a line 'description: …'.")
     elif not isinstance(description, str) or not description.strip():
-        yield fault("'description' must be a non-empty string", "Write 'description: …'.")
+        yield fault(
+            "'description' must be a non-empty string", "Write 'description: …'."
+        )
     elif (length := len(description.strip())) > LONGEST_DESCRIPTION:
         problem = f"'description' has {length} characters (limit {LONGEST_DESCRIPTION})"
         yield fault(problem, "Shorten it.")
@@ -256,23 +296,37 @@ def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
     fields = parsed.fields
     compatibility = fields.get("compatibility", "unset")
     if not isinstance(compatibility, str) or not compatibility.strip():
-        problem, hint = "'compatibility' must be a non-empty string", "Write 'compatibility: …'."
+        problem, hint = (
+            "'compatibility' must be a non-empty string",
+            "Write 'compatibility: …'.",
+        )
         yield _fault(parsed, "compatibility", problem, hint, "warning")
     elif len(compatibility) > _LONGEST_COMPATIBILITY:
         length = len(compatibility)
-        problem = f"'compatibility' has {length} characters (limit {_LONGEST_COMPATIBILITY})"
+        problem = (
+            f"'compatibility' has {length} characters (limit {_LONGEST_COMPATIBILITY})"
+        )
         yield _fault(parsed, "compatibility", problem, "Shorten it.", "warning")
     if not isinstance(fields.get("license", ""), str):
         problem, hint = "'license' must be a string", "For example: license: MIT"
         yield _fault(parsed, "license", problem, hint, "warning")
     metadata = fields.get("metadata", {})
     if metadata != "" and not isinstance(metadata, dict):
-        problem, hint = "'metadata' must map strings to strings", "Write 'key: value' below it."
+        problem, hint = (
+            "'metadata' must map strings to strings",
+            "Write 'key: value' below it.",
+        )
         yield _fault(parsed, "metadata", problem, hint, "error")
-    elif metadata and (odd := next((k for k, v in metadata.items() if type(v) is not str), None)):
+    elif metadata and (
+        odd := next((k for k, v in metadata.items() if type(v) is not str), None)
+    ):
         kind = "a list" if isinstance(metadata[odd], list) else "a map"
-        problem = f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
-        yield _fault(parsed, "metadata", problem, "Write it as one quoted string.", "warning")
+        problem = (
+            f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
+        )
+        yield _fault(
+            parsed, "metadata", problem, "Write it as one quoted string.", "warning"
+        )
     tools = fields.get("allowed-tools", "")
     if not isinstance(tools, str) and not (
         isinstance(tools, list) and all(isinstance(tool, str) for tool in tools)
@@ -286,7 +340,10 @@ def _unknown_keys(parsed: Parsed) -> Iterator[Fault]:
     for key in parsed.fields:
         if key not in _KNOWN_KEYS and key != USERS_ONLY:  # which tests heed
             name = one_line(key, 60)
-            problem = f"{name!r} is not in the Agent Skills specification{guess(name, _KNOWN_KEYS)}"
+            problem = (
+                f"{name!r} is not in the Agent Skills"
+                f" specification{guess(name, _KNOWN_KEYS)}"
+            )
             hint = "Agents may ignore it; 'metadata' has room for keys of your own."
             if key in _KEYS_OF_CLAUDE_CODE:
                 hint = "Claude Code reads it; other agents may ignore it."

@@ -1,9 +1,10 @@
 """The parts of a SKILL.md, and its text without some of them.
 
-Sections are cut at headings. The level is the highest one that has at least two headings, so that a
-title above all others does not make the whole skill one part; a section keeps its subsections. A
-heading above that level is a part with the text below it, up to the next part. Paragraphs are cut
-at blank lines, but lists and code stay whole, and what ends with a colon keeps what it announces.
+Sections are cut at headings. The level is the highest one that has at least two
+headings, so that a title above all others does not make the whole skill one part; a
+section keeps its subsections. A heading above that level is a part with the text below
+it, up to the next part. Paragraphs are cut at blank lines, but lists and code stay
+whole, and what ends with a colon keeps what it announces.
 """
 
 import re
@@ -31,7 +32,9 @@ _WORD: Final = re.compile(r"\w")
 
 @dataclass(frozen=True)
 class Part:
-    """A part of a skill: a stretch of its SKILL.md, or a file that it names. Or of a bundle."""
+    """A part of a skill: a stretch of its SKILL.md, or a file that it names.
+    Or of a bundle.
+    """
 
     name: str  # a heading, the first words of a paragraph or a path; unique
     kind: PartKind
@@ -39,7 +42,8 @@ class Part:
     start: int = 0  # in the text of SKILL.md
     end: int = 0
     level: int = 0  # of its heading
-    bare: bool = False  # a heading without text, which is removed with the parts below it
+    # A heading without text, which is removed with the parts below it
+    bare: bool = False
 
 
 class PartedText:
@@ -77,7 +81,8 @@ class PartedText:
         return tuple(told_apart(parts))
 
     def without(self, names: Collection[str]) -> str:
-        """The text without the parts of these names; nothing else changes but blank lines.
+        """The text without the parts of these names; nothing
+        else changes but blank lines.
 
         A heading that has no text of its own goes with the last part below it.
         """
@@ -110,9 +115,11 @@ def told_apart(parts: Sequence[Part]) -> list[Part]:
     names = Counter(part.name for part in parts)
     while max(names.values(), default=1) > 1:
         parts = [
-            replace(part, name=f"{part.name} (line {part.line})")
-            if names[part.name] > 1 and part.line
-            else part
+            (
+                replace(part, name=f"{part.name} (line {part.line})")
+                if names[part.name] > 1 and part.line
+                else part
+            )
             for part in parts
         ]
         names = Counter(part.name for part in parts)
@@ -121,7 +128,11 @@ def told_apart(parts: Sequence[Part]) -> list[Part]:
 
 def _ends_blank(text: str) -> bool:
     """Whether the last line is blank."""
-    last = text.removesuffix("\n").removesuffix("\r") if text.endswith(("\n", "\r")) else "x"
+    last = (
+        text.removesuffix("\n").removesuffix("\r")
+        if text.endswith(("\n", "\r"))
+        else "x"
+    )
     return last.rstrip(" \t").endswith(("\n", "\r"))
 
 
@@ -169,7 +180,9 @@ def _paragraphs(blocks: Sequence[_Block]) -> Iterator[_Cut]:
     for block in blocks:
         joined = before and not before.level and not block.level and before.announces
         if not joined:
-            part = Part(_name(block.words), "paragraph", level=block.level, bare=block.level > 0)
+            part = Part(
+                _name(block.words), "paragraph", level=block.level, bare=block.level > 0
+            )
             yield _Cut(block.first, part)
         before = block
 
@@ -179,7 +192,9 @@ def _name(words: str) -> str:
 
 
 def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
-    """Headings and other blocks of Markdown; lists, code and comments stay in one piece."""
+    """Headings and other blocks of Markdown; lists,
+    code and comments stay in one piece.
+    """
     from markdown_it import MarkdownIt  # only studies of parts need it
 
     # Without inline rules, which hostile texts can slow down.
@@ -195,8 +210,8 @@ def _blocks(lines: Sequence[str], first: int) -> Iterator[_Block]:
             yield _Block(start, tokens[index + 1].content, int(token.tag[1:]))
             follows_text = False
             continue
-        # Indented code and rules belong to the block above, and so does a list without a blank
-        # line before it.
+        # Indented code and rules belong to the block above,
+        # and so does a list without a blank line before it.
         is_list = token.type.endswith("_list_open")
         joined = token.type in ("code_block", "hr") or (is_list and end_before == start)
         if not (follows_text and joined):
@@ -210,6 +225,8 @@ def _announces(line: str) -> bool:
 
 def _words(lines: Sequence[str]) -> str:
     """The first words of a block, without list and quote marks."""
-    first = next((line for line in lines if _WORD.search(line) and not _FENCE.match(line)), "")
+    first = next(
+        (line for line in lines if _WORD.search(line) and not _FENCE.match(line)), ""
+    )
     item = _ITEM.match(first)
     return ((item[1] if item else first) or "").lstrip(" \t>#|").rstrip(" \t|")

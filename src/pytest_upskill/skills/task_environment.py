@@ -1,4 +1,6 @@
-"""What a task has of its Dockerfile: files, packages, folders, and what only an image has."""
+"""What a task has of its Dockerfile: files, packages, folders,
+and what only an image has.
+"""
 
 import posixpath
 import re
@@ -30,16 +32,22 @@ from .folder import (
 )
 from .task_forms import DEFAULT_WORKDIR, is_requirement
 
-# Images that have nothing but a system or Python, so that those of this machine can stand in.
+# Images that have nothing but a system or Python,
+# so that those of this machine can stand in.
 _PLAIN_BASES: Final = frozenset({"ubuntu", "debian", "python", "buildpack-deps"})
 IGNORED_NAME: Final = ".dockerignore"
-_LONGEST: Final = 50_000  # characters of a Dockerfile; the time to read one is not linear
+# Characters of a Dockerfile; the time to read one is not linear
+_LONGEST: Final = 50_000
 _NETWORK: Final = re.compile(
-    r"https?://|\b(?:curl|wget|git clone|apt-get|pip3? install|requests|urllib|snapshot_download)\b"
+    r"https?://|\b(?:curl|wget|git clone|apt-get|pip3?"
+    r" install|requests|urllib|snapshot_download)\b"
 )
 _NOT_UTF8: Final = re.compile("[\ud800-\udfff]")
-_NO_PLACES: Final = SYSTEM_FOLDERS | RESERVED_FOLDERS | {"skills", "programs", "packages", "mcp"}
-_SHARED: Final = frozenset({"home", "opt", "mnt", "srv", "media"})  # of several users or programs
+_NO_PLACES: Final = (
+    SYSTEM_FOLDERS | RESERVED_FOLDERS | {"skills", "programs", "packages", "mcp"}
+)
+# Of several users or programs
+_SHARED: Final = frozenset({"home", "opt", "mnt", "srv", "media"})
 _PATH: Final = re.compile(r"(?<![\w./~:$}<-])/(?:[\w.@+-]+/)*[\w.@+-]*[\w@+-]/?")
 
 
@@ -57,9 +65,14 @@ class TaskEnvironment:
         return DEFAULT_WORKDIR if self.recipe.workdir == "/" else self.recipe.workdir
 
     def needs(self, needs: SandboxNeeds, workdir: str) -> SandboxNeeds:
-        """What a case needs, with what its Dockerfile needs; the case's own values win."""
+        """What a case needs, with what its Dockerfile needs; the case's own values
+        win.
+        """
         recipe = self.recipe
-        named = [*recipe.folders, *(posixpath.dirname(file.path) for file in self.files)]
+        named = [
+            *recipe.folders,
+            *(posixpath.dirname(file.path) for file in self.files),
+        ]
         places = (*needs.places, *places_of(named, workdir))
         return needs._replace(
             build=self.build,
@@ -74,19 +87,26 @@ class TaskEnvironment:
 def environment_of(
     folder: Path, dockerfile: str, skills: str, seconds: float | None
 ) -> TaskEnvironment:
-    """The environment of a Dockerfile in ``folder``; ValueError says what can't be used.
+    """The environment of a Dockerfile in ``folder``;
+    ValueError says what can't be used.
 
-    ``skills`` is the folder of the task's skills there, which is no part of it. ``seconds`` are
-    those that a build may take.
+    ``skills`` is the folder of the task's skills there, which is no part of it.
+    ``seconds`` are those that a build may take.
     """
     text = read_skill_file(folder, dockerfile)
     if len(text) > _LONGEST:
-        raise ValueError(f"{dockerfile!r} has {len(text):,} characters (limit {_LONGEST:,})")
+        raise ValueError(
+            f"{dockerfile!r} has {len(text):,} characters (limit {_LONGEST:,})"
+        )
     path = PurePosixPath(dockerfile)
     if len(path.parts) < 2:
         raise ValueError(f"{dockerfile!r} must be in a folder, such as environment/")
     inside = PurePosixPath(skills)
-    without = str(inside.relative_to(path.parent)) if inside.is_relative_to(path.parent) else ""
+    without = (
+        str(inside.relative_to(path.parent))
+        if inside.is_relative_to(path.parent)
+        else ""
+    )
     top = folder / path.parent
     beside = _context(top, without)
     context = {name: file for name, file in beside.items() if _has_content(file, top)}
@@ -175,7 +195,11 @@ def _context(top: Path, without: str) -> dict[str, Path]:
         if ignored and _has_content(ignored, top):
             lines = decoded(read_file(ignored, _LONGEST), "replace").splitlines()
     patterns = [line.strip() for line in lines if line.strip() and line[0] != "#"]
-    return {name: file for name, file in sorted(files.items()) if not _is_ignored(name, patterns)}
+    return {
+        name: file
+        for name, file in sorted(files.items())
+        if not _is_ignored(name, patterns)
+    }
 
 
 def _has_content(file: Path, top: Path) -> bool:
@@ -194,7 +218,9 @@ def context_files(top: Path, without: str) -> tuple[WorkspaceFile, ...]:
 def _read(
     context: Mapping[str, Path], copied: Mapping[str, tuple[str, int | None]]
 ) -> tuple[tuple[WorkspaceFile, ...], list[str]]:
-    """The copied files by where they are; none if they are too many, and that is said."""
+    """The copied files by where they are; none if they are too many, and that is
+    said.
+    """
     if not_utf8 := [target for target in copied if _NOT_UTF8.search(target)]:
         return (), [f"the name {not_utf8[0]!r} is not UTF-8"]
     try:
@@ -203,7 +229,9 @@ def _read(
             most = f"{MOST_FILES:,} files and {MOST_BYTES // 10**6} MB"
             return (), [f"it has more than {most}"]
         files = [
-            WorkspaceFile(target, read_file(context[source]), mode or mode_of(context[source]))
+            WorkspaceFile(
+                target, read_file(context[source]), mode or mode_of(context[source])
+            )
             for target, (source, mode) in copied.items()
         ]
     except OSError as error:
@@ -245,14 +273,19 @@ def _skills_at(recipe: Recipe, top: Path, without: str) -> list[str]:
 def _without_content(
     recipe: Recipe, paths: Mapping[str, Path]
 ) -> tuple[list[str], list[str], list[str]]:
-    """Steps for links and empty folders, their folders, and what only an image can have."""
+    """Steps for links and empty folders, their folders,
+    and what only an image can have.
+    """
     steps, folders = list[str](), list[str]()
     for target, (source, _) in copied_files(recipe, paths).items():
         is_link = paths[source].is_symlink()
         folders.append(posixpath.dirname(target) if is_link else target)
         steps.append(f"mkdir -p {shlex.quote(folders[-1])}")
         if is_link:  # as it is, wherever it leads to
-            steps[-1] += f" && ln -sfn {shlex.join(['--', str(paths[source].readlink()), target])}"
+            steps[-1] += (
+                " && ln -sfn"
+                f" {shlex.join(['--', str(paths[source].readlink()), target])}"
+            )
     links = [name for name, path in paths.items() if path.is_symlink()]
     followed = [
         f"COPY {copied.source}: it is a link"
@@ -265,17 +298,24 @@ def _without_content(
 def _variables(recipe: Recipe) -> Iterator[tuple[str, str]]:
     for name, value in recipe.env:
         if name == "PATH":  # in front of the usual one
-            value = ":".join(part for part in value.split(":") if part and "$" not in part)
+            value = ":".join(
+                part for part in value.split(":") if part and "$" not in part
+            )
         if name not in OWN and value:
             yield name, value
 
 
-def _requirements(recipe: Recipe, files: Sequence[WorkspaceFile]) -> tuple[list[str], list[str]]:
+def _requirements(
+    recipe: Recipe, files: Sequence[WorkspaceFile]
+) -> tuple[list[str], list[str]]:
     """The requirements in files, and the files that have others."""
     texts = {file.path: file.text for file in files}
     wanted, others = list[str](), list[str]()
     for name in recipe.requirement_files:
-        lines = (line.partition(" #")[0].strip() for line in (texts.get(name) or "").splitlines())
+        lines = (
+            line.partition(" #")[0].strip()
+            for line in (texts.get(name) or "").splitlines()
+        )
         written = [line for line in lines if line and not line.startswith("#")]
         if name not in texts or not all(map(is_requirement, written)):
             others.append(f"pip install -r {name}")
@@ -294,7 +334,9 @@ def _missing(recipe: Recipe, files: Iterable[str], name: str, skills: str) -> li
         if is_of_skills and source == f"{skills}/{skill}" and place in recipe.skills_at:
             continue
         if not copied_files(Recipe(copies=(copied,)), known):
-            why = "an image has no skills of the task" if is_of_skills else "no such file"
+            why = (
+                "an image has no skills of the task" if is_of_skills else "no such file"
+            )
             missing.append(f"{name}:{copied.line}: COPY {copied.source}: {why}")
     return missing
 
@@ -304,11 +346,13 @@ def _downloads(recipe: Recipe, files: Sequence[WorkspaceFile]) -> list[str]:
     return [
         f"{file.path} downloads something"
         for file in files
-        if any(_runs(step, file.path) for step in recipe.steps) and _NETWORK.search(file.text or "")
+        if any(_runs(step, file.path) for step in recipe.steps)
+        and _NETWORK.search(file.text or "")
     ]
 
 
 def _runs(step: str, path: str) -> bool:
     return (
-        re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}(?![\w.-])", step) is not None
+        re.search(rf"(?<![\w.-]){re.escape(posixpath.basename(path))}(?![\w.-])", step)
+        is not None
     )

@@ -1,4 +1,6 @@
-"""Files that a case has besides those of its workspace: a Dockerfile, skills, a solution."""
+"""Files that a case has besides those of its workspace: a Dockerfile, skills,
+a solution.
+"""
 
 import posixpath
 from collections.abc import Callable, Iterable
@@ -21,7 +23,9 @@ _Read = TypeVar("_Read")
 
 
 def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
-    """A case with what its form names in ``folder``, and with places for its absolute paths."""
+    """A case with what its form names in ``folder``,
+    and with places for its absolute paths.
+    """
     problems = list[Problem]()
 
     def read(of: Callable[[], _Read], *place: str) -> _Read | None:
@@ -38,16 +42,22 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
         if made := read(make, "sandbox", "dockerfile"):
             needs = made.needs(needs, form.sandbox.workdir or made.workdir)
             own = {name for name, _ in case.files} | {file.path for file in case.exact}
-            files += tuple(file for file in made.files if _inside(needs, file.path) not in own)
+            files += tuple(
+                file for file in made.files if _inside(needs, file.path) not in own
+            )
             skills_at = made.recipe.skills_at
     texts = tuple((_inside(needs, name), text) for name, text in case.files)
     exact = tuple(replace(file, path=_inside(needs, file.path)) for file in files)
     if case.is_task:
         places = (*needs.places, *places_in(case.input, needs.workdir))
         needs = needs._replace(places=tuple(dict.fromkeys(places)))
-    needs = _with_places(needs, [*(name for name, _ in texts), *(file.path for file in exact)])
+    needs = _with_places(
+        needs, [*(name for name, _ in texts), *(file.path for file in exact)]
+    )
     installed = read(partial(skills_folder, folder, skills), "skills") if skills else ""
-    solution = form.reference and read(partial(reference_of, folder, form.reference), "reference")
+    solution = form.reference and read(
+        partial(reference_of, folder, form.reference), "reference"
+    )
     if problems:
         raise FormError(problems)
     return replace(
@@ -70,7 +80,9 @@ def _with_places(needs: SandboxNeeds, names: Iterable[str]) -> SandboxNeeds:
     """With the folders of absolute paths that are in no place yet."""
     places = list(needs.places)
     for name in names:
-        if name.startswith("/") and not any(name.startswith(f"{place}/") for place in places):
+        if name.startswith("/") and not any(
+            name.startswith(f"{place}/") for place in places
+        ):
             places.append(posixpath.dirname(name))
     return needs._replace(places=tuple(places))
 
@@ -85,7 +97,10 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> CaseReference:
     if isinstance(form, str):
         return CaseReference(form)
     if form.run:
-        files, path = _folder_files(folder, form.run, "solution/"), PurePosixPath(form.run)
+        files, path = (
+            _folder_files(folder, form.run, "solution/"),
+            PurePosixPath(form.run),
+        )
         script, env = str(path.relative_to(path.parts[0])), tuple(form.env.items())
         return CaseReference(files=files, run=script, env=env, sources=(path.parts[0],))
     texts = sorted((form.files or {}).items())
@@ -95,13 +110,17 @@ def reference_of(folder: Path, form: str | ReferenceForm) -> CaseReference:
 
 
 def verifier_files(folder: Path, script: str) -> tuple[WorkspaceFile, ...]:
-    """The script of a verifier with all files of its folder; ValueError says what can't be used."""
+    """The script of a verifier with all files of its folder;
+    ValueError says what can't be used.
+    """
     return _folder_files(folder, script, "tests/")
 
 
 def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
     if not is_path(path):
-        raise ValueError(f"{path!r} can't be a file in a workspace; use a relative path")
+        raise ValueError(
+            f"{path!r} can't be a file in a workspace; use a relative path"
+        )
     if isinstance(content, str):
         return WorkspaceFile(path, content.encode("utf-8", "replace"))
     data = read_skill_bytes(folder, content.file, MOST_BYTES)
@@ -109,7 +128,9 @@ def _file(folder: Path, path: str, content: str | FileOfSkill) -> WorkspaceFile:
 
 
 def _folder_files(folder: Path, script: str, such_as: str) -> tuple[WorkspaceFile, ...]:
-    """All files of a script's folder, which no model may see: it can't be one of the skill."""
+    """All files of a script's folder, which no model may see:
+    it can't be one of the skill.
+    """
     real_skill_file(folder, script)
     top, *below = PurePosixPath(script).parts
     if not below:
@@ -117,6 +138,11 @@ def _folder_files(folder: Path, script: str, such_as: str) -> tuple[WorkspaceFil
     files, skill = workspace_files(folder, top), skill_file(folder)
     text = read_file(skill) if is_file(skill) else b""
     if top in _OF_SKILL or any(f"{top}/{file.path}".encode() in text for file in files):
-        problem = f"the folder of {script!r} is not installed, but it is one that the skill uses"
-        raise ValueError(f"{problem}; put the script into a folder of its own, such as {such_as}")
+        problem = (
+            f"the folder of {script!r} is not installed, but it is one that the skill"
+            " uses"
+        )
+        raise ValueError(
+            f"{problem}; put the script into a folder of its own, such as {such_as}"
+        )
     return files

@@ -1,4 +1,6 @@
-"""Where tasks of benchmarks are. Every pytest run looks at its arguments, so it imports little."""
+"""Where tasks of benchmarks are. Every pytest run looks at its arguments,
+so it imports little.
+"""
 
 import os
 import re
@@ -24,7 +26,9 @@ def is_task(folder: Path) -> bool:
     if is_file(folder / CONFIG_NAME):
         return True
     parts = (*VERIFIERS, *SOLUTIONS, ENVIRONMENT)
-    return is_file(folder / DOCUMENT_NAME) and any((folder / part).is_dir() for part in parts)
+    return is_file(folder / DOCUMENT_NAME) and any(
+        (folder / part).is_dir() for part in parts
+    )
 
 
 def task_file(folder: Path) -> Path:
@@ -40,7 +44,9 @@ def task_id(folder: Path) -> str:
 
 
 def task_at(path: Path) -> Path | None:
-    """The folder of the task that a path names: itself, or that of its file; None without one."""
+    """The folder of the task that a path names: itself, or that of its file;
+    None without one.
+    """
     if path.name in (CONFIG_NAME, DOCUMENT_NAME):
         path = path.parent
     return path if is_task(path) else None
@@ -58,7 +64,8 @@ def has_tasks(folder: Path) -> bool:
 
 
 def is_task_set(folder: Path) -> bool:
-    """Whether a folder is one of tasks: some are directly in it, or deeper, beside no tests.
+    """Whether a folder is one of tasks: some are directly in it, or deeper,
+    beside no tests.
 
     A project, which is around the current folder, may have them anywhere.
     """
@@ -67,7 +74,9 @@ def is_task_set(folder: Path) -> bool:
     if next(_below(folder, 1), None):
         return True
     is_project = Path.cwd().is_relative_to(folder)
-    return not is_project and has_tasks(folder) and not tests_beside_tasks(folder, _TESTS)
+    return (
+        not is_project and has_tasks(folder) and not tests_beside_tasks(folder, _TESTS)
+    )
 
 
 def tests_beside_tasks(folder: Path, patterns: Iterable[str]) -> list[Path]:
@@ -75,9 +84,15 @@ def tests_beside_tasks(folder: Path, patterns: Iterable[str]) -> list[Path]:
     found = list[Path]()
     for inside, folders, names in walk(folder):
         folders[:] = [
-            name for name in folders if name not in TOOL_FOLDERS and not is_task(inside / name)
+            name
+            for name in folders
+            if name not in TOOL_FOLDERS and not is_task(inside / name)
         ]
-        found += [inside / name for name in names if any(fnmatch(name, one) for one in patterns)]
+        found += [
+            inside / name
+            for name in names
+            if any(fnmatch(name, one) for one in patterns)
+        ]
     return found
 
 

@@ -4,7 +4,14 @@ import re
 from pathlib import PurePosixPath
 from typing import Annotated, Any, Final, Self
 
-from pydantic import AfterValidator, Discriminator, Field, StringConstraints, Tag, model_validator
+from pydantic import (
+    AfterValidator,
+    Discriminator,
+    Field,
+    StringConstraints,
+    Tag,
+    model_validator,
+)
 
 from .._util.json_forms import Strict
 
@@ -18,24 +25,33 @@ _REQUIREMENT: Final = re.compile(
 _LONGEST: Final = 200  # characters of a requirement
 _PACKAGE: Final = re.compile(r"[a-z0-9][\w.+:-]*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
-_IMAGE: Final = re.compile(r"[A-Za-z0-9](?:[\w.@-]|/(?!/)|:(?!/))*")  # no option, no file
+# No option, no file
+_IMAGE: Final = re.compile(r"[A-Za-z0-9](?:[\w.@-]|/(?!/)|:(?!/))*")
 
 Text = Annotated[str, StringConstraints(min_length=1, pattern=r"\S")]
 
 
 def either(choices: dict[type, str], problem: str) -> Discriminator:
-    """Pick a union's form by the type of the value, to report one problem instead of several."""
+    """Pick a union's form by the type of the value,
+    to report one problem instead of several.
+    """
 
     def tag_of(value: Any) -> str | None:
-        return next((tag for kind, tag in choices.items() if isinstance(value, kind)), None)
+        return next(
+            (tag for kind, tag in choices.items() if isinstance(value, kind)), None
+        )
 
-    return Discriminator(tag_of, custom_error_type="neither", custom_error_message=problem)
+    return Discriminator(
+        tag_of, custom_error_type="neither", custom_error_message=problem
+    )
 
 
 class FileOfSkill(Strict):
     """A file in the skill's folder."""
 
-    file: Text = Field(description="Its path, relative to the skill's folder: 'assets/orders.csv'.")
+    file: Text = Field(
+        description="Its path, relative to the skill's folder: 'assets/orders.csv'."
+    )
 
 
 TextOrFile = Annotated[
@@ -99,41 +115,56 @@ class SandboxForm(Strict):
     )
     paths: list[AbsolutePath] = Field(
         default_factory=list,
-        description="Files or folders of this machine that can be read, like '/opt/tool'; for "
-        "those outside of /opt and /usr, a run has to allow code.",
+        description=(
+            "Files or folders of this machine that can be read, like '/opt/tool'; for "
+            "those outside of /opt and /usr, a run has to allow code."
+        ),
     )
     network: bool = Field(
         False, description="Whether the network is needed; a run has to allow it."
     )
     workdir: Folder | None = Field(
         None,
-        description="Where the workspace is, such as '/app' (default: what the Dockerfile says, "
-        f"else {DEFAULT_WORKDIR}).",
+        description=(
+            "Where the workspace is, such as '/app' (default: what the Dockerfile"
+            f" says, else {DEFAULT_WORKDIR})."
+        ),
     )
     places: list[Folder] = Field(
         default_factory=list,
-        description="Other folders that an agent may write to and that are kept, like '/output'.",
+        description=(
+            "Other folders that an agent may write to and that are kept, like"
+            " '/output'."
+        ),
     )
     env: Variables = Field(
-        default_factory=dict, description="Environment variables of the agent's commands."
+        default_factory=dict,
+        description="Environment variables of the agent's commands.",
     )
     image: Annotated[Text, AfterValidator(_image)] | None = Field(
         None, description="The image of a container to run in, such as 'debian:12'."
     )
     dockerfile: Text | None = Field(
         None,
-        description="A Dockerfile in the skill's folder, such as 'environment/Dockerfile', that "
-        "the image is built from.",
+        description=(
+            "A Dockerfile in the skill's folder, such as 'environment/Dockerfile', that"
+            " the image is built from."
+        ),
     )
     build_timeout: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="Seconds that a build may take (default: 600)."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="Seconds that a build may take (default: 600).",
     )
     packages: list[Annotated[str, AfterValidator(_package)]] = Field(
         default_factory=list,
         description="System packages that must be installed if no image is used.",
     )
     memory_mb: int | None = Field(None, gt=0, description="The most memory, in MB.")
-    storage_mb: int | None = Field(None, gt=0, description="The most disk space, in MB.")
+    storage_mb: int | None = Field(
+        None, gt=0, description="The most disk space, in MB."
+    )
     cpus: float | None = Field(
         None, gt=0, allow_inf_nan=False, description="How many processors it may use."
     )
@@ -146,15 +177,21 @@ class ReferenceForm(Strict):
     files: dict[str, TextOrFile] | None = Field(
         None,
         min_length=1,
-        description='Files in the workspace: path → text, or path → {"file": "path in the '
-        "skill's folder\"}.",
+        description=(
+            'Files in the workspace: path → text, or path → {"file": "path in the '
+            "skill's folder\"}."
+        ),
     )
     run: Text | None = Field(
         None,
-        description="A script below a folder of the skill, such as 'solution/solve.sh'. That "
-        "folder is put to /solution, and the script is run in the workspace.",
+        description=(
+            "A script below a folder of the skill, such as 'solution/solve.sh'. That "
+            "folder is put to /solution, and the script is run in the workspace."
+        ),
     )
-    env: Variables = Field(default_factory=dict, description="Environment variables of the script.")
+    env: Variables = Field(
+        default_factory=dict, description="Environment variables of the script."
+    )
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:

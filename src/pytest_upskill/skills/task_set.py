@@ -1,4 +1,6 @@
-"""A task set: tasks of a benchmark, each with skills of its own, that are tested as one."""
+"""A task set: tasks of a benchmark, each with skills of its own,
+that are tested as one.
+"""
 
 import os
 from dataclasses import dataclass
@@ -13,7 +15,9 @@ from .task_folders import has_skills, skills_folder, tasks_at
 
 @dataclass(frozen=True)
 class TaskSet(Skill):
-    """Tasks of a folder. It has no text: each task brings the skills that its arms differ by."""
+    """Tasks of a folder. It has no text: each task brings the
+    skills that its arms differ by.
+    """
 
     root: Path = Path()
 
@@ -38,5 +42,7 @@ def load_task_set(root: Path) -> TaskSet:
     """The tasks of a folder; its digest is that of all their skills."""
     folders = [skills_folder(task) for task in tasks_at(root) if has_skills(task)]
     skills = [file.parent for folder in folders for file in find_skills(folder).files]
-    contents = (digest_of(folder, installed_files(folder).values()) for folder in skills)
+    contents = (
+        digest_of(folder, installed_files(folder).values()) for folder in skills
+    )
     return TaskSet(set_name(root), "", root, "", digest(*contents), root=root)

@@ -17,7 +17,9 @@ CONFIG_NAME: Final = "upskill.config.yaml"
 CONFIG_VARIABLE: Final = "UPSKILL_CONFIG"
 _MAX_BYTES: Final = 100_000
 _CODE: Final = "this file can't name code"
-_NO_CODE: Final = "Name it on the command line or in pytest's ini file, or use scripted:FILE.json."
+_NO_CODE: Final = (
+    "Name it on the command line or in pytest's ini file, or use scripted:FILE.json."
+)
 
 
 @dataclass(frozen=True)
@@ -37,19 +39,26 @@ class UpskillConfig:
 
     def origin(self, field: str) -> str:
         """The file and the key of a value, for errors about it."""
-        return f"{shown(self.file)}: {self.keys[field]}" if self.file and field in self.keys else ""
+        return (
+            f"{shown(self.file)}: {self.keys[field]}"
+            if self.file and field in self.keys
+            else ""
+        )
 
 
 def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
     """Read the file that UPSKILL_CONFIG names, else the one in this folder.
 
-    Its paths are relative to this folder, as in upskill. Keys that only upskill uses are ignored.
+    Its paths are relative to this folder, as in upskill.
+    Keys that only upskill uses are ignored.
     """
     named = env.get(CONFIG_VARIABLE, "").strip()
     file = folder / (_at_home(named) if named else CONFIG_NAME)
     if not named and not os.path.exists(file):  # noqa: PTH110 (never raises)
         return UpskillConfig()
-    data = _read(file, "Check the path in UPSKILL_CONFIG." if named else "Check the file.")
+    data = _read(
+        file, "Check the path in UPSKILL_CONFIG." if named else "Check the file."
+    )
     values, keys = dict[str, Any](), dict[str, str]()
     for key, (name, read, example) in _KEYS.items():
         if data.get(key) is None:
@@ -59,7 +68,10 @@ def read_config(folder: Path, env: Mapping[str, str]) -> UpskillConfig:
         except ValueError as error:
             hint = _NO_CODE if _CODE in str(error) else f"Write '{key}: {example}'."
             raise InputError(f"{shown(file)}: {key}", str(error), hint) from None
-        values[name], keys[name] = folder / value if isinstance(value, Path) else value, key
+        values[name], keys[name] = (
+            folder / value if isinstance(value, Path) else value,
+            key,
+        )
     return UpskillConfig(file, keys=keys, **values)
 
 
@@ -72,7 +84,9 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
         mark = error.problem_mark
         location = f"{shown(file)}:{mark.line + 1}:{mark.column + 1}" if mark else file
         problem = f"invalid YAML: {error.problem or error.context}"
-        raise InputError(location, problem, "Write one 'key: value' per line.") from None
+        raise InputError(
+            location, problem, "Write one 'key: value' per line."
+        ) from None
     except YAML_ERRORS as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
@@ -87,7 +101,9 @@ def _read(file: Path, hint: str) -> dict[str, Any]:
 
 
 def _model(name: Any) -> str:
-    """A model's name, unless it is a Python function: the file may come with a stranger's skill."""
+    """A model's name, unless it is a Python function:
+    the file may come with a stranger's skill.
+    """
     if not isinstance(name, str) or not name.strip():
         raise ValueError("must be a model name")
     name = name.strip()
@@ -119,7 +135,8 @@ def _at_home(path: str) -> str:
     return os.path.expanduser(path)  # noqa: PTH111 (Path.expanduser raises without a home)
 
 
-# By the key of the file: the field, what reads it, and an example. The second teacher counts.
+# By the key of the file: the field, what reads it, and an example.
+# The second teacher counts.
 _KEYS: Final[Mapping[str, tuple[str, Callable[[Any], Any], str]]] = {
     "eval_model": ("eval_models", _models, "haiku"),
     "model": ("teacher", _model, "opus"),

@@ -1,4 +1,6 @@
-"""What the script of a verifier would download, found by reading it: a shell script is not run."""
+"""What the script of a verifier would download, found by reading it:
+a shell script is not run.
+"""
 
 import posixpath
 import re
@@ -9,13 +11,28 @@ from typing import Final
 
 _NEXT: Final = frozenset((";", "&&", "||", "|", "&", "(", ")", ";;", "|&", "\n"))
 _BEFORE: Final = (  # words before a command
-    *("if", "then", "else", "elif", "do", "while", "until", "!", "{", "sudo", "time", "exec"),
+    *(
+        "if",
+        "then",
+        "else",
+        "elif",
+        "do",
+        "while",
+        "until",
+        "!",
+        "{",
+        "sudo",
+        "time",
+        "exec",
+    ),
     *("command", "env", "nohup"),
 )
 _ASSIGNED: Final = re.compile(r"(\w+)=(.*)", re.DOTALL)
 _VARIABLE: Final = re.compile(r"\$\{?(\w+)\}?")
-_COMMA: Final = re.compile(r",\s*(?=[A-Za-z])(?![^\[]*\])")  # between requirements, not versions
-_LONGEST: Final = 5_000  # characters of a line, or of a word: variables may double each time
+# Between requirements, not versions
+_COMMA: Final = re.compile(r",\s*(?=[A-Za-z])(?![^\[]*\])")
+# Characters of a line, or of a word: variables may double each time
+_LONGEST: Final = 5_000
 _HEREDOC: Final = re.compile(r"<<-?\s*(['\"]?)(\w+)\1")
 _UV_INSTALLER: Final = re.compile(r"astral\.sh/uv|github\.com/astral-sh/uv/")
 _REMOTE: Final = re.compile(
@@ -23,8 +40,25 @@ _REMOTE: Final = re.compile(
 )
 # Options of uv and pip whose value is the next word.
 _WITH_VALUE: Final = (
-    *("-p", "--python", "-w", "--with", "--from", "--with-requirements", "-r", "--requirement"),
-    *("--requirements", "-c", "--constraint", "--constraints", "--index", "--index-url", "-i"),
+    *(
+        "-p",
+        "--python",
+        "-w",
+        "--with",
+        "--from",
+        "--with-requirements",
+        "-r",
+        "--requirement",
+    ),
+    *(
+        "--requirements",
+        "-c",
+        "--constraint",
+        "--constraints",
+        "--index",
+        "--index-url",
+        "-i",
+    ),
     *(
         "--extra-index-url",
         "--default-index",
@@ -33,8 +67,24 @@ _WITH_VALUE: Final = (
         "-f",
         "--project",
     ),
-    *("--directory", "--target", "-t", "--prefix", "--extra", "--group", "--with-editable", "-e"),
-    *("--root-user-action", "--cache-dir", "--env-file", "--timeout", "--retries", "--package"),
+    *(
+        "--directory",
+        "--target",
+        "-t",
+        "--prefix",
+        "--extra",
+        "--group",
+        "--with-editable",
+        "-e",
+    ),
+    *(
+        "--root-user-action",
+        "--cache-dir",
+        "--env-file",
+        "--timeout",
+        "--retries",
+        "--package",
+    ),
 )
 _OTHER_DOWNLOADS: Final = {
     "npm": ("install", "ci", "i", "add"),
@@ -61,7 +111,8 @@ class WheelSet:
 
     requirements: tuple[str, ...]
     python: str = ""  # the version that it asks for, such as 3.13; empty is any
-    locked: bool = False  # uv resolves them for all systems, since it writes a lock file
+    # Uv resolves them for all systems, since it writes a lock file
+    locked: bool = False
     by_pip: bool = False  # they stay installed
 
 
@@ -83,7 +134,8 @@ class VerifierDownloads:
 
 
 def downloads_of(script: str, files: Mapping[str, str]) -> VerifierDownloads:
-    """What ``script`` would download, one of these ``files``: texts by path in the folder of tests.
+    """What ``script`` would download, one of these ``files``:
+    texts by path in the folder of tests.
 
     Other scripts that it calls are read, too.
     """
@@ -97,7 +149,8 @@ class _Reader:
     files: Mapping[str, str]
     variables: dict[str, str] = field(default_factory=dict)
     wheels: list[WheelSet] = field(default_factory=list)
-    project: list[str] = field(default_factory=list)  # requirements of the project that uv makes
+    # Requirements of the project that uv makes
+    project: list[str] = field(default_factory=list)
     project_python: str = ""
     packages: list[str] = field(default_factory=list)
     others: list[str] = field(default_factory=list)
@@ -107,7 +160,9 @@ class _Reader:
         project = WheelSet(tuple(self.project), self.project_python, locked=True)
         sets = [project] if self.project else []
         sets += [wheels for wheels in self.wheels if wheels.requirements]
-        unique = (tuple(dict.fromkeys(values)) for values in (self.packages, self.others))
+        unique = (
+            tuple(dict.fromkeys(values)) for values in (self.packages, self.others)
+        )
         return VerifierDownloads(tuple(dict.fromkeys(sets)), *unique)
 
     def read(self, path: str) -> None:
@@ -121,7 +176,10 @@ class _Reader:
         words = self._without_prefix(words)
         if not words:
             return
-        name, rest = posixpath.basename(words[0]), [self._filled(word) for word in words[1:]]
+        name, rest = (
+            posixpath.basename(words[0]),
+            [self._filled(word) for word in words[1:]],
+        )
         if re.fullmatch(r"python[\d.]*", name) and rest[:1] == ["-m"] and len(rest) > 1:
             name, rest = rest[1], rest[2:]
         if name == "uv" and rest[:2] == ["tool", "run"]:
@@ -153,7 +211,9 @@ class _Reader:
         return words[at:]
 
     def _filled(self, word: str) -> str:
-        filled = _VARIABLE.sub(lambda match: self.variables.get(match[1], match[0]), word)
+        filled = _VARIABLE.sub(
+            lambda match: self.variables.get(match[1], match[0]), word
+        )
         return filled if len(filled) <= _LONGEST else ""
 
     def _downloads(self, name: str, rest: Sequence[str]) -> bool:
@@ -168,7 +228,9 @@ class _Reader:
     def _uvx(self, rest: Sequence[str]) -> None:
         options, words = _options(rest, to_run=True)
         tool = options.get("--from", words[:1])
-        requirements = [_of_tool(word) for word in tool if not re.match(r"python[\d.]*$", word)]
+        requirements = [
+            _of_tool(word) for word in tool if not re.match(r"python[\d.]*$", word)
+        ]
         self._add(requirements, options)
 
     def _uv(self, rest: Sequence[str]) -> None:
@@ -222,8 +284,12 @@ class _Reader:
         files = [options.get(name, ()) for name in _FILES]
         for path in (path for paths in files for path in paths):
             if (listed := self.files.get(_in_tests(path))) is not None:
-                lines = (line.partition(" #")[0].strip() for line in listed.splitlines())
-                yield from (line for line in lines if line and not line.startswith(("#", "-")))
+                lines = (
+                    line.partition(" #")[0].strip() for line in listed.splitlines()
+                )
+                yield from (
+                    line for line in lines if line and not line.startswith(("#", "-"))
+                )
             else:
                 self.others.append(f"the requirements in {path}")
 
@@ -280,7 +346,9 @@ def _lines(script: str) -> Iterator[str]:
 def _options(
     rest: Sequence[str], *, to_run: bool = False
 ) -> tuple[dict[str, list[str]], list[str]]:
-    """Values by option, and the words; those of a command ``to_run`` are not options."""
+    """Values by option, and the words; those of a command ``to_run`` are not
+    options.
+    """
     options, words, at = dict[str, list[str]](), list[str](), 0
     while at < len(rest):
         word = rest[at]
@@ -300,7 +368,10 @@ def _options(
 
 def _version(options: Mapping[str, Sequence[str]]) -> str:
     values = [*options.get("-p", ()), *options.get("--python", ())]
-    versions = [re.fullmatch(r"(?:python|cpython-?)?(3\.\d+)(?:\.\d+)?", value) for value in values]
+    versions = [
+        re.fullmatch(r"(?:python|cpython-?)?(3\.\d+)(?:\.\d+)?", value)
+        for value in values
+    ]
     return next((version[1] for version in versions if version), "")
 
 

@@ -1,4 +1,6 @@
-"""What runs of an unchanged skill would show by chance, by the rules that verdicts follow."""
+"""What runs of an unchanged skill would show by chance,
+by the rules that verdicts follow.
+"""
 
 from functools import lru_cache
 from random import Random
@@ -20,21 +22,27 @@ class ByChance(NamedTuple):
     regression: float
 
 
-Cases = tuple[tuple[int, int], ...]  # of each: passes in both arms together, and runs of one arm
+# Of each: passes in both arms together, and runs of one arm
+Cases = tuple[tuple[int, int], ...]
 
 
 @lru_cache(maxsize=64)
 def shown_by_chance(samples: tuple[Cases, ...], level: float = LEVEL) -> ByChance:
     """Simulate two arms that are the same, with cases that pass as often as these did.
 
-    The chance of a case is only known from its passes, so each repetition draws it from what they
-    leave possible (Jeffreys' posterior): one that always passed may fail now and then.
+    The chance of a case is only known from its passes, so each repetition draws
+    it from what they leave possible (Jeffreys' posterior): one that always
+    passed may fail now and then.
     """
     draw, shown = Random(_SEED), list[tuple[bool, bool]]()
     for _ in range(max(_FEWEST, min(_MOST, _MOST_CASES // sum(map(len, samples))))):
         drawn = [[_drawn(draw, *case) for case in cases] for cases in samples]
-        rates = [(fmean(map(_before, cases)), fmean(map(_now, cases))) for cases in drawn]
-        lift = paired_lift(rates, max(runs for cases in samples for _, runs in cases), level)
+        rates = [
+            (fmean(map(_before, cases)), fmean(map(_now, cases))) for cases in drawn
+        ]
+        lift = paired_lift(
+            rates, max(runs for cases in samples for _, runs in cases), level
+        )
         (worse,) = worsened([[case for cases in drawn for case in cases]], 1 - level)
         shown.append((lift.shown, worse.found))
     return ByChance(*(fmean(column) for column in zip(*shown, strict=True)))

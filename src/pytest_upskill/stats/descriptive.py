@@ -7,7 +7,8 @@ from math import comb, fsum, sqrt
 def mean_and_spread(values: Sequence[float]) -> tuple[float, float]:
     """Mean and sample standard deviation; the deviation of a single value is 0.
 
-    Values that differ only by rounding are equal: (0.9 - 0.7) and (0.3 - 0.1) are the same lift.
+    Values that differ only by rounding are equal: (0.9 - 0.7) and (0.3
+    - 0.1) are the same lift.
     """
     mean = fsum(values) / len(values)
     if max(values) - min(values) < 1e-12 or len(values) < 2:
@@ -28,14 +29,19 @@ def flakiness(passes: int, runs: int) -> float:
 
 
 def normalised_gain(baseline: float, skill: float) -> float | None:
-    """The share of the possible gain that was reached (Hake 1998); None if none was possible."""
+    """The share of the possible gain that was reached (Hake 1998);
+    None if none was possible.
+    """
     return (skill - baseline) / (1 - baseline) if baseline < 1 else None
 
 
-def kappa_of(agreed: float | None, ours: Sequence[bool], theirs: Sequence[bool]) -> float | None:
+def kappa_of(
+    agreed: float | None, ours: Sequence[bool], theirs: Sequence[bool]
+) -> float | None:
     """Cohen's kappa of an agreement of two raters, beyond what they agree on by chance.
 
-    1 is full agreement, 0 is chance; None if both raters only ever give the same one answer.
+    1 is full agreement, 0 is chance; None if both raters only ever
+    give the same one answer.
     """
     if agreed is None or not ours:
         return None

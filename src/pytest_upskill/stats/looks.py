@@ -1,30 +1,35 @@
-"""Looks after growing numbers of runs: is a difference shown, and are more runs worthwhile?
+"""Looks after growing numbers of runs: is a difference shown,
+and are more runs worthwhile?
 
-Frugal runs start with a few, and add more only while the verdict is open, case by case. Studies
-look at several differences together.
+Frugal runs start with a few, and add more only while the verdict is open, case by case.
+Studies look at several differences together.
 
-This is a group-sequential design. The interval is checked after doubling numbers of runs, each
-time at one level above 95 %, chosen so that all looks together err in 5 % (Pocock 1977). Such
-repeated intervals hold for any stopping rule (Jennison and Turnbull 1989), so the run may also
-stop when more runs would hardly bring a verdict, which is often early: runs do not reduce the
-spread between cases. Looks at a mean over the same cases follow a Brownian motion if all cases
-have the same lift; otherwise they are more correlated, which only makes errors rarer.
+This is a group-sequential design. The interval is checked after doubling numbers of
+runs, each time at one level above 95 %, chosen so that all looks together err in 5 %
+(Pocock 1977). Such repeated intervals hold for any stopping rule (Jennison and Turnbull
+1989), so the run may also stop when more runs would hardly bring a verdict, which is
+often early: runs do not reduce the spread between cases. Looks at a mean over the same
+cases follow a Brownian motion if all cases have the same lift; otherwise they are more
+correlated, which only makes errors rarer.
 
-Between looks a frugal run may only stop for want of a chance, which is asked after every run. And
-a case rests once its runs have all gone the same way. That choice would bias its rate: one that
-passes in 80 % of its runs rests as a sure one now and then. So the runs of a case that went on are
-weighted (Rao and Blackwell): its rate is what its first runs would show on average over all orders
-of its runs in which it goes on. The mean of the first runs is unbiased, and so is this.
+Between looks a frugal run may only stop for want of a chance, which is asked after
+every run. And a case rests once its runs have all gone the same way. That choice would
+bias its rate: one that passes in 80 % of its runs rests as a sure one now and then. So
+the runs of a case that went on are weighted (Rao and Blackwell): its rate is what its
+first runs would show on average over all orders of its runs in which it goes on. The
+mean of the first runs is unbiased, and so is this.
 
-All effects of a family err in 5 % together, over all looks. Each look has the level of Pocock,
-shared by the effects with Holm's method. Effects that could not be significant whatever the signs
-of their differences take no share (Tarone 1990): how many differences there are says nothing about
-their direction. An effect that was given up stays in its family, so stopping early for futility
-makes no error more likely (Maurer and Bretz 2013).
+All effects of a family err in 5 % together, over all looks. Each look has the level
+of Pocock, shared by the effects with Holm's method. Effects that could not be
+significant whatever the signs of their differences take no share (Tarone 1990): how
+many differences there are says nothing about their direction. An effect that was
+given up stays in its family, so stopping early for futility makes no error more
+likely (Maurer and Bretz 2013).
 
-With a margin, an effect may also be shown not to be below it. For that every effect takes its
-share, since one without any difference is evidence, too: its interval is wider than the one that
-decides whether it differs from 0, and it allows for losses that are rare and large.
+With a margin, an effect may also be shown not to be below it. For that every
+effect takes its share, since one without any difference is evidence, too: its
+interval is wider than the one that decides whether it differs from 0, and it
+allows for losses that are rare and large.
 """
 
 from collections import Counter
@@ -50,8 +55,8 @@ from .intervals import (
 )
 from .power import fewest_cases, spreads
 
-# Stop below this chance of a verdict. A lower value saves less if there is no lift, a higher one
-# misses more small lifts; benchmarks/sequential.py shows both.
+# Stop below this chance of a verdict. A lower value saves less if there is no lift, a
+# higher one misses more small lifts; benchmarks/sequential.py shows both.
 FUTILE = 0.15  # of studies, which ask at their looks only
 HOPELESS = 0.08  # of frugal runs, which ask after every run
 _SURE = 5  # runs from which a case may rest; after three, half of those at 80 % would
@@ -75,9 +80,9 @@ def look(
 ) -> Look:
     """The lift of a skill on a model after `runs` runs, one of the `steps` of the plan.
 
-    ``chance`` is as for `spreads`. Between the looks of the plan, nothing counts as shown. A lift
-    that is shown here is shown among the lifts on all ``models`` of the skill, whatever the others
-    are: this is the first step of Holm.
+    ``chance`` is as for `spreads`. Between the looks of the plan, nothing counts as
+    shown. A lift that is shown here is shown among the lifts on all ``models`` of the
+    skill, whatever the others are: this is the first step of Holm.
     """
     level = family_level(models, plan)
     lift = paired_lift(pairs, runs, level)
@@ -103,8 +108,9 @@ def rest_after(plan: tuple[int, ...]) -> int | None:
 def weights(kinds: Sequence[Hashable], rest: int | None) -> list[float]:
     """What each run of a case counts, by how the runs went; they add up to 1.
 
-    With a rest, all orders of the runs in which the first ``rest`` of them don't go the same way
-    are equally likely. A run counts as often as it is among the first ones of these.
+    With a rest, all orders of the runs in which the first ``rest`` of them
+    don't go the same way are equally likely. A run counts as often as it is
+    among the first ones of these.
     """
     runs = len(kinds)
     went_on = rest is not None and runs > rest and len(set(kinds[:rest])) > 1
@@ -130,18 +136,23 @@ def plan_level(plan: tuple[int, ...], level: float = LEVEL) -> float:
     low, high = 1.0, 5.0
     for _ in range(24):
         middle = (low + high) / 2
-        low, high = (middle, high) if _stays_within(middle, plan) < level else (low, middle)
+        low, high = (
+            (middle, high) if _stays_within(middle, plan) < level else (low, middle)
+        )
     return 1 - 2 * normal_tail(high)
 
 
 def _stays_within(bound: float, plan: tuple[int, ...]) -> float:
-    """The chance that a Brownian motion stays within ± `bound` deviations at every look.
+    """The chance that a Brownian motion stays within ± `bound`
+    deviations at every look.
 
-    Its density is integrated from look to look by Simpson's rule (Armitage, McPherson and Rowe
-    1969).
+    Its density is integrated from look to look by Simpson's rule (Armitage,
+    McPherson and Rowe 1969).
     """
     points, weights = _simpson(bound * sqrt(plan[0]))
-    masses = [_bell(x, plan[0]) * weight for x, weight in zip(points, weights, strict=True)]
+    masses = [
+        _bell(x, plan[0]) * weight for x, weight in zip(points, weights, strict=True)
+    ]
     for before, now in pairwise(plan):
         density = list(zip(points, masses, strict=True))
         points, weights = _simpson(bound * sqrt(now))
@@ -174,15 +185,20 @@ class Differences(NamedTuple):
 
 
 class Judged(NamedTuple):
-    """An effect with the interval and p value that hold for its family and all looks."""
+    """An effect with the interval and p value that hold for its family and all
+    looks.
+    """
 
     lift: Lift
     level: float  # of its interval
-    open: bool  # whether more runs may well show it, or that less than the margin is lost
+    # Whether more runs may well show it, or that less than the margin is lost
+    open: bool
 
 
 class Family:
-    """Effects that are looked at together, after growing numbers of runs, until all are settled."""
+    """Effects that are looked at together, after growing numbers of runs,
+    until all are settled.
+    """
 
     def __init__(self, names: Iterable[str], plan: tuple[int, ...]) -> None:
         self.open = set(names)  # that more runs may well show
@@ -191,34 +207,58 @@ class Family:
         self.known: dict[str, Differences] = {}  # when last looked at
         self._plan = plan
 
-    def look(self, differences: Mapping[str, Differences], given_up: Collection[str] = ()) -> None:
-        """Look at the ``differences`` of open effects; those that are ``given_up`` are settled.
+    def look(
+        self, differences: Mapping[str, Differences], given_up: Collection[str] = ()
+    ) -> None:
+        """Look at the ``differences`` of open effects; those that are
+        ``given_up`` are settled.
 
-        Settled ones stay in the family with what is known of them. An effect that is shown takes
-        no share of the error any more.
+        Settled ones stay in the family with what is known of them. An effect that is
+        shown takes no share of the error any more.
         """
         self.known |= differences
-        pending = {name: effect for name, effect in self.known.items() if name not in self.shown}
+        pending = {
+            name: effect
+            for name, effect in self.known.items()
+            if name not in self.shown
+        }
         judged = judge_family(pending, self._plan)
-        self.shown |= {name: effect for name, effect in judged.items() if effect.lift.shown}
-        self.unshown = {name: effect for name, effect in judged.items() if not effect.lift.shown}
+        self.shown |= {
+            name: effect for name, effect in judged.items() if effect.lift.shown
+        }
+        self.unshown = {
+            name: effect for name, effect in judged.items() if not effect.lift.shown
+        }
         still = self.open & differences.keys() - set(given_up)
-        self.open = {name for name in still if name in self.unshown and judged[name].open}
+        self.open = {
+            name for name in still if name in self.unshown and judged[name].open
+        }
 
 
-def judge_family(family: Mapping[str, Differences], plan: tuple[int, ...]) -> dict[str, Judged]:
-    """Effects by name, with intervals and p values that hold for all of them, and all looks."""
+def judge_family(
+    family: Mapping[str, Differences], plan: tuple[int, ...]
+) -> dict[str, Judged]:
+    """Effects by name, with intervals and p values that hold for all of them,
+    and all looks.
+    """
     shown, pending = dict[str, Judged](), dict(family)
     while pending:
         level = _level(list(pending.values()), plan)
         judged = {name: _judged(effect, level) for name, effect in pending.items()}
-        newly_shown = {name: effect for name, effect in judged.items() if effect.lift.shown}
+        newly_shown = {
+            name: effect for name, effect in judged.items() if effect.lift.shown
+        }
         shown |= newly_shown
-        pending = {name: effect for name, effect in pending.items() if name not in newly_shown}
+        pending = {
+            name: effect for name, effect in pending.items() if name not in newly_shown
+        }
         if not newly_shown:
             break
     wide = family_level(len(pending), plan)
-    unshown = {name: _unshown(effect, judged[name], wide, plan) for name, effect in pending.items()}
+    unshown = {
+        name: _unshown(effect, judged[name], wide, plan)
+        for name, effect in pending.items()
+    }
     return {name: {**shown, **unshown}[name] for name in family}
 
 
@@ -228,7 +268,9 @@ def family_level(effects: int, plan: tuple[int, ...], level: float = LEVEL) -> f
 
 
 def _level(family: Sequence[Differences], plan: tuple[int, ...]) -> float:
-    """With the fewest shares that are enough for all effects that could be significant."""
+    """With the fewest shares that are enough for all effects that could be
+    significant.
+    """
     low, high = 1, len(family)
     while low < high:
         middle = (low + high) // 2
@@ -252,15 +294,21 @@ def _judged(effect: Differences, level: float) -> Judged:
     return Judged(lift._replace(p_value=p_value), level, open=False)
 
 
-def _unshown(effect: Differences, judged: Judged, wide: float, plan: tuple[int, ...]) -> Judged:
-    """``wide`` is the level at which all effects of the family may be within their margins."""
+def _unshown(
+    effect: Differences, judged: Judged, wide: float, plan: tuple[int, ...]
+) -> Judged:
+    """``wide`` is the level at which all effects of the family
+    may be within their margins.
+    """
     narrow = judged.level
     if effect.margin is not None:
         judged = _judged(effect, wide)
         judged = judged._replace(lift=guarded(judged.lift, effect.values, wide))
         if judged.lift.low > -effect.margin:
             return judged
-    is_open = effect.runs < plan[-1] and _likely(effect, plan[-1], narrow, wide) >= FUTILE
+    is_open = (
+        effect.runs < plan[-1] and _likely(effect, plan[-1], narrow, wide) >= FUTILE
+    )
     return judged._replace(open=is_open)
 
 
@@ -287,4 +335,6 @@ def _likely(effect: Differences, most: int, level: float, wide: float) -> float:
     moves = sqrt(effect.chance * (1 / effect.runs - 1 / most) / cases)
     if moves == 0:
         return float(mean > min(above) or mean < -needed)
-    return normal_tail((min(above) - mean) / moves) + normal_tail((needed + mean) / moves)
+    return normal_tail((min(above) - mean) / moves) + normal_tail(
+        (needed + mean) / moves
+    )

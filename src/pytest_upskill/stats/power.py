@@ -1,11 +1,12 @@
 """Power: which lift a number of cases and runs can show, and how many a lift needs.
 
-How a case does is a chance to pass without the skill and one with it. A planned lift is reached by
-solving a share of the cases, which is how skills mostly help: more runs then say more about each
-case, but don't make it more cases. The chance to show a lift is simulated, with `paired_lift`
-itself. A formula finds where to look: equation 9 of Miller (2024), Adding Error Bars to Evals, with
-Student's t instead of the normal distribution and the spread that the lift itself makes, and the
-chance that enough cases differ for the sign-flip test. It is within a few points of the simulation.
+How a case does is a chance to pass without the skill and one with it. A planned lift is
+reached by solving a share of the cases, which is how skills mostly help: more runs then
+say more about each case, but don't make it more cases. The chance to show a lift is
+simulated, with `paired_lift` itself. A formula finds where to look: equation 9 of
+Miller (2024), Adding Error Bars to Evals, with Student's t instead of the normal
+distribution and the spread that the lift itself makes, and the chance that enough cases
+differ for the sign-flip test. It is within a few points of the simulation.
 """
 
 from collections import Counter
@@ -22,29 +23,39 @@ from .distributions import t_quantile
 from .intervals import LEVEL, ROUNDING, Pairs, paired_lift
 
 POWER: Final = 0.8
-RELEVANT_LIFT: Final = 0.2  # an interval that holds both 0 and this lift, or loss, does not tell
-ASSUMED_BASELINE: Final = 0.5  # the share of answers that pass without a skill, if nothing is known
-ASSUMED_BETWEEN: Final = 0.5  # the share of the variance of single answers that is between cases
+# An interval that holds both 0 and this lift, or loss, does not tell
+RELEVANT_LIFT: Final = 0.2
+# The share of answers that pass without a skill, if nothing is known
+ASSUMED_BASELINE: Final = 0.5
+# The share of the variance of single answers that is between cases
+ASSUMED_BETWEEN: Final = 0.5
 _MOST_CASES: Final = 10_000
 _SIMULATED: Final = 80  # with more cases, the formula is as good
 _DRAWS: Final = 400
 
 
 def fewest_cases(level: float = LEVEL) -> int:
-    """How many cases must all differ in the same direction to show anything: 5 at 95 %."""
+    """How many cases must all differ in the same direction to show anything: 5 at 95
+    %.
+    """
     return int(-log(1 - level) / log(2)) + 1
 
 
 def cases_to_rule_out(loss: float, level: float = LEVEL) -> int:
-    """How many cases, none of which loses anything, rule out a mean loss of this size."""
+    """How many cases, none of which loses anything, rule out a mean loss of this
+    size.
+    """
     return max(2, int(log((1 - level) / 2) / log1p(-loss)) + 1) if loss < 1 else 2
 
 
-def spreads(pairs: Pairs, runs: int, chance: float | None = None) -> tuple[float, float]:
-    """The variance between cases' true differences, and that of a single run around them.
+def spreads(
+    pairs: Pairs, runs: int, chance: float | None = None
+) -> tuple[float, float]:
+    """The variance between cases' true differences,
+    and that of a single run around them.
 
-    ``chance`` is the latter if it was observed, as for shares of checks; that of pass rates
-    follows from the rates.
+    ``chance`` is the latter if it was observed, as for shares of checks; that of pass
+    rates follows from the rates.
     """
     _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
     if chance is None:
@@ -68,13 +79,17 @@ def assumed_kinds(lift: float) -> tuple[Kind, ...]:
     A lift of more than the assumed baseline leaves needs a worse one.
     """
     passing = int(100 * min(ASSUMED_BASELINE, 1 - lift) + ROUNDING)
-    return kinds_of([(1.0, 1.0)] * passing + [(0.0, 0.0)] * (100 - passing), 1, lift) or ()
+    return (
+        kinds_of([(1.0, 1.0)] * passing + [(0.0, 0.0)] * (100 - passing), 1, lift) or ()
+    )
 
 
 def kinds_of(pairs: Pairs, runs: int, lift: float) -> tuple[Kind, ...] | None:
-    """Cases like these, with this lift instead of theirs; None if the baseline is too good for it.
+    """Cases like these, with this lift instead of theirs;
+    None if the baseline is too good for it.
 
-    A smaller lift is theirs on a share of the cases; a larger one solves a share of them as well.
+    A smaller lift is theirs on a share of the cases;
+    a larger one solves a share of them as well.
     """
     baseline, skill = (_chances(rates, runs) for rates in zip(*pairs, strict=True))
     present = fmean(skill) - fmean(baseline)
@@ -89,11 +104,15 @@ def kinds_of(pairs: Pairs, runs: int, lift: float) -> tuple[Kind, ...] | None:
             ((before, 1.0 if solves else before), share if solves else 1 - share),
         ):
             kinds[chances] = kinds.get(chances, 0.0) + weight / len(pairs)
-    return tuple(Kind(*chances, weight) for chances, weight in kinds.items() if weight > 0)
+    return tuple(
+        Kind(*chances, weight) for chances, weight in kinds.items() if weight > 0
+    )
 
 
 def _chances(rates: Sequence[float], runs: int) -> list[float]:
-    """The cases' own chances: observed rates spread more, by the chance of single runs."""
+    """The cases' own chances: observed rates spread more, by the chance of single
+    runs.
+    """
     mean, spread = mean_and_spread(rates)
     kept = ASSUMED_BETWEEN
     if runs > 1 and spread:
@@ -102,7 +121,8 @@ def _chances(rates: Sequence[float], runs: int) -> list[float]:
     return [mean + sqrt(kept) * (rate - mean) for rate in rates]
 
 
-Outcomes = Mapping[tuple[float, float], float]  # rates of a case in both arms, with their chances
+# Rates of a case in both arms, with their chances
+Outcomes = Mapping[tuple[float, float], float]
 
 
 def _outcomes(kinds: Sequence[Kind], runs: int) -> Outcomes:
@@ -124,7 +144,9 @@ def _binomial(chance: float, runs: int) -> list[float]:
     ]
 
 
-def chance_to_find(kinds: Sequence[Kind], cases: int, runs: int, level: float = LEVEL) -> float:
+def chance_to_find(
+    kinds: Sequence[Kind], cases: int, runs: int, level: float = LEVEL
+) -> float:
     """The simulated chance that so many cases show the lift; the same in every call."""
     return fmean(_studies(kinds, cases, runs, level))
 
@@ -134,12 +156,15 @@ def _is_likely(kinds: Sequence[Kind], cases: int, runs: int, level: float) -> bo
     surplus = 0.0
     for number, shown in enumerate(_studies(kinds, cases, runs, level), 1):
         surplus += shown - POWER
-        if abs(surplus) > 1.5 * sqrt(number) and number >= 20:  # more than three deviations
+        # More than three deviations
+        if abs(surplus) > 1.5 * sqrt(number) and number >= 20:
             break
     return surplus >= 0
 
 
-def _studies(kinds: Sequence[Kind], cases: int, runs: int, level: float) -> Iterator[bool]:
+def _studies(
+    kinds: Sequence[Kind], cases: int, runs: int, level: float
+) -> Iterator[bool]:
     """Whether each of many drawn sets of cases shows the lift."""
     outcomes, draw = _outcomes(kinds, runs), Random(cases)
     pairs, weights = list(outcomes), list(accumulate(outcomes.values()))
@@ -149,7 +174,9 @@ def _studies(kinds: Sequence[Kind], cases: int, runs: int, level: float) -> Iter
 
 
 @lru_cache(maxsize=256)
-def cases_to_find(kinds: tuple[Kind, ...], runs: int, level: float = LEVEL) -> int | None:
+def cases_to_find(
+    kinds: tuple[Kind, ...], runs: int, level: float = LEVEL
+) -> int | None:
     """How many cases, each with so many runs, show the lift with a chance of 80 %.
 
     None if it would take too many.
@@ -161,20 +188,26 @@ def cases_to_find(kinds: tuple[Kind, ...], runs: int, level: float = LEVEL) -> i
     if by_formula is None or by_formula > _SIMULATED:
         return by_formula
     low, high = max(fewest_cases(level), by_formula * 4 // 5), by_formula * 5 // 4 + 1
-    return _first(lambda cases: _is_likely(kinds, cases, runs, level), low, high) or high
+    return (
+        _first(lambda cases: _is_likely(kinds, cases, runs, level), low, high) or high
+    )
 
 
 def lift_to_find(
     pairs: Pairs, pilot_runs: int, cases: int, runs: int, level: float = LEVEL
 ) -> float | None:
-    """The smallest lift that so many cases like these show with a chance of 80 %, in whole points.
+    """The smallest lift that so many cases like these show with a chance of 80 %,
+    in whole points.
 
-    ``pairs`` were observed in ``pilot_runs``, and may be empty: then cases are as assumed.
+    ``pairs`` were observed in ``pilot_runs``, and may be empty:
+    then cases are as assumed.
     """
 
     def kinds(points: int) -> tuple[Kind, ...]:
         lift = points / 100
-        return (kinds_of(pairs, pilot_runs, lift) if pairs else assumed_kinds(lift)) or ()
+        return (
+            kinds_of(pairs, pilot_runs, lift) if pairs else assumed_kinds(lift)
+        ) or ()
 
     def is_enough(points: int) -> bool:
         if cases <= _SIMULATED:
@@ -187,10 +220,12 @@ def lift_to_find(
 
 
 def detectable_lift(pairs: Pairs, level: float = LEVEL) -> float | None:
-    """The smallest lift that as many cases and runs like these show with a chance of 80 %.
+    """The smallest lift that as many cases and runs like these
+    show with a chance of 80 %.
 
-    In whole points; None if there is none, also because the baseline is too good for it. It is
-    reached as in `kinds_of`, but from what was observed, so it holds for shares of checks, too.
+    In whole points; None if there is none, also because the baseline is too good
+    for it. It is reached as in `kinds_of`, but from what was observed, so it holds
+    for shares of checks, too.
     """
     runs = 1 if all(rate in (0, 1) for pair in pairs for rate in pair) else 2
     present = _moments(_shares(pairs))
@@ -198,10 +233,13 @@ def detectable_lift(pairs: Pairs, level: float = LEVEL) -> float | None:
     for points in range(1, int(100 * solved.lift + ROUNDING) + 1):
         lift = points / 100
         if lift > present.lift + ROUNDING:
-            mixed = present.mixed(solved, (lift - present.lift) / (solved.lift - present.lift))
+            mixed = present.mixed(
+                solved, (lift - present.lift) / (solved.lift - present.lift)
+            )
         else:
             mixed = present.mixed(_Moments(0.0, 0.0, 0.0), 1 - lift / present.lift)
-            chance = present.square - present.lift**2  # a smaller lift is no less by chance
+            # A smaller lift is no less by chance
+            chance = present.square - present.lift**2
             mixed = mixed._replace(square=max(mixed.square, chance + lift**2))
         if mixed.show(len(pairs), runs, level):
             return lift
@@ -221,7 +259,9 @@ class _Moments(NamedTuple):
 
     def mixed(self, other: "_Moments", share: float) -> "_Moments":
         """With a share of cases as in another."""
-        return _Moments(*((1 - share) * a + share * b for a, b in zip(self, other, strict=True)))
+        return _Moments(
+            *((1 - share) * a + share * b for a, b in zip(self, other, strict=True))
+        )
 
     def show(self, cases: int, runs: int, level: float) -> bool:
         """Whether so many cases show the lift with a chance of 80 %, by the formula."""
@@ -229,16 +269,22 @@ class _Moments(NamedTuple):
         if cases < fewest:
             return False
         errors = t_quantile((1 + level) / 2, cases - 1) + t_quantile(POWER, cases - 1)
-        # As simulated: of few cases, t of the observed spread varies; Newcombe's interval is wide.
+        # As simulated: of few cases, t of the observed spread varies;
+        # Newcombe's interval is wide.
         slack = 1 + 1.2 / cases + (0.03 if runs == 1 else 0)
         gains = min(1.0, self.gains)
-        too_few = sum(comb(cases, n) * gains**n * (1 - gains) ** (cases - n) for n in range(fewest))
+        too_few = sum(
+            comb(cases, n) * gains**n * (1 - gains) ** (cases - n)
+            for n in range(fewest)
+        )
         error = sqrt(max(0.0, self.square - self.lift**2) / cases)
         return slack * errors * error <= self.lift and 1 - too_few >= POWER
 
 
 def _moments(outcomes: Outcomes) -> _Moments:
-    by_difference = [(skill - baseline, share) for (baseline, skill), share in outcomes.items()]
+    by_difference = [
+        (skill - baseline, share) for (baseline, skill), share in outcomes.items()
+    ]
     return _Moments(
         fsum(difference * share for difference, share in by_difference),
         fsum(difference**2 * share for difference, share in by_difference),
@@ -247,7 +293,9 @@ def _moments(outcomes: Outcomes) -> _Moments:
 
 
 def _first(is_enough: Callable[[int], bool], low: int, high: int) -> int | None:
-    """The first number from ``low`` to ``high`` that is enough; None if not even the last is."""
+    """The first number from ``low`` to ``high`` that is enough;
+    None if not even the last is.
+    """
     if not is_enough(high):
         return None
     while low < high:

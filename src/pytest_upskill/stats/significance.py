@@ -1,10 +1,11 @@
 """Significance tests: how likely are these results if nothing changed?
 
-`sign_flip` tests a lift, where cases are the sample. `worsened` compares earlier results with
-present ones; there the cases are the same, so runs are the sample. Given how often a case passed
-in both together, and if nothing changed, its present passes are a draw without replacement. That
-is Fisher's exact test for one case, and its exact stratified form (Mantel and Haenszel) for the
-whole skill. A case that always passes or always fails carries no weight, a flaky one little.
+`sign_flip` tests a lift, where cases are the sample. `worsened` compares earlier
+results with present ones; there the cases are the same, so runs are the sample. Given
+how often a case passed in both together, and if nothing changed, its present passes are
+a draw without replacement. That is Fisher's exact test for one case, and its exact
+stratified form (Mantel and Haenszel) for the whole skill. A case that always passes or
+always fails carries no weight, a flaky one little.
 """
 
 from collections.abc import Iterable, Sequence
@@ -15,22 +16,24 @@ from typing import Final, NamedTuple
 from .descriptive import mean_and_spread
 from .distributions import normal_quantile, normal_tail, t_tail
 
-# The test is exact up to this many cases; beyond, Student's t is as good and much faster.
+# The test is exact up to this many cases; beyond,
+# Student's t is as good and much faster.
 _EXACT = 50
-# Differences of rates are whole multiples of 1/27720 for any mix of up to 12 runs; shares of other
-# numbers of checks are rounded to it.
+# Differences of rates are whole multiples of 1/27720 for any mix of up to 12 runs;
+# shares of other numbers of checks are rounded to it.
 _GRID = 27720
-# Of this many possible counts, those with a chance this small are left out: it saves most of the
-# time, and no p value changes by more than a millionth of a millionth.
+# Of this many possible counts, those with a chance this small are left out: it saves
+# most of the time, and no p value changes by more than a millionth of a millionth.
 _MANY, _NEVER = 200, 1e-18
 
 
 def sign_flip(differences: Sequence[float]) -> float:
-    """Two-sided mid-p value of the sign-flip test that paired differences are centered on 0.
+    """Two-sided mid-p value of the sign-flip test that paired
+    differences are centered on 0.
 
-    If the arms were equal, each difference could as well have the other sign. If all differences
-    are -1, 0 or 1, this is McNemar's mid-p test. Sums that only rounding to the grid sets apart
-    are ties.
+    If the arms were equal, each difference could as well have the other sign. If all
+    differences are -1, 0 or 1, this is McNemar's mid-p test. Sums that only rounding to
+    the grid sets apart are ties.
     """
     steps = [round(difference * _GRID) for difference in differences]
     steps = [step for step in steps if step]
@@ -42,7 +45,8 @@ def sign_flip(differences: Sequence[float]) -> float:
     sizes = [abs(step) // unit for step in steps]
     above = sum(step for step in steps if step > 0) // unit
     extreme = max(above, sum(sizes) - above)
-    # Counts the ways to reach each sum as digits of one large number, each `width` bits wide.
+    # Counts the ways to reach each sum as digits of one large number,
+    # each `width` bits wide.
     width = len(sizes) + 2
     ways = 1
     for size in sizes:
@@ -77,7 +81,8 @@ def hypergeometric(drawn: int, marked: int, total: int) -> list[float]:
     hit = comb(marked, fewest) * comb(total - marked, drawn - fewest)
     for hits in range(fewest, most + 1):
         chances[hits] = hit / ways
-        neither = total - marked - drawn + hits + 1  # not marked and not drawn, after the next hit
+        # Not marked and not drawn, after the next hit
+        neither = total - marked - drawn + hits + 1
         hit = hit * (marked - hits) * (drawn - hits) // ((hits + 1) * neither)
     return chances
 
@@ -109,11 +114,13 @@ class Worsening(NamedTuple):
         return self.together or bool(self.cases)
 
 
-def worsened(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> list[Worsening]:
+def worsened(
+    groups: Sequence[Sequence[CasePasses]], level: float = 0.05
+) -> list[Worsening]:
     """What got worse in each group of a run, such as the cases of a skill on a model.
 
-    If nothing changed, something is found in at most ``level`` of all runs, however many groups
-    there are: half of it goes to single cases, half to groups as a whole.
+    If nothing changed, something is found in at most ``level`` of all runs, however
+    many groups there are: half of it goes to single cases, half to groups as a whole.
     """
     places = [
         (number, index)
@@ -123,17 +130,26 @@ def worsened(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> lis
     ]
     alone = [[groups[number][index]] for number, index in places]
     shown = _shown([*map(_p_value, alone)], [*map(_lowest, alone)], level / 2)
-    worse = [tuple(places[at][1] for at in shown if places[at][0] == n) for n in range(len(groups))]
+    worse = [
+        tuple(places[at][1] for at in shown if places[at][0] == n)
+        for n in range(len(groups))
+    ]
     wholes = [_independent(cases) for cases in groups]
     others = [
-        _independent(case for index, case in enumerate(cases) if index not in worse[number])
-        if worse[number]
-        else wholes[number]
+        (
+            _independent(
+                case for index, case in enumerate(cases) if index not in worse[number]
+            )
+            if worse[number]
+            else wholes[number]
+        )
         for number, cases in enumerate(groups)
     ]
     p_wholes = [*map(_p_value, wholes)]
     p_others = [_p_value(others[n]) if worse[n] else p for n, p in enumerate(p_wholes)]
-    together = _shown([*map(max, p_wholes, p_others)], [*map(_lowest, wholes)], level / 2)
+    together = _shown(
+        [*map(max, p_wholes, p_others)], [*map(_lowest, wholes)], level / 2
+    )
     sums = [tuple(map(_total, _columns(cases))) for cases in others]
     return [
         Worsening(worse[n], n in together, before, now, p_others[n])
@@ -141,26 +157,34 @@ def worsened(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> lis
     ]
 
 
-def fell_together(groups: Sequence[Sequence[CasePasses]], level: float = 0.05) -> list[bool]:
-    """Which groups of a run got worse as a whole; any error among them is at most ``level``."""
+def fell_together(
+    groups: Sequence[Sequence[CasePasses]], level: float = 0.05
+) -> list[bool]:
+    """Which groups of a run got worse as a whole; any error among
+    them is at most ``level``.
+    """
     wholes = [_independent(cases) for cases in groups]
     shown = _shown([*map(_p_value, wholes)], [*map(_lowest, wholes)], level)
     return [number in shown for number in range(len(groups))]
 
 
 class LiftChange(NamedTuple):
-    """How much more lift there is than before: an interval, and whether there is less."""
+    """How much more lift there is than before: an interval, and whether there is
+    less.
+    """
 
     low: float
     high: float
     p_fell: float  # of so much less, one-sided
 
 
-def lift_change(cases: Sequence[tuple[CasePasses, CasePasses]], level: float = 0.95) -> LiftChange:
+def lift_change(
+    cases: Sequence[tuple[CasePasses, CasePasses]], level: float = 0.95
+) -> LiftChange:
     """The mean over cases, each with the skill and without.
 
-    Runs are the sample, so that the lift of a case is as uncertain as its four rates. These are
-    drawn to the middle by half a run of each kind: 3 of 3 is no certainty.
+    Runs are the sample, so that the lift of a case is as uncertain as its four rates.
+    These are drawn to the middle by half a run of each kind: 3 of 3 is no certainty.
     """
     change = variance = 0.0
     for skill, baseline in cases:
@@ -171,32 +195,46 @@ def lift_change(cases: Sequence[tuple[CasePasses, CasePasses]], level: float = 0
                 variance += rate * (1 - rate) / runs
     deviation = variance**0.5
     half = normal_quantile((1 + level) / 2) * deviation
-    low, high = (min(2.0, max(-2.0, end / len(cases))) for end in (change - half, change + half))
+    low, high = (
+        min(2.0, max(-2.0, end / len(cases))) for end in (change - half, change + half)
+    )
     return LiftChange(low, high, normal_tail(-change / deviation))
 
 
-def _shown(p_values: Sequence[float], lowest: Sequence[float], level: float) -> list[int]:
-    """The tests that are significant, with any error among them at most ``level`` (Tarone 1990).
+def _shown(
+    p_values: Sequence[float], lowest: Sequence[float], level: float
+) -> list[int]:
+    """The tests that are significant, with any error among them at
+    most ``level`` (Tarone 1990).
 
-    Tests that can't reach the level of the others take no share of it. Which these are depends on
-    the lowest p values that are possible, hence only on how many of all runs passed, which tells
-    nothing of a change: given those, Holm's method on the others keeps its level.
+    Tests that can't reach the level of the others take no share of it. Which these
+    are depends on the lowest p values that are possible, hence only on how many of
+    all runs passed, which tells nothing of a change: given those, Holm's method on
+    the others keeps its level.
     """
     tests = range(len(p_values))
     share = next(
-        (k for k in range(1, len(p_values)) if sum(p <= level / k for p in lowest) <= k),
+        (
+            k
+            for k in range(1, len(p_values))
+            if sum(p <= level / k for p in lowest) <= k
+        ),
         len(p_values),
     )
     testable = [test for test in tests if lowest[test] <= level / share]
     adjusted = holm([p_values[test] for test in testable])
-    return [test for test, p_value in zip(testable, adjusted, strict=True) if p_value <= level]
+    return [
+        test
+        for test, p_value in zip(testable, adjusted, strict=True)
+        if p_value <= level
+    ]
 
 
 def _independent(cases: Iterable[CasePasses]) -> list[CasePasses]:
     """One case of each sample: those that ask the same have the same answers.
 
-    It is the one that can tell most, by how many of all its runs passed; the test is given that
-    number, so that this choice makes no error more likely.
+    It is the one that can tell most, by how many of all its runs passed; the test is
+    given that number, so that this choice makes no error more likely.
     """
     chosen: dict[tuple[str, int], CasePasses] = {}
     for index, case in enumerate(cases):
@@ -220,7 +258,9 @@ def _lowest(cases: Sequence[CasePasses]) -> float:
     extreme = []
     for (before, runs_before), (now, runs), sample in cases:
         most = min(before + now, runs_before)
-        extreme.append(CasePasses((most, runs_before), (before + now - most, runs), sample))
+        extreme.append(
+            CasePasses((most, runs_before), (before + now - most, runs), sample)
+        )
     return _p_value(extreme)
 
 
@@ -236,20 +276,27 @@ def drop(earlier: Counts, present: Counts) -> float:
     """One-sided exact p value of so few present passes, over all cases."""
     parts: list[Chances] = []
     for (before, runs_before), (now, runs) in zip(earlier, present, strict=True):
-        parts.append(_trimmed(0, hypergeometric(runs, before + now, runs_before + runs)))
+        parts.append(
+            _trimmed(0, hypergeometric(runs, before + now, runs_before + runs))
+        )
     while len(parts) > 1:  # in pairs of similar length, which is faster than one by one
         odd_part = parts[len(parts) // 2 * 2 :]
-        parts = [_sum_of(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)] + odd_part
+        parts = [
+            _sum_of(*pair) for pair in zip(parts[::2], parts[1::2], strict=False)
+        ] + odd_part
     fewest, chances = parts[0] if parts else (0, [1.0])
     passes = sum(now for now, _ in present)
     return min(1.0, sum(chances[: max(0, passes - fewest + 1)])) or _NEVER
 
 
-Chances = tuple[int, list[float]]  # of a count: the least that is possible, and the chance of each
+# Of a count: the least that is possible, and the chance of each
+Chances = tuple[int, list[float]]
 
 
 def _trimmed(fewest: int, chances: Sequence[float]) -> Chances:
-    """Without impossible counts at both ends; of many, also without those that never happen."""
+    """Without impossible counts at both ends; of many,
+    also without those that never happen.
+    """
     never = _NEVER if len(chances) > _MANY else 0.0
     likely = [index for index, chance in enumerate(chances) if chance > never]
     return fewest + likely[0], list(chances[likely[0] : likely[-1] + 1])

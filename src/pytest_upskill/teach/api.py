@@ -1,4 +1,6 @@
-"""The Python API: each command as a function, and an async twin that runs it in a thread."""
+"""The Python API: each command as a function, and an async twin
+that runs it in a thread.
+"""
 
 import asyncio
 import os
@@ -24,7 +26,13 @@ from .outcome import Taught
 from .query_writing import write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
-from .teach_settings import DEFAULT_CASES, DEFAULT_QUERIES, KINDS, TeachCommand, TeachSettings
+from .teach_settings import (
+    DEFAULT_CASES,
+    DEFAULT_QUERIES,
+    KINDS,
+    TeachCommand,
+    TeachSettings,
+)
 from .workflow import add_cases, refine_skill, write_skill
 
 Params = ParamSpec("Params")
@@ -37,7 +45,9 @@ Names = str | Sequence[str]  # one name, or several
 
 
 class TeachOptions(TypedDict, total=False):
-    """The types of the options, for editors and type checkers; TeachSettings explains them."""
+    """The types of the options, for editors and type checkers;
+    TeachSettings explains them.
+    """
 
     folder: AnyPath | None  # the project; default: the current folder
     prices: Names  # lines as in the ini file
@@ -78,13 +88,15 @@ class TeachOptions(TypedDict, total=False):
 def generate_skill(task: str, **options: Unpack[TeachOptions]) -> Taught:
     """Write a skill and its cases, measure it on the students, improve it and save it.
 
-    ``output`` is the folder of the skill (default: ``skills/NAME``). Without students nothing is
-    measured. Without ``force`` no skill is replaced, or improved in place.
+    ``output`` is the folder of the skill (default: ``skills/NAME``). Without students
+    nothing is measured. Without ``force`` no skill is replaced, or improved in place.
     """
     return write_skill(*_call("generate", task, options))
 
 
-def refine(skill: AnyPath, *, task: str | None = None, **options: Unpack[TeachOptions]) -> Taught:
+def refine(
+    skill: AnyPath, *, task: str | None = None, **options: Unpack[TeachOptions]
+) -> Taught:
     """Improve a skill by its cases, in place; unchanged if no version does better.
 
     With ``max_skill_tokens`` it is made shorter instead, if little is lost.
@@ -108,18 +120,19 @@ def generate_triggers(
 ) -> Taught:
     """Write queries to a skill's evals/triggers.json until it has ``number`` in all.
 
-    Half of them should open the skill, half are near misses. ``traces`` are files or folders whose
-    user messages show how people ask.
+    Half of them should open the skill, half are near misses. ``traces`` are files or
+    folders whose user messages show how people ask.
     """
     queries: TeachOptions = {"students": (), **options, "queries": number}
     return write_triggers(Path(skill), *_call("triggers", None, queries))
 
 
 def describe(skill: AnyPath, **options: Unpack[TeachOptions]) -> Taught:
-    """Improve a skill's description by its queries; unchanged if none is shown to be better.
+    """Improve a skill's description by its queries;
+    unchanged if none is shown to be better.
 
-    ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the best
-    description is written even if it is not shown to be better.
+    ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the
+    best description is written even if it is not shown to be better.
     """
     return describe_skill(Path(skill), *_call("describe", None, options))
 
@@ -137,7 +150,8 @@ def evaluate(
         raise SettingsError(
             "students", "no model is named", "Name one, for example students=['haiku']."
         )
-    # There is no teacher here, and a student takes its place without being asked as one.
+    # There is no teacher here, and a student takes its place
+    # without being asked as one.
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
@@ -150,7 +164,9 @@ def _ignore(_: TeachModels) -> None:
 
 
 # Called with the models of a call, so that it can be stopped.
-_OPENED: ContextVar[Callable[[TeachModels], None]] = ContextVar("opened", default=_ignore)
+_OPENED: ContextVar[Callable[[TeachModels], None]] = ContextVar(
+    "opened", default=_ignore
+)
 
 
 async def _in_thread(work: Callable[[], Result]) -> Result:
@@ -178,7 +194,9 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
         raise
 
 
-def _async_of(function: Callable[Params, Result]) -> Callable[Params, Coroutine[Any, Any, Result]]:
+def _async_of(
+    function: Callable[Params, Result],
+) -> Callable[Params, Coroutine[Any, Any, Result]]:
     """The async twin of a function; cancelling it stops all questions."""
 
     @wraps(function)
@@ -200,9 +218,13 @@ def _call(
     command: TeachCommand, task: str | None, options: TeachOptions
 ) -> tuple[TeachSettings, TeachContext]:
     """What is asked for, and where."""
-    defaults = {n: option.default for n, option in options_of(command, TeachSettings).items()}
+    defaults = {
+        n: option.default for n, option in options_of(command, TeachSettings).items()
+    }
     values: dict[str, Any] = {**defaults, **options}
-    folder, tell, prices = (values.pop(name, None) for name in ("folder", "tell", "prices"))
+    folder, tell, prices = (
+        values.pop(name, None) for name in ("folder", "tell", "prices")
+    )
     for name, kind in KINDS.items():
         if name in values and kind.repeats:
             several = _several(values[name])

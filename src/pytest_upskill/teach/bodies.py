@@ -1,4 +1,6 @@
-"""Whole versions of a skill, each written by what fails with the best one: generate and refine."""
+"""Whole versions of a skill, each written by what fails with the best one:
+generate and refine.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -25,12 +27,14 @@ _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher 
 _LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
 _AS_GOOD: Final = 0.05
 _MORE_TOKENS: Final = 0.02
-_SMALL_SHARE: Final = 0.25  # of the learning lift: with less on held-out cases, it is overfitted
+# Of the learning lift: with less on held-out cases, it is overfitted
+_SMALL_SHARE: Final = 0.25
 
 
 @dataclass
 class Bodies(Improvement):
-    """The best has the highest lift; held-out cases only stop one that is worse than before.
+    """The best has the highest lift; held-out cases only stop one
+    that is worse than before.
 
     With a skill ``before``, its ``new_cases`` are about the change that was asked for.
     """
@@ -40,29 +44,45 @@ class Bodies(Improvement):
 
     def request(self) -> tuple[str, Request[Draft]]:
         """By what fails with the best version."""
-        best, most, agents = self.best, self.spec.most_tokens, self.run.models.with_agents
+        best, most, agents = (
+            self.best,
+            self.spec.most_tokens,
+            self.run.models.with_agents,
+        )
         assert best.learning, "the best version is a measured one"
         draft = best.draft
         too_long = (
-            f"The body is too long: about {draft.tokens:,} tokens, and {most:,} are allowed. Write "
-            "a shorter one that says the same: leave out what every model knows."
+            f"The body is too long: about {draft.tokens:,} tokens, and {most:,} are"
+            " allowed. Write a shorter one that says the same: leave out what every"
+            " model knows."
         )
         wish, kept = "A skill was written for this task", "Keep what works."
         if self.before:
             wish = "A skill was changed as this asks"
-            kept += " Keep the change that was asked for, also where no question is about it."
+            kept += (
+                " Keep the change that was asked for, also where no question is"
+                " about it."
+            )
         parts = [
             f"{wish}:\n{fenced('task', self.run.settings.task)}",
             self.run.material.text,
             f"This is the body of the skill:\n{fenced('skill', draft.body)}",
             *(for_agents(draft.description, draft.files) if agents else []),
-            f"Students were asked questions with it. {report_for_teacher(best.learning)}",
-            *(f"{ALSO_TRIED}:\n{fenced('version', _tried_text(tried))}" for tried in self.later),
+            (
+                "Students were asked questions with it."
+                f" {report_for_teacher(best.learning)}"
+            ),
+            *(
+                f"{ALSO_TRIED}:\n{fenced('version', _tried_text(tried))}"
+                for tried in self.later
+            ),
             too_long if draft.tokens > most else "",
-            "Find out why answers fail, if some do, and write a better version. Fix the cause, "
-            "for all questions of this kind: a skill that only knows these questions is worth "
-            f"nothing, and others will be asked. {kept} Change names and formats only where they "
-            "are wrong.",
+            (
+                "Find out why answers fail, if some do, and write a better version."
+                " Fix the cause, for all questions of this kind: a skill that only"
+                " knows these questions is worth nothing, and others will be asked."
+                f" {kept} Change names and formats only where they are wrong."
+            ),
         ]
         return "rewrites the skill", draft_request(parts, self.spec, agents=agents)
 
@@ -82,8 +102,8 @@ class Bodies(Improvement):
     def merit(self, attempt: Attempt) -> tuple[float, ...]:
         """It helps and is not too long; lift; fewer tokens; being first.
 
-        Of a change, the first of equals is the one that was written for it: a shorter one may lack
-        what no case asks about.
+        Of a change, the first of equals is the one that was written for it: a shorter
+        one may lack what no case asks about.
         """
         lift, tokens = mean_lift(attempt), 0 if self.before else attempt.draft.tokens
         return lift > 0 and not attempt.too_long, lift, -tokens, -attempt.number
@@ -95,7 +115,8 @@ class Bodies(Improvement):
         return [self.best]
 
     def decide(self, taught: Taught) -> Taught:
-        """The best on the learning cases, unless the held-out ones show that it got worse.
+        """The best on the learning cases, unless the held-out
+        ones show that it got worse.
 
         A change that was asked for stays, and is compared with the skill before.
         """
@@ -114,14 +135,20 @@ class Bodies(Improvement):
         parts = (self.compared(self.best, part) for part in (NEW_CASES, OLD_CASES))
         changes = [change for change in parts if change and change.lift]
         succeeded = taught.helps and is_better(changes)
-        taught = replace(taught, changes=(*lifts_of(taught.best), *changes), succeeded=succeeded)
+        taught = replace(
+            taught, changes=(*lifts_of(taught.best), *changes), succeeded=succeeded
+        )
         sentences = [*body_sentences(taught)]
         if changes and self.new_cases.issuperset(taught.cases):
-            sentences.append("What the skill did before was not tested: it had no cases.")
+            sentences.append(
+                "What the skill did before was not tested: it had no cases."
+            )
         return replace(taught, sentences=tuple(sentences))
 
     def results(self, attempt: Attempt | None, part: str) -> RunResults | None:
-        """With the new and the old cases as parts, learning and held-out ones together."""
+        """With the new and the old cases as parts, learning and held-out ones
+        together.
+        """
         results = attempt.all_cases if attempt else None
         if part not in (NEW_CASES, OLD_CASES) or not results:
             return super().results(attempt, part)
@@ -175,19 +202,24 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
         beaten = winner if best.is_new else "No version beats the current skill"
         yield f"{beaten}. Stopped: {taught.stop}."
     elif taught.stop:
-        end = "Stopped after one attempt" if best.is_new else "No new version was written"
+        end = (
+            "Stopped after one attempt" if best.is_new else "No new version was written"
+        )
         yield f"{end}: {taught.stop}."
     if best.too_long:
         tokens = counted(best.draft.tokens, "token")
         yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
 
 
-def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iterator[str]:
+def _of_student(
+    total: Verdict, learning: Verdict, held: Verdict | None
+) -> Iterator[str]:
     name, lift = total.summary.label, total.summary.lift
     if total.word == "not needed":
         yield (
-            f"{name} does not need the skill: it passes {total.summary.scored(BASELINE):.0%}"
-            f"{unit_of(total.summary.score)} without it."
+            f"{name} does not need the skill: it passes"
+            f" {total.summary.scored(BASELINE):.0%}{unit_of(total.summary.score)}"
+            " without it."
         )
     elif lift is not None and lift <= 0 and total.word != "too few cases to tell":
         yield f"The skill does not help {name}: {total.sentence}."
@@ -200,8 +232,8 @@ def _of_student(total: Verdict, learning: Verdict, held: Verdict | None) -> Iter
 def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
     """A large lift on the learning cases, and hardly any on the held-out ones.
 
-    With few held-out cases that happens by chance too, so it counts as overfitted only if the two
-    intervals do not overlap.
+    With few held-out cases that happens by chance too, so it counts as overfitted only
+    if the two intervals do not overlap.
     """
     learned, unseen = learning.lift, held.lift
     if learned is None or unseen is None or learned.lift < _LARGE:
@@ -212,36 +244,49 @@ def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str
     unit = unit_of(held.summary.score)
     if unseen.high < learned.low:
         yield (
-            f"On {name}, the skill overfits: {points_words(learned, unit)} on the learning cases, "
-            f"{points_words(unseen, unit)} on the {cases}."
+            f"On {name}, the skill overfits: {points_words(learned, unit)} on the"
+            f" learning cases, {points_words(unseen, unit)} on the {cases}."
         )
     else:
-        yield f"On {name}, no lift on the {cases}, too few to tell whether the skill overfits."
+        yield (
+            f"On {name}, no lift on the {cases}, too few to tell whether the skill"
+            " overfits."
+        )
 
 
 def _of_current(taught: Taught) -> Iterator[str]:
-    """The best version against the skill before it, on the held-out, the new and the old cases."""
+    """The best version against the skill before it, on the held-out,
+    the new and the old cases.
+    """
     for change in taught.changes:
         if change.student or not change.lift:
             continue
         word = "no change shown"
         if change.lift.high < 0:
-            word = "worse" if taught.best.is_new else "worse, so the current skill stays"
+            word = (
+                "worse" if taught.best.is_new else "worse, so the current skill stays"
+            )
         elif change.lift.low > 0:
             word = "better"
         elif change.part == NEW_CASES:
             word = "no better" if change.lift.lift <= 0 else "not shown to be better"
         if change.part == HELD_OUT:
             held = counted(change.contrast.cases, "held-out case")
-            against = f"Attempt {change.attempt} on the {held}, against the current skill"
+            against = (
+                f"Attempt {change.attempt} on the {held}, against the current skill"
+            )
         else:
             against = f"On the {counted(change.contrast.cases, f'{change.part} case')}"
             word += "" if word == "no change shown" else " than before"
         yield f"{against}: {word}, {change.words}."
 
 
-def compared_with_trace(run: TeachRun, taught: Taught, cases: Sequence[UsableCase]) -> Taught:
-    """With the teacher's own answers, without anything, with the trace and with the skill."""
+def compared_with_trace(
+    run: TeachRun, taught: Taught, cases: Sequence[UsableCase]
+) -> Taught:
+    """With the teacher's own answers, without anything,
+    with the trace and with the skill.
+    """
     trace, best = run.material.trace, taught.best
     plain = [usable for usable in cases if not why_agent(usable.case, usable.checks)]
     if not trace or not plain or not best.learning:
@@ -277,6 +322,6 @@ def trace_sentences(taught: Taught) -> Iterator[str]:
         yield "The skill does not cover the whole task yet."
     if skill <= bare + _AS_GOOD and (row.growth("tokens") or 0.0) > _MORE_TOKENS:
         yield (
-            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%} without, for "
-            f"{row.growth('tokens'):.0%} more tokens."
+            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%}"
+            f" without, for {row.growth('tokens'):.0%} more tokens."
         )

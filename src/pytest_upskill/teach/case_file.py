@@ -39,7 +39,8 @@ class CaseFile:
 
 
 def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
-    """The cases of a skill; CasesError if its file can't be read, or they are for others.
+    """The cases of a skill; CasesError if its file can't be read,
+    or they are for others.
 
     ``agents``: whether all students are agents.
     """
@@ -51,7 +52,9 @@ def read_case_file(folder: Path, *, agents: bool = False) -> CaseFile:
     if problems := [(case.place, problem) for case, problem in unfit]:
         raise cases_error(file, problems)
     data = json.loads(read_file(file).decode("utf-8-sig"))
-    return CaseFile(file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded))
+    return CaseFile(
+        file, data, tuple(UsableCase({}, case, checks) for case, checks in loaded)
+    )
 
 
 def _only_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]]:
@@ -72,7 +75,9 @@ def _unfit_for_agents(cases: Iterable[CheckedCase]) -> Iterator[tuple[Case, str]
 
 
 def require_judge(cases: Iterable[UsableCase], judge: str | None) -> None:
-    """SettingsError if a case needs a judge and there is none: before the first call."""
+    """SettingsError if a case needs a judge and there is none: before the first
+    call.
+    """
     judged = [
         usable.case.id
         for usable in cases
@@ -95,8 +100,9 @@ def require_growable(cases: CaseFile) -> None:
 def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     """The ids of the held-out cases: as tagged in the file, the others by their share.
 
-    Cases of a group, or that ask the same, stay together: what is learned from one helps with the
-    other. Only ids, groups and tags decide, so the same cases are always split the same way.
+    Cases of a group, or that ask the same, stay together: what is learned from one
+    helps with the other. Only ids, groups and tags decide, so the same cases are
+    always split the same way.
     """
     groups = grouped(sorted(cases, key=lambda case: case.id), lift_sample_of)
     held, untagged = set[str](), dict[str, list[Case]]()
@@ -107,7 +113,11 @@ def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
         elif LEARN not in tags:
             held |= {case.id for case in group}
         else:
-            held |= {case.id for case in group if HOLDOUT in case.tags and LEARN not in case.tags}
+            held |= {
+                case.id
+                for case in group
+                if HOLDOUT in case.tags and LEARN not in case.tags
+            }
     kinds: dict[str, list[str]] = {}  # of each, the same share is held out
     for name, group in untagged.items():
         kinds.setdefault(group[0].tags[0] if group[0].tags else "", []).append(name)
@@ -120,7 +130,9 @@ def ids_held_out(cases: Iterable[Case], share: float) -> frozenset[str]:
     if 0 < share < 1:
         number = max(number, 2 if len(placed) >= _TWO_HELD_OUT else 1)
         number = max(0, min(number, len(placed) - 2))
-    return frozenset(held | {case.id for *_, name in placed[:number] for case in untagged[name]})
+    return frozenset(
+        held | {case.id for *_, name in placed[:number] for case in untagged[name]}
+    )
 
 
 def split_cases(
@@ -138,16 +150,25 @@ def case_file_text(
     held: frozenset[str],
     metadata: Mapping[str, Any],
 ) -> str:
-    """The file with the new cases and the metadata, every case tagged as learn or holdout."""
+    """The file with the new cases and the metadata,
+    every case tagged as learn or holdout.
+    """
     data = old.data if isinstance(old.data, dict) else {}
     key, unused = ("tests", "cases") if data.get("tests") else ("cases", "tests")
     data = {name: value for name, value in data.items() if name != unused}
     written = old.data if isinstance(old.data, list) else data.get(key) or []
     old_cases = iter(old.cases)  # without the triggers that may stand among them
     entries = [
-        case
-        if is_trigger(case)
-        else {**case, "tags": _tagged(case.get("tags") or [], next(old_cases).case.id in held)}
+        (
+            case
+            if is_trigger(case)
+            else {
+                **case,
+                "tags": _tagged(
+                    case.get("tags") or [], next(old_cases).case.id in held
+                ),
+            }
+        )
         for case in written
     ]
     for usable in new:

@@ -1,4 +1,6 @@
-"""Cases and queries by a model: each is tried before it counts, and replaced if it fails."""
+"""Cases and queries by a model: each is tried before it counts,
+and replaced if it fails.
+"""
 
 import json
 import tempfile
@@ -25,7 +27,14 @@ from ..skills.case_forms import CaseTag
 from ..trials.answer import Answer, AnswerFile, Usage
 from ..trials.transcript import Activity
 from ..trials.trial import Question, start_files, user_text
-from .prompts import CHANGE_TO_TEST, case_rules, fenced, fenced_part, joined, rejected_text
+from .prompts import (
+    CHANGE_TO_TEST,
+    case_rules,
+    fenced,
+    fenced_part,
+    joined,
+    rejected_text,
+)
 from .replies import (
     CaseReply,
     LeftFileForm,
@@ -46,8 +55,8 @@ HOLDOUT: Final = "holdout"
 _OWN_TAGS: Final = (LEARN, HOLDOUT)
 _NOTHING_SAID: Final = "Okay."
 _OFF_TOPIC: Final = (
-    "I am not sure about that. The weather was mild in the evening, so we walked along the shore "
-    "until the lamps were lit, and talked about the garden."
+    "I am not sure about that. The weather was mild in the evening, so we walked along"
+    " the shore until the lamps were lit, and talked about the garden."
 )
 _TAG: Final[TypeAdapter[str]] = TypeAdapter(CaseTag)
 _SHOWN: Final = 300
@@ -56,12 +65,15 @@ _MOST_TAGS: Final = 3
 _ROUNDS: Final = 2  # of replacing rejected cases
 _MOST_READ: Final = 3  # times as many as fit into a reply
 _MOST_REJECTED: Final = 20  # that the author is told of
-_LONGEST_QUESTION: Final = 20_000  # characters, with its files: it is asked and paid for often
+# characters, with its files: it is asked and paid for often
+_LONGEST_QUESTION: Final = 20_000
 
 
 @dataclass(frozen=True)
 class UsableCase:
-    """A case that passed its trial, or was read from a file; ``data`` is how it is saved."""
+    """A case that passed its trial, or was read from a file;
+    ``data`` is how it is saved.
+    """
 
     data: dict[str, Any]
     case: Case
@@ -128,7 +140,9 @@ class Author(ABC):
 
     @abstractmethod
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
-        """The case of a reply; NotUsable if it tests nothing, or the same as an existing one."""
+        """The case of a reply; NotUsable if it tests nothing,
+        or the same as an existing one.
+        """
 
     def write(self, number: int, existing: Cases = ()) -> Authored:
         """Up to ``number`` cases that differ from the ``existing`` ones."""
@@ -136,11 +150,17 @@ class Author(ABC):
 
     @classmethod
     def rounds(cls, number: int) -> int:
-        """How many replies are asked for at most, if some of what they hold is rejected."""
+        """How many replies are asked for at most, if some of
+        what they hold is rejected.
+        """
         return -(-number // cls.batch) + _ROUNDS if number else 0
 
-    def replace(self, rejected: Sequence[Rejected], existing: Cases) -> list[UsableCase]:
-        """Replacements for cases that were rejected later; those that are usable at once."""
+    def replace(
+        self, rejected: Sequence[Rejected], existing: Cases
+    ) -> list[UsableCase]:
+        """Replacements for cases that were rejected later;
+        those that are usable at once.
+        """
         return self._write(len(rejected), existing, rejected, 1).usable
 
     def _write(
@@ -153,7 +173,9 @@ class Author(ABC):
                 break
             try:
                 replies = self._ask(
-                    _batch_of(missing, self.batch), [*existing, *written.usable], rejected
+                    _batch_of(missing, self.batch),
+                    [*existing, *written.usable],
+                    rejected,
                 )
             except (BudgetError, UnusableError) as error:
                 if not written.usable:
@@ -167,7 +189,9 @@ class Author(ABC):
             written.stop = f"{self.model} wrote too few that can be used"
         return written
 
-    def _ask(self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]) -> list[Any]:
+    def _ask(
+        self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
+    ) -> list[Any]:
         request = self.request(missing, existing, rejected[-_MOST_REJECTED:])
         return ask_for(self.run.models, self.model, request, self.run.state.session)
 
@@ -178,7 +202,9 @@ class Author(ABC):
     def _add(
         self, written: Authored, replies: Sequence[Any], existing: Cases, total: int
     ) -> list[Rejected]:
-        """Add what can be used and is missing; return what was rejected of this reply."""
+        """Add what can be used and is missing; return what was rejected of this
+        reply.
+        """
         rejected = list[Rejected]()
         for reply in replies[: _MOST_READ * self.batch]:
             cases = [*existing, *written.usable]
@@ -188,7 +214,9 @@ class Author(ABC):
             try:
                 usable = self.tried(reply, cases)
             except NotUsable as error:
-                text = str(reply.get(self.question) if isinstance(reply, dict) else reply)
+                text = str(
+                    reply.get(self.question) if isinstance(reply, dict) else reply
+                )
                 text = one_line(masked(text[:_MOST_MASKED]), _SHOWN)
                 reason = one_line("; ".join(error.problems), _SHOWN)
                 rejected.append(Rejected(text, reason))
@@ -224,7 +252,10 @@ class CaseAuthor(Author):
     def request(
         self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
     ) -> Request[list[Any]]:
-        judged, agents = self.run.models.judge is not None, self.run.settings.only_agents
+        judged, agents = (
+            self.run.models.judge is not None,
+            self.run.settings.only_agents,
+        )
         questions = "\n".join(f"- {usable.case.input}" for usable in existing)
         task = CHANGE_TO_TEST if self.run.changed_skill else "The task"
         parts = [
@@ -241,14 +272,19 @@ class CaseAuthor(Author):
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
         models = self.run.models
         trial = CaseTrial(
-            self.run.state.folder, models.ask, models.judge, self.run.settings.only_agents
+            self.run.state.folder,
+            models.ask,
+            models.judge,
+            self.run.settings.only_agents,
         )
         return trial.tried(reply, existing)
 
 
 @dataclass(frozen=True)
 class CaseTrial:
-    """Tries a case that an author wrote; ``agents``: it may look at the files they leave."""
+    """Tries a case that an author wrote; ``agents``:
+    it may look at the files they leave.
+    """
 
     scratch: Path
     ask: Ask
@@ -256,7 +292,9 @@ class CaseTrial:
     agents: bool = False
 
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
-        """The case of a reply; NotUsable if it does not tell right answers from wrong ones."""
+        """The case of a reply; NotUsable if it does not tell
+        right answers from wrong ones.
+        """
         form = read_reply(json.dumps(reply), CaseReply)
         for_agents: dict[str, Any] = {"leaves": [], "reference_files": []}
         form = form if self.agents else form.model_copy(update=for_agents)
@@ -270,14 +308,20 @@ class CaseTrial:
         """The case as it is read from a file; NotUsable if it is not valid there."""
         size = len(form.input) + sum(len(file.text) for file in form.files)
         if size > _LONGEST_QUESTION:
-            raise NotUsable([f"the question has {size:,} characters (limit {_LONGEST_QUESTION:,})"])
+            raise NotUsable(
+                [f"the question has {size:,} characters (limit {_LONGEST_QUESTION:,})"]
+            )
         data = _as_saved(form, taken)
         allowed = offered(self.judge is not None)
         names = [check.name for check in written_checks(data["expected"])]
         if unknown := [name for name in names if name not in allowed]:
-            raise NotUsable([f"unknown check {unknown[0]!r}; use only the checks listed"])
+            raise NotUsable(
+                [f"unknown check {unknown[0]!r}; use only the checks listed"]
+            )
         if form.leaves:
-            data["expected"]["files"] = {file.path: _file_checks(file) for file in form.leaves}
+            data["expected"]["files"] = {
+                file.path: _file_checks(file) for file in form.leaves
+            }
         try:
             with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as folder:
                 file = Path(folder, "skill_meta.json")
@@ -288,19 +332,27 @@ class CaseTrial:
             raise NotUsable([str(error)]) from None
         except CasesError as error:
             raise NotUsable(
-                [f"{json_path(place[2:])}: {problem}" for place, problem in error.problems]
+                [
+                    f"{json_path(place[2:])}: {problem}"
+                    for place, problem in error.problems
+                ]
                 or [error.problem]
             ) from None
         return UsableCase(data, case, checks)
 
     def _problems(self, usable: UsableCase, form: CaseReply) -> Iterator[str]:
-        """Why a case does not tell right answers from wrong ones, the cheapest reason first."""
+        """Why a case does not tell right answers from wrong ones,
+        the cheapest reason first.
+        """
         for text, _ in leaked_texts(usable.case):
             yield f"the expected text {one_line(text, 60)!r} is in the question itself"
         reason = self._why_failed(usable, form.reference, form.reference_files)
         if reason is not None:
             yield f"its reference answer fails: {reason}"
-        for kind, text in (("a bare Okay", _NOTHING_SAID), ("an off-topic answer", _OFF_TOPIC)):
+        for kind, text in (
+            ("a bare Okay", _NOTHING_SAID),
+            ("an off-topic answer", _OFF_TOPIC),
+        ):
             if self._why_failed(usable, text) is None:
                 yield f"{kind} passes its checks"
         if not form.wrong.strip():
@@ -311,7 +363,9 @@ class CaseTrial:
     def _why_failed(
         self, usable: UsableCase, text: str, files: Sequence[QuestionFileForm] = ()
     ) -> str | None:
-        """Why an answer fails; None if it passes. The judge is asked only if all rules pass."""
+        """Why an answer fails; None if it passes. The judge is
+        asked only if all rules pass.
+        """
         written = tuple(AnswerFile.of(file.name, file.text.encode()) for file in files)
         activity = Activity(turns=1) if why_agent(usable.case, usable.checks) else None
         usage = Usage(1, max(1, len(text.split())), 0)
@@ -357,8 +411,12 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
         name, number = f"{name.rsplit('--', 1)[0]}--{number}", number + 1
     data: dict[str, Any] = {"id": name, "input": masked(form.input.strip())}
     if form.files:
-        data["context"] = {"files": {file.name: masked(file.text) for file in form.files}}
-    tags = [tag for tag in map(slug, form.tags) if tag not in _OWN_TAGS and _is_tag(tag)]
+        data["context"] = {
+            "files": {file.name: masked(file.text) for file in form.files}
+        }
+    tags = [
+        tag for tag in map(slug, form.tags) if tag not in _OWN_TAGS and _is_tag(tag)
+    ]
     return {
         **data,
         "expected": _without_empty(form.expected),
@@ -376,7 +434,9 @@ def _reference(form: CaseReply) -> str | dict[str, Any]:
 
 def _file_checks(file: LeftFileForm) -> Any:
     """The checks of a file: at least that it is there."""
-    checks = _without_empty({"contains": file.contains, "not_contains": file.not_contains})
+    checks = _without_empty(
+        {"contains": file.contains, "not_contains": file.not_contains}
+    )
     return checks or {"exists": True}
 
 
@@ -392,5 +452,7 @@ def _is_tag(tag: str) -> bool:
 def _without_empty(expected: dict[str, Any]) -> dict[str, Any]:
     """Schemas require every check, so models leave unused ones empty."""
     return {
-        name: value for name, value in expected.items() if value not in (None, "", [], 0, False)
+        name: value
+        for name, value in expected.items()
+        if value not in (None, "", [], 0, False)
     }

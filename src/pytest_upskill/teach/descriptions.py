@@ -1,7 +1,8 @@
 """Descriptions of a skill, measured by when it is opened: ``describe``.
 
-All versions differ in the description alone. A version's score is the share of queries that are
-decided right, where those that should open the skill weigh as much as those that should not.
+All versions differ in the description alone. A version's score is the share of
+queries that are decided right, where those that should open the skill weigh as much
+as those that should not.
 """
 
 from collections import Counter
@@ -46,8 +47,12 @@ HELD_OUT_SHARE: Final = 0.4  # of the queries of each kind
 _MOST_QUERY: Final = 400  # characters that the teacher is shown
 
 
-def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
-    """Improve the description of a skill that has queries; unchanged if none is shown better."""
+def describe_skill(
+    path: Path, settings: TeachSettings, context: TeachContext
+) -> Taught:
+    """Improve the description of a skill that has queries;
+    unchanged if none is shown better.
+    """
     start = draft_of(load_skill(skill_file(path)))
     # The task tells the run from those of other commands when it is resumed.
     settings = replace(settings, task=f"description of {start.name}")
@@ -61,9 +66,13 @@ def describe_skill(path: Path, settings: TeachSettings, context: TeachContext) -
         material = _queries_sent(start, learning, held_out)
         require_unfinished(settings, context, material)
         require_changeable(start)
-        estimate = estimate_descriptions(settings, models, start.base, learning, held_out)
+        estimate = estimate_descriptions(
+            settings, models, start.base, learning, held_out
+        )
         neighbours = _neighbours_text(models, start.base)
-        run = start_run(settings, context, models, material, estimate, start.folder_name)
+        run = start_run(
+            settings, context, models, material, estimate, start.folder_name
+        )
         loop = Descriptions(run, learning, held_out, neighbours=neighbours)
         taught = loop.taught(start, is_new=False)
         if not taught.best.is_new:
@@ -77,9 +86,9 @@ def _required_queries(folder: Path) -> list[UsableCase]:
     if min(should_open, len(queries) - should_open) < _FEWEST:
         raise InputError(
             folder,
-            f"too few queries: {should_open} that should open the skill, "
-            f"{len(queries) - should_open} that should not, and at least {_FEWEST} of each are "
-            "needed",
+            f"too few queries: {should_open} that should open the skill,"
+            f" {len(queries) - should_open} that should not, and at least {_FEWEST} of"
+            " each are needed",
             "Run pytest-upskill triggers first.",
         )
     return [UsableCase({}, query, checks_of(query, KINDS, {})) for query in queries]
@@ -94,7 +103,9 @@ def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
         except InputError:
             skills.append(path)  # reported where skills are installed
             continue
-        others = [file.parent for file in files if resolved(file.parent) != resolved(folder)]
+        others = [
+            file.parent for file in files if resolved(file.parent) != resolved(folder)
+        ]
         skills += others if len(others) < len(files) and others else [path]
     return tuple(skills)
 
@@ -104,46 +115,71 @@ def _queries_sent(
 ) -> Material:
     """What is sent of the skill; a resumed run has the same queries, sent or not."""
     texts = [
-        "\n".join(f"{usable.case.should_open} {usable.case.input}" for usable in queries)
+        "\n".join(
+            f"{usable.case.should_open} {usable.case.input}" for usable in queries
+        )
         for queries in (learning, held_out)
     ]
-    sent = (size_of(SKILL_NAMES[0], start.text), size_of("its queries to learn from", texts[0]))
+    sent = (
+        size_of(SKILL_NAMES[0], start.text),
+        size_of("its queries to learn from", texts[0]),
+    )
     return Material("\n".join(texts), start=start, sent=sent)
 
 
 def _neighbours_text(models: TeachModels, skill: Skill) -> str:
     """The skills that are installed beside it, as a list for the teacher."""
     neighbours = models.neighbours(skill)
-    lines = [f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours]
+    lines = [
+        f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours
+    ]
     return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
 
 @dataclass
 class Descriptions(Improvement):
-    """The best on the held-out queries, of those that are better on the learning ones."""
+    """The best on the held-out queries, of those that are better on the learning
+    ones.
+    """
 
     neighbours: str = field(kw_only=True)  # skills that are installed beside it
 
     def request(self) -> tuple[str, Request[Draft]]:
         """By what students did with the learning queries."""
-        best, current, scratch = self.best, self.attempts[0].draft, self.run.state.folder
+        best, current, scratch = (
+            self.best,
+            self.attempts[0].draft,
+            self.run.state.folder,
+        )
         assert best.learning, "the best version is a measured one"
         body = shortened(best.draft.body, MOST_BODY)
         report = query_report(best.learning, [usable.case for usable in self.learning])
         parts = [
-            f"The skill is called {best.draft.name}. This is its text, which the agent sees only "
-            f"after it opened the skill:\n{fenced('skill', body)}",
+            (
+                f"The skill is called {best.draft.name}. This is its text, which the"
+                f" agent sees only after it opened the skill:\n{fenced('skill', body)}"
+            ),
             f"This is its description {self._tried(best, 'description')}",
-            fenced_part("Skills that are installed beside it", "others", self.neighbours),
+            fenced_part(
+                "Skills that are installed beside it", "others", self.neighbours
+            ),
             f"What happened with some queries:\n\n{fenced('queries', report)}",
-            *(f"{ALSO_TRIED} {self._tried(attempt, 'version')}" for attempt in self.later),
-            "Write a better description. Find out what the queries have in common that are "
-            "decided wrong, and describe that kind of task, or say what the skill is not for. Do "
-            "not list these queries or their details: others will be asked, and a description "
-            "that only knows these is worth nothing. Promise nothing that the skill does not do.",
-            f'Reply with JSON only: {{"description": "…"}}. It has at most '
-            f"{LONGEST_DESCRIPTION:,} characters, on one line, without markup; half of that is "
-            "often enough.",
+            *(
+                f"{ALSO_TRIED} {self._tried(attempt, 'version')}"
+                for attempt in self.later
+            ),
+            (
+                "Write a better description. Find out what the queries have in common"
+                " that are decided wrong, and describe that kind of task, or say what"
+                " the skill is not for. Do not list these queries or their details:"
+                " others will be asked, and a description that only knows these is"
+                " worth nothing. Promise nothing that the skill does not do."
+            ),
+            (
+                'Reply with JSON only: {"description": "…"}. It has at most'
+                f" {LONGEST_DESCRIPTION:,} characters, on one line, without markup;"
+                " half of that is often enough."
+            ),
         ]
 
         def read(text: str) -> Draft:
@@ -155,13 +191,17 @@ class Descriptions(Improvement):
     def _tried(self, attempt: Attempt, label: str) -> str:
         """A version as its teacher sees it: what it gets right, and what it says."""
         if attempt.learning is None:
-            problem = f"(it could not be used: {message_line(attempt.problem or '', 300)})"
+            problem = (
+                f"(it could not be used: {message_line(attempt.problem or '', 300)})"
+            )
             return f"(attempt {attempt.number}):\n{fenced(label, problem)}"
         right = f"{self.right(attempt.learning):.0%} of the queries below decided right"
         return f"({right}):\n{fenced(label, attempt.draft.description)}"
 
     def is_different(self, draft: Draft) -> bool:
-        earlier = {attempt.draft.description for attempt in self.attempts if attempt.learning}
+        earlier = {
+            attempt.draft.description for attempt in self.attempts if attempt.learning
+        }
         return draft.description not in earlier
 
     def merit(self, attempt: Attempt) -> tuple[float, ...]:
@@ -172,24 +212,36 @@ class Descriptions(Improvement):
         best, target = self.best, self.run.settings.target
         if best.learning is None:
             return "the current description could not be measured"
-        if min(self.right(best.learning, [name]) for name in best.learning.model_ids) < target:
+        if (
+            min(self.right(best.learning, [name]) for name in best.learning.model_ids)
+            < target
+        ):
             return None
         current = "" if best.is_new else " with the current description"
-        return f"every student decides {target:.0%} of the learning queries right{current}"
+        return (
+            f"every student decides {target:.0%} of the learning queries right{current}"
+        )
 
     def size(self, attempt: Attempt) -> str:
         return f"{len(attempt.draft.description):,} characters"
 
     def cells(self, results: RunResults) -> list[Cell]:
-        return [(name, f"{self.right(results, [name]):>4.0%} right") for name in results.model_ids]
+        return [
+            (name, f"{self.right(results, [name]):>4.0%} right")
+            for name in results.model_ids
+        ]
 
     def candidates(self) -> list[Attempt]:
         """Those that beat the current one on the learning queries."""
         before = self.merit(self.attempts[0])[0]
-        return [attempt for attempt in self.attempts[1:] if self.merit(attempt)[0] > before]
+        return [
+            attempt for attempt in self.attempts[1:] if self.merit(attempt)[0] > before
+        ]
 
     def decide(self, taught: Taught) -> Taught:
-        """The best on the held-out queries, if it is shown to be better there, or ``anyway``."""
+        """The best on the held-out queries, if it is shown to be better there,
+        or ``anyway``.
+        """
         changes = self._changes(self.candidates())
         best = max(changes, key=self._by_lift, default=None)
         if best is None or best.lift is None or best.lift.lift <= 0:
@@ -209,8 +261,10 @@ class Descriptions(Improvement):
             changes=(*by_student, best),
             succeeded=is_better,
             sentences=(
-                f"Attempt {winner.number} is the best on the held-out queries. "
-                f"Stopped: {taught.stop}.",
+                (
+                    f"Attempt {winner.number} is the best on the held-out queries. "
+                    f"Stopped: {taught.stop}."
+                ),
                 *self._of_winner(winner, best, len(changes)),
                 *([] if saved else self._of_unsaved(winner)),
             ),
@@ -241,7 +295,9 @@ class Descriptions(Improvement):
 
     def _unchanged(self, taught: Taught, *, compared: bool) -> Taught:
         if not self.written:
-            is_good = self.attempts[0].learning is not None and self.why_enough() is not None
+            is_good = (
+                self.attempts[0].learning is not None and self.why_enough() is not None
+            )
             reason = f"No new version was written: {taught.stop}."
             return replace(taught, chosen=1, succeeded=is_good, sentences=(reason,))
         reason = "No version was compared on the held-out queries"
@@ -252,28 +308,45 @@ class Descriptions(Improvement):
         return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
 
     def _of_unsaved(self, winner: Attempt) -> list[str]:
-        spell, folder = self.run.models.spell, shown(self.run.state.attempt_folder(winner))
+        spell, folder = (
+            self.run.models.spell,
+            shown(self.run.state.attempt_folder(winner)),
+        )
         return [
             f"Attempt {winner.number} is kept in {folder}.",
-            f"Write it all the same with {spell('resume')} {spell('anyway')}, or get more queries "
-            "first.",
+            (
+                f"Write it all the same with {spell('resume')} {spell('anyway')}, or"
+                " get more queries first."
+            ),
         ]
 
-    def _of_winner(self, winner: Attempt, change: AttemptChange, compared: int) -> list[str]:
+    def _of_winner(
+        self, winner: Attempt, change: AttemptChange, compared: int
+    ) -> list[str]:
         before, after = self.attempts[0].held_out, winner.held_out
         assert before, "the winner was compared with the current one"
         assert after
         assert change.lift
-        adjusted = f", adjusted for the {compared} versions compared" if compared > 1 else ""
-        verdict = "shown to be better" if change.lift.low > 0 else "not shown to be better"
+        adjusted = (
+            f", adjusted for the {compared} versions compared" if compared > 1 else ""
+        )
+        verdict = (
+            "shown to be better" if change.lift.low > 0 else "not shown to be better"
+        )
         opened = {
             kind: f"{self.opened(before, kind):.0%} → {self.opened(after, kind):.0%}"
             for kind in (True, False)
         }
         return [
-            f"On the {len(self.held_out)} held-out queries {self.right(before):.0%} → "
-            f"{self.right(after):.0%} right, {change.words}{adjusted}: {verdict}.",
-            f"Opened where it should: {opened[True]}; where it should not: {opened[False]}.",
+            (
+                f"On the {len(self.held_out)} held-out queries {self.right(before):.0%}"
+                f" → {self.right(after):.0%} right, {change.words}{adjusted}:"
+                f" {verdict}."
+            ),
+            (
+                f"Opened where it should: {opened[True]}; where it should not:"
+                f" {opened[False]}."
+            ),
         ]
 
     # Right decisions.
@@ -286,13 +359,16 @@ class Descriptions(Improvement):
     def right(self, results: RunResults, students: Sequence[str] = ()) -> float:
         """Right decisions: 0.5 for a skill that is always opened, or never."""
         return balanced(
-            sample_scores(results, students or list(results.model_ids)), self._should_open
+            sample_scores(results, students or list(results.model_ids)),
+            self._should_open,
         )
 
     def opened(self, results: RunResults, should_open: bool) -> float:
         """How often queries of a kind open the skill: recall, or false alarms."""
         scores = sample_scores(results, list(results.model_ids))
-        right = fmean(scores[query] for query in scores if self._should_open[query] == should_open)
+        right = fmean(
+            scores[query] for query in scores if self._should_open[query] == should_open
+        )
         return right if should_open else 1 - right
 
     def pairs(
@@ -312,22 +388,28 @@ def balanced(scores: Mapping[str, float], should_open: Mapping[str, bool]) -> fl
 
 
 def weighted_pairs(
-    before: Mapping[str, float], after: Mapping[str, float], should_open: Mapping[str, bool]
+    before: Mapping[str, float],
+    after: Mapping[str, float],
+    should_open: Mapping[str, bool],
 ) -> list[tuple[float, float]]:
     """Both scores of each query, weighted so that both kinds have the same weight."""
     kinds = Counter(should_open[query] for query in before)
-    weight = {kind: len(before) / (len(kinds) * number) for kind, number in kinds.items()}
+    weight = {
+        kind: len(before) / (len(kinds) * number) for kind, number in kinds.items()
+    }
     return [
         (weight[should_open[query]] * score, weight[should_open[query]] * after[query])
         for query, score in before.items()
     ]
 
 
-def adjusted_lifts(pairs: Sequence[Sequence[tuple[float, float]]], runs: int) -> list[Lift]:
+def adjusted_lifts(
+    pairs: Sequence[Sequence[tuple[float, float]]], runs: int
+) -> list[Lift]:
     """The lift of each version, given its pairs, adjusted for their number.
 
-    The best of several is too good by chance, so each interval has the level at which all of them
-    hold together, and p values are adjusted (Holm).
+    The best of several is too good by chance, so each interval has the level at which
+    all of them hold together, and p values are adjusted (Holm).
     """
     level = 1 - (1 - LEVEL) / max(1, len(pairs))
     lifts = [paired_lift(list(of_attempt), runs, level) for of_attempt in pairs]
@@ -350,17 +432,25 @@ def require_changeable(draft: Draft) -> None:
 
 
 def read_description(text: str, current: Draft, scratch: Path) -> Draft:
-    """The description of a reply, never shortened; NotUsable says what is wrong with it."""
+    """The description of a reply, never shortened; NotUsable
+    says what is wrong with it.
+    """
     description = " ".join(read_reply(text, DescriptionForm).description.split())
     if not description:
         raise NotUsable(["the description is empty"])
     if (length := len(description)) > LONGEST_DESCRIPTION:
-        problem = f"the description has {length:,} characters (limit {LONGEST_DESCRIPTION:,})"
+        problem = (
+            f"the description has {length:,} characters (limit {LONGEST_DESCRIPTION:,})"
+        )
         raise NotUsable([f"{problem}: say it in fewer words"])
     if visible(description) != description or "<" in description or ">" in description:
-        raise NotUsable(["the description has markup, or characters that can't be seen"])
+        raise NotUsable(
+            ["the description has markup, or characters that can't be seen"]
+        )
     if masked(description) != description:
-        raise NotUsable(["the description has something that looks like a secret or an address"])
+        raise NotUsable(
+            ["the description has something that looks like a secret or an address"]
+        )
     draft = replace(current, description=description)
     if problems := new_errors(draft, current, scratch):
         raise NotUsable(problems)
@@ -369,7 +459,10 @@ def read_description(text: str, current: Draft, scratch: Path) -> Draft:
 
 def query_report(results: RunResults, queries: Iterable[Case]) -> str:
     """What students did with each query, the worst first: part of a prompt."""
-    scores, rows = sample_scores(results, list(results.model_ids)), list[tuple[float, str]]()
+    scores, rows = (
+        sample_scores(results, list(results.model_ids)),
+        list[tuple[float, str]](),
+    )
     for number, query in enumerate(queries):
         records = [record for record in results.records if record.case == query.id]
         activities = [record.activity for record in records if record.activity]
@@ -382,8 +475,14 @@ def query_report(results: RunResults, queries: Iterable[Case]) -> str:
             for name in activity.opened
             if name != skill
         )
-        wish = "should open the skill" if query.should_open else "should not open the skill"
-        others = "".join(f"; {name} was opened instead {instead[name]}x" for name in instead)
+        wish = (
+            "should open the skill"
+            if query.should_open
+            else "should not open the skill"
+        )
+        others = "".join(
+            f"; {name} was opened instead {instead[name]}x" for name in instead
+        )
         text = one_line(query.input, _MOST_QUERY)
         line = f"- {wish}; opened in {opened} of {len(records)}{others}: {text}"
         rows.append((scores[query.id] + number / 1e6, line))

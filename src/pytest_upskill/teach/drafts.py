@@ -1,4 +1,6 @@
-"""A version of a skill as a teacher writes it: asked for, read, linted, written to a folder."""
+"""A version of a skill as a teacher writes it: asked for, read, linted,
+written to a folder.
+"""
 
 import re
 import shutil
@@ -19,23 +21,35 @@ from ..errors import spelled
 from ..lint.skill_rules import lint_skill_file
 from ..skills.folder import installed_files, skill_file
 from ..skills.frontmatter import YAML_ERRORS, parse, read_yaml, with_field
-from ..skills.skill import LONGEST_NAME, Skill, estimated_tokens, is_valid_name, load_skill
+from ..skills.skill import (
+    LONGEST_NAME,
+    Skill,
+    estimated_tokens,
+    is_valid_name,
+    load_skill,
+)
 from .prompts import draft_form, joined, teacher_role
 from .replies import DRAFT_SCHEMA, DraftForm, NotUsable, Request, read_reply
 
 _FOLDERS: Final = ("references", "scripts", "assets")
 _GOOD_PART: Final = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,79}")
 # What a draft takes over from the skill that it improves.
-_NOT_BY_TEACHERS: Final = frozenset({"skill-metadata", "skill-unknown-key", "skill-link"})
+_NOT_BY_TEACHERS: Final = frozenset(
+    {"skill-metadata", "skill-unknown-key", "skill-link"}
+)
 _MOST_FILES: Final = 20
 _MOST_FILE_CHARS: Final = 100_000
 _MOST_DEPTH: Final = 3
-_FRONTMATTER: Final = re.compile(r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE)
+_FRONTMATTER: Final = re.compile(
+    r"^---[ \t]*\n(.*?)\n---[ \t]*\n?(.*)", re.DOTALL | re.MULTILINE
+)
 
 
 @dataclass(frozen=True)
 class Draft:
-    """A version of a skill; ``base`` is the skill that it improves, ``source`` its SKILL.md."""
+    """A version of a skill; ``base`` is the skill that it improves,
+    ``source`` its SKILL.md.
+    """
 
     name: str
     description: str
@@ -52,12 +66,16 @@ class Draft:
             return text
         head = {**fields, "name": self.name, "description": self.description}
         first = {key: head.pop(key) for key in ("name", "description")}
-        front = yaml.safe_dump({**first, **head}, sort_keys=False, allow_unicode=True, width=10**6)
+        front = yaml.safe_dump(
+            {**first, **head}, sort_keys=False, allow_unicode=True, width=10**6
+        )
         return f"---\n{front}---\n\n{self.body}\n"
 
     @property
     def _rewritten(self) -> str | None:
-        """The SKILL.md of the base, byte by byte but for what differs; None if that can't be."""
+        """The SKILL.md of the base, byte by byte but for what differs;
+        None if that can't be.
+        """
         if self.base is None or not parse(self.source).has_frontmatter:
             return None
         text: str | None = self.source
@@ -109,7 +127,9 @@ def valid_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """What all versions share: the size, a folder to try them in, a base, a name if it is set."""
+    """What all versions share: the size, a folder to try them in, a base,
+    a name if it is set.
+    """
 
     most_tokens: int
     scratch: Path
@@ -118,11 +138,16 @@ class DraftSpec:
     name: str | None = None
 
 
-def draft_request(parts: Sequence[str], spec: DraftSpec, *, agents: bool) -> Request[Draft]:
+def draft_request(
+    parts: Sequence[str], spec: DraftSpec, *, agents: bool
+) -> Request[Draft]:
     """Asks for a version that is a valid skill; ``parts`` say what for."""
     prompt = joined([*parts, draft_form(spec.most_tokens, agents=agents)])
     return Request(
-        teacher_role(agents=agents), prompt, DRAFT_SCHEMA, lambda text: read_draft(text, spec)
+        teacher_role(agents=agents),
+        prompt,
+        DRAFT_SCHEMA,
+        lambda text: read_draft(text, spec),
     )
 
 
@@ -138,8 +163,9 @@ def read_draft(text: str, spec: DraftSpec) -> Draft:
     errors, advice = lint_draft(draft, spec.scratch)
     if draft.tokens > spec.most_tokens:
         advice.append(
-            f"the body has about {counted(draft.tokens, 'token')} (limit {spec.most_tokens:,}): "
-            "say the same in fewer words, and leave out what every model knows"
+            f"the body has about {counted(draft.tokens, 'token')} (limit"
+            f" {spec.most_tokens:,}): say the same in fewer words, and leave out what"
+            " every model knows"
         )
     if errors or advice:
         raise NotUsable([*errors, *advice], None if errors else draft)
@@ -154,7 +180,9 @@ def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
 
 
 def form_of(text: str) -> DraftForm:
-    """The form; or a whole SKILL.md, which some models write whatever they are asked for."""
+    """The form; or a whole SKILL.md, which some models write
+    whatever they are asked for.
+    """
     try:
         form = read_reply(text, DraftForm)
     except NotUsable:
@@ -162,7 +190,9 @@ def form_of(text: str) -> DraftForm:
             raise
         body = re.sub(r"\n```\s*\Z", "", match[2])  # the end of a fence around it
         form = DraftForm(description="", body=f"---\n{match[1]}\n---\n{body}")
-    if form.body.lstrip().startswith("---") and (match := _FRONTMATTER.match(form.body.lstrip())):
+    if form.body.lstrip().startswith("---") and (
+        match := _FRONTMATTER.match(form.body.lstrip())
+    ):
         fields = _yaml_texts(match[1])
         return DraftForm(
             name=form.name or fields.get("name", ""),
@@ -194,11 +224,17 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
         elif not all(_GOOD_PART.fullmatch(part) for part in parts):
             yield f"the path {name!r} may have only letters, digits and . _ -"
         elif loaded := next(filter(is_loaded_by_name, parts), ""):
-            yield f"the file {name!r}: {loaded!r} is loaded by its name, by a tool; rename it"
+            yield (
+                f"the file {name!r}: {loaded!r} is loaded by its name, by a tool;"
+                " rename it"
+            )
         elif path.lower() in earlier:
             yield f"the file {name!r} is given twice"
         if len(text) > _MOST_FILE_CHARS:
-            yield f"the file {name!r} has {len(text):,} characters (limit {_MOST_FILE_CHARS:,})"
+            yield (
+                f"the file {name!r} has {len(text):,} characters (limit"
+                f" {_MOST_FILE_CHARS:,})"
+            )
         earlier.add(path.lower())
 
 

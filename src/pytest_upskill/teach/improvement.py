@@ -1,8 +1,9 @@
 """The loop that improves a skill, and the held-out cases that decide.
 
-Propose a version (by the teacher, with what fails), measure it on the learning cases, keep the
-best; then compare it with the skill before on cases that no teacher saw. A kind of proposal is a
-subclass in its own file: whole versions (``bodies``), shorter ones (``shorter``), and descriptions.
+Propose a version (by the teacher, with what fails), measure it on the learning cases,
+keep the best; then compare it with the skill before on cases that no teacher saw. A
+kind of proposal is a subclass in its own file: whole versions (``bodies``), shorter
+ones (``shorter``), and descriptions.
 """
 
 from abc import ABC, abstractmethod
@@ -34,9 +35,11 @@ _PLATEAU: Final = 2  # stop after this many versions without a better one
 
 @dataclass
 class Improvement(ABC):
-    """The loop; a subclass says what is proposed, what is better, and what held-out cases decide.
+    """The loop; a subclass says what is proposed, what is better,
+    and what held-out cases decide.
 
-    ``learning`` and ``held_out`` are the cases; of the latter, no step before the last knows.
+    ``learning`` and ``held_out`` are the cases; of the latter,
+    no step before the last knows.
     """
 
     run: TeachRun
@@ -142,7 +145,9 @@ class Improvement(ABC):
         return None
 
     def _propose(self) -> Draft | None:
-        """A version; None if it is unusable, which counts as one, or over the budget."""
+        """A version; None if it is unusable, which counts as one, or over the
+        budget.
+        """
         try:
             return self.propose()
         except BudgetError:
@@ -151,7 +156,9 @@ class Improvement(ABC):
             self._add(replace(self._attempt(self.best.draft), problem=str(error)))
         return None
 
-    def _measure(self, draft: Draft, *, is_new: bool = True, required: bool = False) -> None:
+    def _measure(
+        self, draft: Draft, *, is_new: bool = True, required: bool = False
+    ) -> None:
         attempt = self._attempt(draft, is_new=is_new)
         self.run.screen.begin(f"{attempt.label}…")
         try:
@@ -169,7 +176,9 @@ class Improvement(ABC):
     def _add(self, attempt: Attempt) -> None:
         self.attempts.append(attempt)
         if attempt.learning:
-            self.run.screen.row(attempt.label, self.cells(attempt.learning), self.size(attempt))
+            self.run.screen.row(
+                attempt.label, self.cells(attempt.learning), self.size(attempt)
+            )
         else:
             problem = message_line(attempt.problem or "", 120)
             self.run.screen.text(f"{attempt.label:<11}{problem}")
@@ -177,17 +186,27 @@ class Improvement(ABC):
 
     # The decision.
 
-    def taught(self, first: Draft, *, is_new: bool, no_signal: tuple[str, ...] = ()) -> Taught:
+    def taught(
+        self, first: Draft, *, is_new: bool, no_signal: tuple[str, ...] = ()
+    ) -> Taught:
         """All of it: the loop, the held-out cases, the decision."""
         stop = self.improve(first, is_new=is_new)
         best, notes = self.best, list[str]()
-        if best.learning and len(self.attempts) > 1 and best is self.attempts[0] and self.written:
-            self.run.screen.row(best.label, self.cells(best.learning), "best")  # not marked so far
+        if (
+            best.learning
+            and len(self.attempts) > 1
+            and best is self.attempts[0]
+            and self.written
+        ):
+            # Not marked so far
+            self.run.screen.row(best.label, self.cells(best.learning), "best")
         if best.learning and self.held_out:
             try:
                 for _ in range(2):
                     self._ask_held_out()
-                    if not self._is_apart(attempt.held_out for attempt in self._tested()):
+                    if not self._is_apart(
+                        attempt.held_out for attempt in self._tested()
+                    ):
                         break  # else a new version makes the answers of others too old
             except BudgetError:
                 self.run.screen.drop()
@@ -208,7 +227,11 @@ class Improvement(ABC):
     def _tested(self) -> list[Attempt]:
         """The candidates, after the skill before if one is new."""
         candidates = self.candidates()
-        current = [self.current] if self.current and any(best.is_new for best in candidates) else []
+        current = (
+            [self.current]
+            if self.current and any(best.is_new for best in candidates)
+            else []
+        )
         return [*current, *candidates]
 
     def _is_apart(self, results: Iterable[RunResults | None]) -> bool:
@@ -243,7 +266,9 @@ class Improvement(ABC):
         # Students count as runs: their mean over a case is what is compared.
         runs = self.run.settings.runs * len(students)
         lift = paired_lift(pairs, runs, level) if pairs else None
-        return change_of(attempt, CURRENT, part, student, lift, len(pairs), of.skills[0].score)
+        return change_of(
+            attempt, CURRENT, part, student, lift, len(pairs), of.skills[0].score
+        )
 
     def results(self, attempt: Attempt | None, part: str) -> RunResults | None:
         """What is known of a version on a part of the cases."""
@@ -276,7 +301,8 @@ def change_of(
 
 
 def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, float]:
-    """The score with the skill, as a mean over students and runs, by the first case of a sample.
+    """The score with the skill, as a mean over students and runs,
+    by the first case of a sample.
 
     Cases of a group, or that ask the same, are one sample.
     """
@@ -303,7 +329,9 @@ def lifts_of(attempt: Attempt) -> Iterator[AttemptChange]:
         for verdict in results.verdicts if results else ():
             row = verdict.summary
             cases = len({case.case for case in row.by_case})
-            yield change_of(attempt, BASELINE, part, row.label, verdict.lift, cases, row.score)
+            yield change_of(
+                attempt, BASELINE, part, row.label, verdict.lift, cases, row.score
+            )
 
 
 def mean_lift(attempt: Attempt) -> float:
@@ -317,13 +345,19 @@ def mean_lift(attempt: Attempt) -> float:
 def why_good_enough(attempt: Attempt, target: float) -> str | None:
     """Whether the weakest student gets enough right."""
     rows = attempt.learning.summaries if attempt.learning else []
-    if not rows or attempt.too_long or min(row.scored(SKILL) or 0.0 for row in rows) < target:
+    if (
+        not rows
+        or attempt.too_long
+        or min(row.scored(SKILL) or 0.0 for row in rows) < target
+    ):
         return None
     with_current = "" if attempt.is_new else " with the current skill"
     return f"every student reached {target:.0%}{unit_of(rows[0].score)}{with_current}"
 
 
-def parts_of(learning: Iterable[UsableCase], held_out: Iterable[UsableCase]) -> Mapping[str, Part]:
+def parts_of(
+    learning: Iterable[UsableCase], held_out: Iterable[UsableCase]
+) -> Mapping[str, Part]:
     parts: dict[str, Part] = {usable.case.id: "learn" for usable in learning}
     return {**parts, **{usable.case.id: "holdout" for usable in held_out}}
 
@@ -343,9 +377,9 @@ def measure(
 ) -> RunResults:
     """All cases on the students; TeachError if one could not be asked.
 
-    With a trace there is one more arm, which has the trace instead of the skill. ``screening`` asks
-    without the skill only, in runs of its own: cases that are chosen by their answers would make
-    any skill look good if the same answers counted again.
+    With a trace there is one more arm, which has the trace instead of the skill.
+    ``screening`` asks without the skill only, in runs of its own: cases that are chosen
+    by their answers would make any skill look good if the same answers counted again.
     """
     checked = with_checks(cases)
     students = run.models.students if students is None else students

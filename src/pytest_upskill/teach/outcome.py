@@ -1,4 +1,5 @@
-"""The result of generate, refine, describe and cases: the versions, and what cases say of them.
+"""The result of generate, refine, describe and cases: the versions,
+and what cases say of them.
 
 `Taught` is also the JSON: what is written of it follows from its fields.
 """
@@ -59,7 +60,9 @@ class Attempt:
     @property
     def too_long(self) -> bool:
         """The current skill never is: somebody chose its length."""
-        return self.is_new and self.draft.tokens > (self.most_tokens or self.draft.tokens)
+        return self.is_new and self.draft.tokens > (
+            self.most_tokens or self.draft.tokens
+        )
 
     @property
     def all_cases(self) -> RunResults | None:
@@ -72,15 +75,25 @@ class Attempt:
 def attempt_text(attempt: Attempt) -> str:
     """The report.txt that is kept with a version."""
     tokens, limit = counted(attempt.draft.tokens, "token"), attempt.most_tokens
-    lines = [f"{attempt.label}: SKILL.md of {tokens}" + (f" (limit {limit:,})" if limit else "")]
+    lines = [
+        f"{attempt.label}: SKILL.md of {tokens}"
+        + (f" (limit {limit:,})" if limit else "")
+    ]
     if attempt.all_cases:
         verdicts = attempt.all_cases.verdicts
-        lines += [f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts]
+        lines += [
+            f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts
+        ]
         for row in attempt.all_cases.trigger_summaries:
             lines.append(f"{row.label}: {row.sentence}")
-            for problem, should_open in (("not opened", True), ("opened without need", False)):
+            for problem, should_open in (
+                ("not opened", True),
+                ("opened without need", False),
+            ):
                 wrong = row.wrong(should_open)
-                lines += [f"  {problem} for {query.name} ({query.count})" for query in wrong]
+                lines += [
+                    f"  {problem} for {query.name} ({query.count})" for query in wrong
+                ]
     else:
         lines.append(message_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
@@ -88,7 +101,9 @@ def attempt_text(attempt: Attempt) -> str:
 
 @dataclass(frozen=True)
 class AttemptChange:
-    """A version less another, or less no skill at all: a contrast on a part of the cases."""
+    """A version less another, or less no skill at all:
+    a contrast on a part of the cases.
+    """
 
     attempt: int
     part: str  # learning or held out; new or old, if a task asked to change a skill
@@ -103,7 +118,9 @@ class AttemptChange:
     @property
     def words(self) -> str:
         """``+20 points (-12 to +52)``."""
-        return points_words(self.lift, unit_of(self.score)) if self.lift else "not known"
+        return (
+            points_words(self.lift, unit_of(self.score)) if self.lift else "not known"
+        )
 
 
 @dataclass(frozen=True)
@@ -112,11 +129,14 @@ class Taught:
 
     name: str
     attempts: tuple[Attempt, ...]
-    chosen: int  # the version that the skill is now; the current one if it stays as it is
-    cases: Mapping[str, Part] = field(default_factory=dict)  # no teacher saw those held out
+    # The version that the skill is now; the current one if it stays as it is
+    chosen: int
+    # No teacher saw those held out
+    cases: Mapping[str, Part] = field(default_factory=dict)
     stop: str = ""  # why no more versions were written
     changes: tuple[AttemptChange, ...] = ()
-    succeeded: bool = True  # exit status 0, if it could be saved; also all answers that it cost
+    # Exit status 0, if it could be saved; also all answers that it cost
+    succeeded: bool = True
     before: Attempt | None = None  # the previous skill, if it is none of the versions
     teacher: Rows = None  # the teacher itself on all cases: baseline, trace and skill
     trace_tokens: int | None = None
@@ -124,20 +144,27 @@ class Taught:
     sentences: tuple[str, ...] = ()
     folder: Path | None = None  # where it was saved
     kept: Path | None = None  # a copy of the previous skill
-    unsaved: str | None = None  # why it could not be saved, and where the best version is
+    # Why it could not be saved, and where the best version is
+    unsaved: str | None = None
     cost: float | None = None  # USD
     seconds: float = 0.0  # since somebody agreed to the cost
     schema: Literal[1] = 1
 
     @property
     def best(self) -> Attempt:
-        return next(attempt for attempt in self.attempts if attempt.number == self.chosen)
+        return next(
+            attempt for attempt in self.attempts if attempt.number == self.chosen
+        )
 
     @property
     def helps(self) -> bool:
         """Whether all cases together show that it helps at least one student."""
         results = self.best.all_cases
-        return any(verdict.word == "helps" for verdict in results.verdicts) if results else False
+        return (
+            any(verdict.word == "helps" for verdict in results.verdicts)
+            if results
+            else False
+        )
 
     @property
     def status(self) -> int:
@@ -177,10 +204,15 @@ def _table(taught: Taught, width: int) -> list[str]:
     ]
     longest = max(len(student) for student in rows) + 2
     first = max(11, min(longest, width - sum(columns) + 3))
-    table = [("", heads), *((one_line(name, first - 2), cells) for name, cells in rows.items())]
+    table = [
+        ("", heads),
+        *((one_line(name, first - 2), cells) for name, cells in rows.items()),
+    ]
     return [
         f"{name:<{first}}"
-        + "".join(f"{cell:<{size}}" for cell, size in zip(cells, columns, strict=True)).rstrip()
+        + "".join(
+            f"{cell:<{size}}" for cell, size in zip(cells, columns, strict=True)
+        ).rstrip()
         for name, cells in table
     ]
 

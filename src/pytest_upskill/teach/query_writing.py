@@ -1,6 +1,8 @@
-"""Queries that should, or should not, open a skill, written by a model to a skill's trigger set.
+"""Queries that should, or should not, open a skill,
+written by a model to a skill's trigger set.
 
-A query that names the skill tests nothing: any agent opens a skill that it is told to open.
+A query that names the skill tests nothing: any agent opens a
+skill that it is told to open.
 """
 
 import json
@@ -22,10 +24,24 @@ from ..skills.folder import SKILL_NAMES, read_text, skill_file
 from ..skills.skill import Skill, load_skill
 from ..skills.suites.reading import read_suites
 from ..skills.suites.triggers import TRIGGERS_NAME
-from .case_writing import Author, Cases, Missing, Rejected, UsableCase, require_different
+from .case_writing import (
+    Author,
+    Cases,
+    Missing,
+    Rejected,
+    UsableCase,
+    require_different,
+)
 from .drafts import draft_of
 from .outcome import Attempt, Taught
-from .prompts import QUERY_AUTHOR, QUERY_RULES, fenced, fenced_part, joined, rejected_text
+from .prompts import (
+    QUERY_AUTHOR,
+    QUERY_RULES,
+    fenced,
+    fenced_part,
+    joined,
+    rejected_text,
+)
 from .replies import QUERIES_SCHEMA, Loose, NotUsable, Request, read_reply
 from .saving import with_costs
 from .sources import Material, read_user_messages, size_of, trace_budget
@@ -35,23 +51,32 @@ from .teach_settings import TeachSettings, check
 
 LONGEST_QUERY: Final = 2_000  # characters: it is asked and paid for often
 _SHORTEST: Final = 8
-_WORDS: Final = re.compile(r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+")
+_WORDS: Final = re.compile(
+    r"[\u3040-\u30ff\u3400-\u9fff]|[^\W_\u3040-\u30ff\u3400-\u9fff]+"
+)
 _QUOTED: Final = 7  # words in a row that are copied, whatever is around them
-_COPIED: Final = 0.75  # share of a query's words that stand in the description, in order
+# Share of a query's words that stand in the description, in order
+_COPIED: Final = 0.75
 _FEW: Final = 4  # words that any two texts may have in common
 _MOST_SKILL: Final = 40_000  # characters of SKILL.md that the author is shown
 _FORM: Final = 'Make it a list of {"query": "…", "should_trigger": true}, or remove it.'
 
 
 class QueryReply(Loose):
-    """A query, and whether the skill should be opened for it: an entry of evals/triggers.json."""
+    """A query, and whether the skill should be opened for it:
+    an entry of evals/triggers.json.
+    """
 
     query: str
     should_trigger: bool
 
 
-def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
-    """Add queries to a skill's set until it has as many as asked for, half of each kind."""
+def write_triggers(
+    path: Path, settings: TeachSettings, context: TeachContext
+) -> Taught:
+    """Add queries to a skill's set until it has as many as asked for,
+    half of each kind.
+    """
     skill = load_skill(skill_file(path))
     # The task tells the run from those of other commands when it is resumed.
     settings = replace(settings, task=f"queries for {skill.name}: {skill.description}")
@@ -63,17 +88,23 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
     old = [UsableCase({}, trigger, ()) for trigger in triggers]
     number = settings.queries - len(old)
     with open_models(settings, context) as models:
-        messages = read_user_messages(settings.traces, trace_budget(models.provider) // 2)
+        messages = read_user_messages(
+            settings.traces, trace_budget(models.provider) // 2
+        )
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if number <= 0:
-            problem = f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
+            problem = (
+                f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
+            )
             hint = ("Ask for more with ", Setting("queries"), f" {len(old) + 2}.")
             raise CasesError(file, problem, hint)
         estimate = estimate_queries(QueryAuthor, models, material, number)
         run = start_run(settings, context, models, material, estimate, skill.name)
         context.screen.begin(f"Generating queries with {models.author}…")
-        written = QueryAuthor(run, models.author, skill, messages.text).write(number, old)
+        written = QueryAuthor(run, models.author, skill, messages.text).write(
+            number, old
+        )
         context.screen.done(written.counts(number))
         if not written.usable:
             problem = f"no query could be used. Rejected: {written.reasons}"
@@ -83,17 +114,22 @@ def write_triggers(path: Path, settings: TeachSettings, context: TeachContext) -
         save_file(file, f"{text}\n")
         run.mark_saved(folder, models.spent())
         queries = [*old, *written.usable]
-        sentences = [f"{_kinds(queries)}; {len(new):,} of them new, in {TRIGGERS_NAME}."]
+        sentences = [
+            f"{_kinds(queries)}; {len(new):,} of them new, in {TRIGGERS_NAME}."
+        ]
         if fewer := settings.queries - len(queries):
             wanted = f"fewer than the {settings.queries} asked for: {written.stop}"
             sentences.append(
                 f"{counted(fewer, 'query')} {wanted}. Run it again to complete the set."
             )
         sentences.append(
-            "Read them before you use them: one of the wrong kind counts against the skill."
+            "Read them before you use them: one of the wrong kind counts against the"
+            " skill."
         )
         current = Attempt(1, draft_of(skill), is_new=False)
-        taught = Taught(skill.name, (current,), 1, stop=written.stop, sentences=tuple(sentences))
+        taught = Taught(
+            skill.name, (current,), 1, stop=written.stop, sentences=tuple(sentences)
+        )
         return with_costs(replace(taught, folder=folder), run)
 
 
@@ -109,7 +145,9 @@ class QueryAuthor(Author):
     batch = 30
 
     def missing(self, cases: Cases, total: int) -> Missing:
-        """Those that should open the skill and those that should not, balanced if possible."""
+        """Those that should open the skill and those that should not,
+        balanced if possible.
+        """
         missing = max(0, total - len(cases))
         opening = sum(usable.case.should_open for usable in cases)
         should = min(missing, max(0, (total + 1) // 2 - opening))
@@ -127,11 +165,13 @@ class QueryAuthor(Author):
         )
         text = read_text(self.skill.file)[:_MOST_SKILL]
         parts = [
-            f"The skill is called {self.skill.name}. This is its SKILL.md:\n"
-            f"{fenced('skill', text)}",
+            (
+                f"The skill is called {self.skill.name}. This is its SKILL.md:\n"
+                f"{fenced('skill', text)}"
+            ),
             fenced_part(
-                "What users of this project asked. Take their tone and their tasks; a message that "
-                "fits may become a query as it is",
+                "What users of this project asked. Take their tone and their tasks; a"
+                " message that fits may become a query as it is",
                 "messages",
                 self.messages,
             ),
@@ -141,8 +181,10 @@ class QueryAuthor(Author):
                 queries,
             ),
             rejected_text(rejected),
-            f"Write {missing[0]} with should_trigger true and {missing[1]} with should_trigger "
-            f"false.\n{QUERY_RULES}",
+            (
+                f"Write {missing[0]} with should_trigger true and {missing[1]} with"
+                f" should_trigger false.\n{QUERY_RULES}"
+            ),
         ]
         return Request(QUERY_AUTHOR, joined(parts), QUERIES_SCHEMA, self.read)
 
@@ -163,7 +205,9 @@ class QueryAuthor(Author):
 
 
 def query_problems(query: str, names: Sequence[str], description: str) -> Iterator[str]:
-    """Why a query tests nothing: it has the names of the skill, or the words of its description."""
+    """Why a query tests nothing: it has the names of the skill,
+    or the words of its description.
+    """
     if visible(query) != query:
         yield "it has control or invisible characters"
     if len(query) < _SHORTEST:
@@ -178,16 +222,23 @@ def query_problems(query: str, names: Sequence[str], description: str) -> Iterat
 def _words_of(text: str) -> list[str]:
     """Words in lower case, each Chinese or Japanese character by itself."""
     folded = unicodedata.normalize("NFKD", text).casefold()
-    visible_chars = (char for char in folded if unicodedata.category(char) not in ("Mn", "Cf"))
+    visible_chars = (
+        char for char in folded if unicodedata.category(char) not in ("Mn", "Cf")
+    )
     return _WORDS.findall("".join(visible_chars))
 
 
 def _names(words: Sequence[str], name: str) -> bool:
-    """Whether the words of a name stand in a row, joined or split, in the singular or plural."""
+    """Whether the words of a name stand in a row, joined or split,
+    in the singular or plural.
+    """
     singular = (word.removesuffix("s") for word in _words_of(name))
     letters = ("[ ]?".join(map(re.escape, word)) for word in singular)
     pattern = "(?:e?s)?[ ]?(?:s[ ])?".join(letters)
-    return bool(pattern) and re.search(rf"\b{pattern}(?:[ ]?e?s)?\b", " ".join(words)) is not None
+    return (
+        bool(pattern)
+        and re.search(rf"\b{pattern}(?:[ ]?e?s)?\b", " ".join(words)) is not None
+    )
 
 
 def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
@@ -199,7 +250,10 @@ def _copies(words: Sequence[str], description: Sequence[str]) -> bool:
 
 def _kinds(queries: Sequence[UsableCase]) -> str:
     should = sum(usable.case.should_open for usable in queries)
-    return f"{counted(should, 'query')} should open the skill, {len(queries) - should:,} should not"
+    return (
+        f"{counted(should, 'query')} should open the skill, {len(queries) - should:,}"
+        " should not"
+    )
 
 
 def _material(skill: Skill, messages: Material) -> Material:
@@ -222,7 +276,9 @@ def _growable_file(folder: Path) -> Path:
     """The file that queries are added to; InputError if they can't be."""
     file = folder / TRIGGERS_NAME
     if not resolved(file).is_relative_to(resolved(folder)):
-        raise InputError(file, "this is a link out of the skill's folder", "Remove the link.")
+        raise InputError(
+            file, "this is a link out of the skill's folder", "Remove the link."
+        )
     if problem := why_unwritable(file):
         raise InputError(file, problem, "Check the file and its folder.")
     return file

@@ -1,7 +1,8 @@
 """Ask a model for JSON of a known form: forms, schemas, reading, one repair.
 
-The schemas are made of examples rather than of the forms: providers accept only a subset of JSON
-Schema and want every key to be required. The forms accept what servers without schema support send.
+The schemas are made of examples rather than of the forms: providers accept only a
+subset of JSON Schema and want every key to be required. The forms accept what servers
+without schema support send.
 """
 
 import json
@@ -28,10 +29,11 @@ _MOST_OBJECTS: Final = 200
 _MOST_SHOWN: Final = 6
 _MOST_SENT_BACK: Final = 60_000  # characters of a reply: more than a teacher may write
 _UNPRINTABLE: Final = re.compile("[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff]")
-_DECODER: Final = json.JSONDecoder(strict=False)  # small models put line breaks into strings
+# Small models put line breaks into strings
+_DECODER: Final = json.JSONDecoder(strict=False)
 
-# The checks that authors may use, with an example and its meaning: good for short answers, and
-# none runs code. An empty, 0 or false value counts as not written.
+# The checks that authors may use, with an example and its meaning: good for short
+# answers, and none runs code. An empty, 0 or false value counts as not written.
 _OFFERED: Final[dict[str, tuple[Any, str]]] = {
     "contains": (["wick kindle"], "every text is in the answer, in whatever case"),
     "contains_any": (["9.0", "sm_90"], "one of them is"),
@@ -44,7 +46,10 @@ _OFFERED: Final[dict[str, tuple[Any, str]]] = {
     "not_regex": ([r"TODO|FIXME"], "none of them fits"),
     "max_words": (60, "the answer has no more words"),
     "json": (True, "the answer is JSON, or its first fence is"),
-    "defines": (["parse_date"], "a code fence of the answer defines these functions or classes"),
+    "defines": (
+        ["parse_date"],
+        "a code fence of the answer defines these functions or classes",
+    ),
 }
 _JUDGE: Final = (
     ["It names the command before it explains it."],
@@ -112,7 +117,9 @@ def described_checks(judge: bool) -> str:
 
 
 def schema_like(example: Any) -> dict[str, Any]:
-    """The schema of values like this one: all keys are required, and no others allowed."""
+    """The schema of values like this one: all keys are required, and no others
+    allowed.
+    """
     if isinstance(example, dict):
         properties = {key: schema_like(value) for key, value in example.items()}
         about = {"required": list(properties), "additionalProperties": False}
@@ -124,7 +131,9 @@ def schema_like(example: Any) -> dict[str, Any]:
 
 _FILE: Final = {"name": "", "text": ""}
 DRAFT_SCHEMA: Final = json.dumps(
-    schema_like({"name": "", "description": "", "body": "", "files": [{"path": "", "text": ""}]})
+    schema_like(
+        {"name": "", "description": "", "body": "", "files": [{"path": "", "text": ""}]}
+    )
 )
 VERSION_SCHEMA: Final = json.dumps(schema_like({"body": ""}))
 QUERIES_SCHEMA: Final = json.dumps(
@@ -166,14 +175,23 @@ class Request(Generic[Value]):
     repairs: int = 1
 
 
-def ask_for(models: TeachModels, model: str, request: Request[Value], session: int) -> Value:
-    """What is read of the reply, or of a repaired one; in a new ``session`` it is a new one.
+def ask_for(
+    models: TeachModels, model: str, request: Request[Value], session: int
+) -> Value:
+    """What is read of the reply, or of a repaired one;
+    in a new ``session`` it is a new one.
 
-    UnusableError if the last reply is not usable either, unless its problems are only advice.
+    UnusableError if the last reply is not usable either,
+    unless its problems are only advice.
     """
     prompt = masked(request.prompt)
     question = Question(
-        model, request.system, (("user", prompt),), TEACHER_MAX_OUTPUT, session, request.schema
+        model,
+        request.system,
+        (("user", prompt),),
+        TEACHER_MAX_OUTPUT,
+        session,
+        request.schema,
     )
     usable = list[Value]()
     for repairs_left in range(request.repairs, -1, -1):
@@ -213,13 +231,17 @@ def answered(models: TeachModels, reply: Reply) -> str:
 
 
 def no_answer(models: TeachModels, reason: str) -> TeachError:
-    """The error for a question without an answer; servers may quote keys in their reasons."""
+    """The error for a question without an answer; servers may
+    quote keys in their reasons.
+    """
     reason = masked(reason)
     return BudgetError(reason) if models.out_of_budget else TeachError(reason)
 
 
 def read_reply(text: str, form: type[Form]) -> Form:
-    """The first JSON object in a text that has the form; NotUsable says what is wrong."""
+    """The first JSON object in a text that has the form; NotUsable says what is
+    wrong.
+    """
     problem = ""
     for data in objects_in(text):
         try:
@@ -227,8 +249,11 @@ def read_reply(text: str, form: type[Form]) -> Form:
         except ValidationError as error:
             first = error.errors(include_url=False, include_input=False)[0]
             place = ".".join(map(str, first["loc"]))
-            message = one_line(f"{place}: {first['msg']}" if place else first["msg"], 200)
-            problem = problem or message  # of the first object: the others are inside it
+            message = one_line(
+                f"{place}: {first['msg']}" if place else first["msg"], 200
+            )
+            # Of the first object: the others are inside it
+            problem = problem or message
     raise NotUsable([f"invalid JSON: {problem or 'no JSON object in the reply'}"])
 
 
@@ -241,7 +266,11 @@ def read_entries(text: str, key: str, required: str) -> list[Any]:
     lists = (data[key] for data in objects if isinstance(data.get(key), list))
     entries = next(lists, None) or [data for data in objects if required in data]
     if not entries:
-        problem = f"it has no {key}" if objects else "invalid JSON: no JSON object in the reply"
+        problem = (
+            f"it has no {key}"
+            if objects
+            else "invalid JSON: no JSON object in the reply"
+        )
         raise NotUsable([problem])
     return entries
 

@@ -1,4 +1,6 @@
-"""Where a skill is saved: never over anything that is not kept, or that was changed meanwhile."""
+"""Where a skill is saved: never over anything that is not kept,
+or that was changed meanwhile.
+"""
 
 import json
 import os
@@ -51,7 +53,11 @@ def require_free(setting: str, folder: Path, *, force: bool) -> None:
         raise SettingsError(
             setting,
             "a skill already exists here",
-            ("Choose another name, or add ", Setting("force"), " (the old one is kept)."),
+            (
+                "Choose another name, or add ",
+                Setting("force"),
+                " (the old one is kept).",
+            ),
             value=shown(folder),
         )
     problem, hint = "this exists and is not a skill", "Choose another folder."
@@ -82,9 +88,11 @@ def save_skill(
     keep_before: Callable[[Path], Path],
     old: CaseFile,
 ) -> Path | None:
-    """Write a version and its cases; None is left as it is. Return where the old skill is kept.
+    """Write a version and its cases; None is left as it is.
+    Return where the old skill is kept.
 
-    InputError if that can't be done, or if somebody changed the skill or its cases meanwhile.
+    InputError if that can't be done, or if somebody changed the
+    skill or its cases meanwhile.
     """
     folder = folder.resolve()  # a link to a skill stays a link
     base = draft.base_folder if draft else folder
@@ -101,7 +109,9 @@ def save_skill(
         assert draft, "a skill without a folder is a new one"
         with suppress(FileExistsError):  # a file: an error below
             folder.parent.mkdir(parents=True, exist_ok=True)
-        with tempfile.TemporaryDirectory(prefix=f".{folder.name}-", dir=folder.parent) as temporary:
+        with tempfile.TemporaryDirectory(
+            prefix=f".{folder.name}-", dir=folder.parent
+        ) as temporary:
             new = Path(temporary, "new")
             draft.write(new)
             if cases is not None:
@@ -143,7 +153,9 @@ def save_taught(
     best, cases = taught.best, None
     if with_cases:
         held = frozenset(case for case, part in taught.cases.items() if part == HOLDOUT)
-        cases = case_file_text(old, new, held, _metadata(taught, run) if best.is_new else {})
+        cases = case_file_text(
+            old, new, held, _metadata(taught, run) if best.is_new else {}
+        )
     taught = with_costs(taught, run)
     draft = best.draft if best.is_new else None
     try:
@@ -158,7 +170,9 @@ def with_costs(taught: Taught, run: TeachRun) -> Taught:
     cost, seconds = run.models.spent(), round(monotonic() - run.clock, 1)
     sentences = (*taught.sentences, *map(as_sentence, run.final_notes()))
     succeeded = taught.succeeded and not run.models.not_kept
-    return replace(taught, cost=cost, seconds=seconds, sentences=sentences, succeeded=succeeded)
+    return replace(
+        taught, cost=cost, seconds=seconds, sentences=sentences, succeeded=succeeded
+    )
 
 
 def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
@@ -175,11 +189,15 @@ def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     }
 
 
-def _why_unsaved(error: InputError, best: Attempt, cases: str | None, run: TeachRun) -> str:
+def _why_unsaved(
+    error: InputError, best: Attempt, cases: str | None, run: TeachRun
+) -> str:
     """Why the skill was not saved, and where its best version is."""
     text = f"Not saved: {error.where}: {error.problem}."
     with suppress(InputError, OSError):
         kept = run.state.keep_attempt(best, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
     resume = run.models.spell("resume")
-    return f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
+    return (
+        f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
+    )

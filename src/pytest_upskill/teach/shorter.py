@@ -1,8 +1,8 @@
 """Shorter versions of a skill: ``refine --max-tokens``.
 
-Only the body of SKILL.md is rewritten. Its name, its description and the files beside it stay. The
-versions go from long to short; one is only said to lose little if the same holds for all longer
-ones, so no interval is widened for their number.
+Only the body of SKILL.md is rewritten. Its name, its description and the files beside
+it stay. The versions go from long to short; one is only said to lose little if the same
+holds for all longer ones, so no interval is widened for their number.
 """
 
 import re
@@ -49,7 +49,9 @@ class Shorter(Improvement):
 
     @property
     def most_tokens(self) -> int | None:
-        """The next size that was neither tried nor reached yet; the limit if there is none."""
+        """The next size that was neither tried nor reached yet;
+        the limit if there is none.
+        """
         if not self.attempts:
             return None
         return next(iter(self._next_sizes), self.limit)
@@ -58,7 +60,9 @@ class Shorter(Improvement):
     def _next_sizes(self) -> list[int]:
         steps = min(MOST_SIZES, self.run.settings.attempts)
         tried = {attempt.most_tokens for attempt in self._shorter}
-        reached = [attempt.draft.tokens for attempt in self._shorter if attempt.learning]
+        reached = [
+            attempt.draft.tokens for attempt in self._shorter if attempt.learning
+        ]
         return [
             size
             for size in sizes_toward(self.limit, self._whole.draft.tokens, steps)
@@ -66,31 +70,52 @@ class Shorter(Improvement):
         ]
 
     def request(self) -> tuple[str, Request[Draft]]:
-        """By how students do with the whole skill, and with the last shorter version."""
-        whole, agents, scratch = self._whole, self.run.models.with_agents, self.run.state.folder
+        """By how students do with the whole skill, and with the last shorter
+        version.
+        """
+        whole, agents, scratch = (
+            self._whole,
+            self.run.models.with_agents,
+            self.run.state.folder,
+        )
         original, most = whole.draft, self.most_tokens or self.limit
         assert whole.learning, "versions are only written of a skill that was measured"
-        also = "and of its files, which stay as they are" if agents else "and nothing else"
+        also = (
+            "and of its files, which stay as they are" if agents else "and nothing else"
+        )
         parts = [
-            f"A skill was written for this task:\n{fenced('task', self.run.settings.task)}",
-            f"This is the body of the skill, about {original.tokens:,} tokens:\n"
-            f"{fenced('skill', original.body)}",
+            (
+                "A skill was written for this"
+                f" task:\n{fenced('task', self.run.settings.task)}"
+            ),
+            (
+                f"This is the body of the skill, about {original.tokens:,} tokens:\n"
+                f"{fenced('skill', original.body)}"
+            ),
             *(for_agents(original.description, ()) if agents else []),
-            "Students were asked questions with the whole skill. "
-            f"{report_for_teacher(whole.learning)}",
+            (
+                "Students were asked questions with the whole skill. "
+                f"{report_for_teacher(whole.learning)}"
+            ),
             *map(_tried_text, self._shorter[-1:]),
-            f"Write a shorter body: at most {most:,} tokens, counted as bytes divided by 4, "
-            f"so at most {4 * most:,} bytes. A longer one is not taken. Keep what answers "
-            "need: exact names, commands, values, formats, and the rules to choose between them. "
-            "Leave out first what no answer needs, then what every model knows. Keep rules that "
-            "hold for all questions of this kind, not just for those that were asked: others "
-            f"will be. Do not change what is right. The student sees the body {also}; name no file "
-            "that is not there, and add none.",
-            'Reply with JSON only: {"body": "the shorter text of the skill in Markdown, without '
-            'frontmatter"}.',
+            (
+                f"Write a shorter body: at most {most:,} tokens, counted as bytes"
+                f" divided by 4, so at most {4 * most:,} bytes. A longer one is not"
+                " taken. Keep what answers need: exact names, commands, values,"
+                " formats, and the rules to choose between them. Leave out first what"
+                " no answer needs, then what every model knows. Keep rules that hold"
+                " for all questions of this kind, not just for those that were asked:"
+                " others will be. Do not change what is right. The student sees the"
+                f" body {also}; name no file that is not there, and add none."
+            ),
+            (
+                'Reply with JSON only: {"body": "the shorter text of the skill in'
+                ' Markdown, without frontmatter"}.'
+            ),
         ]
 
-        def read(text: str) -> Draft:  # one that is too long is asked for again, never cut
+        # One that is too long is asked for again, never cut
+        def read(text: str) -> Draft:
             return read_version(text, original, most, scratch)
 
         role = teacher_role(agents=agents)
@@ -108,8 +133,15 @@ class Shorter(Improvement):
         if whole is None:
             return "the whole skill is not measured"
         if all((row.lift or 0.0) <= 0 for row in whole.summaries):
-            return "the skill helps no student on the learning cases, so nothing can be lost"
-        fitting = [short.learning for short in self._shorter if short.draft.tokens <= self.limit]
+            return (
+                "the skill helps no student on the learning cases, so nothing can be"
+                " lost"
+            )
+        fitting = [
+            short.learning
+            for short in self._shorter
+            if short.draft.tokens <= self.limit
+        ]
         if any(results and within(whole, results, 0.0) for results in fitting):
             return "nothing is lost on the learning cases"
         return None
@@ -122,7 +154,9 @@ class Shorter(Improvement):
         return f"{attempt.draft.tokens:,}{of} tokens"
 
     def candidates(self) -> list[Attempt]:
-        """The best of each size that loses little on the learning cases; all of them if none."""
+        """The best of each size that loses little on the learning cases;
+        all of them if none.
+        """
         whole, margin = self._whole.learning, self._margin
         best = best_of_sizes(self._shorter)
         good = [
@@ -138,16 +172,22 @@ class Shorter(Improvement):
         tested = [attempt for attempt in self.candidates() if attempt.held_out]
         students = [student.label for student in self.run.models.students]
         changes = {
-            attempt.number: [self._loss(attempt, student, len(tested)) for student in students]
+            attempt.number: [
+                self._loss(attempt, student, len(tested)) for student in students
+            ]
             for attempt in tested
         }
         shown = whole.all_cases.verdicts if whole.held_out and whole.all_cases else ()
         helps = any(verdict.word == "helps" for verdict in shown)
-        lifts = [[change.lift for change in changes[attempt.number]] for attempt in tested]
+        lifts = [
+            [change.lift for change in changes[attempt.number]] for attempt in tested
+        ]
         place = shortest_within(lifts, margin) if helps else None
         chosen = whole if place is None else tested[place]
         named = chosen if place is not None else tested[-1] if tested else whole
-        learned = [self.compared(named, LEARNING, name) for name in students if named.is_new]
+        learned = [
+            self.compared(named, LEARNING, name) for name in students if named.is_new
+        ]
         taught = replace(
             taught,
             chosen=chosen.number,
@@ -157,7 +197,8 @@ class Shorter(Improvement):
         lines = [f"Stopped: {taught.stop}.", *self._unreached()]
         if tested and not helps:
             lines.append(
-                "The whole skill is not shown to help a student: no loss can be shown either."
+                "The whole skill is not shown to help a student: no loss can be shown"
+                " either."
             )
         elif tested:
             lines += self._conclusion(named, changes[named.number], chosen)
@@ -166,20 +207,31 @@ class Shorter(Improvement):
     def _loss(self, attempt: Attempt, student: str, tested: int) -> AttemptChange:
         """Against the whole skill; the two ends of the interval serve two claims.
 
-        That a version loses something (the upper end) may be said of each, so all share the error.
-        That it loses little (the lower end) is said of one only if it holds for the longer ones,
-        so each has the whole level. Which versions are tested does not depend on these cases.
+        That a version loses something (the upper end) may be said of each, so all share
+        the error. That it loses little (the lower end) is said of one only if it holds
+        for the longer ones, so each has the whole level. Which versions are tested does
+        not depend on these cases.
         """
         shared = self.compared(attempt, HELD_OUT, student, shared_level(tested))
         alone = self.compared(attempt, HELD_OUT, student)
         assert shared, "both were measured on the held-out cases"
         assert alone
-        if not shared.lift or not alone.lift or not self._whole.held_out or not attempt.held_out:
+        if (
+            not shared.lift
+            or not alone.lift
+            or not self._whole.held_out
+            or not attempt.held_out
+        ):
             return shared
         pairs = self.pairs(self._whole.held_out, attempt.held_out, [student])
         losses = [after - before for before, after in pairs]
-        lift, margin = shared.lift._replace(low=guarded(alone.lift, losses).low), self._margin
-        return replace(shared, contrast=replace(shared.contrast, lift=lift, margin=margin))
+        lift, margin = (
+            shared.lift._replace(low=guarded(alone.lift, losses).low),
+            self._margin,
+        )
+        return replace(
+            shared, contrast=replace(shared.contrast, lift=lift, margin=margin)
+        )
 
     @property
     def _margin(self) -> float:
@@ -190,7 +242,10 @@ class Shorter(Improvement):
         sizes = {attempt.most_tokens or 0 for attempt in self._shorter}
         reached = {attempt.most_tokens for attempt in self._shorter if attempt.learning}
         for size in sorted(sizes - reached, reverse=True):
-            yield f"The teacher wrote no usable version of at most {counted(size, 'token')}."
+            yield (
+                "The teacher wrote no usable version of at most"
+                f" {counted(size, 'token')}."
+            )
 
     def _conclusion(
         self, attempt: Attempt, changes: Sequence[AttemptChange], chosen: Attempt
@@ -205,21 +260,25 @@ class Shorter(Improvement):
             return
         before = self._whole.draft.tokens
         yield (
-            f"Attempt {chosen.number} has {tokens:,} tokens instead of {before:,} "
-            f"({1 - tokens / before:.0%} fewer), and a loss of {margin} points or more is ruled "
-            "out."
+            f"Attempt {chosen.number} has {tokens:,} tokens instead of {before:,}"
+            f" ({1 - tokens / before:.0%} fewer), and a loss of {margin} points or more"
+            " is ruled out."
         )
         if tokens > self.limit:
             yield (
-                f"That is above the limit of {self.limit:,}: no shorter version was shown to be as "
-                "good."
+                f"That is above the limit of {self.limit:,}: no shorter version was"
+                " shown to be as good."
             )
 
 
 def sizes_toward(limit: int, tokens: int, most: int = MOST_SIZES) -> list[int]:
-    """The sizes to try, from long to short: equal steps of the ratio, and the limit itself."""
+    """The sizes to try, from long to short: equal steps of the ratio,
+    and the limit itself.
+    """
     number = max(1, most)
-    steps = [round(tokens * (limit / tokens) ** (step / number)) for step in range(1, number)]
+    steps = [
+        round(tokens * (limit / tokens) ** (step / number)) for step in range(1, number)
+    ]
     sizes = [limit]
     for size in reversed(steps):
         if size > sizes[0] * _NEAR and tokens > size * _NEAR:
@@ -236,15 +295,20 @@ def best_of_sizes(attempts: Sequence[Attempt]) -> list[Attempt]:
         if attempt.learning and better:
             best[size] = attempt
     texts = {attempt.draft.body: attempt for attempt in reversed(best.values())}
-    return sorted(texts.values(), key=lambda attempt: (-attempt.draft.tokens, attempt.number))
+    return sorted(
+        texts.values(), key=lambda attempt: (-attempt.draft.tokens, attempt.number)
+    )
 
 
-def shortest_within(changes: Sequence[Sequence[Lift | None]], margin: float) -> int | None:
-    """The place of the shortest version that no student was shown to lose the margin with.
+def shortest_within(
+    changes: Sequence[Sequence[Lift | None]], margin: float
+) -> int | None:
+    """The place of the shortest version that no student was
+    shown to lose the margin with.
 
-    ``changes``: of each version, from long to short, by student. They are looked at up to the first
-    that is not shown to lose so little: tests in a fixed order, each only if the one before it
-    held, err no more often than one test.
+    ``changes``: of each version, from long to short, by student. They are looked at up
+    to the first that is not shown to lose so little: tests in a fixed order, each only
+    if the one before it held, err no more often than one test.
     """
     chosen = None
     for place, by_student in enumerate(changes):
@@ -257,12 +321,16 @@ def shortest_within(changes: Sequence[Sequence[Lift | None]], margin: float) -> 
 def within(whole: RunResults, short: RunResults, margin: float) -> bool:
     """Whether no student loses more than a margin; chance is not considered."""
     pairs = zip(whole.summaries, short.summaries, strict=True)
-    losses = [(was.scored(SKILL) or 0.0) - (now.scored(SKILL) or 0.0) for was, now in pairs]
+    losses = [
+        (was.scored(SKILL) or 0.0) - (now.scored(SKILL) or 0.0) for was, now in pairs
+    ]
     return max(losses, default=0.0) <= margin + ROUNDING
 
 
 def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
-    """The body of a reply in place of that of the whole skill; NotUsable says what is wrong."""
+    """The body of a reply in place of that of the whole skill;
+    NotUsable says what is wrong.
+    """
     form = form_of(text)
     draft = replace(original, body=masked(form.body.strip()), files=())
     problems = list[str]()
@@ -270,8 +338,9 @@ def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
         raise NotUsable(["the body is empty"])
     if draft.tokens > most:
         problems.append(
-            f"the body has about {counted(draft.tokens, 'token')}, {draft.tokens - most:,} too "
-            f"many: at most {most:,} are allowed, {4 * most:,} bytes. Drop what is missed least"
+            f"the body has about {counted(draft.tokens, 'token')},"
+            f" {draft.tokens - most:,} too many: at most {most:,} are allowed,"
+            f" {4 * most:,} bytes. Drop what is missed least"
         )
     else:
         problems += new_errors(draft, original, scratch)
@@ -286,7 +355,9 @@ def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
 
 
 def missing_files(body: str, original: Draft) -> list[str]:
-    """Files of the skill that a body names and that are not there, nor named by the whole skill."""
+    """Files of the skill that a body names and that are not there,
+    nor named by the whole skill.
+    """
     named = _own_files(body) - _own_files(original.body)
     if original.base_folder is None:
         return sorted(named)
@@ -310,5 +381,10 @@ def _tried_text(attempt: Attempt) -> str:
         problem = message_line(attempt.problem or "", 500)
         return f"Attempt {attempt.number} could not be used: {problem}"
     body = fenced("version", attempt.draft.body)
-    tokens, report = counted(attempt.draft.tokens, "token"), report_for_teacher(attempt.learning)
-    return f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
+    tokens, report = (
+        counted(attempt.draft.tokens, "token"),
+        report_for_teacher(attempt.learning),
+    )
+    return (
+        f"This shorter version, about {tokens}, was tried:\n{body}\nWith it: {report}"
+    )

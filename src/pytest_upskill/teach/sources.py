@@ -1,4 +1,6 @@
-"""What a teacher gets besides the task: examples, a trace, a tool, a skill, what users asked."""
+"""What a teacher gets besides the task: examples, a trace, a tool, a skill,
+what users asked.
+"""
 
 import json
 from collections import Counter
@@ -50,7 +52,9 @@ _SUFFIXES: Final = (".jsonl", ".json", ".md", ".txt")
 
 @dataclass(frozen=True)
 class Material:
-    """What the teacher has besides the task, as part of a prompt; ``start``: a skill to improve."""
+    """What the teacher has besides the task, as part of a prompt; ``start``:
+    a skill to improve.
+    """
 
     text: str = ""
     trace: Condensed | None = None
@@ -66,9 +70,13 @@ class Material:
     def lines(self) -> list[str]:
         """What a teacher will be sent, to be shown before."""
         lines = ["Files to be sent, with secrets masked:"] if self.sent else []
-        lines += [f"  {one_line(name, 200)} ({size:,} bytes)" for name, size in self.sent]
+        lines += [
+            f"  {one_line(name, 200)} ({size:,} bytes)" for name, size in self.sent
+        ]
         if self.unsent:
-            files = [f"{one_line(name, 200)} ({reason})" for name, reason in self.unsent]
+            files = [
+                f"{one_line(name, 200)} ({reason})" for name, reason in self.unsent
+            ]
             omitted = len(files) - _MOST_UNSENT
             end = f", and {omitted:,} more" if omitted > 0 else ""
             lines.append(f"Not sent: {', '.join(files[:_MOST_UNSENT])}{end}")
@@ -80,7 +88,9 @@ def gather(settings: TeachSettings, provider: str) -> Material:
     parts = list[str]()
     if settings.examples:
         examples = "\n".join(f"- {example}" for example in settings.examples)
-        parts.append(f"Examples of input -> output:\n{fenced('examples', masked(examples))}")
+        parts.append(
+            f"Examples of input -> output:\n{fenced('examples', masked(examples))}"
+        )
     if settings.tool:
         tool = read_tool(settings.tool)
         parts.append(f"The skill is for using this tool:\n{fenced('tool', tool)}")
@@ -101,7 +111,9 @@ def gather(settings: TeachSettings, provider: str) -> Material:
     if settings.tool:
         files.sent[settings.tool] = tool
     sizes = tuple(map(size_of, files.sent, files.sent.values()))
-    return Material("\n\n".join(parts), trace, start, sizes, tuple(sorted(files.unsent.items())))
+    return Material(
+        "\n\n".join(parts), trace, start, sizes, tuple(sorted(files.unsent.items()))
+    )
 
 
 def size_of(name: str, text: str) -> tuple[str, int]:
@@ -129,7 +141,11 @@ def _skill_file(path: Path) -> Path | None:
 
 def trace_budget(provider: str) -> int:
     """How many tokens of a trace a model of this provider may get."""
-    budgets = {"local": _EMBEDDED_TOKENS, "generic": _SERVER_TOKENS, "ollama": _SERVER_TOKENS}
+    budgets = {
+        "local": _EMBEDDED_TOKENS,
+        "generic": _SERVER_TOKENS,
+        "ollama": _SERVER_TOKENS,
+    }
     return budgets.get(provider, _HOSTED_TOKENS)
 
 
@@ -143,7 +159,9 @@ class _Files:
 
 
 def _files_of(folder: Path) -> _Files:
-    """Only what belongs to the skill: nothing hidden, ignored by git, private or linked to."""
+    """Only what belongs to the skill: nothing hidden, ignored by git,
+    private or linked to.
+    """
     contents, is_ignored = contents_of(folder), ignored_in(folder)
     files, budget = _Files(), _MOST_FILE_TOKENS
     for path in sorted(contents.files):
@@ -160,7 +178,9 @@ def _files_of(folder: Path) -> _Files:
         try:
             text = read_skill_file(folder, name)
         except ValueError as error:
-            files.unsent[name] = "not text" if isinstance(error, NotTextError) else "too large"
+            files.unsent[name] = (
+                "not text" if isinstance(error, NotTextError) else "too large"
+            )
             continue
         if (tokens := estimated_tokens(text)) <= budget:
             budget -= tokens
@@ -168,7 +188,9 @@ def _files_of(folder: Path) -> _Files:
         else:
             files.unsent[name] = f"no room in {_MOST_FILE_TOKENS:,} tokens"
     for link in contents.links_out:
-        files.unsent[link.relative_to(folder).as_posix()] = "a link out of the skill's folder"
+        files.unsent[link.relative_to(folder).as_posix()] = (
+            "a link out of the skill's folder"
+        )
     return files
 
 
@@ -178,7 +200,9 @@ def _skill_parts(start: Draft, files: _Files) -> list[str]:
         parts.append(f"Its file {name}:\n{fenced('file', masked(text))}")
     if names := files.names:
         listed = fenced("files", masked("\n".join(names[:_MOST_NAMES])))
-        parts.append(f"It has {counted(len(names), 'file')}, which stay as they are:\n{listed}")
+        parts.append(
+            f"It has {counted(len(names), 'file')}, which stay as they are:\n{listed}"
+        )
     return parts
 
 
@@ -203,24 +227,34 @@ def read_tool(reference: str) -> str:
             f"It has: {', '.join(list(tools)[:20])}.",
         )
     tool = tools[name] if name else next(iter(tools.values()))
-    return shortened(masked(json.dumps(tool, indent=1, ensure_ascii=False)), _LONGEST_TOOL)
+    return shortened(
+        masked(json.dumps(tool, indent=1, ensure_ascii=False)), _LONGEST_TOOL
+    )
 
 
 def _file_and_name(reference: str) -> tuple[Path, str]:
     """The path itself may contain a #."""
     if Path(reference).is_file():
         return Path(reference), ""
-    file, _, name = reference.rpartition("#") if "#" in reference else (reference, "", "")
+    file, _, name = (
+        reference.rpartition("#") if "#" in reference else (reference, "", "")
+    )
     return Path(file), name
 
 
 def _tools(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
-    """The named tools of a document: a list, a single one, or a server's reply to tools/list."""
+    """The named tools of a document: a list, a single one,
+    or a server's reply to tools/list.
+    """
     if isinstance(value, list):
         for entry in value:
             yield from _tools(entry)
     elif isinstance(value, dict):
-        inner = [value[key] for key in ("tools", "result", "functions", "function") if key in value]
+        inner = [
+            value[key]
+            for key in ("tools", "result", "functions", "function")
+            if key in value
+        ]
         if inner:
             yield from _tools(inner[0])
         elif isinstance(name := value.get("name"), str) and name:
@@ -228,7 +262,8 @@ def _tools(value: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
 
 
 def read_user_messages(paths: Sequence[Path], most_tokens: int) -> Material:
-    """The user messages of traces, masked, as many as there is room for; an error if none.
+    """The user messages of traces, masked, as many as there is room for;
+    an error if none.
 
     The first of each trace come first.
     """
@@ -246,16 +281,22 @@ def read_user_messages(paths: Sequence[Path], most_tokens: int) -> Material:
             by_file[file] = [_short(turn.text) for turn in turns if turn.kind == "user"]
     if paths and not any(by_file.values()):
         problem = "no message of a user"
-        raise SettingsError("traces", problem, "Name other traces.", value=shown(paths[0]))
+        raise SettingsError(
+            "traces", problem, "Name other traces.", value=shown(paths[0])
+        )
     chosen, sizes, budget = dict[str, str](), Counter[Path](), most_tokens
-    for row in zip_longest(*([(file, text) for text in by_file[file]] for file in by_file)):
+    for row in zip_longest(
+        *([(file, text) for text in by_file[file]] for file in by_file)
+    ):
         for file, text in filter(None, row):
             tokens, key = estimated_tokens(text), text.casefold()
             if text and key not in chosen and tokens <= budget:
                 chosen[key] = f"- {text}"
                 budget -= tokens
                 sizes[file] += len(text.encode("utf-8", "replace"))
-    sent = tuple((f"{shown(file)}, its user messages", size) for file, size in sizes.items())
+    sent = tuple(
+        (f"{shown(file)}, its user messages", size) for file, size in sizes.items()
+    )
     return Material("\n".join(chosen.values()), sent=sent, unsent=tuple(unsent))
 
 
@@ -263,12 +304,18 @@ def _files_in(path: Path) -> list[Path]:
     try:
         if not path.is_dir():
             return [path]
-        files = [file for file in path.rglob("*") if file.suffix in _SUFFIXES and file.is_file()]
+        files = [
+            file
+            for file in path.rglob("*")
+            if file.suffix in _SUFFIXES and file.is_file()
+        ]
     except OSError as error:
         raise SettingsError("traces", reason_of(error), value=shown(path)) from None
     if not files:
         problem = "no trace in this folder"
-        raise SettingsError("traces", problem, "Name the file of a trace.", value=shown(path))
+        raise SettingsError(
+            "traces", problem, "Name the file of a trace.", value=shown(path)
+        )
     return sorted(files)[:_MOST_TRACES]
 
 

@@ -1,4 +1,6 @@
-"""What a run will cost at most, and whether its cases or queries are enough to show anything."""
+"""What a run will cost at most, and whether its cases or queries
+are enough to show anything.
+"""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -50,23 +52,34 @@ def estimate_teaching(
     *,
     drafts: bool = False,
 ) -> Estimate:
-    """An upper estimate: as if every version were written. ``drafts``: the first one is, too."""
-    cases, prompt = new_cases + len(old_cases), estimated_tokens(material.text) + _PROMPT
+    """An upper estimate: as if every version were written. ``drafts``:
+    the first one is, too.
+    """
+    cases, prompt = (
+        new_cases + len(old_cases),
+        estimated_tokens(material.text) + _PROMPT,
+    )
     warning = ""
-    outputs = (models.settings.answer_output(student.model) for student in models.students)
+    outputs = (
+        models.settings.answer_output(student.model) for student in models.students
+    )
     answer = min(ANSWER, max(outputs, default=ANSWER))
     calls = [_calls(models.teacher, int(drafts), prompt, _DRAFT)]
     calls.append(_written(CaseAuthor, models.author, new_cases, prompt + SKILL, _CASE))
     if models.adversary:
         number = adversarial_cases(settings)
-        calls.append(_written(CaseAuthor, models.adversary, number, prompt + SKILL, _CASE))
+        calls.append(
+            _written(CaseAuthor, models.adversary, number, prompt + SKILL, _CASE)
+        )
     if models.students:
         # Cases that show nothing are replaced once.
         calls.append(_calls(models.author, int(new_cases > 0), prompt + SKILL, _CASE))
         learning = round(cases * (1 - settings.holdout))
         failures = MOST_TRACES if models.with_agents else _FAILURES
         rewrites = settings.attempts - int(drafts)
-        calls.append(_calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT))
+        calls.append(
+            _calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT)
+        )
         compared, active = 1, [usable for usable in old_cases if not usable.case.skip]
         if settings.max_skill_tokens is not None and not drafts:
             compared = min(settings.attempts, MOST_SIZES)
@@ -75,11 +88,15 @@ def estimate_teaching(
             warning = _too_few_cases(active, new_cases, settings, len(models.students))
         # The skill before is measured too, if there is one.
         before = int(not drafts or material.start is not None)
-        skilled = (settings.attempts + before) * learning + (compared + before) * (cases - learning)
+        skilled = (settings.attempts + before) * learning + (compared + before) * (
+            cases - learning
+        )
         screened = 2 * new_cases  # with those that replace them
         for trials, context in ((cases + screened, 0), (skilled, SKILL)):
             prompt = QUESTION + context
-            calls += _trials(settings, models, trials, prompt, answer, settings.max_turns)
+            calls += _trials(
+                settings, models, trials, prompt, answer, settings.max_turns
+            )
         if material.trace:
             for context in (0, SKILL, material.trace.tokens):
                 trials = cases * settings.runs
@@ -97,7 +114,9 @@ def estimate_descriptions(
     """An upper estimate: as if every version were written."""
     queries = len(learning) + len(held_out)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
-    prompt = _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
+    prompt = (
+        _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
+    )
     trials = (settings.attempts + 1) * queries
     calls = _trials(settings, models, trials, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
     calls.append(_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION))
@@ -109,7 +128,12 @@ def estimate_queries(
     author: type[Author], models: TeachModels, material: Material, queries: int
 ) -> Estimate:
     start = material.start.text if material.start else ""
-    prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start) + _QUERY * queries
+    prompt = (
+        _PROMPT
+        + estimated_tokens(material.text)
+        + estimated_tokens(start)
+        + _QUERY * queries
+    )
     return _estimate(models, [_written(author, models.author, queries, prompt, _QUERY)])
 
 
@@ -117,13 +141,22 @@ def _calls(model: str, times: int, tokens_in: int, tokens_out: int) -> Calls:
     return Calls(model, times, Usage(tokens_in, tokens_out, 0))
 
 
-def _written(author: type[Author], model: str, number: int, prompt: int, size: int) -> Calls:
+def _written(
+    author: type[Author], model: str, number: int, prompt: int, size: int
+) -> Calls:
     """As if all replies were needed, to replace what is rejected."""
-    return _calls(model, author.rounds(number), prompt, size * min(number, author.batch))
+    return _calls(
+        model, author.rounds(number), prompt, size * min(number, author.batch)
+    )
 
 
 def _trials(
-    settings: TeachSettings, models: TeachModels, cases: int, prompt: int, answer: int, turns: int
+    settings: TeachSettings,
+    models: TeachModels,
+    cases: int,
+    prompt: int,
+    answer: int,
+    turns: int,
 ) -> list[Calls]:
     trials = cases * settings.runs
     return [
@@ -139,14 +172,18 @@ def _estimate(models: TeachModels, calls: Sequence[Calls]) -> Estimate:
 def _too_few_cases(
     active: Sequence[UsableCase], new: int, settings: TeachSettings, students: int
 ) -> str:
-    """A warning if these cases can't show a lift whatever the answers; "" if they can."""
+    """A warning if these cases can't show a lift whatever the answers; "" if they
+    can.
+    """
     cases = [usable.case for usable in active]
     cases += [Case(f"new {number}", f"new {number}") for number in range(new)]
     number, total = len(ids_held_out(cases, settings.holdout)), len(cases)
     # Several models need more cases than one, as in the verdicts.
     fewest = fewest_cases(shared_level(students))
     if total < fewest:
-        return f"Too few cases: {total} can't show that a skill helps ({fewest} needed)."
+        return (
+            f"Too few cases: {total} can't show that a skill helps ({fewest} needed)."
+        )
     if 0 < number < fewest:
         needed = f"can't show a lift ({fewest} needed)"
         return f"Too few held-out cases: {number} {needed}; all {total} cases can."
@@ -154,29 +191,37 @@ def _too_few_cases(
 
 
 def _too_few_queries(held: Sequence[UsableCase], attempts: int) -> str:
-    """A warning if a change in one kind of query can't be shown, whatever the students do."""
+    """A warning if a change in one kind of query can't be shown,
+    whatever the students do.
+    """
     should = sum(usable.case.should_open for usable in held)
     kinds = should, len(held) - should
     needed = fewest_cases(shared_level(attempts))
     if min(kinds) >= needed:
         return ""
-    few = f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are held out."
+    few = (
+        f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are"
+        " held out."
+    )
     if len(held) < needed:
         return f"{few}\nThey can't show that a description is better ({needed} needed)."
     return (
-        f"{few}\nIf only one of the two kinds gets better, {needed} of it are needed to show that."
+        f"{few}\nIf only one of the two kinds gets better, {needed} of it are needed to"
+        " show that."
     )
 
 
 def _too_few_to_shorten(active: Sequence[UsableCase], settings: TeachSettings) -> str:
     """A warning if the held-out cases can't rule out a loss, whatever the answers."""
     held_out, margin = split_cases(active, settings.holdout)[1], settings.margin
-    held = len({lift_sample_of(usable.case) for usable in held_out})  # a group counts as one
+    # A group counts as one
+    held = len({lift_sample_of(usable.case) for usable in held_out})
     needed = cases_to_rule_out(margin)
     if held >= needed:
         return ""
     loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
     return (
-        f"Too few cases: {cases_held} can't rule out a loss of {loss} points ({needed:,} needed); "
-        f"they can rule out {int(100 * unseen(held)) + 1} points or more."
+        f"Too few cases: {cases_held} can't rule out a loss of {loss} points"
+        f" ({needed:,} needed); they can rule out {int(100 * unseen(held)) + 1} points"
+        " or more."
     )

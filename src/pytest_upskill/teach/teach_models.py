@@ -30,10 +30,12 @@ _TIMEOUT: Final = 600.0  # seconds: a teacher that writes a dozen cases takes mi
 
 
 class TeachModels:
-    """The models of a run by the names that questions go to, and the engine that asks them.
+    """The models of a run by the names that questions go to,
+    and the engine that asks them.
 
-    ``students`` are agents on models, with the ids of the models. If two roles have the same name
-    at different servers, the one that is not a student gets its role as a suffix.
+    ``students`` are agents on models, with the ids of the models. If two
+    roles have the same name at different servers, the one that is not a
+    student gets its role as a suffix.
     """
 
     def __init__(
@@ -49,13 +51,20 @@ class TeachModels:
         self.notes: list[str] = []  # trouble with the stored answers
         self._models = Assembly(prices)
         names = dict.fromkeys(settings.students)
-        students = [self._add("students", name, settings) or "" for name in names if name]
-        self.students = self._models.subjects(settings.agents or (CHAT,), students, tell)
+        students = [
+            self._add("students", name, settings) or "" for name in names if name
+        ]
+        self.students = self._models.subjects(
+            settings.agents or (CHAT,), students, tell
+        )
         self.teacher = self._add("teacher", settings.teacher, settings) or ""
         self.author = self._add("author", settings.author, settings) or self.teacher
         self.adversary = self._add("adversary", settings.adversary, settings)
         self.judge = self._add("judge", settings.judge, settings)
-        common = {field.name: getattr(settings, field.name) for field in fields(CommonSettings)}
+        common = {
+            field.name: getattr(settings, field.name)
+            for field in fields(CommonSettings)
+        }
         self.settings = Settings(
             **{**common, "judge": self.judge},
             runs=settings.runs,
@@ -70,12 +79,16 @@ class TeachModels:
             self.settings, root, self.notes.append, spell=spell, budget_hint=hint
         )
 
-    def require_room(self, skill: str, tokens: int, tell: Callable[[str], None]) -> None:
+    def require_room(
+        self, skill: str, tokens: int, tell: Callable[[str], None]
+    ) -> None:
         """SettingsError if a skill fits the context of no student."""
         self._models.require_room(self.settings, self.students, {skill: tokens}, tell)
 
     def require_users(self, file: Path | None, cases: Iterable[Case]) -> None:
-        """InputError if cases have users who can't answer the students; the judge plays them."""
+        """InputError if cases have users who can't answer the students;
+        the judge plays them.
+        """
         of_file = ((file or Path(), case) for case in cases)
         with_user = cases_with_user(of_file, self.students)
         hint = ("Name a model as ", Setting("judge"), ", who then plays it.")
@@ -122,7 +135,9 @@ class TeachModels:
         subjects: Mapping[Subject, str],
         arms: Sequence[Arm] | None = None,
     ) -> RunResults:
-        """Measure a skill on some of the models; in the usual arms, unless others are given."""
+        """Measure a skill on some of the models; in the usual arms,
+        unless others are given.
+        """
         version_of = self._models.roster.version
         evaluator = Evaluator(self.settings, self.ask, self.price_of, version_of)
         arms = self.arms(skill, cases, subjects) if arms is None else arms
@@ -139,11 +154,15 @@ class TeachModels:
 
     def neighbours(self, skill: Skill) -> list[Listed]:
         """The skills that are installed beside one, with their descriptions."""
-        (arm,) = (arm for arm in self._maker.arms(skill, (), agents=True) if arm.name == SKILL)
+        (arm,) = (
+            arm for arm in self._maker.arms(skill, (), agents=True) if arm.name == SKILL
+        )
         return [entry for entry in choice_of(arm).skills if entry.name != skill.name]
 
     def spent(self) -> float | None:
-        """The cost of this run's new calls, answered or not; None if a price is not known."""
+        """The cost of this run's new calls, answered or not;
+        None if a price is not known.
+        """
         new = [
             (model, reply)
             for model, reply in self._engine.settled()
@@ -169,10 +188,14 @@ class TeachModels:
             self._engine.close()
 
     def _add(self, role: str, name: str | None, settings: TeachSettings) -> str | None:
-        """All models are asked at the teacher's server, unless the students have their own."""
+        """All models are asked at the teacher's server,
+        unless the students have their own.
+        """
         if not name:
             return None
         url, setting = settings.teacher_url, "teacher_url"
         if role == "students" and settings.student_url:
             url, setting = settings.student_url, "student_url"
-        return self._models.add(ModelName(name, url, Path.cwd(), NamedBy(role, setting)), role)
+        return self._models.add(
+            ModelName(name, url, Path.cwd(), NamedBy(role, setting)), role
+        )

@@ -1,9 +1,9 @@
 """A run of a command that teaches: its models, its consent, its state.
 
-The state is in ``.upskill/teach/NAME/``, so that a killed run can be resumed. The engine stores the
-answers: a resumed run asks the same questions in the same order, and so gets all that was answered
-before from the store. ``session`` is part of each question to a teacher, so that a new run of the
-same settings gets new answers.
+The state is in ``.upskill/teach/NAME/``, so that a killed run can be resumed. The
+engine stores the answers: a resumed run asks the same questions in the same order, and
+so gets all that was answered before from the store. ``session`` is part of each
+question to a teacher, so that a new run of the same settings gets new answers.
 """
 
 import json
@@ -54,10 +54,12 @@ class TeachContext:
 
     root: Path = field(default_factory=Path.cwd)  # the project
     skills: Path | None = None  # the folder of skills; None is ./skills
-    only_unfinished: bool = False  # raise AlreadyFinished rather than replay a finished run
+    # Raise AlreadyFinished rather than replay a finished run
+    only_unfinished: bool = False
     in_place: bool = False  # the skill to improve may be changed
     screen: ProgressScreen = field(default_factory=ProgressScreen)
-    prices: Mapping[str, Price] = field(default_factory=dict)  # override the built-in prices
+    # Override the built-in prices
+    prices: Mapping[str, Price] = field(default_factory=dict)
     agree: Callable[[Estimate], bool] = lambda _: True
     opened: Callable[[TeachModels], None] = lambda _: None
     spell: Spell = str  # what the user calls a setting
@@ -74,7 +76,8 @@ class RunState:
     task: str = ""
     saved: str = ""  # the folder of the skill, once it is saved
     cost: float | None = None
-    limits: Mapping[str, Any] = field(default_factory=dict)  # settings that may go further
+    # Settings that may go further
+    limits: Mapping[str, Any] = field(default_factory=dict)
     out_of_budget: bool = False
 
 
@@ -91,7 +94,8 @@ class StateFolder:
 
     def save(self, **changes: Any) -> None:
         self.state = replace(self.state, **changes)
-        # As text: a name may hold bytes that are not UTF-8, and a key is masked in text only.
+        # As text: a name may hold bytes that are not UTF-8,
+        # and a key is masked in text only.
         text = json.dumps(json_values(self.state), indent=1, ensure_ascii=False)
         save_file(self.folder / _STATE, text + "\n")
 
@@ -105,7 +109,9 @@ class StateFolder:
         return self.folder / f"attempt-{attempt.number}"
 
     def keep_attempt(self, attempt: Attempt, cases: str | None = None) -> Path:
-        """Keep a version with its results, and with its cases if it could not be saved."""
+        """Keep a version with its results, and with its cases if it could not be
+        saved.
+        """
         folder = self.attempt_folder(attempt)
         attempt.draft.write(folder)
         save_file(folder / "report.txt", f"{attempt_text(attempt)}\n")
@@ -144,7 +150,9 @@ class TeachRun:
         return self.material.start if self.settings.source else None
 
     def mark_saved(self, folder: Path | None, cost: float | None) -> None:
-        """Remember what was saved; the skill itself is what counts, so this may fail."""
+        """Remember what was saved; the skill itself is what counts, so this may
+        fail.
+        """
         with suppress(InputError):
             self.state.save(
                 saved=str(folder.absolute()) if folder else "",
@@ -160,9 +168,13 @@ class TeachRun:
 
 
 @contextmanager
-def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[TeachModels]:
+def open_models(
+    settings: TeachSettings, context: TeachContext
+) -> Iterator[TeachModels]:
     """All models of a run; their engine is closed at the end."""
-    models = TeachModels(settings, context.root, context.screen.text, context.prices, context.spell)
+    models = TeachModels(
+        settings, context.root, context.screen.text, context.prices, context.spell
+    )
     context.opened(models)
     try:
         yield models
@@ -173,7 +185,9 @@ def open_models(settings: TeachSettings, context: TeachContext) -> Iterator[Teac
         models.close()
 
 
-def require_unfinished(settings: TeachSettings, context: TeachContext, material: Material) -> None:
+def require_unfinished(
+    settings: TeachSettings, context: TeachContext, material: Material
+) -> None:
     """Raise AlreadyFinished if everything was saved and the limits are the same."""
     if not (settings.resume and context.only_unfinished):
         return
@@ -232,7 +246,11 @@ def resume_state(root: Path, digest: str) -> StateFolder:
             "resume",
             "no run with this task and these models was started here"
             + (f" (there is {names})" if names else ""),
-            ("Use the same task, models and files as before, or drop ", Setting("resume"), "."),
+            (
+                "Use the same task, models and files as before, or drop ",
+                Setting("resume"),
+                ".",
+            ),
         )
     for folder in newest.folder.glob("tmp-*"):  # of a killed run
         shutil.rmtree(folder, ignore_errors=True)

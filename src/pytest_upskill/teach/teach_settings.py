@@ -1,7 +1,7 @@
 """The settings of the commands that teach.
 
-The commands make their arguments and help of these fields, the Python API takes them by name,
-``check`` applies their limits and --resume compares them: see ``options``.
+The commands make their arguments and help of these fields, the Python API takes them by
+name, ``check`` applies their limits and --resume compares them: see ``options``.
 """
 
 from collections.abc import Mapping
@@ -30,7 +30,8 @@ from ..trials.subject import CHAT
 
 TeachCommand = Literal["generate", "refine", "cases", "triggers", "describe"]
 DEFAULT_CASES: Final = 12
-FEWEST_CASES: Final = 4  # with fewer there is nothing to learn from and nothing to hold out
+# With fewer there is nothing to learn from and nothing to hold out
+FEWEST_CASES: Final = 4
 DEFAULT_QUERIES: Final = 20
 DEFAULT_SKILL_TOKENS: Final = 1500
 _ALL: Final = " ".join(get_args(TeachCommand))
@@ -81,7 +82,11 @@ class TeachSettings(CommonSettings):
         default="opus",
     )
     teacher_url: str | None = setting(
-        TEXT, "models", "an OpenAI-compatible server", at(_ALL, "--base-url"), metavar="URL"
+        TEXT,
+        "models",
+        "an OpenAI-compatible server",
+        at(_ALL, "--base-url"),
+        metavar="URL",
     )
     students: tuple[str, ...] = setting(
         NAMES,
@@ -170,7 +175,11 @@ class TeachSettings(CommonSettings):
             "--max-skill-tokens",
             default_text=f"{DEFAULT_SKILL_TOKENS}, plus the size of a skill to change",
         ),
-        at("refine", "--max-tokens", help="make the skill shorter: at most so many tokens"),
+        at(
+            "refine",
+            "--max-tokens",
+            help="make the skill shorter: at most so many tokens",
+        ),
         default=None,
     )
     margin: float = setting(
@@ -238,13 +247,19 @@ KINDS: Final[Mapping[str, Kind]] = {
     if declared.metadata
 }
 _RESUME: Final[Mapping[str, str]] = {
-    declared.name: declared.metadata.get("resume", "same") for declared in fields(TeachSettings)
+    declared.name: declared.metadata.get("resume", "same")
+    for declared in fields(TeachSettings)
 }
 
 
-def command_words(command: TeachCommand, skill: str, settings: TeachSettings) -> list[str]:
+def command_words(
+    command: TeachCommand, skill: str, settings: TeachSettings
+) -> list[str]:
     """A command for a skill, with the models of these settings."""
-    options, words = options_of(command, TeachSettings), ["pytest-upskill", command, skill]
+    options, words = (
+        options_of(command, TeachSettings),
+        ["pytest-upskill", command, skill],
+    )
     for name in ("teacher", "teacher_url", "students", "student_url", "agents"):
         if (value := getattr(settings, name)) != options[name].default:
             words += options[name].words(value)
@@ -260,4 +275,6 @@ def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
         if value is not None and not kind.allows(value):
             raise SettingsError(name, f"not {kind.noun}", value=value)
     if not settings.task.strip():
-        raise SettingsError("task", "must not be empty", "Say in words what the skill is for.")
+        raise SettingsError(
+            "task", "must not be empty", "Say in words what the skill is for."
+        )

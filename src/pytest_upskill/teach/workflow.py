@@ -53,16 +53,25 @@ from .teach_run import (
     require_unfinished,
     start_run,
 )
-from .teach_settings import DEFAULT_SKILL_TOKENS, FEWEST_CASES, TeachSettings, check, command_words
+from .teach_settings import (
+    DEFAULT_SKILL_TOKENS,
+    FEWEST_CASES,
+    TeachSettings,
+    check,
+    command_words,
+)
 
 _NOT_TELLING: Final = (
-    "every student passes it without the skill: ask about something only the skill explains"
+    "every student passes it without the skill: ask about something only the skill"
+    " explains"
 )
 _FEWEST: Final = 2  # cases to learn from, and to hold out
 
 
 def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
-    """Write a skill and its cases from a task, a trace or a skill, measure and improve it."""
+    """Write a skill and its cases from a task, a trace or a skill,
+    measure and improve it.
+    """
     check(settings, fewest_cases=FEWEST_CASES)
     parent = context.skills or context.root / "skills"
     if settings.output:
@@ -87,7 +96,9 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         estimate = estimate_teaching(
             settings, models, material, settings.cases, old.cases, drafts=True
         )
-        first_name = settings.name or (start.folder_name if start else valid_name(settings.task))
+        first_name = settings.name or (
+            start.folder_name if start else valid_name(settings.task)
+        )
         run = start_run(settings, context, models, material, estimate, first_name)
         steps = _Steps(run)
         first = steps.draft()
@@ -98,7 +109,11 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         run.state.rename(name)
         fewest = max(1, FEWEST_CASES - len(old.cases))
         new, no_signal = steps.write_cases(draft, old.cases, settings.cases, fewest)
-        new += steps.write_adversarial_cases(draft, [*old.cases, *new]) if models.students else []
+        new += (
+            steps.write_adversarial_cases(draft, [*old.cases, *new])
+            if models.students
+            else []
+        )
         cases = _active_cases(old, new)
         learning, held_out = split_cases(cases, settings.holdout)
         if models.students:
@@ -123,12 +138,16 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
 def _target_folder(
     settings: TeachSettings, context: TeachContext, start: Draft | None, parent: Path
 ) -> Path | None:
-    """Where to save the skill; None if its name is not known yet. An error if that can't be."""
+    """Where to save the skill; None if its name is not known yet.
+    An error if that can't be.
+    """
     if settings.output or settings.name:
         setting = "output" if settings.output else "name"
         target = settings.output or parent / (settings.name or "")
         require_free(setting, target, force=settings.force)
-        require_writable(target.resolve().parent if target.is_dir() else target, setting)
+        require_writable(
+            target.resolve().parent if target.is_dir() else target, setting
+        )
         return target
     if start is None:
         require_writable(parent)
@@ -148,16 +167,21 @@ def _target_folder(
 
 
 def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> Taught:
-    """Improve a skill that has cases, or make it shorter; unchanged if no version is as good."""
+    """Improve a skill that has cases, or make it shorter;
+    unchanged if no version is as good.
+    """
     start, old, settings = _skill_with_cases(path, settings)
     check(settings)
     limit = settings.max_skill_tokens
     if limit is not None and start.tokens <= limit:
         size = (
-            f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,} are allowed."
+            f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,}"
+            " are allowed."
         )
         attempt = Attempt(1, start, is_new=False)
-        return Taught(start.name, (attempt,), 1, sentences=(f"{size} No model was asked.",))
+        return Taught(
+            start.name, (attempt,), 1, sentences=(f"{size} No model was asked.",)
+        )
     if len(old.cases) < _FEWEST:
         problem = "this skill has too few cases"
         command = shown_command(command_words("cases", shown(path), settings))
@@ -174,15 +198,21 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         models.require_users(old.file, (usable.case for usable in old.cases))
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
-        run = start_run(settings, context, models, material, estimate, start.folder_name)
+        run = start_run(
+            settings, context, models, material, estimate, start.folder_name
+        )
         steps = _Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
         learning, held_out = split_cases(_active_cases(old, new), settings.holdout)
         if limit is None:
             spec = steps.spec(start.folder_name)
-            taught = Bodies(run, learning, held_out, spec=spec).taught(start, is_new=False)
+            taught = Bodies(run, learning, held_out, spec=spec).taught(
+                start, is_new=False
+            )
         else:
-            taught = Shorter(run, learning, held_out, limit=limit).taught(start, is_new=False)
+            taught = Shorter(run, learning, held_out, limit=limit).taught(
+                start, is_new=False
+            )
         if not taught.best.is_new and not new:
             return with_costs(taught, run)
         return save_taught(run, taught, old, new, start.base_folder or path)
@@ -192,17 +222,26 @@ def _require_both_parts(path: Path, old: CaseFile, settings: TeachSettings) -> N
     learning, held_out = split_cases(_active_cases(old, ()), settings.holdout)
     if min(len(learning), len(held_out)) < _FEWEST:
         problem = (
-            f"too few cases: {len(learning)} to learn from and {len(held_out)} held out, and at "
-            f"least {_FEWEST} of each are needed"
+            f"too few cases: {len(learning)} to learn from and {len(held_out)} held"
+            f" out, and at least {_FEWEST} of each are needed"
         )
-        hint = ("Write more with pytest-upskill cases, or change ", Setting("holdout"), ".")
+        hint = (
+            "Write more with pytest-upskill cases, or change ",
+            Setting("holdout"),
+            ".",
+        )
         raise InputError(old.file or path, problem, hint)
 
 
 def add_cases(
-    path: Path, settings: TeachSettings, context: TeachContext, fewest: int = FEWEST_CASES
+    path: Path,
+    settings: TeachSettings,
+    context: TeachContext,
+    fewest: int = FEWEST_CASES,
 ) -> Taught:
-    """Write cases for a skill, which has at least ``fewest`` then; the skill is unchanged."""
+    """Write cases for a skill, which has at least ``fewest`` then;
+    the skill is unchanged.
+    """
     start, old, settings = _skill_with_cases(path, settings)
     check(settings, fewest_cases=1)
     require_growable(old)
@@ -220,9 +259,13 @@ def add_cases(
         require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
-        run = start_run(settings, context, models, material, estimate, start.folder_name)
+        run = start_run(
+            settings, context, models, material, estimate, start.folder_name
+        )
         steps = _Steps(run)
-        new, no_signal = steps.write_cases(start, old.cases, settings.cases, max(1, missing))
+        new, no_signal = steps.write_cases(
+            start, old.cases, settings.cases, max(1, missing)
+        )
         parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
         attempt = Attempt(1, start, is_new=False)
         taught = Taught(start.name, (attempt,), 1, parts, no_signal=no_signal)
@@ -231,8 +274,12 @@ def add_cases(
         return replace(taught, kept=None)  # the skill was not changed
 
 
-def _skill_with_cases(path: Path, settings: TeachSettings) -> tuple[Draft, CaseFile, TeachSettings]:
-    """The skill, its cases, and the settings with its description unless they have a task."""
+def _skill_with_cases(
+    path: Path, settings: TeachSettings
+) -> tuple[Draft, CaseFile, TeachSettings]:
+    """The skill, its cases, and the settings with its
+    description unless they have a task.
+    """
     start = draft_of(load_skill(skill_file(path)))
     cases = read_case_file(start.base_folder or path, agents=settings.only_agents)
     return start, cases, replace(settings, task=settings.task or start.description)
@@ -243,7 +290,9 @@ def _active_cases(old: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
 
 
 def _free_name(parent: Path, name: str, state: StateFolder, *, force: bool) -> str:
-    """A name that is not taken, unless by what this run saved or by a skill to replace."""
+    """A name that is not taken, unless by what this run saved or by a skill to
+    replace.
+    """
     saved = Path(state.state.saved)
     if saved.parent == parent.absolute() and saved.exists():
         return saved.name
@@ -266,7 +315,11 @@ class _Steps:
             left_out = f"; {trace.left_out}" if trace.left_out else ""
             screen.text(f"Trace of {counted(trace.tokens, 'token')}{left_out}")
         screen.begin(f"Generating skill with {models.teacher}…")
-        wish = "Improve the skill below, as this asks" if start else "Write a skill for this task"
+        wish = (
+            "Improve the skill below, as this asks"
+            if start
+            else "Write a skill for this task"
+        )
         parts = [f"{wish}:\n{fenced('task', settings.task)}", self.run.material.text]
         spec = self.spec(settings.name or (start.folder_name if start else None))
         request = draft_request(parts, spec, agents=models.with_agents)
@@ -279,7 +332,8 @@ class _Steps:
     def write_cases(
         self, draft: Draft, old: Sequence[UsableCase], number: int, fewest: int
     ) -> tuple[list[UsableCase], tuple[str, ...]]:
-        """New cases, and the ids of those that show nothing: every student passes them anyway.
+        """New cases, and the ids of those that show nothing:
+        every student passes them anyway.
 
         TeachError if fewer than ``fewest`` are usable.
         """
@@ -289,19 +343,24 @@ class _Steps:
         written = author.write(number, old)
         no_signal: set[str] = set()
         if models.students and written.usable:
-            with suppress(BudgetError):  # the attempts will report it, and the cases are usable
+            # The attempts will report it, and the cases are usable
+            with suppress(BudgetError):
                 no_signal = self._with_signal(author, draft, written, old)
         cases = written.usable
         screen.done(written.counts(number))
         if len(cases) < fewest:
             problem = (
-                f"{models.author}: only {len(cases)} of {counted(number, 'case')} usable. "
-                f"Rejected: {written.reasons}\n  Try a stronger model with "
+                f"{models.author}: only {len(cases)} of {counted(number, 'case')}"
+                f" usable. Rejected: {written.reasons}\n  Try a stronger model with "
             )
-            raise TeachError((problem, Setting("author"), ", or describe the task more precisely."))
+            raise TeachError(
+                (problem, Setting("author"), ", or describe the task more precisely.")
+            )
         return cases, tuple(sorted(no_signal))
 
-    def write_adversarial_cases(self, draft: Draft, old: Sequence[UsableCase]) -> list[UsableCase]:
+    def write_adversarial_cases(
+        self, draft: Draft, old: Sequence[UsableCase]
+    ) -> list[UsableCase]:
         """Usable cases by the adversary; the teacher learns from them."""
         adversary = self.run.models.adversary
         if not adversary:
@@ -332,7 +391,9 @@ class _Steps:
         cases = written.usable
         passed = self._passed_without(draft, cases)
         easy = [usable for usable in cases if usable.case.id in passed]
-        rejected = [Rejected(one_line(usable.case.input, 300), _NOT_TELLING) for usable in easy]
+        rejected = [
+            Rejected(one_line(usable.case.input, 300), _NOT_TELLING) for usable in easy
+        ]
         new = author.replace(rejected, [*old, *cases]) if easy else []
         still_passed = self._passed_without(draft, new)
         better = [usable for usable in new if usable.case.id not in still_passed]
@@ -346,7 +407,9 @@ class _Steps:
         if not cases:
             return set()
         results = measure(self.run, draft, cases, screening=True)
-        failed = {record.case for record in results.records if record.outcome != "passed"}
+        failed = {
+            record.case for record in results.records if record.outcome != "passed"
+        }
         return {usable.case.id for usable in cases} - failed
 
     def spec(self, name: str | None) -> DraftSpec:
@@ -355,7 +418,9 @@ class _Steps:
         if settings.max_skill_tokens is None and start:
             changed = self.run.changed_skill
             limit = limit + start.tokens if changed else max(limit, start.tokens)
-        return DraftSpec(limit, self.run.state.folder, valid_name(settings.task), start, name)
+        return DraftSpec(
+            limit, self.run.state.folder, valid_name(settings.task), start, name
+        )
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return CaseAuthor(self.run, model, system, draft.body)

@@ -46,10 +46,10 @@ _Count = Annotated[int | None, SkipValidation]
 class Usage:
     """Tokens of an answer; None where the server doesn't say, or says nonsense.
 
-    ``input`` includes cached tokens, whatever the provider counts, so that arms compare, and
-    those ``written`` to its cache, which some charge more for, and still more for those of them
-    that stay there for an ``hour``. ``batch``: they were asked for in a batch, which costs half as
-    much.
+    ``input`` includes cached tokens, whatever the provider counts, so that arms
+    compare, and those ``written`` to its cache, which some charge more for, and still
+    more for those of them that stay there for an ``hour``. ``batch``: they were asked
+    for in a batch, which costs half as much.
     """
 
     input: _Count = None
@@ -95,7 +95,9 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
 
 @dataclass(frozen=True, slots=True)
 class UserCalls:
-    """What a user who is a model took in a trial, apart from the agent that it answered."""
+    """What a user who is a model took in a trial, apart from
+    the agent that it answered.
+    """
 
     model: str
     calls: Whole = 0
@@ -144,14 +146,15 @@ _Unwritten = Annotated[_T, Field(exclude=True)]  # never on disk
 class Answer:
     """What a model or an agent replied.
 
-    A plain completion has a text only. An agent's answer also has the files that it left behind
-    and the transcript of how it got there.
+    A plain completion has a text only. An agent's answer also has the files that it
+    left behind and the transcript of how it got there.
 
-    ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the provider's
-    own word; for an agent also ``max_turns`` or ``time``, its own limits, or ``decided``, if it was
-    only to be seen whether it opens a skill. ``stored``: it comes from the cache or a recording,
-    not from a call of this run. ``retries``: how often it was asked again after errors, which an
-    empty reply is not. ``asked_at`` is in seconds since the epoch, None if not known.
+    ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the
+    provider's own word; for an agent also ``max_turns`` or ``time``, its own limits, or
+    ``decided``, if it was only to be seen whether it opens a skill. ``stored``: it
+    comes from the cache or a recording, not from a call of this run. ``retries``: how
+    often it was asked again after errors, which an empty reply is not. ``asked_at`` is
+    in seconds since the epoch, None if not known.
     """
 
     text: str
@@ -165,15 +168,17 @@ class Answer:
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
     user: UserCalls | None = field(default=None, kw_only=True)  # who answered an agent
     retries: Whole = field(default=0, kw_only=True)
-    # The workspace at the end, packed and compressed, for commands that check it; empty if it is
-    # too large to keep. Never in a record.
+    # The workspace at the end, packed and compressed, for commands that check it; empty
+    # if it is too large to keep. Never in a record.
     workspace: Base64Bytes = field(default=b"", kw_only=True, repr=False)
-    # Of a model's turn inside of an agent, never on disk: tools that it wants called, what it
-    # thought, and the turn in the provider's own form, to be sent back.
+    # Of a model's turn inside of an agent, never on disk: tools that it wants called,
+    # what it thought, and the turn in the provider's own form, to be sent back.
     calls: _Unwritten[tuple[ToolCall, ...]] = field(default=(), kw_only=True)
     thinking: _Unwritten[str] = field(default="", kw_only=True)
     raw: _Unwritten[str] = field(default="", kw_only=True, repr=False)
-    quotas: _Unwritten[tuple[Quota, ...]] = field(default=(), compare=False, kw_only=True)
+    quotas: _Unwritten[tuple[Quota, ...]] = field(
+        default=(), compare=False, kw_only=True
+    )
 
     @property
     def refused(self) -> bool:
@@ -182,26 +187,34 @@ class Answer:
 
     @property
     def is_empty(self) -> bool:
-        """Whether it has no files, and no text beside reasoning, empty fences and blanks."""
+        """Whether it has no files, and no text beside reasoning,
+        empty fences and blanks.
+        """
         visible = _FENCE_LINE.sub("", without_reasoning(self.text))
         return not _has_ink(visible) and not any(file.size for file in self.files)
 
     @property
     def why_not_gradable(self) -> str:
-        """Why no check can pass: no answer, a refusal or a limit; empty if it can be graded."""
+        """Why no check can pass: no answer, a refusal or a limit;
+        empty if it can be graded.
+        """
         if self.activity is not None:
             return self._why_not_gradable_for_agent(self.activity)
         if not self.is_empty:
             return "the model refused to answer" if self.refused else ""
         if self.refused:
             return "the answer is empty: the model refused to answer"
-        reason = "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
+        reason = (
+            "nothing but reasoning" if _has_ink(self.text.replace("`", "")) else "empty"
+        )
         if self.stop == "length":
             reason += CUT_OFF
         return f"the answer is {reason}"
 
     def _why_not_gradable_for_agent(self, activity: Activity) -> str:
-        """The same for an agent: one that reached a limit, or left no last word, has failed."""
+        """The same for an agent: one that reached a limit, or left no last word,
+        has failed.
+        """
         if self.stop == "max_turns":
             return f"{STOPPED} limit of {counted(activity.turns, 'turn')}"
         if self.stop == "time":
@@ -215,16 +228,24 @@ class Answer:
         return ""
 
     def without_keys(self) -> "Answer":
-        """Without the keys of this process, which a server may echo and a model repeat."""
+        """Without the keys of this process, which a server may echo and a model
+        repeat.
+        """
         texts = (self.text, self.stop, self.thinking, self.raw)
         of_agent = self.files or self.transcript or self.activity or self.calls
         if not of_agent and all(without_keys(text) == text for text in texts):
             return self  # as almost all
         files = [
-            replace(file, path=without_keys(file.path), text=file.text and without_keys(file.text))
+            replace(
+                file,
+                path=without_keys(file.path),
+                text=file.text and without_keys(file.text),
+            )
             for file in self.files
         ]
-        turns = [replace(turn, text=without_keys(turn.text)) for turn in self.transcript]
+        turns = [
+            replace(turn, text=without_keys(turn.text)) for turn in self.transcript
+        ]
         return replace(
             self,
             text=without_keys(self.text),
@@ -245,7 +266,8 @@ class NoAnswer:
     reason: str
     retries: int = 0
     timed_out: bool = False  # more time may help
-    over_budget: bool = False  # it was not asked, since it could have exceeded the budget
+    # It was not asked, since it could have exceeded the budget
+    over_budget: bool = False
 
     def without_keys(self) -> "NoAnswer":
         return replace(self, reason=without_keys(self.reason))
@@ -265,7 +287,9 @@ def joined(answers: Sequence[Answer]) -> Answer:
         None if None in seconds else sum(filter(None, seconds)),
         all(answer.stored for answer in answers),
         asked_at=min((time for time in times if time is not None), default=None),
-        files=tuple({file.path: file for answer in answers for file in answer.files}.values()),
+        files=tuple(
+            {file.path: file for answer in answers for file in answer.files}.values()
+        ),
         transcript=tuple(turn for answer in answers for turn in answer.transcript),
         activity=joined_activity([answer.activity for answer in answers]),
         user=next((answer.user for answer in reversed(answers) if answer.user), None),
@@ -275,7 +299,9 @@ def joined(answers: Sequence[Answer]) -> Answer:
 
 
 def without_reasoning(text: str) -> str:
-    """What follows the reasoning at the start of an answer, if its server has left that in."""
+    """What follows the reasoning at the start of an answer,
+    if its server has left that in.
+    """
     at = 0
     while opening := _REASONING.match(text, at):
         end = re.compile(rf"{re.escape(opening[1])}/{opening[2]}[>\]]", re.IGNORECASE)

@@ -1,7 +1,8 @@
-"""When answers were given: arms that are compared must have been asked at about the same time.
+"""When answers were given: arms that are compared must have been
+asked at about the same time.
 
-A model may change from one day to the next. If the arms of a case are of different days, that
-change looks like an effect of the skill.
+A model may change from one day to the next. If the arms of a case are of different
+days, that change looks like an effect of the skill.
 """
 
 import time
@@ -21,16 +22,21 @@ def dated(answer: Answer) -> Answer:
 
 
 def are_apart(times: Iterable[int | None], max_age: float) -> bool:
-    """Whether answers are too far apart to be compared; times that are not known don't count."""
+    """Whether answers are too far apart to be compared;
+    times that are not known don't count.
+    """
     known = [asked_at for asked_at in times if asked_at is not None]
     return bool(known) and max(known) - min(known) > max_age
 
 
-def outdated(times: Mapping[T, int | None], max_age: float, now: float | None = None) -> list[T]:
+def outdated(
+    times: Mapping[T, int | None], max_age: float, now: float | None = None
+) -> list[T]:
     """Whose stored answers to ask again before they are compared with each other.
 
-    The time is None where there is none. If one has none, or two are too far apart, that is
-    everything that is not of today: also what has a time in the future, where a clock was wrong.
+    The time is None where there is none. If one has none, or two are too far
+    apart, that is everything that is not of today: also what has a time in the
+    future, where a clock was wrong.
     """
     if None not in times.values() and not are_apart(times.values(), max_age):
         return []
@@ -47,7 +53,9 @@ def renewed(
     asked_at: Callable[[Question], int | None],
     max_age: float,
 ) -> list[Question]:
-    """The questions, with those marked whose stored answer is too old to be compared."""
+    """The questions, with those marked whose stored answer is too old to be
+    compared.
+    """
     groups: dict[Hashable, dict[str, Question]] = {}
     for question in questions:
         groups.setdefault(question.compared, {})[question.key] = question

@@ -38,8 +38,9 @@ from ..skills.plugins import (
 )
 from ..skills.skill import Skill
 
-# The arms of a run of tests, in this order. ``previous`` is the skill at a git ref; ``again`` is
-# the same skill, in place of a baseline; ``trace``, in teach, is a trace in place of its text.
+# The arms of a run of tests, in this order. ``previous`` is the skill at a git ref;
+# ``again`` is the same skill, in place of a baseline; ``trace``, in teach, is a
+# trace in place of its text.
 BASELINE: Final = "baseline"
 PREVIOUS: Final = "previous"
 AGAIN: Final = "again"
@@ -47,7 +48,9 @@ TRACE: Final = "trace"
 SKILL: Final = "skill"
 EARLIER: Final = "earlier"  # the other run in a comparison of two; never asked
 
-ArmName = Annotated[str, StringConstraints(max_length=120, pattern=r"^[^\x00-\x1f\x7f]+$")]
+ArmName = Annotated[
+    str, StringConstraints(max_length=120, pattern=r"^[^\x00-\x1f\x7f]+$")
+]
 
 MOST_FILES: Final = 5_000
 MOST_BYTES: Final = 200_000_000
@@ -55,13 +58,16 @@ MOST_BYTES: Final = 200_000_000
 
 @dataclass(frozen=True)
 class SkillCopy:
-    """A skill as an agent finds it installed: the files of a folder, now or at a git ref."""
+    """A skill as an agent finds it installed: the files of a folder,
+    now or at a git ref.
+    """
 
     name: str
     folder: str  # absolute
     digest: str  # of every file that is installed: path, content, executable or not
     ref: str | None = None  # as it was at this git ref
-    without: tuple[str, ...] = ()  # paths in the folder, of files or folders, of the cases
+    # Paths in the folder, of files or folders, of the cases
+    without: tuple[str, ...] = ()
     text: str = ""  # of a bundled skill, which is this SKILL.md and has no folder
     plugin: bool = False  # a whole plugin, for agents that take one
     in_plugin: str | None = None  # the folder of this skill in the plugin of its arm
@@ -83,7 +89,9 @@ class SkillCopy:
 
     @classmethod
     def bundled(cls, name: str, text: str) -> "SkillCopy":
-        """A skill that comes with us: one file, and no folder that could change or go away."""
+        """A skill that comes with us: one file, and no folder
+        that could change or go away.
+        """
         return cls(name, "", "", text=text)._with_digest()
 
     def _with_digest(self) -> "SkillCopy":
@@ -105,18 +113,24 @@ class SkillCopy:
 
 @dataclass(frozen=True)
 class Arm:
-    """A name, and what is there: a text in context, or skills that are installed for an agent."""
+    """A name, and what is there: a text in context,
+    or skills that are installed for an agent.
+    """
 
     name: str  # unique in its plan
     text: str | None = None  # in the context of a plain completion
-    skills: tuple[SkillCopy, ...] = ()  # sorted by name, so tested ones have no better place
-    tested: tuple[str, ...] = ()  # names of the skills under test; none where they are not there
+    # Sorted by name, so tested ones have no better place
+    skills: tuple[SkillCopy, ...] = ()
+    # Names of the skills under test; none where they are not there
+    tested: tuple[str, ...] = ()
 
     @cached_property
     def digest(self) -> str:
         """The same for all arms where the same is there, whatever their names."""
         text = () if self.text is None else (self.text,)
-        return digest(*text, "skills", *(digest(copy.name, copy.digest) for copy in self.skills))
+        return digest(
+            *text, "skills", *(digest(copy.name, copy.digest) for copy in self.skills)
+        )
 
 
 def arms_of(
@@ -129,15 +143,18 @@ def arms_of(
 ) -> tuple[Arm, ...]:
     """The arms of a run of tests, in the order in which they are asked.
 
-    Only where there are ``agents``, skills are installed: ``others`` in all arms, and the tested
-    one, or those of a bundle, without the files of cases. SkillError if it is too large.
+    Only where there are ``agents``, skills are installed: ``others`` in all arms,
+    and the tested one, or those of a bundle, without the files of cases.
+    SkillError if it is too large.
     """
 
     def arm(name: str, text: str, ref: str | None = None) -> Arm:
         tested = _names_at(skill, ref)
         if not agents:
             return Arm(name, text, tested=tested)
-        return Arm(name, text, by_name(*others, *copies_of(skill, ref, without)), tested)
+        return Arm(
+            name, text, by_name(*others, *copies_of(skill, ref, without)), tested
+        )
 
     if settings.aa:
         return arm(AGAIN, skill.text), arm(SKILL, skill.text)
@@ -156,9 +173,15 @@ def copies_of(
     """
     if not isinstance(skill, Bundle):
         return [SkillCopy.of(skill.name, skill.folder, ref, without)]
-    names = zip(_names_at(skill, None), skill.places, strict=True) if ref is None else skill.before
+    names = (
+        zip(_names_at(skill, None), skill.places, strict=True)
+        if ref is None
+        else skill.before
+    )
     copies = [
-        SkillCopy.of(name, skill.root / place, ref, _below(place, without), in_plugin=place)
+        SkillCopy.of(
+            name, skill.root / place, ref, _below(place, without), in_plugin=place
+        )
         for name, place in names
     ]
     if skill.plugin:
@@ -176,7 +199,9 @@ def _names_at(skill: Skill, ref: str | None) -> tuple[str, ...]:
 def _below(folder: str, paths: Iterable[str]) -> tuple[str, ...]:
     """Those of some paths that are below a folder, relative to it."""
     pure = (PurePosixPath(path) for path in paths)
-    return tuple(str(path.relative_to(folder)) for path in pure if path.is_relative_to(folder))
+    return tuple(
+        str(path.relative_to(folder)) for path in pure if path.is_relative_to(folder)
+    )
 
 
 def by_name(*skills: SkillCopy) -> tuple[SkillCopy, ...]:
@@ -188,18 +213,26 @@ def digest_of_copy(files: Iterable[WorkspaceFile]) -> str:
     return digest(*(file.digest for file in files))
 
 
-def _plugin_files(root: Path, ref: str | None, without: Collection[str]) -> list[WorkspaceFile]:
+def _plugin_files(
+    root: Path, ref: str | None, without: Collection[str]
+) -> list[WorkspaceFile]:
     """All of a plugin but its cases and its MCP servers."""
     at_ref = None if ref is None else files_at_ref(Path(os.path.realpath(root)), ref)
     manifest = read_manifest(root / MANIFEST, at_ref.data(MANIFEST) if at_ref else None)
     without = {*without, *server_files(manifest)}
     if at_ref:
-        files = _read_at_ref(root, at_ref, installed_paths(at_ref.paths, manifest), without)
+        files = _read_at_ref(
+            root, at_ref, installed_paths(at_ref.paths, manifest), without
+        )
     else:
         places = skill_places(FilesOnDisk(root), manifest)
         files = _on_disk(root, files_on_disk(root, manifest, places), without)
     return [
-        replace(file, data=without_servers(file.data, manifest)) if file.path == MANIFEST else file
+        (
+            replace(file, data=without_servers(file.data, manifest))
+            if file.path == MANIFEST
+            else file
+        )
         for file in files
     ]
 
@@ -210,7 +243,11 @@ def _on_disk(
     files, size, root = list[WorkspaceFile](), 0, Path(os.path.realpath(folder))
     for path, file in found.items():
         real = Path(os.path.realpath(file))
-        inside = real.relative_to(root).as_posix() if real.is_relative_to(root) else real.name
+        inside = (
+            real.relative_to(root).as_posix()
+            if real.is_relative_to(root)
+            else real.name
+        )
         if not (belongs(path, without) and belongs(inside, without)):
             continue
         try:
@@ -233,7 +270,11 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[WorkspaceF
     paths = list[str]()
     for path, file in pure.items():
         above = [file, *(parent for parent in file.parents if parent.parts)]
-        if all(map(is_taught, above)) and other_skills.isdisjoint(above) and is_installed(file):
+        if (
+            all(map(is_taught, above))
+            and other_skills.isdisjoint(above)
+            and is_installed(file)
+        ):
             paths.append(path)
     return _read_at_ref(folder, at_ref, paths, without)
 
@@ -259,5 +300,10 @@ def _read_at_ref(
 
 def _require_small(folder: Path, files: int, size: int) -> None:
     if files > MOST_FILES or size > MOST_BYTES:
-        problem = f"more than {MOST_FILES:,} files or {MOST_BYTES // 10**6} MB, too much to install"
-        raise SkillError(folder, problem, "Move what agents don't need out of the skill.")
+        problem = (
+            f"more than {MOST_FILES:,} files or {MOST_BYTES // 10**6} MB, too much to"
+            " install"
+        )
+        raise SkillError(
+            folder, problem, "Move what agents don't need out of the skill."
+        )

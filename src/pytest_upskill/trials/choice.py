@@ -1,7 +1,9 @@
-"""The choice of a skill by its description: how skills are listed to a model, and what it chose.
+"""The choice of a skill by its description: how skills are listed to a model,
+and what it chose.
 
-Our own agent lists skills in this form. A model without an agent is asked once, with the same list
-and one tool that loads a skill; one that takes no tools replies with JSON.
+Our own agent lists skills in this form. A model without an agent is asked
+once, with the same list and one tool that loads a skill; one that takes
+no tools replies with JSON.
 """
 
 import json
@@ -23,12 +25,12 @@ from .transcript import Activity, Tool, ToolCall
 from .written_calls import is_called
 
 SKILLS_INTRO: Final = (
-    "These skills are installed. If one fits the task by its description, load its instructions "
-    "with the skill tool before you begin, and follow them."
+    "These skills are installed. If one fits the task by its description, load its"
+    " instructions with the skill tool before you begin, and follow them."
 )
 _JSON_INTRO: Final = (
-    "These skills are installed. If one fits the user's task by its description, its instructions "
-    "are to be loaded before you begin. Don't begin yet: choose."
+    "These skills are installed. If one fits the user's task by its description, its"
+    " instructions are to be loaded before you begin. Don't begin yet: choose."
 )
 BY_JSON: Final = "chosen by JSON schema, as this model takes no tools"  # a finding
 _TOOL: Final = "skill"
@@ -80,14 +82,17 @@ class Choice:
         """The system text for a model that replies with JSON."""
         form = json.dumps({"skill": "NAME"})
         instruction = (
-            f"Reply with {form} and nothing else. If no skill fits, the name is {self.none!r}."
+            f"Reply with {form} and nothing else. If no skill fits, the name is"
+            f" {self.none!r}."
         )
         return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{instruction}"
 
     def without_keys(self) -> "Choice":
         listed = [
             replace(
-                skill, name=without_keys(skill.name), description=without_keys(skill.description)
+                skill,
+                name=without_keys(skill.name),
+                description=without_keys(skill.description),
             )
             for skill in self.skills
         ]
@@ -100,15 +105,21 @@ class Choice:
             if call.name != _TOOL and (named := self._skills_called(call.name)):
                 opened += named
             elif call.name != _TOOL:
-                findings.append(f"called a tool that is not there: {one_line(call.name, 60)}")
+                findings.append(
+                    f"called a tool that is not there: {one_line(call.name, 60)}"
+                )
             elif name := self._named_in(call):
                 opened.append(name)
             else:
-                findings.append(f"chose no skill that is there: {one_line(call.arguments, 100)}")
+                findings.append(
+                    f"chose no skill that is there: {one_line(call.arguments, 100)}"
+                )
         return self._activity(opened, findings, len(answer.calls))
 
     def written_in(self, answer: Answer) -> Activity | None:
-        """What a reply with JSON chose, also with words around it; None if that can't be told."""
+        """What a reply with JSON chose, also with words around it;
+        None if that can't be told.
+        """
         text = without_reasoning(answer.text)[:_MOST_TEXT]
         values = (reply.get("skill") for reply in _objects(text))
         chosen = {value.strip() for value in values if isinstance(value, str)}
@@ -129,8 +140,12 @@ class Choice:
             arguments = json.loads(call.arguments)
         except (ValueError, RecursionError):
             return ""
-        values = list(arguments.values()) if isinstance(arguments, dict) else [arguments]
-        named = [value for value in values if isinstance(value, str) and value in self.names]
+        values = (
+            list(arguments.values()) if isinstance(arguments, dict) else [arguments]
+        )
+        named = [
+            value for value in values if isinstance(value, str) and value in self.names
+        ]
         return named[0] if len(named) == 1 else ""
 
     def _skills_called(self, tool: str) -> list[str]:
@@ -140,15 +155,21 @@ class Choice:
     def _activity(self, opened: list[str], findings: list[str], calls: int) -> Activity:
         once = tuple(dict.fromkeys(opened))
         notes = tuple(dict.fromkeys(findings))
-        return Activity(1, calls, any(name in once for name in self.tested), once, findings=notes)
+        return Activity(
+            1, calls, any(name in once for name in self.tested), once, findings=notes
+        )
 
 
 @lru_cache(maxsize=16)  # one for all queries of a skill
 def choice_of(arm: Arm) -> Choice:
     """What a model without an agent chooses from: the skills of an arm."""
-    summaries = ((skill.name, _summary(skill)) for skill in arm.skills if not skill.plugin)
+    summaries = (
+        (skill.name, _summary(skill)) for skill in arm.skills if not skill.plugin
+    )
     listed = (
-        Listed(name, summary.description) for name, summary in summaries if not summary.users_only
+        Listed(name, summary.description)
+        for name, summary in summaries
+        if not summary.users_only
     )
     return Choice(arm.tested, tuple(listed))
 
@@ -166,10 +187,13 @@ def _summary(skill: SkillCopy) -> SkillSummary:
 
 
 def skill_list(skills: Sequence[Listed], intro: str = SKILLS_INTRO) -> str:
-    """Names, descriptions and locations, as agentskills.io's guide for clients writes them."""
+    """Names, descriptions and locations, as agentskills.io's
+    guide for clients writes them.
+    """
     if not skills:
         return ""
-    return f"{intro}\n\n<available_skills>\n{''.join(map(_entry, skills))}</available_skills>"
+    entries = "".join(map(_entry, skills))
+    return f"{intro}\n\n<available_skills>\n{entries}</available_skills>"
 
 
 def skill_tool(names: Sequence[str]) -> Tool:
@@ -179,7 +203,9 @@ def skill_tool(names: Sequence[str]) -> Tool:
 
 
 def _entry(skill: Listed) -> str:
-    location = f"    <location>{_xml(skill.location)}</location>\n" if skill.location else ""
+    location = (
+        f"    <location>{_xml(skill.location)}</location>\n" if skill.location else ""
+    )
     return (
         "  <skill>\n"
         f"    <name>{_xml(skill.name)}</name>\n"

@@ -1,4 +1,6 @@
-"""Names of MCP tools: each agent has its own, a transcript has ``mcp__server__tool``."""
+"""Names of MCP tools: each agent has its own, a transcript has
+``mcp__server__tool``.
+"""
 
 import json
 import re
@@ -12,9 +14,16 @@ from ..skills.case import McpServer
 
 _LONGEST: Final = 64  # characters of a tool's name that all providers take
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
-# Of Claude Code and Qwen Code, Codex, Gemini CLI, Copilot, and people. An agent's own tools may
-# well be called read_file.
-_FORMS: Final = ("mcp__{}__{}", "mcp__{}.{}", "mcp__{}__.{}", "mcp_{}_{}", "{}-{}", "{}/{}")
+# Of Claude Code and Qwen Code, Codex, Gemini CLI, Copilot, and people. An agent's own
+# tools may well be called read_file.
+_FORMS: Final = (
+    "mcp__{}__{}",
+    "mcp__{}.{}",
+    "mcp__{}__.{}",
+    "mcp_{}_{}",
+    "{}-{}",
+    "{}/{}",
+)
 
 
 def allowed(name: str) -> str:
@@ -24,13 +33,17 @@ def allowed(name: str) -> str:
 
 def name_in_plugin(server: McpServer) -> str:
     """What Claude Code calls a server: that of a plugin has the plugin's name, too."""
-    return allowed(f"plugin_{server.plugin}_{server.name}" if server.plugin else server.name)
+    return allowed(
+        f"plugin_{server.plugin}_{server.name}" if server.plugin else server.name
+    )
 
 
 def tool_name(server: McpServer, tool: str) -> str:
     """The name in transcripts, and for our own agent."""
     name = f"mcp__{allowed(server.name)}__{allowed(tool)}"
-    return name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9]}_{digest(name)[:8]}"
+    return (
+        name if len(name) <= _LONGEST else f"{name[: _LONGEST - 9]}_{digest(name)[:8]}"
+    )
 
 
 @lru_cache(maxsize=64)
@@ -41,7 +54,9 @@ def parsed(server: McpServer) -> Any:
 
 @lru_cache(maxsize=64)
 def spellings(servers: tuple[McpServer, ...]) -> dict[str, tuple[str, McpServer, str]]:
-    """What agents and people may call the tools: the name in transcripts, server and tool."""
+    """What agents and people may call the tools: the name in transcripts,
+    server and tool.
+    """
     names = dict[str, tuple[str, McpServer, str]]()
     for server in servers:
         for tool in (tool["name"] for tool in parsed(server)["tools"]):

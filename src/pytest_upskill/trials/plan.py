@@ -16,7 +16,8 @@ from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT, SkillOnSubject, WithPair
 from .trial import Question, Trial, lift_sample
 
-Runs = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]  # more take too long to compare
+# More take too long to compare
+Runs = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
 
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
 
@@ -34,20 +35,38 @@ class SkillInfo:
     seen_files: tuple[str, ...] = ()  # put in context besides SKILL.md
     unseen_files: tuple[UnseenFile, ...] = ()  # that SKILL.md refers to
     members: tuple[str, ...] = ()  # the skills of a bundle
-    # SKILL.md, and as it was at the ref; cut if it is huge. Not compared: its digest tells.
+    # SKILL.md, and as it was at the ref; cut if it is huge. Not compared:
+    # its digest tells.
     text: str = field(default="", compare=False)
     previous_text: str | None = field(default=None, compare=False)
 
     @classmethod
     def of(
-        cls, skill: Skill, name: str, path: str, against: str | None = None, score: Score = "pass"
+        cls,
+        skill: Skill,
+        name: str,
+        path: str,
+        against: str | None = None,
+        score: Score = "pass",
     ) -> "SkillInfo":
         seen_files = tuple(path for path, _ in skill.references)
-        facts = (name, path, skill.digest, skill.tokens, against, score, seen_files, skill.unseen)
+        facts = (
+            name,
+            path,
+            skill.digest,
+            skill.tokens,
+            against,
+            score,
+            seen_files,
+            skill.unseen,
+        )
         members = tuple(member.name for member in skill.members if member is not skill)
         before = None if skill.previous_file is None else _cut(skill.previous_file)
         return cls(
-            *facts, members, _cut(skill.file_text or skill.body), before if against else None
+            *facts,
+            members,
+            _cut(skill.file_text or skill.body),
+            before if against else None,
         )
 
 
@@ -56,8 +75,12 @@ def _cut(text: str) -> str:
 
 
 def score_of(chosen: Score | None, cases: Iterable[Case]) -> Score:
-    """As chosen; else as the tools do that evals.json and tasks of benchmarks come from."""
-    return chosen or ("checks" if any(c.is_eval or c.is_task for c in cases) else "pass")
+    """As chosen; else as the tools do that evals.json and
+    tasks of benchmarks come from.
+    """
+    return chosen or (
+        "checks" if any(c.is_eval or c.is_task for c in cases) else "pass"
+    )
 
 
 class Count(NamedTuple):
@@ -115,7 +138,9 @@ _NotInFiles = GetPydanticSchema(
 
 
 class Group(NamedTuple):
-    """Tests that are counted and compared together: a skill's cases on a model, or its triggers."""
+    """Tests that are counted and compared together: a skill's cases on a model,
+    or its triggers.
+    """
 
     pair: SkillOnSubject
     of_triggers: bool
@@ -138,23 +163,27 @@ class PlannedCase(WithPair):
     model: str
     trials: Annotated[tuple[Trial, ...], _NotInFiles, Field(exclude=True)] = ()
     digest: str = ""  # of the question and the expected answer
-    asked: Annotated[str, Field(exclude=True)] = ""  # digest of how, with the skill, and the judge
+    # Digest of how, with the skill, and the judge
+    asked: Annotated[str, Field(exclude=True)] = ""
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     file: str = ""  # of the case, relative to the rootdir
     line: Whole = 1
     tags: tuple[str, ...] = ()
-    threshold: Number | None = None  # the share of runs that must pass; None is more than half
+    # The share of runs that must pass; None is more than half
+    threshold: Number | None = None
     compared: Flag = True  # with accepted results; not if it has an xfail mark
     expected: Expectation | None = None
     sample: str = ""  # the same for all cases that ask the same; unknown if empty
     case_group: str = ""  # that the case names
     regression: str = ""  # why its test failed, decided while the run went on
-    new: Flag = False  # others of the skill on this model have an accepted result, this has none
+    # Others of the skill on this model have an accepted result, this has none
+    new: Flag = False
     # All cases of the skill's own file.
     siblings: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
-    own_runs: Flag = False  # it says itself how often it is asked, so it is never frugal
+    # It says itself how often it is asked, so it is never frugal
+    own_runs: Flag = False
     is_trigger: Flag = False  # a query, which lift and verdicts leave out
     skill_only: Flag = False  # not asked without the skill, so they leave it out, too
 
@@ -191,7 +220,8 @@ class Unmatched(WithPair):
     was: CountValue
     date: str
     why: Why
-    of: Whole = 0  # cases that a run of all of them has: with fewer, it says nothing of the rest
+    # Cases that a run of all of them has: with fewer, it says nothing of the rest
+    of: Whole = 0
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     agent: str = CHAT
     of_triggers: Flag = False  # whether ``of`` is a number of queries
@@ -209,9 +239,11 @@ class Plan:
     tests: tuple[PlannedCase, ...]
     unmatched: tuple[Unmatched, ...] = ()
     nodeids: tuple[str, ...] = ()  # of all tests of skills, also those that ask nothing
-    untested: Mapping[str, str] = field(default_factory=dict)  # skills and models, and why
+    # Skills and models, and why
+    untested: Mapping[str, str] = field(default_factory=dict)
     idle_gates: tuple[str, ...] = ()  # that don't apply to what was selected
-    by_outcome: bool = False  # whether tests were selected by how they ended the last time
+    # Whether tests were selected by how they ended the last time
+    by_outcome: bool = False
 
     def questions(self) -> Iterable[Question]:
         return (trial.question for trial in self.trials())
@@ -223,7 +255,9 @@ class Plan:
 
     @property
     def known_keys(self) -> set[str]:
-        """The keys of all questions that are known before the tests run, asked first or later."""
+        """The keys of all questions that are known before the tests run,
+        asked first or later.
+        """
         trials = (trial for test in self.tests for trial in test.trials)
         return {trial.question.key for trial in trials if not trial.is_open}
 

@@ -39,14 +39,17 @@ class Grade:
     reason: str
     weight: Annotated[float, Field(strict=True, ge=0, allow_inf_nan=False)] = 1.0
     required: Flag = True
-    # The argument as written in the case. Not compared: a grade is what was found, not what was
-    # looked for.
+    # The argument as written in the case. Not compared: a grade is what was found,
+    # not what was looked for.
     asks: str = field(default="", compare=False)
-    # Where in the answer, in code points: what it looks for, and what must not be there.
+    # Where in the answer, in code points: what it looks for,
+    # and what must not be there.
     found: tuple[Span, ...] = field(default=(), compare=False)
     unwanted: tuple[Span, ...] = field(default=(), compare=False)
-    with_skill: Flag = False  # the other arms are not asked for it, so no lift compares it
-    share: Share | None = None  # of it that was reached, as a verifier's reward; None: all or none
+    # The other arms are not asked for it, so no lift compares it
+    with_skill: Flag = False
+    # Of it that was reached, as a verifier's reward; None: all or none
+    share: Share | None = None
     output: str = ""  # the end of what a verifier printed
 
     @property
@@ -62,9 +65,11 @@ class Grade:
 
 @dataclass(frozen=True, slots=True)
 class Record(WithPair):
-    """A graded trial. ``score`` is the share of its checks that passed, by weight, or the reward.
+    """A graded trial. ``score`` is the share of its checks that passed, by weight,
+    or the reward.
 
-    Checks that only answers with the skill have decide the ``outcome``, but are not in the score.
+    Checks that only answers with the skill have decide the ``outcome``,
+    but are not in the score.
     """
 
     skill: str
@@ -85,7 +90,8 @@ class Record(WithPair):
     judge_calls: Whole = 0
     judge_input_tokens: Whole | None = None
     judge_output_tokens: Whole | None = None
-    cost: Amount | None = None  # in USD; filled in by the controller, which knows the prices
+    # In USD; filled in by the controller, which knows the prices
+    cost: Amount | None = None
     files: Items[AnswerFile] = ()
     transcript: Transcript = ()
     written_tokens: Whole = 0  # to the provider's cache
@@ -98,12 +104,18 @@ class Record(WithPair):
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
     retries: Whole = 0  # how often it was asked again after errors
     asked_at: Time | None = None  # seconds since the epoch
-    over_budget: Flag = False  # it was not begun, since it could have exceeded the budget
+    # It was not begun, since it could have exceeded the budget
+    over_budget: Flag = False
     user: UserCalls | None = None  # of a model that played the user
 
     @property
     def usage(self) -> Usage:
-        counts = (self.input_tokens, self.output_tokens, self.cached_tokens, self.written_tokens)
+        counts = (
+            self.input_tokens,
+            self.output_tokens,
+            self.cached_tokens,
+            self.written_tokens,
+        )
         return Usage(*counts, self.batch, self.hour_tokens)
 
     @property
@@ -120,13 +132,17 @@ class Record(WithPair):
     @property
     def passed_common(self) -> bool:
         """Whether it passed the checks that all arms have."""
-        if self.outcome != "failed" or len(common := self.common_checks) == len(self.checks):
+        if self.outcome != "failed" or len(common := self.common_checks) == len(
+            self.checks
+        ):
             return self.outcome == "passed"
         return all(grade.passed for grade in common if grade.required)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether it failed without an end: at a limit of the agent, or without a word."""
+        """Whether it failed without an end: at a limit of the agent, or without a
+        word.
+        """
         stopped = any(grade.reason.startswith(STOPPED) for grade in self.checks)
         silent = self.output is not None and Answer(self.output).is_empty
         return self.outcome == "failed" and (stopped or silent)
@@ -185,7 +201,9 @@ def _score(grades: Sequence[Grade]) -> float:
 
 def unanswered_record(trial: Trial, reply: NoAnswer) -> Record:
     return replace(
-        errored_record(trial, reply.reason), retries=reply.retries, over_budget=reply.over_budget
+        errored_record(trial, reply.reason),
+        retries=reply.retries,
+        over_budget=reply.over_budget,
     )
 
 
@@ -199,24 +217,32 @@ def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> R
 
 
 def agents_in(records: Iterable[Record]) -> dict[str, str]:
-    """The agents that carried out trials, with their versions; several if trials differ."""
+    """The agents that carried out trials, with their versions;
+    several if trials differ.
+    """
     versions: dict[str, dict[str, None]] = {}
     for record in records:
         for agent, version in record.activity.agents if record.activity else ():
             versions.setdefault(agent, {})[version] = None
-    return {agent: ", ".join(filter(None, sorted(versions[agent]))) for agent in versions}
+    return {
+        agent: ", ".join(filter(None, sorted(versions[agent]))) for agent in versions
+    }
 
 
 def asked_apart(records: Iterable[Record], max_age: float) -> bool:
     """Whether answers to the same run of a case are too far apart to be compared."""
     times: dict[tuple[SkillOnSubject, str, int], list[int | None]] = {}
     for record in records:
-        times.setdefault((record.pair, record.case, record.run), []).append(record.asked_at)
+        times.setdefault((record.pair, record.case, record.run), []).append(
+            record.asked_at
+        )
     return any(are_apart(of_run, max_age) for of_run in times.values())
 
 
 def dump_records(records: list[Record]) -> str:
-    """What a test report carries; defaults are left out, since a large run keeps all reports."""
+    """What a test report carries; defaults are left out,
+    since a large run keeps all reports.
+    """
     values = [json_values(record, brief=True) for record in records]
     return json.dumps(values, separators=(",", ":"))
 

@@ -2,7 +2,8 @@
 
 from typing import Final, NamedTuple
 
-CHAT: Final = "chat"  # no agent: one completion with the skill's text in the system text
+# No agent: one completion with the skill's text in the system text
+CHAT: Final = "chat"
 ORACLE: Final = "oracle"  # carries out the references of cases, and asks no model
 
 _WITH_PLUGINS: Final = ("claude",)
@@ -21,7 +22,9 @@ class Subject(NamedTuple):
 
     @property
     def label(self) -> str:
-        """Its name in node ids, results and reports; a plain completion has that of its model."""
+        """Its name in node ids, results and reports; a plain
+        completion has that of its model.
+        """
         if self.agent == ORACLE:
             return ORACLE
         return self.model if self.agent == CHAT else f"{self.agent}/{self.model}"

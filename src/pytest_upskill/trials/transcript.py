@@ -1,7 +1,8 @@
-"""What led to an answer: the turns of an agent, what it did in them, and calls of tools.
+"""What led to an answer: the turns of an agent, what it did in them,
+and calls of tools.
 
-A trace that a skill is learned from and the transcript of an agent's answer are made of the
-same turns, whatever format they came in.
+A trace that a skill is learned from and the transcript of an agent's answer are made of
+the same turns, whatever format they came in.
 """
 
 from collections.abc import Sequence
@@ -15,7 +16,9 @@ from .._util.texts import counted, one_line
 # A finding of agents that know no skills, don't take this one, or have no room for it.
 UNTOLD: Final = "its model was never told of the skill"
 # A finding of agents that open a skill without their model, in trials of triggers.
-GIVEN: Final = "the first request had the skill's text: the agent did not leave it to the model"
+GIVEN: Final = (
+    "the first request had the skill's text: the agent did not leave it to the model"
+)
 # A finding of agents that did not take a user's command to use a skill.
 NOT_INVOKED: Final = "the first request had no text of the skill, though it was invoked"
 _LISTS: Final = ("opened", "read", "scripts", "findings")
@@ -23,7 +26,9 @@ _LISTS: Final = ("opened", "read", "scripts", "findings")
 # How the list of skills in an agent's first request shows a skill to its model.
 Sent = Literal["whole", "cut", "name", "not listed"]
 # "answer" is what the user of a case said to a question of the agent.
-TurnKind = Literal["system", "user", "assistant", "thinking", "call", "result", "answer"]
+TurnKind = Literal[
+    "system", "user", "assistant", "thinking", "call", "result", "answer"
+]
 
 
 @dataclass(frozen=True)
@@ -34,7 +39,8 @@ class Turn:
     text: str
     tool: str = ""  # the tool's name, for a call or a result
     failed: Flag = False  # a result that is an error, or a nonzero exit status
-    reply: Whole = 0  # number of the model's reply that it is part of or follows; 0: before any
+    # Number of the model's reply that it is part of or follows; 0: before any
+    reply: Whole = 0
     seconds: Amount | None = None  # of a result, or of the reply at its first turn
     # Of the reply, at its first turn, or of the user's answer; so the next two.
     input_tokens: Whole | None = None
@@ -47,7 +53,9 @@ Transcript = Items[Turn]
 
 @dataclass(frozen=True)
 class ListedSkill:
-    """An installed skill, and what of its description an agent sent in its list of skills."""
+    """An installed skill, and what of its description an agent
+    sent in its list of skills.
+    """
 
     name: str
     sent: Sent
@@ -56,17 +64,22 @@ class ListedSkill:
 
 @dataclass(frozen=True)
 class Activity:
-    """What an agent did, counted from its traffic with the model, never from its own words."""
+    """What an agent did, counted from its traffic with the model,
+    never from its own words.
+    """
 
     turns: Whole = 0  # replies of the model
     tool_calls: Whole = 0
-    activated: Flag | None = None  # whether it opened a skill under test; None without one
-    opened: Items[str] = ()  # names of the skills whose SKILL.md it got to see, in order
+    # Whether it opened a skill under test; None without one
+    activated: Flag | None = None
+    # Names of the skills whose SKILL.md it got to see, in order
+    opened: Items[str] = ()
     read: Items[str] = ()  # other files of tested skills that it saw, relative to them
     scripts: Items[str] = ()  # files of tested skills that it ran
     findings: Items[str] = ()  # what was refused or left out, in words
     agents: Items[tuple[str, str]] = ()  # who did it: names and versions
-    listed: Items[ListedSkill] = ()  # all installed skills, if the first request is known
+    # All installed skills, if the first request is known
+    listed: Items[ListedSkill] = ()
 
     @property
     def sent(self) -> tuple[Sent, ...]:
@@ -92,8 +105,12 @@ class Activity:
         return ", ".join(words)
 
     def without_keys(self) -> "Activity":
-        lists: Any = {name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS}
-        listed = tuple(replace(skill, name=without_keys(skill.name)) for skill in self.listed)
+        lists: Any = {
+            name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS
+        }
+        listed = tuple(
+            replace(skill, name=without_keys(skill.name)) for skill in self.listed
+        )
         return replace(self, listed=listed, **lists)
 
 
@@ -104,17 +121,23 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
         return None
     lists = {
         name: tuple(
-            dict.fromkeys(word for activity in by_agents for word in getattr(activity, name))
+            dict.fromkeys(
+                word for activity in by_agents for word in getattr(activity, name)
+            )
         )
         for name in _LISTS
     }
-    activated = [activity.activated for activity in by_agents if activity.activated is not None]
+    activated = [
+        activity.activated for activity in by_agents if activity.activated is not None
+    ]
     return Activity(
         sum(activity.turns for activity in by_agents),
         sum(activity.tool_calls for activity in by_agents),
         any(activated) if activated else None,
         **lists,
-        agents=tuple(dict.fromkeys(agent for activity in by_agents for agent in activity.agents)),
+        agents=tuple(
+            dict.fromkeys(agent for activity in by_agents for agent in activity.agents)
+        ),
         listed=by_agents[0].listed,
     )
 
@@ -131,7 +154,9 @@ class Tool:
     schema: str  # JSON Schema of its arguments
 
     def without_keys(self) -> "Tool":
-        return Tool(self.name, without_keys(self.description), without_keys(self.schema))
+        return Tool(
+            self.name, without_keys(self.description), without_keys(self.schema)
+        )
 
 
 @dataclass(frozen=True)
@@ -161,16 +186,21 @@ class ToolResult:
 
 @dataclass(frozen=True)
 class Step:
-    """A turn of a model: it called tools, and each call has a result; or it asked its user."""
+    """A turn of a model: it called tools, and each call has a result;
+    or it asked its user.
+    """
 
     text: str
     calls: tuple[ToolCall, ...]
     results: tuple[ToolResult, ...]
-    raw: str = ""  # the turn in the provider's own form, as JSON: thinking must go back as it came
+    # The turn in the provider's own form, as JSON: thinking must go back as it came
+    raw: str = ""
     answer: str = ""  # of the user, in place of calls and results
 
     def without_keys(self) -> "Step":
-        """As a whole: calls and ``raw`` may be a script's, not only a server's own words."""
+        """As a whole: calls and ``raw`` may be a script's,
+        not only a server's own words.
+        """
         return Step(
             without_keys(self.text),
             tuple(call.without_keys() for call in self.calls),

@@ -28,14 +28,16 @@ from .transcript import Step, Tool
 from .user import User
 
 Turns = tuple[tuple[Role, str], ...]
-# The prefix that other questions share: the system text with the tools, also the messages, or
-# also the steps of an agent so far.
+# The prefix that other questions share: the system text with the tools, also the
+# messages, or also the steps of an agent so far.
 Shared = Literal["system", "messages", "steps"]
 
-# Where skill-creator keeps the files of its cases; most ask for "data.csv", not for this path.
+# Where skill-creator keeps the files of its cases; most ask for "data.csv",
+# not for this path.
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
 _JUDGE_TURNS: Final = 3  # an agent may look around, though there is nothing to see
-# The order was measured on small models: the skill first, then the instruction, and no tags.
+# The order was measured on small models: the skill first, then the instruction,
+# and no tags.
 BASE_SYSTEM: Final = "You are a helpful assistant."
 FOLLOW_SKILL: Final = "Follow the skill above when you answer."
 
@@ -48,19 +50,24 @@ class Task:
     version: str = ""  # of the agent
     files: tuple[WorkspaceFile, ...] = ()
     setup: str = ""  # a command that runs before the agent
-    skills: tuple[SkillCopy, ...] = ()  # and the plugin that tested ones are in, if it takes one
+    # And the plugin that tested ones are in, if it takes one
+    skills: tuple[SkillCopy, ...] = ()
     tested: tuple[str, ...] = ()  # names of the skills under test; none in the baseline
     needs: SandboxNeeds = NO_NEEDS
     max_turns: int = DEFAULT_MAX_TURNS
     image: str = ""  # of the sandbox, if that is a container
-    confined: bool = True  # False: no sandbox, so it may see and do all that the user can
+    # False: no sandbox, so it may see and do all that the user can
+    confined: bool = True
     invoke: Invocation | None = None  # of a tested skill, in place of the question
-    until_opened: bool = False  # ends as soon as it is decided whether a tested skill is opened
+    # Ends as soon as it is decided whether a tested skill is opened
+    until_opened: bool = False
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
-    reference: CaseReference | None = None  # what the oracle carries out; no other agent has one
-    skills_at: tuple[str, ...] = ()  # other folders where an agent finds the skills under test
+    # What the oracle carries out; no other agent has one
+    reference: CaseReference | None = None
+    # Other folders where an agent finds the skills under test
+    skills_at: tuple[str, ...] = ()
 
     @property
     def plugin(self) -> SkillCopy | None:
@@ -100,20 +107,26 @@ class Question:
     messages: Turns
     max_output: int
     run: int
-    schema: str | None = None  # JSON Schema of the reply, for servers that can enforce it
-    verdicts: int | None = None  # how many a judge's reply must have; the schema says so too
+    # JSON Schema of the reply, for servers that can enforce it
+    schema: str | None = None
+    # How many a judge's reply must have; the schema says so too
+    verdicts: int | None = None
     mark: str = ""  # what a judge's reply must repeat; the last message says so too
     tools: tuple[Tool, ...] = ()  # that the model may call
-    steps: tuple[Step, ...] = ()  # turns after the messages, each with calls and their results
+    # Turns after the messages, each with calls and their results
+    steps: tuple[Step, ...] = ()
     task: Task | None = None  # for an agent, which carries it out in a workspace
     choice: Choice | None = None  # of a skill; ``tools`` has the one that loads it
-    # Ask even if there is a stored answer: it is too old to be compared with other arms.
+    # Ask even if there is a stored answer: it is too old to be
+    # compared with other arms.
     renew: bool = field(default=False, compare=False)
-    # When the answer was given that a judge is asked about: its ruling must not be much older.
+    # When the answer was given that a judge is asked about:
+    # its ruling must not be much older.
     judged_at: int | None = field(default=None, compare=False)
     # The agent whose login pays for it; empty if a key does.
     login: str = field(default="", compare=False)
-    # What the provider should keep in its cache. It changes nothing that the model reads.
+    # What the provider should keep in its cache. It changes
+    # nothing that the model reads.
     shared: tuple[Shared, ...] = field(default=(), compare=False)
 
     def without_keys(self) -> "Question":
@@ -142,7 +155,11 @@ class Question:
         form = [self.schema] if self.schema else []
         form += [repr(part) for part in (self.tools, self.steps) if part]
         form += [self.task.content] if self.task else []
-        form += ["choice", *self.choice.tested, self.choice.by_schema] if self.choice else []
+        form += (
+            ["choice", *self.choice.tested, self.choice.by_schema]
+            if self.choice
+            else []
+        )
         return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
 
     @cached_property
@@ -151,7 +168,9 @@ class Question:
 
     @property
     def asked_as(self) -> str:
-        """The name under which its model is known to the engine: on a login it is another one."""
+        """The name under which its model is known to the engine:
+        on a login it is another one.
+        """
         return Subject(self.login, self.model).label if self.login else self.model
 
     @property
@@ -182,7 +201,8 @@ class Rubric:
     votes: int
     max_output: int
     refusals: bool = False  # whether a refusal is judged, too
-    files: tuple[str, ...] = ()  # paths and patterns of an agent's files that it sees whole
+    # Paths and patterns of an agent's files that it sees whole
+    files: tuple[str, ...] = ()
     hidden: Hidden = Hidden()
     context: str = ""  # what it is told about the wanted result, beside the texts
     task: Task | None = None  # of a judge that is an agent
@@ -235,12 +255,14 @@ def trials_of(
     version: str = "",
     runs: Iterable[int] | None = None,
 ) -> list[Trial]:
-    """The trials of a case by a subject, run by run, so that the arms of a run go together.
+    """The trials of a case by a subject, run by run,
+    so that the arms of a run go together.
 
-    ``version`` is that of an agent. ``runs`` are those of the case, or of the settings. A case
-    that has no question yet is one of a test in Python, which asks when it runs. A trigger is only
-    asked with the skill, and so is a case that has no checks of other answers. In the arm
-    ``again``, the same is asked in runs of other numbers. The oracle does nothing in the baseline.
+    ``version`` is that of an agent. ``runs`` are those of the case, or of the settings.
+    A case that has no question yet is one of a test in Python, which asks when it runs.
+    A trigger is only asked with the skill, and so is a case that has no checks of other
+    answers. In the arm ``again``, the same is asked in runs of other numbers. The
+    oracle does nothing in the baseline.
     """
     if subject.agent == ORACLE:
         arms = [arm for arm in arms if arm.name in (BASELINE, SKILL)]
@@ -249,9 +271,13 @@ def trials_of(
         arms = [arm for arm in arms if arm.name == SKILL or not alone]
     with_skill = {arm.name for arm in arms if arm.tested}
     questions = {
-        arm.name: question_of(case, subject, arm, settings, prompt, version)
-        if case.input
-        else Question(subject.model, "", (), settings.answer_output(subject.model), 1)
+        arm.name: (
+            question_of(case, subject, arm, settings, prompt, version)
+            if case.input
+            else Question(
+                subject.model, "", (), settings.answer_output(subject.model), 1
+            )
+        )
         for arm in arms
     }
     all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
@@ -314,13 +340,16 @@ def _invoked_in(case: Case, arm: Arm) -> Invocation | None:
 def _with_arguments(arm: Arm, case: Case) -> Arm:
     """An arm whose text has the arguments of a case that invokes the skill.
 
-    A plain completion has the text of the skill anyway, and asks what the baseline asks.
+    A plain completion has the text of the skill anyway,
+    and asks what the baseline asks.
     """
     invoke = _invoked_in(case, arm)
     if not invoke or arm.text is None:
         return arm
     if len(arm.tested) > 1:
-        return replace(arm, text=f"{arm.text}\n\n/{invoke.skill} {invoke.arguments}".rstrip())
+        return replace(
+            arm, text=f"{arm.text}\n\n/{invoke.skill} {invoke.arguments}".rstrip()
+        )
     return replace(arm, text=invoke.text(arm.text, case.input))
 
 
@@ -347,11 +376,14 @@ def by_schema(question: Question) -> Question:
 
 def user_text(case: Case) -> str:
     """The question, then its files in named fences."""
-    return "\n\n".join([case.input, *(named_fence(name, text) for name, text in case.files)])
+    return "\n\n".join(
+        [case.input, *(named_fence(name, text) for name, text in case.files)]
+    )
 
 
 def sample_of(case: Case) -> str:
-    """The same for all cases that ask the same: they get the same answer, so they are one sample.
+    """The same for all cases that ask the same: they get the same answer,
+    so they are one sample.
 
     White space, letter case and characters that nobody sees make no other question.
     """
@@ -361,7 +393,9 @@ def sample_of(case: Case) -> str:
 
 
 def lift_sample_of(case: Case) -> str:
-    """The same for all cases that a lift counts as one: those that ask the same, or of a group."""
+    """The same for all cases that a lift counts as one: those that ask the same,
+    or of a group.
+    """
     return lift_sample(case.group, sample_of(case))
 
 
@@ -382,7 +416,9 @@ def of_workspace(case: Case) -> list[str]:
     return others if any(others) else []
 
 
-def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str = "") -> Task:
+def task_of(
+    case: Case, agent: str, arm: Arm, settings: Settings, version: str = ""
+) -> Task:
     """The task of an arm; ValueError if a file of the case can't be in a workspace."""
     skills = [skill for skill in arm.skills if takes_plugins(agent) or not skill.plugin]
     is_oracle = agent == ORACLE
@@ -394,9 +430,11 @@ def task_of(case: Case, agent: str, arm: Arm, settings: Settings, version: str =
         tuple(skills),
         arm.tested,
         case.sandbox,
-        min(TRIGGER_TURNS, settings.max_turns)
-        if case.asks_for_opening
-        else case.max_turns or settings.max_turns,
+        (
+            min(TRIGGER_TURNS, settings.max_turns)
+            if case.asks_for_opening
+            else case.max_turns or settings.max_turns
+        ),
         settings.image or "",
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
@@ -437,20 +475,31 @@ def start_files(case: Case) -> tuple[WorkspaceFile, ...]:
     return _start_files(case.files, case.exact, prompt)
 
 
-@lru_cache(maxsize=64)  # the arms of a case share them, also on their way to another process
+# The arms of a case share them, also on their way to another process
+@lru_cache(maxsize=64)
 def _start_files(
-    texts: tuple[tuple[str, str], ...], exact: tuple[WorkspaceFile, ...], prompt: str | None
+    texts: tuple[tuple[str, str], ...],
+    exact: tuple[WorkspaceFile, ...],
+    prompt: str | None,
 ) -> tuple[WorkspaceFile, ...]:
     """With the ``prompt`` of an eval, files have the names that it uses."""
-    files = {name: WorkspaceFile(name, text.encode("utf-8", "replace")) for name, text in texts}
+    files = {
+        name: WorkspaceFile(name, text.encode("utf-8", "replace"))
+        for name, text in texts
+    }
     files |= {file.path: file for file in exact}
     if prompt is not None:
         paths = {name: _name_in(prompt, name) for name in files}
         if len(set(paths.values())) == len(paths):
-            files = {paths[name]: replace(file, path=paths[name]) for name, file in files.items()}
+            files = {
+                paths[name]: replace(file, path=paths[name])
+                for name, file in files.items()
+            }
     for name in files:
         if not is_path(name):
-            raise ValueError(f"{name!r} can't be a file in a workspace; use a relative path")
+            raise ValueError(
+                f"{name!r} can't be a file in a workspace; use a relative path"
+            )
         parents = map(str, PurePosixPath(name).parents)
         if above := next((parent for parent in parents if parent in files), None):
             raise ValueError(f"{name!r} can't be in {above!r}, which is a file")
@@ -458,8 +507,14 @@ def _start_files(
 
 
 def _name_in(prompt: str, path: str) -> str:
-    """The end of a path that a prompt names; else the path without skill-creator's folders."""
+    """The end of a path that a prompt names; else the path
+    without skill-creator's folders.
+    """
     parts = path.split("/")
     ends = ["/".join(parts[at:]) for at in range(len(parts))]
-    named = (end for end in ends if re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", prompt))
+    named = (
+        end
+        for end in ends
+        if re.search(rf"(?<![\w.-]){re.escape(end)}(?![\w-])", prompt)
+    )
     return next(named, _EVALS.sub("", path))

@@ -1,9 +1,10 @@
 """Tool calls that a model wrote as text, because its server did not parse them.
 
-Open models write calls in forms of their own, each of which a server has to know. What it does not
-know it returns as text, which looks like a final answer, so the agent stops before it began.
-An answer may have such text, too: if the task asks for it, or as an example. So a tag that only
-calls have counts wherever it stands, but plain JSON only where a call would stand.
+Open models write calls in forms of their own, each of which a server has to know. What
+it does not know it returns as text, which looks like a final answer, so the agent stops
+before it began. An answer may have such text, too: if the task asks for it, or as an
+example. So a tag that only calls have counts wherever it stands, but plain JSON only
+where a call would stand.
 """
 
 import json
@@ -19,8 +20,9 @@ from .transcript import Tool
 
 PROBLEM: Final = "the server returned tool calls as text"
 ADVICE: Final = (
-    "It has to parse them: start llama-server with --jinja, vLLM with --enable-auto-tool-choice "
-    "--tool-call-parser NAME, take a model of Ollama's that is listed with tools, or another model"
+    "It has to parse them: start llama-server with --jinja, vLLM with"
+    " --enable-auto-tool-choice --tool-call-parser NAME, take a model of Ollama's that"
+    " is listed with tools, or another model"
 )
 _MOST_TEXT: Final = 100_000  # characters of a reply
 _MOST_OBJECTS: Final = 200
@@ -38,11 +40,19 @@ _ARGUMENTS: Final = (
     *("action_input", "kwargs"),
 )
 _WRAPPERS: Final = (
-    *("tool_call", "tool_calls", "function_call", "function_calls", "function", "tool_use"),
+    *(
+        "tool_call",
+        "tool_calls",
+        "function_call",
+        "function_calls",
+        "function",
+        "tool_use",
+    ),
     *("tool_uses", "tool", "tools", "call", "calls", "action", "actions"),
 )
 _ASIDE: Final = ("id", "type", "tool_call_id", "call_id", "index")
-# <tool_call>, <|tool_call|>, <｜tool▁calls▁begin｜>, <minimax:tool_call>, <function_calls>, …
+# <tool_call>, <|tool_call|>, <｜tool▁calls▁begin｜>, <minimax:tool_call>,
+# <function_calls>, …
 _MARK: Final = (
     r"(?:<[|｜]?(?:[\w｜]{1,20}[:｜_])?(?:start_)?(?:tool|function)[_▁]?(?:call|use)s?"
     r"(?:[_▁](?:section[_▁])?(?:begin|start))?[|｜]?>"
@@ -65,7 +75,9 @@ _HEAD: Final = re.compile(  # of JSON that is broken, or cut off
     rf"[\"'](?P<key>{'|'.join(_NAMES)})[\"']\s*:\s*[\"'](?P<name>[^\"'\n]{{1,200}})[\"']\s*,\s*"
     rf"[\"'](?P<arguments>{'|'.join(_ARGUMENTS)})[\"']\s*:\s*[\[{{\"']"
 )
-_FORMATS: Final = re.compile(r"\b(?:json|xml|yaml|format|syntax|openai|hermes)", re.IGNORECASE)
+_FORMATS: Final = re.compile(
+    r"\b(?:json|xml|yaml|format|syntax|openai|hermes)", re.IGNORECASE
+)
 _CALLS: Final = re.compile(
     r"\btool[\s_-]*(?:calls?|use|invocations?)\b|\btools/call\b|\bfunction[\s_-]*calling\b|"
     r"<[|]?tool|\[TOOL_CALLS",
@@ -81,11 +93,14 @@ _CALLING: Final = re.compile(r"\b(?:call(?:s|ing)?|invo(?:k|c)\w+)\b", re.IGNORE
 
 @dataclass
 class Offer:
-    """The tools and skills that a model may name in a call, and their arguments, if known."""
+    """The tools and skills that a model may name in a call, and their arguments,
+    if known.
+    """
 
     arguments: dict[str, frozenset[str]] = field(default_factory=dict)
     tools: set[str] = field(default_factory=set)
-    descriptions: list[str] = field(default_factory=list)  # of tools, with those of arguments
+    # Of tools, with those of arguments
+    descriptions: list[str] = field(default_factory=list)
 
     def add_tools(self, tools: Iterable[Tool]) -> None:
         for tool in tools:
@@ -114,11 +129,13 @@ def is_called(skill: str, tool: str) -> bool:
     return bool(_plain(skill)) and _plain(skill) == _plain(tool)
 
 
-def writes_call(text: str, offer: Offer, task: str, *, has_called: bool = False) -> bool:
+def writes_call(
+    text: str, offer: Offer, task: str, *, has_called: bool = False
+) -> bool:
     """Whether a reply without calls is one: a text that calls what was offered.
 
-    ``task`` is what the model was asked; ``has_called``: the server parsed calls before, so what
-    looks like one is more likely to be meant as text.
+    ``task`` is what the model was asked; ``has_called``: the server parsed calls
+    before, so what looks like one is more likely to be meant as text.
     """
     if not offer.tools or _asks_for_calls(task, offer):
         return False
@@ -127,14 +144,18 @@ def writes_call(text: str, offer: Offer, task: str, *, has_called: bool = False)
     if not reply:  # the server took the call for a part of the reasoning
         return _is_marked(text[-_MOST_TEXT:].strip(), offer)
     # If all of it is in a tag, it is no answer, even if there is no such tool.
-    if _is_marked(reply, offer) or (_MARKED_OBJECT.match(reply) and reply.endswith(_CLOSED)):
+    if _is_marked(reply, offer) or (
+        _MARKED_OBJECT.match(reply) and reply.endswith(_CLOSED)
+    ):
         return not is_example or reply.endswith(_CLOSED)
     return _is_json_call(reply, offer, task, is_example)
 
 
 def _plain(name: str) -> str:
     """A name without what models and servers change in it."""
-    name = re.sub(r"^(?:functions?|tools?|skills?|default_api)[.:/]|:\d+$", "", name.strip())
+    name = re.sub(
+        r"^(?:functions?|tools?|skills?|default_api)[.:/]|:\d+$", "", name.strip()
+    )
     return re.sub(r"[\W_]+", "-", name).strip("-").casefold()
 
 
@@ -159,7 +180,9 @@ def _pattern(name: str) -> str:
 
 
 def _is_marked(text: str, offer: Offer) -> bool:
-    """Whether it has a tag or form that only calls have, with a name that was offered."""
+    """Whether it has a tag or form that only calls have, with a name that was
+    offered.
+    """
     names = rf"(?:{'|'.join(map(_pattern, offer.arguments))})(?![\w-])"
     called = re.compile(_GLUE + names, re.IGNORECASE)
     for mark in islice(_MARKS.finditer(text), _MOST_MARKS):
@@ -167,23 +190,32 @@ def _is_marked(text: str, offer: Offer) -> bool:
         if called.match(after) or any(_json_calls(after, offer)):
             return True
     forms = [
-        rf"{_INLINE}<(?:\w{{1,20}}:|｜\w{{1,20}}｜)?(?:function|invoke|tool)(?:_call|_use)?"
-        rf"(?:=|\s+name=)[\"']?(?:functions\.)?{names}",
+        (
+            rf"{_INLINE}<(?:\w{{1,20}}:|｜\w{{1,20}}｜)?(?:function|invoke|tool)(?:_call|_use)?"
+            rf"(?:=|\s+name=)[\"']?(?:functions\.)?{names}"
+        ),
         rf"(?:<\|channel\|>\w{{0,20}} to=|\bto=functions\.)(?:functions\.)?{names}",
         rf"^\W{{0,9}}Action:\s*{names}\s*\n\s*\W{{0,9}}Action Input:",
     ]
     if any(re.search(form, text, re.IGNORECASE | re.MULTILINE) for form in forms):
         return True
-    return any(_has_tool_syntax(text, name, offer.arguments[name]) for name in offer.tools)
+    return any(
+        _has_tool_syntax(text, name, offer.arguments[name]) for name in offer.tools
+    )
 
 
 def _has_tool_syntax(text: str, name: str, arguments: frozenset[str]) -> bool:
-    """``[bash(command="ls")]``, ``<bash><command>ls</command></bash>``, ``<bash>ls</bash>``."""
+    """``[bash(command="ls")]``, ``<bash><command>ls</command></bash>``,
+    ``<bash>ls</bash>``.
+    """
     tool, keys = _pattern(name), "|".join(map(re.escape, sorted(arguments))) or r"\w+"
-    python = rf"{tool}\([ \n]?(?:{keys}) ?= ?[\"'\[{{\d]"  # at the start, or it may be an example
+    # At the start, or it may be an example
+    python = rf"{tool}\([ \n]?(?:{keys}) ?= ?[\"'\[{{\d]"
     by_tags = rf"<{tool}>\s{{0,9}}<(?:{keys})>"
     whole = rf"<{tool}>[^<]{{1,500}}</{tool}>\Z"
-    within = re.compile(rf"^[ \t]*(?:\[{python}|{by_tags})", re.MULTILINE | re.IGNORECASE)
+    within = re.compile(
+        rf"^[ \t]*(?:\[{python}|{by_tags})", re.MULTILINE | re.IGNORECASE
+    )
     # Tags may be special tokens, which servers drop.
     bare = rf"{tool}\s*(?:\[\w+\])?\s*(?:```(?:json)?\s*)?\{{\s*\"(?:{keys})\"\s*:"
     start = re.compile(rf"(?:```\w*\s)?(?:{python}|{whole}|{bare})", re.IGNORECASE)
@@ -209,20 +241,26 @@ def _is_json_call(text: str, offer: Offer, task: str, is_example: bool) -> bool:
     end = calls[-1].end
     is_alone = _is_only(calls, text, 0, len(text))
     if is_alone or is_example or asks_for_json or len(calls[-1].keys) == 1:
-        return is_alone and (all(c.fits for c in calls) or not (is_example or asks_for_json))
+        return is_alone and (
+            all(c.fits for c in calls) or not (is_example or asks_for_json)
+        )
     is_last = not re.search(r"\w", _FENCE.sub("", text[end:]))
     if is_last and calls[-1].fits:
         return True
     fences = [fence.span() for fence in _FENCE.finditer(text)]
     blocks = [
-        (start, stop) for (_, start), (stop, _) in zip(fences[::2], fences[1::2], strict=False)
+        (start, stop)
+        for (_, start), (stop, _) in zip(fences[::2], fences[1::2], strict=False)
     ]
     return any(
-        (is_last or c.fits) and _is_only(calls, text, *_block_of(c, text, blocks)) for c in calls
+        (is_last or c.fits) and _is_only(calls, text, *_block_of(c, text, blocks))
+        for c in calls
     )
 
 
-def _block_of(call: _JsonCall, text: str, fenced: Iterable[tuple[int, int]]) -> tuple[int, int]:
+def _block_of(
+    call: _JsonCall, text: str, fenced: Iterable[tuple[int, int]]
+) -> tuple[int, int]:
     """Where the fenced block of a call starts and ends; without one, its lines."""
     for start, stop in fenced:
         if start <= call.start < stop:
@@ -252,7 +290,9 @@ def _json_calls(text: str, offer: Offer) -> Iterator[_JsonCall]:
             at = start + 1
             head = _HEAD.match(text, start)
             if head and _plain(head["name"]) in offer.arguments:
-                yield _JsonCall(start, len(text), (head["key"], head["arguments"]), fits=True)
+                yield _JsonCall(
+                    start, len(text), (head["key"], head["arguments"]), fits=True
+                )
                 return
         else:
             for keys, fits in _calls_in(value, offer):
@@ -271,7 +311,11 @@ def _calls_in(
         return
     for key in value:
         name = value[key]
-        if key.casefold() in _NAMES and isinstance(name, str) and _plain(name) in offer.arguments:
+        if (
+            key.casefold() in _NAMES
+            and isinstance(name, str)
+            and _plain(name) in offer.arguments
+        ):
             yield from _named_call(key, _plain(name), value, offer)
         if offer.has_tool(key):
             inner, known = value[key], offer.arguments[_plain(key)]
@@ -290,7 +334,9 @@ def _named_call(
     known = offer.arguments[name]
     if "description" in value and "description" not in known:
         return
-    others = {other for other in value if other != key and other.casefold() not in _ASIDE}
+    others = {
+        other for other in value if other != key and other.casefold() not in _ASIDE
+    }
     inner = next((other for other in others if other.casefold() in _ARGUMENTS), "")
     arguments = value[inner] if inner and inner not in known else None
     if isinstance(arguments, str):
@@ -298,7 +344,10 @@ def _named_call(
             arguments = json.loads(arguments)
     if isinstance(arguments, dict):
         if "properties" not in arguments:
-            yield (key.casefold(), inner.casefold()), not known or known.issuperset(arguments)
+            yield (
+                (key.casefold(), inner.casefold()),
+                not known or known.issuperset(arguments),
+            )
     elif arguments is not None:
         yield (key.casefold(), inner.casefold()), False
     elif others & known:  # {"tool": "bash", "command": "ls"}

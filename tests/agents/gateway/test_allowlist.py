@@ -1,4 +1,6 @@
-"""What an agent may ask its provider for, by protocol: what is listed, and nothing else."""
+"""What an agent may ask its provider for, by protocol: what is listed,
+and nothing else.
+"""
 
 import json
 from typing import Any
@@ -27,14 +29,40 @@ from support.agent_requests import (
 @pytest.mark.parametrize(
     "url",
     [
-        *(EVIL, " " * 20 + EVIL, "\t\r\n" + EVIL, "\0" + EVIL, "HTTPS://evil.example", "//evil"),
-        *("gs://bucket/a", "file:///etc/passwd", "s3://a/b", "evil.example/a.png", "ftp:evil", ""),
-        *(" data:image/png;base64,aGk=", "data:", "data :image/png,a", "\ufeffdata:,a", "ｄata:,a"),
-        *("data:,https://evil.example", "data:image/png;base64,https://evil.example", "data:,a"),
+        *(
+            EVIL,
+            " " * 20 + EVIL,
+            "\t\r\n" + EVIL,
+            "\0" + EVIL,
+            "HTTPS://evil.example",
+            "//evil",
+        ),
+        *(
+            "gs://bucket/a",
+            "file:///etc/passwd",
+            "s3://a/b",
+            "evil.example/a.png",
+            "ftp:evil",
+            "",
+        ),
+        *(
+            " data:image/png;base64,aGk=",
+            "data:",
+            "data :image/png,a",
+            "\ufeffdata:,a",
+            "ｄata:,a",
+        ),
+        *(
+            "data:,https://evil.example",
+            "data:image/png;base64,https://evil.example",
+            "data:,a",
+        ),
     ],
 )
 @pytest.mark.parametrize("protocol", PROTOCOLS)
-def test_an_address_holds_its_data_or_is_refused(protocol: ProtocolName, url: str) -> None:
+def test_an_address_holds_its_data_or_is_refused(
+    protocol: ProtocolName, url: str
+) -> None:
     with pytest.raises(UnlistedContent) as caught:
         passed(protocol, asking(protocol, image(protocol, url)))
     assert (caught.value.name, caught.value.is_address) == (url, True)
@@ -43,14 +71,21 @@ def test_an_address_holds_its_data_or_is_refused(protocol: ProtocolName, url: st
 
 
 def test_an_endless_address_keeps_nobody_waiting() -> None:
-    for url in ("data:" + "a/" * 200_000, "data:a" + ";a" * 200_000, PNG + "a" * 400_000 + ":"):
+    for url in (
+        "data:" + "a/" * 200_000,
+        "data:a" + ";a" * 200_000,
+        PNG + "a" * 400_000 + ":",
+    ):
         with pytest.raises(UnlistedContent):
             passed("chat", asking("chat", image("chat", url)))
 
 
 ADDITION = {
     "type": "tool_addition",
-    "tool": {"type": "tool_definition", "definition": {"type": "advisor_20260301", "name": "a"}},
+    "tool": {
+        "type": "tool_definition",
+        "definition": {"type": "advisor_20260301", "name": "a"},
+    },
 }
 REFUSED: list[tuple[ProtocolName, Json, str]] = [
     # Fetched by address, wherever it stands
@@ -64,7 +99,11 @@ REFUSED: list[tuple[ProtocolName, Json, str]] = [
     ("chat", {"type": "file", "file": {"file_data": EVIL}}, EVIL),
     ("responses", {"type": "input_file", "file_url": EVIL}, EVIL),
     ("responses", {"type": "input_file", "file_data": EVIL}, EVIL),
-    ("gemini", {"functionResponse": {"parts": [{"file_data": {"file_uri": EVIL}}]}}, EVIL),
+    (
+        "gemini",
+        {"functionResponse": {"parts": [{"file_data": {"file_uri": EVIL}}]}},
+        EVIL,
+    ),
     # Fetched, run or opened, by its kind
     ("messages", {"type": "video", "source": {"type": "url", "url": EVIL}}, "video"),
     ("messages", {"type": "image", "source": {"type": "file", "file_id": "f"}}, "file"),
@@ -78,24 +117,43 @@ REFUSED: list[tuple[ProtocolName, Json, str]] = [
     ("chat", {"type": "video", "video": [EVIL]}, "video"),
     ("chat", {"type": "input_audio", "input_audio": {"data": EVIL}}, "input_audio"),
     ("chat", {"type": "document_url", "document_url": EVIL}, "document_url"),
-    ("chat", {"type": "file", "file": {"file_id": "f"}}, "messages.content.file.file_id"),
+    (
+        "chat",
+        {"type": "file", "file": {"file_id": "f"}},
+        "messages.content.file.file_id",
+    ),
     ("responses", {"type": "input_video", "video_url": EVIL}, "input_video"),
     ("gemini", {"executableCode": {"code": "a"}}, "contents.parts.executableCode"),
     ("gemini", {"videoMetadata": {}}, "contents.parts.videoMetadata"),
     # Without a kind
     ("chat", {"image_url": {"url": EVIL}}, "messages.content without a type"),
     ("chat", {"type": ["image_url"]}, "messages.content without a type"),
-    ("messages", {"type": "image", "source": EVIL}, "messages.content.source of a wrong form"),
+    (
+        "messages",
+        {"type": "image", "source": EVIL},
+        "messages.content.source of a wrong form",
+    ),
     (
         "messages",
         {"type": "image", "source": [URL_IMAGE]},
         "messages.content.source of a wrong form",
     ),
-    ("gemini", {"inlineData": {"data": EVIL}}, "contents.parts.inlineData.data of a wrong form"),
-    ("messages", {"type": "text", "text": {"url": EVIL}}, "messages.content.text of a wrong form"),
+    (
+        "gemini",
+        {"inlineData": {"data": EVIL}},
+        "contents.parts.inlineData.data of a wrong form",
+    ),
+    (
+        "messages",
+        {"type": "text", "text": {"url": EVIL}},
+        "messages.content.text of a wrong form",
+    ),
 ]
 ITEMS: list[tuple[Json, str]] = [
-    ({"type": "computer_call_output", "output": {"image_url": EVIL}}, "computer_call_output"),
+    (
+        {"type": "computer_call_output", "output": {"image_url": EVIL}},
+        "computer_call_output",
+    ),
     ({"type": "function_call_output", "output": [image("responses", EVIL)]}, EVIL),
     ({"type": "custom_tool_call_output", "output": [image("responses", EVIL)]}, EVIL),
     ({"type": "item_reference", "id": "msg_1"}, "item_reference"),
@@ -120,7 +178,9 @@ ITEMS: list[tuple[Json, str]] = [
 def test_content_that_is_not_listed_is_refused(
     protocol: ProtocolName, part: Json, name: str
 ) -> None:
-    text = {"text": "Look."} if protocol == "gemini" else {"type": "text", "text": "Look."}
+    text = (
+        {"text": "Look."} if protocol == "gemini" else {"type": "text", "text": "Look."}
+    )
     with pytest.raises(UnlistedContent) as caught:
         passed(protocol, asking(protocol, text, part))
     assert caught.value.name == name
@@ -141,19 +201,34 @@ def test_a_result_for_a_tool_of_the_provider_is_refused() -> None:
         with pytest.raises(UnlistedContent, match=r"builtin_function|\$web_search"):
             passed("chat", {"messages": said})
     with pytest.raises(UnlistedContent, match=r"\$web_search"):
-        passed("chat", {"messages": [{"role": "tool", "name": "$web_search", "content": "{}"}]})
+        passed(
+            "chat",
+            {"messages": [{"role": "tool", "name": "$web_search", "content": "{}"}]},
+        )
 
 
 PROVIDERS_TOOLS: list[tuple[ProtocolName, Json, str]] = [
-    ("messages", {"type": "advisor_20260301", "name": "advisor", "model": "m"}, "advisor_20260301"),
-    ("messages", {"type": "web_fetch_20990101", "name": "web_fetch"}, "web_fetch_20990101"),
+    (
+        "messages",
+        {"type": "advisor_20260301", "name": "advisor", "model": "m"},
+        "advisor_20260301",
+    ),
+    (
+        "messages",
+        {"type": "web_fetch_20990101", "name": "web_fetch"},
+        "web_fetch_20990101",
+    ),
     ("messages", {"type": "mcp_toolset", "mcp_server_name": "s"}, "mcp_toolset"),
     ("messages", {"type": "x_search"}, "x_search"),
     ("messages", {"type": "Custom", "name": "a"}, "Custom"),
     ("messages", {"type": "bash_2025012x", "name": "a"}, "bash_2025012x"),
     ("messages", {"type": 5}, "tools without a type"),
     ("messages", {"url": EVIL}, "tools of a wrong form"),
-    ("chat", {"type": "builtin_function", "function": {"name": "$web_search"}}, "builtin_function"),
+    (
+        "chat",
+        {"type": "builtin_function", "function": {"name": "$web_search"}},
+        "builtin_function",
+    ),
     ("chat", {"type": "function", "function": {"name": "$web_search"}}, ""),
     ("chat", {"type": "x_search"}, "x_search"),
     ("chat", {"type": "web_search"}, "web_search"),
@@ -162,7 +237,11 @@ PROVIDERS_TOOLS: list[tuple[ProtocolName, Json, str]] = [
     ("responses", SHELL, "shell"),
     ("responses", {"type": "shell"}, "shell"),
     ("responses", {"type": "x_search"}, "x_search"),
-    ("responses", {"type": "web_search_preview_2025_03_11"}, "web_search_preview_2025_03_11"),
+    (
+        "responses",
+        {"type": "web_search_preview_2025_03_11"},
+        "web_search_preview_2025_03_11",
+    ),
     ("responses", {"type": "programmatic_tool_calling"}, "programmatic_tool_calling"),
     ("responses", {"type": "mcp", "server_url": EVIL}, "mcp"),
     ("responses", {"type": "file_search", "vector_store_ids": ["v"]}, "file_search"),
@@ -176,10 +255,14 @@ def test_a_tool_that_the_provider_runs_is_left_out(
     protocol: ProtocolName, tool: Json, name: str
 ) -> None:
     config = {"functionCallingConfig": {"mode": "AUTO"}}
-    choice: Json = {"toolConfig": config} if protocol == "gemini" else {"tool_choice": "auto"}
+    choice: Json = (
+        {"toolConfig": config} if protocol == "gemini" else {"tool_choice": "auto"}
+    )
     if protocol == "messages":
         choice = {"tool_choice": {"type": "auto"}}
-    kept, left_out = passed(protocol, asking(protocol, tools=[OWN[protocol], tool], **choice))
+    kept, left_out = passed(
+        protocol, asking(protocol, tools=[OWN[protocol], tool], **choice)
+    )
     if name:
         assert left_out == [name]
         assert kept["tools"] == [OWN[protocol]]
@@ -193,7 +276,10 @@ def test_tools_are_left_out_at_any_depth() -> None:
     tool: Json = {"type": "web_search"}
     for _ in range(7):
         tool = {"type": "namespace", "name": "n", "tools": [OWN["responses"], tool]}
-    for place in ({"tools": [tool]}, {"input": [{"type": "additional_tools", "tools": [tool]}]}):
+    for place in (
+        {"tools": [tool]},
+        {"input": [{"type": "additional_tools", "tools": [tool]}]},
+    ):
         kept, left_out = passed("responses", {"input": "Go.", **place})
         assert left_out == ["namespace"]
         assert "web_search" not in json.dumps(kept)
@@ -206,7 +292,11 @@ def test_a_choice_of_a_tool_that_the_provider_runs_is_left_out() -> None:
     for chosen in (
         {"type": "web_search_preview"},
         {"type": "mcp", "server_label": "s"},
-        {"type": "allowed_tools", "mode": "auto", "tools": [{"type": "mcp", "server_label": "s"}]},
+        {
+            "type": "allowed_tools",
+            "mode": "auto",
+            "tools": [{"type": "mcp", "server_label": "s"}],
+        },
     ):
         kept, left_out = passed(
             "responses", {"input": "Go.", "tools": tools, "tool_choice": chosen}
@@ -223,7 +313,9 @@ def test_a_schema_refers_to_no_other_document() -> None:
             schema = {"anyOf": [schema]}
         tool = {"name": "bash", "input_schema": schema}
         kept, (left_out,) = passed("messages", asking("messages", tools=[tool]))
-        assert left_out == f'tools.input_schema.{name} "https://evil.example/schema.json"'
+        assert (
+            left_out == f'tools.input_schema.{name} "https://evil.example/schema.json"'
+        )
         assert kept["tools"] == [{"name": "bash"}]
     tool = {"name": "bash", "input_schema": EVIL}
     kept, _ = passed("messages", asking("messages", tools=[tool]))
@@ -247,11 +339,19 @@ LEFT_OUT: list[tuple[ProtocolName, Json, str]] = [
     ("chat", {"models": ["other"]}, "models"),
     ("chat", {"provider": {"order": ["dear"]}}, "provider"),
     ("chat", {"store": True}, 'store "True"'),
-    ("responses", {"prompt_cache_options": {"ttl": "12h"}}, 'prompt_cache_options.ttl "12h"'),
+    (
+        "responses",
+        {"prompt_cache_options": {"ttl": "12h"}},
+        'prompt_cache_options.ttl "12h"',
+    ),
     ("responses", {"service_tier": "flex"}, 'service_tier "flex"'),
     ("responses", {"reasoning": {"mode": "pro"}}, 'reasoning.mode "pro"'),
     ("responses", {"background": True}, 'background "True"'),
-    ("gemini", {"generationConfig": {"candidateCount": 3}}, 'generationConfig.candidateCount "3"'),
+    (
+        "gemini",
+        {"generationConfig": {"candidateCount": 3}},
+        'generationConfig.candidateCount "3"',
+    ),
     (
         "gemini",
         {"generation_config": {"candidate_count": 3}},
@@ -297,7 +397,12 @@ def test_a_setting_that_is_not_listed_is_left_out(
 
 
 def test_nothing_is_not_worth_a_finding() -> None:
-    keys: Json = {"mcp_servers": [], "container": None, "service_tier": None, "speed": "standard"}
+    keys: Json = {
+        "mcp_servers": [],
+        "container": None,
+        "service_tier": None,
+        "speed": "standard",
+    }
     kept, left_out = passed("messages", asking("messages", **keys))
     assert kept == asking("messages", service_tier=None, speed="standard")
     assert left_out == []

@@ -1,4 +1,6 @@
-"""Requests of agents to models in clouds: signed outside, whole or as a stream inside."""
+"""Requests of agents to models in clouds: signed outside, whole or as a stream
+inside.
+"""
 
 import asyncio
 import os
@@ -17,7 +19,9 @@ from support.clouds import AWS_SECRET, AZURE, BEDROCK, VERTEX, log_in, log_out
 from support.endpoints import Opened, open_endpoint
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
-THOUGHT = Reply("gate up", thinking="A gate?", calls=(("bash", {"command": "ls"}),), cache_write=3)
+THOUGHT = Reply(
+    "gate up", thinking="A gate?", calls=(("bash", {"command": "ls"}),), cache_write=3
+)
 TOOLS: Any = [{"name": "bash", "description": "", "input_schema": {"type": "object"}}]
 BETA = {"anthropic-beta": "some-beta-2026-01-01"}
 Script = Callable[[Asked], Reply | Fault]
@@ -29,7 +33,9 @@ def name(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-def in_cloud(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[[str, str], ModelSpec]:
+def in_cloud(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> Callable[[str, str], ModelSpec]:
     def spec_of(name: str, url: str) -> ModelSpec:
         log_out(monkeypatch, tmp_path)
         log_in(monkeypatch, name, url, tmp_path)
@@ -77,16 +83,25 @@ def test_claude_is_asked_by_the_clients_of_the_clouds(
     with LoopbackServer(lambda _: THOUGHT) as server:
         reply, answer, _ = passed(in_cloud(name, server.url), claude(streamed))
     thinking, text, call = reply.content
-    assert (thinking.thinking, text.text, call.input) == ("A gate?", "gate up", {"command": "ls"})
+    assert (thinking.thinking, text.text, call.input) == (
+        "A gate?",
+        "gate up",
+        {"command": "ls"},
+    )
     assert thinking.signature
-    assert (reply.stop_reason, reply.usage.cache_creation_input_tokens) == ("tool_use", 3)
+    assert (reply.stop_reason, reply.usage.cache_creation_input_tokens) == (
+        "tool_use",
+        3,
+    )
     assert (answer.usage.input, answer.usage.written) == (13, 3)
     [asked] = server.asked
     assert asked.path_model == name.partition(":")[2]
     # All that Claude is asked goes on, and nothing that a cloud may not know.
     assert asked.body["thinking"] == {"type": "enabled", "budget_tokens": 1024}
     assert asked.body["tools"] == TOOLS
-    assert {"context_management", "metadata", "stream", "anthropic_beta"}.isdisjoint(asked.body)
+    assert {"context_management", "metadata", "stream", "anthropic_beta"}.isdisjoint(
+        asked.body
+    )
     assert "trialkey-" not in str(asked.headers)
 
 
@@ -106,13 +121,17 @@ def test_a_refusal_that_an_agent_can_mend_reaches_it(
 
 @pytest.mark.parametrize("version", ["", "2024-10-21"])
 def test_azure_is_asked_by_v1(
-    version: str, in_cloud: Callable[[str, str], ModelSpec], monkeypatch: pytest.MonkeyPatch
+    version: str,
+    in_cloud: Callable[[str, str], ModelSpec],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     async def codex(opened: Opened) -> Any:
         async with openai.AsyncOpenAI(
             base_url=f"{opened.url}/v1", api_key=opened.token, max_retries=0
         ) as client:
-            return await client.responses.create(model=opened.endpoint.model, input="Look.")
+            return await client.responses.create(
+                model=opened.endpoint.model, input="Look."
+            )
 
     with LoopbackServer(lambda _: Reply("gate up")) as server:
         in_cloud(AZURE, server.url)

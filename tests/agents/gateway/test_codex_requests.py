@@ -1,4 +1,6 @@
-"""Requests as Codex 0.166 sends them, with shorter texts, and replies as it wants them."""
+"""Requests as Codex 0.166 sends them, with shorter texts, and replies as it wants
+them.
+"""
 
 import json
 from typing import Any
@@ -17,25 +19,51 @@ RESPONSES = PROTOCOLS["responses"]
 
 QUESTION = Question("m", "", (("user", "Open the gate."),), 1000, 1)
 EXEC = {
-    **{"type": "function", "name": "exec_command", "description": "Runs a command in a PTY."},
-    **{"strict": False, "parameters": {"type": "object", "properties": {"cmd": {}}}},
+    "type": "function",
+    "name": "exec_command",
+    "description": "Runs a command in a PTY.",
+    "strict": False,
+    "parameters": {"type": "object", "properties": {"cmd": {}}},
 }
 PATCH = {
-    **{"type": "custom", "name": "apply_patch", "description": "This is a FREEFORM tool."},
-    "format": {"type": "grammar", "syntax": "lark", "definition": "start: begin_patch hunk+"},
+    "type": "custom",
+    "name": "apply_patch",
+    "description": "This is a FREEFORM tool.",
+    "format": {
+        "type": "grammar",
+        "syntax": "lark",
+        "definition": "start: begin_patch hunk+",
+    },
 }
 SPAWN = {"type": "function", "name": "spawn_agent", "strict": False, "parameters": {}}
-AGENTS = {"type": "namespace", "name": "multi_agent_v1", "description": "", "tools": [SPAWN]}
-SEARCH = {"type": "tool_search", "execution": "client", "description": "# Tool discovery"}
+AGENTS = {
+    "type": "namespace",
+    "name": "multi_agent_v1",
+    "description": "",
+    "tools": [SPAWN],
+}
+SEARCH = {
+    "type": "tool_search",
+    "execution": "client",
+    "description": "# Tool discovery",
+}
 CODE = {**PATCH, "name": "exec", "description": "Run JavaScript code"}
-SUMMARY = "Handoff: the gate was pushed, its latch has clicked, and now it must be pulled."
+SUMMARY = (
+    "Handoff: the gate was pushed, its latch has clicked, and now it must be pulled."
+)
 
 
 def message(role: str, text: str) -> dict[str, Any]:
-    return {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+    return {
+        "type": "message",
+        "role": role,
+        "content": [{"type": "input_text", "text": text}],
+    }
 
 
-CONTEXT = message("user", "<environment_context>\n  <cwd>/workspace</cwd>\n</environment_context>")
+CONTEXT = message(
+    "user", "<environment_context>\n  <cwd>/workspace</cwd>\n</environment_context>"
+)
 GO = message("user", "Open the gate.")
 
 
@@ -49,7 +77,9 @@ def told(call: str, output: str) -> dict[str, Any]:
     return {"type": "function_call_output", "call_id": call, "output": output}
 
 
-def request(*items: dict[str, Any], thread: str = "one", **changed: Any) -> dict[str, Any]:
+def request(
+    *items: dict[str, Any], thread: str = "one", **changed: Any
+) -> dict[str, Any]:
     return {
         "model": "m",
         "stream": True,
@@ -69,7 +99,12 @@ def request(*items: dict[str, Any], thread: str = "one", **changed: Any) -> dict
 def test_tools_have_the_names_that_calls_have() -> None:
     asked = RESPONSES.parse_request(request(GO))
     names = [tool.name for tool in asked.tools]
-    assert names == ["exec_command", "apply_patch", "multi_agent_v1.spawn_agent", "tool_search"]
+    assert names == [
+        "exec_command",
+        "apply_patch",
+        "multi_agent_v1.spawn_agent",
+        "tool_search",
+    ]
     assert asked.free_form == {"apply_patch"}
     assert asked.system == "You are a coding agent."
     assert asked.stream
@@ -77,8 +112,17 @@ def test_tools_have_the_names_that_calls_have() -> None:
 
 def test_tools_may_come_among_the_input() -> None:
     """As for models that Codex lets write programs."""
-    functions = {"type": "namespace", "name": "functions", "description": "", "tools": [CODE]}
-    more = {"type": "additional_tools", "role": "developer", "tools": [functions, AGENTS]}
+    functions = {
+        "type": "namespace",
+        "name": "functions",
+        "description": "",
+        "tools": [CODE],
+    }
+    more = {
+        "type": "additional_tools",
+        "role": "developer",
+        "tools": [functions, AGENTS],
+    }
     body = request(more, GO)
     del body["tools"]
     asked = RESPONSES.parse_request(body)
@@ -90,10 +134,27 @@ def test_all_kinds_of_calls_and_results_are_read() -> None:
     asked = RESPONSES.parse_request(
         request(
             GO,
-            {"type": "reasoning", "summary": [{"text": "Look."}], "encrypted_content": "x"},
-            {"type": "custom_tool_call", "call_id": "1", "name": "exec", "input": "text(1)"},
-            {"type": "custom_tool_call_output", "call_id": "1", "output": [{"text": "1"}]},
-            {"type": "tool_search_call", "call_id": "2", "arguments": {"query": "agents"}},
+            {
+                "type": "reasoning",
+                "summary": [{"text": "Look."}],
+                "encrypted_content": "x",
+            },
+            {
+                "type": "custom_tool_call",
+                "call_id": "1",
+                "name": "exec",
+                "input": "text(1)",
+            },
+            {
+                "type": "custom_tool_call_output",
+                "call_id": "1",
+                "output": [{"text": "1"}],
+            },
+            {
+                "type": "tool_search_call",
+                "call_id": "2",
+                "arguments": {"query": "agents"},
+            },
             {"type": "tool_search_output", "call_id": "2", "tools": [AGENTS]},
             {**called("3"), "name": "spawn_agent", "namespace": "multi_agent_v1"},
             told("3", "started"),
@@ -122,12 +183,24 @@ def test_all_kinds_of_calls_and_results_are_read() -> None:
 @pytest.mark.parametrize(
     ("name", "arguments", "written"),
     [
-        ("exec_command", '{"cmd": "ls"}', {"type": "function_call", "name": "exec_command"}),
-        ("apply_patch", "*** Begin", {"type": "custom_tool_call", "input": "*** Begin"}),
+        (
+            "exec_command",
+            '{"cmd": "ls"}',
+            {"type": "function_call", "name": "exec_command"},
+        ),
+        (
+            "apply_patch",
+            "*** Begin",
+            {"type": "custom_tool_call", "input": "*** Begin"},
+        ),
         (
             "multi_agent_v1.spawn_agent",
             "{}",
-            {"type": "function_call", "namespace": "multi_agent_v1", "name": "spawn_agent"},
+            {
+                "type": "function_call",
+                "namespace": "multi_agent_v1",
+                "name": "spawn_agent",
+            },
         ),
     ],
 )
@@ -135,7 +208,9 @@ def test_calls_of_a_script_are_written_as_their_tools_want(
     name: str, arguments: str, written: dict[str, str]
 ) -> None:
     call = ToolCall("call_1", name, arguments)
-    body = RESPONSES.reply_body(Answer("", calls=(call,)), RESPONSES.parse_request(request(GO)))
+    body = RESPONSES.reply_body(
+        Answer("", calls=(call,)), RESPONSES.parse_request(request(GO))
+    )
     (item,) = body["output"]
     assert {key: item[key] for key in written} == written
     assert RESPONSES.parse_reply(body).calls == (call,)
@@ -159,7 +234,9 @@ def recorded(*exchanges: tuple[dict[str, Any], Answer]) -> Answer:
 
 
 def calls(call: str) -> Answer:
-    return Answer("", Usage(1, 1, 0), calls=(ToolCall(call, "exec_command", '{"cmd": "ls"}'),))
+    return Answer(
+        "", Usage(1, 1, 0), calls=(ToolCall(call, "exec_command", '{"cmd": "ls"}'),)
+    )
 
 
 def says(text: str) -> Answer:
@@ -184,7 +261,9 @@ def test_a_sub_agent_is_told_apart_by_its_thread(forked: bool) -> None:
 
 def test_a_compaction_is_beside_the_conversation_but_its_results_are_told() -> None:
     ask = message("user", "You are performing a CONTEXT CHECKPOINT COMPACTION.")
-    handed = message("user", f"Another language model started to solve this problem. {SUMMARY}")
+    handed = message(
+        "user", f"Another language model started to solve this problem. {SUMMARY}"
+    )
     answer = recorded(
         (request(GO), calls("1")),
         (request(GO, called("1"), told("1", "click"), ask, tools=[]), says(SUMMARY)),
@@ -193,8 +272,12 @@ def test_a_compaction_is_beside_the_conversation_but_its_results_are_told() -> N
     assert answer.text == "Done."
     assert answer.activity is not None
     assert answer.activity.turns == 2
-    assert answer.activity.findings == ("model calls beside the conversation: 1 (2 tokens)",)
-    assert [turn.text for turn in answer.transcript if turn.kind == "result"] == ["click"]
+    assert answer.activity.findings == (
+        "model calls beside the conversation: 1 (2 tokens)",
+    )
+    assert [turn.text for turn in answer.transcript if turn.kind == "result"] == [
+        "click"
+    ]
 
 
 def test_what_a_provider_would_do_itself_is_left_out_wherever_it_stands() -> None:
@@ -209,7 +292,9 @@ def test_what_a_provider_would_do_itself_is_left_out_wherever_it_stands() -> Non
 
 
 def test_what_codex_asks_goes_on_as_it_is() -> None:
-    body = request(GO, {"type": "additional_tools", "role": "developer", "tools": [CODE]})
+    body = request(
+        GO, {"type": "additional_tools", "role": "developer", "tools": [CODE]}
+    )
     passed, left_out = RESPONSES.passed(body, network=False)
     assert not left_out
     RESPONSES.prepare(passed, body["model"], None)

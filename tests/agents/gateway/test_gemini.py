@@ -15,7 +15,9 @@ from pytest_upskill.trials.trial import Task
 from support.endpoints import KEY, QUESTION, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
-CALLING = Reply("Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3)
+CALLING = Reply(
+    "Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3
+)
 ASKED: dict[str, Any] = {
     "contents": [{"role": "user", "parts": [{"text": "Open the gate."}]}],
     "systemInstruction": {"role": "user", "parts": [{"text": "Be brief."}]},
@@ -65,12 +67,18 @@ async def ask(opened: Opened, streamed: bool, body: Any = ASKED, **options: Any)
     if not streamed:
         bodies = [await post(opened, body, **options)]
     else:
-        bodies = await post(opened, body, "streamGenerateContent", query="alt=sse", **options)
-    parts = [part for one in bodies for part in one["candidates"][0]["content"]["parts"]]
+        bodies = await post(
+            opened, body, "streamGenerateContent", query="alt=sse", **options
+        )
+    parts = [
+        part for one in bodies for part in one["candidates"][0]["content"]["parts"]
+    ]
     return "".join(one.get("text", "") for one in parts if not one.get("thought"))
 
 
-def at_endpoint(test: Callable[[Opened], Any], reply: Any = None, **options: Any) -> LoopbackServer:
+def at_endpoint(
+    test: Callable[[Opened], Any], reply: Any = None, **options: Any
+) -> LoopbackServer:
     provider = options.pop("provider", "gemini")
 
     async def run(url: str) -> None:
@@ -112,7 +120,10 @@ def test_a_reply_goes_through_and_is_kept(provider: str, streamed: bool) -> None
 def test_the_same_model_speaks_chat_at_another_address() -> None:
     async def test(opened: Opened) -> None:
         async with httpx2.AsyncClient() as client:
-            said = {"model": "model-1", "messages": [{"role": "user", "content": "Go."}]}
+            said = {
+                "model": "model-1",
+                "messages": [{"role": "user", "content": "Go."}],
+            }
             headers = {"authorization": f"Bearer {opened.token}"}
             reply = await client.post(
                 f"{opened.url}/v1/chat/completions", json=said, headers=headers
@@ -129,7 +140,11 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
 
     def script(asked: Asked) -> Reply:
         calls: Any = [
-            (("bash", {"command": "ls"}), ("read", {"path": "a"}), ("bash", {"command": "id"})),
+            (
+                ("bash", {"command": "ls"}),
+                ("read", {"path": "a"}),
+                ("bash", {"command": "id"}),
+            ),
             (("bash", {"command": "ls"}),),
             (),
         ][[0, 3, 4].index(len(asked.results))]
@@ -143,12 +158,18 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
             results = [
                 {
                     "functionResponse": {
-                        **({} if made_up == "nothing" else {"id": f"own-{len(contents)}-{at}"}),
+                        **(
+                            {}
+                            if made_up == "nothing"
+                            else {"id": f"own-{len(contents)}-{at}"}
+                        ),
                         "name": part["functionCall"]["name"],
                         "response": {"output": text},
                     }
                 }
-                for at, (part, text) in enumerate(zip(content["parts"], texts, strict=True))
+                for at, (part, text) in enumerate(
+                    zip(content["parts"], texts, strict=True)
+                )
             ]
             for at, part in enumerate(content["parts"]):
                 if made_up == "both":
@@ -158,7 +179,9 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
             contents += [content, {"role": "user", "parts": results}]
         assert await ask(opened, False, {**ASKED, "contents": contents}) == "Done."
         answer = opened.answer()
-        told = [turn.text for turn in answer.transcript if turn.kind in ("call", "result")]
+        told = [
+            turn.text for turn in answer.transcript if turn.kind in ("call", "result")
+        ]
         assert told == [
             *('{"command": "ls"}', "gate", '{"path": "a"}', "text of a"),
             *('{"command": "id"}', "me", '{"command": "ls"}', "latch"),
@@ -172,7 +195,9 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
 
 @both
 @pytest.mark.parametrize("kind", ["status", "garbage", "error_first"])
-def test_what_failed_before_its_first_byte_is_asked_again(streamed: bool, kind: Any) -> None:
+def test_what_failed_before_its_first_byte_is_asked_again(
+    streamed: bool, kind: Any
+) -> None:
     if kind == "error_first" and not streamed:
         return
 
@@ -213,7 +238,9 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(kind: Any) -> None:
         (Fault("status", 404), "Check the model's name", False),
         (
             Fault(
-                "status", 429, details=({"violations": [{"quotaId": "GenerateRequestsPerDay"}]},)
+                "status",
+                429,
+                details=({"violations": [{"quotaId": "GenerateRequestsPerDay"}]},),
             ),
             "Check the plan and the billing",
             True,
@@ -255,7 +282,9 @@ def test_tokens_are_estimated_without_the_server() -> None:
 
 def test_the_models_are_the_one_of_the_trial() -> None:
     async def test(opened: Opened) -> None:
-        async with httpx2.AsyncClient(headers={"x-goog-api-key": opened.token}) as client:
+        async with httpx2.AsyncClient(
+            headers={"x-goog-api-key": opened.token}
+        ) as client:
             listed = (await client.get(f"{opened.url}/v1beta/models")).json()
             assert [one["name"] for one in listed["models"]] == ["models/model-1"]
             one = (await client.get(f"{opened.url}/v1beta/models/model-1")).json()
@@ -272,7 +301,10 @@ def test_the_models_are_the_one_of_the_trial() -> None:
     ],
 )
 def test_the_effort_of_the_models_name_is_asked_for(model: str, thinking: Any) -> None:
-    given = {"thinkingConfig": {"includeThoughts": True, "thinkingLevel": "HIGH"}, "topK": 3}
+    given = {
+        "thinkingConfig": {"includeThoughts": True, "thinkingLevel": "HIGH"},
+        "topK": 3,
+    }
 
     async def test(opened: Opened) -> None:
         await ask(opened, False, {**ASKED, "generationConfig": given}, model=model)
@@ -298,11 +330,18 @@ def test_a_provider_does_nothing_else_for_an_agent(with_own: bool) -> None:
     own = {"function_declarations": [{"name": "bash"}]}
     tools = [{**tool, **own} for tool in REACHING] if with_own else REACHING
     config = {"functionCallingConfig": {"mode": "AUTO"}}
-    body = {**ASKED, "tools": tools, "toolConfig": config, "cachedContent": "cachedContents/x"}
+    body = {
+        **ASKED,
+        "tools": tools,
+        "toolConfig": config,
+        "cachedContent": "cachedContents/x",
+    }
 
     async def test(opened: Opened) -> None:
         await ask(opened, False, body)
-        names = [f"tools.{name}" for tool in REACHING for name in tool] + ["cachedContent"]
+        names = [f"tools.{name}" for tool in REACHING for name in tool] + [
+            "cachedContent"
+        ]
         assert [text.split(",")[0] for text in opened.findings] == [
             f"asked the provider for {name}" for name in names
         ]
@@ -326,7 +365,9 @@ PARTS: list[dict[str, Any]] = [
 def test_a_provider_fetches_nothing_for_an_agent() -> None:
     async def test(opened: Opened) -> None:
         for part in PARTS:
-            asked: Any = {"contents": [{"role": "user", "parts": [{"text": "Look."}, part]}]}
+            asked: Any = {
+                "contents": [{"role": "user", "parts": [{"text": "Look."}, part]}]
+            }
             with pytest.raises(Refused, match="there is no network"):
                 await post(opened, asked)
         assert opened.findings == (

@@ -17,17 +17,29 @@ ASKED = {"contents": [{"role": "user", "parts": [{"text": "Open the gate."}]}]}
 
 
 def test_a_request_is_a_question() -> None:
-    call = {"functionCall": {"id": "1", "name": "bash", "args": {"a": 1}}, "thoughtSignature": "x"}
-    failed = {"functionResponse": {"id": "1", "name": "bash", "response": {"error": "no"}}}
+    call = {
+        "functionCall": {"id": "1", "name": "bash", "args": {"a": 1}},
+        "thoughtSignature": "x",
+    }
+    failed = {
+        "functionResponse": {"id": "1", "name": "bash", "response": {"error": "no"}}
+    }
     body = {
         "system_instruction": {"parts": [{"text": "S"}, {"text": "T"}]},
         "contents": [
             {"role": "user", "parts": [{"text": "Go."}]},
-            {"role": "model", "parts": [{"text": "Hm.", "thought": True}, {"text": "Look."}, call]},
+            {
+                "role": "model",
+                "parts": [{"text": "Hm.", "thought": True}, {"text": "Look."}, call],
+            },
             {"role": "user", "parts": [failed]},
         ],
         "tools": [
-            {"functionDeclarations": [{"name": "bash", "parametersJsonSchema": {"type": "object"}}]}
+            {
+                "functionDeclarations": [
+                    {"name": "bash", "parametersJsonSchema": {"type": "object"}}
+                ]
+            }
         ],
         "generation_config": {"max_output_tokens": 9},
     }
@@ -59,7 +71,9 @@ def test_what_is_said_before_a_result_follows_it() -> None:
     "answer",
     [
         Answer("Done.", Usage(7, 3, 2)),
-        Answer("", Usage(7, 3, 0), "tools", calls=(ToolCall("c1", "bash", '{"a": "ü"}'),)),
+        Answer(
+            "", Usage(7, 3, 0), "tools", calls=(ToolCall("c1", "bash", '{"a": "ü"}'),)
+        ),
         Answer("Hm.", Usage(7, 3, 0), "length"),
         Answer("No.", Usage(7, 3, 0), "refusal"),
         Answer("", Usage(7, 0, 0)),
@@ -75,7 +89,11 @@ def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
         assert reading.ended
         body = reading.body()
     said = GEMINI.parse_reply(body)
-    assert (said.text, said.usage, said.stop) == (answer.text, answer.usage, answer.stop)
+    assert (said.text, said.usage, said.stop) == (
+        answer.text,
+        answer.usage,
+        answer.stop,
+    )
     assert [(one.name, json.loads(one.arguments)) for one in said.calls] == [
         (one.name, json.loads(one.arguments)) for one in answer.calls
     ]
@@ -87,7 +105,10 @@ def test_what_is_written_reads_the_same(answer: Answer, streamed: bool) -> None:
         ({"promptFeedback": {"blockReason": "PROHIBITED_CONTENT"}}, "refusal"),
         ({"candidates": [{"finishReason": "RECITATION"}]}, "refusal"),
         ({"candidates": [{"finishReason": "MAX_TOKENS"}]}, "length"),
-        ({"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]}, "MALFORMED_FUNCTION_CALL"),
+        (
+            {"candidates": [{"finishReason": "MALFORMED_FUNCTION_CALL"}]},
+            "MALFORMED_FUNCTION_CALL",
+        ),
         ({"candidates": [{"content": {"parts": [{"text": "a"}]}}]}, "end"),
         ({}, "end"),
     ],

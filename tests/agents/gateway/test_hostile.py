@@ -1,4 +1,6 @@
-"""Requests that no honest agent makes. The gateway refuses them, reports them, and lives on."""
+"""Requests that no honest agent makes. The gateway refuses them, reports them,
+and lives on.
+"""
 
 import asyncio
 import gzip
@@ -8,7 +10,16 @@ from contextlib import suppress
 
 import pytest
 
-from support.endpoints import GOOD, KEY, Opened, at_endpoint, open_endpoint, raw, request, spec_of
+from support.endpoints import (
+    GOOD,
+    KEY,
+    Opened,
+    at_endpoint,
+    open_endpoint,
+    raw,
+    request,
+    spec_of,
+)
 from support.loopback import LoopbackServer, Reply
 
 
@@ -37,7 +48,9 @@ def test_what_is_right_goes_through(provider: str) -> None:
         ("t\udcffken", "", "sent a wrong token"),
     ],
 )
-def test_without_the_token_nobody_comes_in(token: str | None, more: str, finding: str) -> None:
+def test_without_the_token_nobody_comes_in(
+    token: str | None, more: str, finding: str
+) -> None:
     async def test(opened: Opened) -> None:
         status, reply = await raw(opened, request(opened, token=token, more=more))
         assert status == 401
@@ -48,7 +61,9 @@ def test_without_the_token_nobody_comes_in(token: str | None, more: str, finding
     at_endpoint(test)
 
 
-@pytest.mark.parametrize("name", ["x-api-key: ", "authorization: Bearer ", "x-goog-api-key: "])
+@pytest.mark.parametrize(
+    "name", ["x-api-key: ", "authorization: Bearer ", "x-goog-api-key: "]
+)
 def test_the_token_is_taken_where_protocols_have_it(name: str) -> None:
     async def test(opened: Opened) -> None:
         more = f"{name}{opened.token}\r\n"
@@ -64,9 +79,25 @@ def test_the_token_is_taken_where_protocols_have_it(name: str) -> None:
 @pytest.mark.parametrize(
     "target",
     [
-        *("/v1/files", "/v1/messages/batches", "/v1/models/other", "/v1/organizations/api_keys"),
-        *("/v1/../v1/messages", "/v1//messages", "/v1/messages/", "/v1/%6dessages", "//messages"),
-        *("/v1/messages/../files", "/v1/messages%2f..%2ffiles", "/", "/v1/chat/completions"),
+        *(
+            "/v1/files",
+            "/v1/messages/batches",
+            "/v1/models/other",
+            "/v1/organizations/api_keys",
+        ),
+        *(
+            "/v1/../v1/messages",
+            "/v1//messages",
+            "/v1/messages/",
+            "/v1/%6dessages",
+            "//messages",
+        ),
+        *(
+            "/v1/messages/../files",
+            "/v1/messages%2f..%2ffiles",
+            "/",
+            "/v1/chat/completions",
+        ),
     ],
 )
 def test_other_paths_are_refused(target: str) -> None:
@@ -88,14 +119,18 @@ def test_other_methods_are_refused(method: str) -> None:
     assert len(at_endpoint(test).asked) == 1
 
 
-@pytest.mark.parametrize("model", ["claude-opus-5-5", "", None, ["model-1"], "model-1:online"])
+@pytest.mark.parametrize(
+    "model", ["claude-opus-5-5", "", None, ["model-1"], "model-1:online"]
+)
 @pytest.mark.parametrize("provider", ["anthropic", "openai"])
 def test_other_models_are_refused(provider: str, model: object) -> None:
     path = "/v1/messages" if provider == "anthropic" else "/v1/chat/completions"
 
     async def test(opened: Opened) -> None:
         for _ in range(2):
-            status, reply = await raw(opened, request(opened, path, {**GOOD, "model": model}))
+            status, reply = await raw(
+                opened, request(opened, path, {**GOOD, "model": model})
+            )
             assert status == 404
         body = json.loads(reply.partition(b"\r\n\r\n")[2])
         if provider == "anthropic":
@@ -127,7 +162,9 @@ def test_it_is_no_proxy(target: str, method: str) -> None:
     assert len(at_endpoint(test).asked) == 1
 
 
-@pytest.mark.parametrize("host", ["evil.example", "api.anthropic.com", "127.0.0.1", "127.0.0.1:1"])
+@pytest.mark.parametrize(
+    "host", ["evil.example", "api.anthropic.com", "127.0.0.1", "127.0.0.1:1"]
+)
 def test_the_host_must_be_its_own(host: str) -> None:
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, host=host)))[0] == 421
@@ -147,11 +184,16 @@ def test_two_lengths_smuggle_nothing() -> None:
                 "Transfer-Encoding: chunked\r\n",
             ]
             head = f"POST /v1/messages HTTP/1.1\r\nHost: {opened.url[7:]}\r\n"
-            head += f"x-api-key: {opened.token}\r\n{lines[order[0]]}{lines[order[1]]}\r\n"
+            head += (
+                f"x-api-key: {opened.token}\r\n{lines[order[0]]}{lines[order[1]]}\r\n"
+            )
             status, reply = await raw(opened, head.encode() + b"0\r\n\r\n" + inner)
             assert status == 400
             assert reply.count(b"HTTP/1.") == 1
-        for doubled in ("Content-Length: 5\r\nContent-Length: 6\r\n", "Content-Length: -1\r\n"):
+        for doubled in (
+            "Content-Length: 5\r\nContent-Length: 6\r\n",
+            "Content-Length: -1\r\n",
+        ):
             head = f"POST /v1/messages HTTP/1.1\r\nHost: {opened.url[7:]}\r\n"
             head += f"x-api-key: {opened.token}\r\n{doubled}\r\n"
             assert (await raw(opened, head.encode() + b"0\r\n\r\n" + inner))[0] == 400
@@ -162,7 +204,9 @@ def test_two_lengths_smuggle_nothing() -> None:
 
 def test_headers_of_an_agent_go_no_further() -> None:
     async def test(opened: Opened) -> None:
-        more = "Cookie: a=b\r\nX-Forwarded-For: 1.2.3.4\r\nOpenAI-Organization: other\r\n"
+        more = (
+            "Cookie: a=b\r\nX-Forwarded-For: 1.2.3.4\r\nOpenAI-Organization: other\r\n"
+        )
         more += "Proxy-Authorization: Basic eA==\r\nTE: trailers\r\n"
         more += "Anthropic-Beta: effort-2025-11-24\r\n"
         more += "Authorization: Bearer mine\r\nX-Anything: sk\r\nUser-Agent: cli/1\r\n"
@@ -172,12 +216,20 @@ def test_headers_of_an_agent_go_no_further() -> None:
     assert seen["anthropic-beta"] == "effort-2025-11-24"
     assert seen["user-agent"] == "cli/1"
     assert seen["authorization"] == f"Bearer {KEY}"
-    for name in ("cookie", "x-forwarded-for", "openai-organization", "te", "x-anything"):
+    for name in (
+        "cookie",
+        "x-forwarded-for",
+        "openai-organization",
+        "te",
+        "x-anything",
+    ):
         assert name not in seen
     assert "proxy-authorization" not in seen
 
 
-@pytest.mark.parametrize("value", ["a\rx-injected: 1", "a\nx-injected: 1", "a\0b", "a\r\n x: 1"])
+@pytest.mark.parametrize(
+    "value", ["a\rx-injected: 1", "a\nx-injected: 1", "a\0b", "a\r\n x: 1"]
+)
 def test_a_header_brings_no_other(value: str) -> None:
     async def test(opened: Opened) -> None:
         await raw(opened, request(opened, more=f"Anthropic-Beta: {value}\r\n"))
@@ -211,7 +263,9 @@ def test_garbage_is_no_request(garbage: bytes) -> None:
 def _deep(levels: int) -> bytes:
     """As deep as can still be read, but not walked through."""
     said = b'{"type": "image", "source": ' * levels + b"1" + b"}" * levels
-    return b'{"model": "model-1", "messages": [{"role": "user", "content": [%s]}]}' % said
+    return (
+        b'{"model": "model-1", "messages": [{"role": "user", "content": [%s]}]}' % said
+    )
 
 
 @pytest.mark.parametrize(
@@ -224,8 +278,17 @@ def _deep(levels: int) -> bytes:
         (b"\xff\xfe", 400),
         (b'{"model": "model-1"}', 400),
         (b'{"model": "model-1", "messages": 5}', 400),
-        (b'{"model": "model-1", "messages": [1, null, "a", {"content": {"a": 1}}]}', 400),
-        (b'{"model": "model-1", "messages": [{"role": [], "content": [[], {"type": {}}]}]}', 400),
+        (
+            b'{"model": "model-1", "messages": [1, null, "a", {"content": {"a": 1}}]}',
+            400,
+        ),
+        (
+            (
+                b'{"model": "model-1", "messages": [{"role": [], "content": [[],'
+                b' {"type": {}}]}]}'
+            ),
+            400,
+        ),
         (b'{"model": "model-1", "messages": [], "system": 7}', 400),
         (b'{"model": "model-1", "messages": [], "stream": null}', 200),
         (b'{"a": [' + b"[]," * 600_000 + b"[]]}", 413),
@@ -273,7 +336,9 @@ def test_a_body_in_another_encoding_is_refused_with_the_reason(
         more = f"Content-Encoding: {encoding}\r\n"
         answered, text = await raw(opened, request(opened, body=GOOD, more=more))
         assert answered == status
-        assert status != 415 or f"a body in {encoding} can't be read here" in text.decode()
+        assert (
+            status != 415 or f"a body in {encoding} can't be read here" in text.decode()
+        )
         assert opened.findings == finding
 
     at_endpoint(test)

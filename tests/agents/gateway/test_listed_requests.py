@@ -1,4 +1,6 @@
-"""What agents ask for today is passed on as it is; what else they asked for is a finding."""
+"""What agents ask for today is passed on as it is;
+what else they asked for is a finding.
+"""
 
 import asyncio
 import json
@@ -62,7 +64,12 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
                     "content": [
                         {"type": "thinking", "thinking": "Hm.", "signature": "s"},
                         {"type": "redacted_thinking", "data": "x"},
-                        {"type": "tool_use", "id": "1", "name": "a", "input": {"url": EVIL}},
+                        {
+                            "type": "tool_use",
+                            "id": "1",
+                            "name": "a",
+                            "input": {"url": EVIL},
+                        },
                     ],
                 },
                 {
@@ -75,21 +82,35 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
                             "content": "a",
                         },
                         {"type": "tool_result", "content": [TEXT, DATA_IMAGE], **CACHE},
-                        {"type": "tool_result", "content": [{"type": "tool_reference"}]},
+                        {
+                            "type": "tool_result",
+                            "content": [{"type": "tool_reference"}],
+                        },
                         document(TEXT, DATA_IMAGE),
                     ],
                 },
             ],
             "tools": [
-                {**OWN["messages"], "defer_loading": True, "eager_input_streaming": True, **CACHE},
+                {
+                    **OWN["messages"],
+                    "defer_loading": True,
+                    "eager_input_streaming": True,
+                    **CACHE,
+                },
                 {"type": "custom", **OWN["messages"], "allowed_callers": ["direct"]},
                 {"type": "bash_20250124", "name": "bash"},
                 {"type": "text_editor_20250728", "name": "edit", "max_characters": 9},
             ],
             "tool_choice": {"type": "auto", "disable_parallel_tool_use": True},
             "metadata": {"user_id": "u"},
-            "thinking": {"type": "enabled", "budget_tokens": 2000, "display": "updates"},
-            "context_management": {"edits": [{"type": "clear_thinking_20251015", "keep": "all"}]},
+            "thinking": {
+                "type": "enabled",
+                "budget_tokens": 2000,
+                "display": "updates",
+            },
+            "context_management": {
+                "edits": [{"type": "clear_thinking_20251015", "keep": "all"}]
+            },
             "output_config": {
                 "effort": "high",
                 "format": {"type": "json_schema", "schema": SCHEMA},
@@ -118,7 +139,11 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
                             "type": "function",
                             "function": {"name": "a", "arguments": EVIL},
                         },
-                        {"id": "2", "type": "custom", "custom": {"name": "b", "input": "x"}},
+                        {
+                            "id": "2",
+                            "type": "custom",
+                            "custom": {"name": "b", "input": "x"},
+                        },
                     ],
                 },
                 {"role": "tool", "tool_call_id": "1", "content": [TEXT]},
@@ -143,7 +168,10 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
             "store": False,
             "n": 1,
             "metadata": {"sessionId": "s"},
-            "response_format": {"type": "json_schema", "json_schema": {"schema": SCHEMA}},
+            "response_format": {
+                "type": "json_schema",
+                "json_schema": {"schema": SCHEMA},
+            },
             "logit_bias": {"50256": -100},
         },
     ),
@@ -158,7 +186,11 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
                     "id": "msg_1",
                     "content": [{"type": "output_text", "text": ""}],
                 },
-                {"type": "message", "role": "user", "content": [image("responses", PNG)]},
+                {
+                    "type": "message",
+                    "role": "user",
+                    "content": [image("responses", PNG)],
+                },
                 {
                     "type": "function_call",
                     "id": "fc",
@@ -180,13 +212,31 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
         "gemini",
         {
             "contents": [
-                {"role": "user", "parts": [{"text": "Go."}, {"inlineData": {"data": "aGk="}}]},
-                {"role": "model", "parts": [{"functionCall": {"name": "a", "args": {"u": EVIL}}}]},
-                {"parts": [{"functionResponse": {"name": "a", "response": {"output": EVIL}}}]},
+                {
+                    "role": "user",
+                    "parts": [{"text": "Go."}, {"inlineData": {"data": "aGk="}}],
+                },
+                {
+                    "role": "model",
+                    "parts": [{"functionCall": {"name": "a", "args": {"u": EVIL}}}],
+                },
+                {
+                    "parts": [
+                        {
+                            "functionResponse": {
+                                "name": "a",
+                                "response": {"output": EVIL},
+                            }
+                        }
+                    ]
+                },
             ],
             "system_instruction": {"parts": [{"text": "S"}]},
             "tools": [OWN["gemini"]],
-            "generationConfig": {"thinkingConfig": {"thinkingLevel": "LOW"}, "candidateCount": 1},
+            "generationConfig": {
+                "thinkingConfig": {"thinkingLevel": "LOW"},
+                "candidateCount": 1,
+            },
             "safetySettings": [{"category": "c", "threshold": "OFF"}],
         },
     ),
@@ -194,7 +244,9 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
 
 
 @pytest.mark.parametrize(("protocol", "body"), WHOLE)
-def test_what_agents_ask_is_passed_on_as_it_is(protocol: ProtocolName, body: Json) -> None:
+def test_what_agents_ask_is_passed_on_as_it_is(
+    protocol: ProtocolName, body: Json
+) -> None:
     kept, left_out = passed(protocol, body)
     assert json.dumps(kept) == json.dumps(body)
     assert left_out == []
@@ -212,7 +264,12 @@ NETWORK: list[tuple[ProtocolName, Json]] = [
 def test_with_a_network_a_provider_reaches_as_far_but_costs_no_more(
     protocol: ProtocolName, body: Json
 ) -> None:
-    dear = {"service_tier": "priority", "speed": "fast", "models": ["other"], "container": "c"}
+    dear = {
+        "service_tier": "priority",
+        "speed": "fast",
+        "models": ["other"],
+        "container": "c",
+    }
     kept, left_out = passed(protocol, {**body, **dear}, network=True)
     assert kept == body
     assert len(left_out) == 4
@@ -223,11 +280,24 @@ def test_with_a_network_a_provider_reaches_as_far_but_costs_no_more(
 
 def test_betas_are_listed() -> None:
     listed = "claude-code-20250219,effort-2025-11-24"
-    betas = f"{listed}, fast-mode-2026-02-01,context-1m-2025-08-07,,mcp-client-2025-11-20,effort-x"
-    sent = [("Anthropic-Beta", betas), ("anthropic-beta", "pdfs-2024-09-25, skills-2025-10-02")]
-    sent += [("OpenAI-Beta", "assistants=v2"), ("X-Other", "a"), ("User-Agent", "cli/1")]
+    betas = (
+        f"{listed},"
+        " fast-mode-2026-02-01,context-1m-2025-08-07,,mcp-client-2025-11-20,effort-x"
+    )
+    sent = [
+        ("Anthropic-Beta", betas),
+        ("anthropic-beta", "pdfs-2024-09-25, skills-2025-10-02"),
+    ]
+    sent += [
+        ("OpenAI-Beta", "assistants=v2"),
+        ("X-Other", "a"),
+        ("User-Agent", "cli/1"),
+    ]
     kept, left_out = passed_headers(sent, network=False)
-    assert kept == {"anthropic-beta": f"{listed},pdfs-2024-09-25", "user-agent": "cli/1"}
+    assert kept == {
+        "anthropic-beta": f"{listed},pdfs-2024-09-25",
+        "user-agent": "cli/1",
+    }
     assert left_out == [
         "anthropic-beta fast-mode-2026-02-01",
         "anthropic-beta context-1m-2025-08-07",
@@ -243,7 +313,10 @@ def test_betas_are_listed() -> None:
 
 
 def test_the_last_of_equal_keys_is_what_is_checked_and_passed_on() -> None:
-    body = b'{"model": "model-1", "messages": [], "n": 1, "n": 9, "n": 1, "user": "a", "user": "b"}'
+    body = (
+        b'{"model": "model-1", "messages": [], "n": 1, "n": 9, "n": 1, "user": "a",'
+        b' "user": "b"}'
+    )
 
     async def test(opened: Opened) -> None:
         status, _ = await raw(opened, request(opened, "/v1/chat/completions", body))
@@ -266,7 +339,10 @@ def test_findings_name_what_was_left_out_and_refused() -> None:
         assert opened.findings == (
             "asked the provider for advisor_20260301, which was left out",
             'asked the provider for speed "fast", which was left out',
-            "asked the provider for anthropic-beta fast-mode-2026-02-01, which was left out",
+            (
+                "asked the provider for anthropic-beta fast-mode-2026-02-01, which was"
+                " left out"
+            ),
             f"asked the provider to fetch {EVIL}",
             "sent video, which is not passed on",
         )
@@ -320,10 +396,14 @@ def test_only_replies_of_the_trial_are_continued() -> None:
 def test_with_a_network_findings_name_what_costs_more() -> None:
     async def run(url: str) -> None:
         question = replace(QUESTION, task=Task("cli", needs=SandboxNeeds(network=True)))
-        async with open_endpoint(spec_of("anthropic", url), question=question) as opened:
+        async with open_endpoint(
+            spec_of("anthropic", url), question=question
+        ) as opened:
             body = asking("messages", URL_IMAGE, speed="fast")
             assert (await raw(opened, request(opened, body=body)))[0] == 200
-            assert opened.findings == ('asked the provider for speed "fast", which was left out',)
+            assert opened.findings == (
+                'asked the provider for speed "fast", which was left out',
+            )
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))

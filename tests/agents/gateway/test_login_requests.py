@@ -1,4 +1,6 @@
-"""Requests on a login: which of them carry it, to where, and what happens once it expires."""
+"""Requests on a login: which of them carry it, to where,
+and what happens once it expires.
+"""
 
 import asyncio
 import json
@@ -26,7 +28,11 @@ from support.loopback import Asked, Fault, LoopbackServer, Reply
 CLI = "User-Agent: claude-cli/2.1.325 (external, sdk-cli)\r\n"
 BETAS = "anthropic-beta: oauth-2025-04-20,claude-code-20250219,fast-mode-2026-01-01\r\n"
 CODEX_CLI = "User-Agent: codex_exec/0.169.0 (Debian)\r\noriginator: codex_exec\r\n"
-TALK = {"model": "model-1", "stream": True, "input": [{"role": "user", "content": "Go."}]}
+TALK = {
+    "model": "model-1",
+    "stream": True,
+    "input": [{"role": "user", "content": "Go."}],
+}
 
 
 @pytest.fixture(autouse=True)
@@ -62,7 +68,9 @@ def asks(status: int = 200, **changed: Any) -> Callable[[Opened], Awaitable[None
     return test
 
 
-def test_claude_asks_with_its_token_and_its_own_headers(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_claude_asks_with_its_token_and_its_own_headers(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", SETUP_TOKEN)
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-of-somebody-else-0c1d2e3f")
     more = f"{CLI}{BETAS}x-app: cli\r\nx-other: 1\r\n"
@@ -135,7 +143,10 @@ def test_an_expired_token_is_refreshed_once(seconds: int, home: Path) -> None:
         server = on_login(CLAUDE, twice, expired, tokens.url)
     assert len(tokens.asked) == 1
     assert len(server.asked) == (3 if seconds == 3600 else 2)
-    assert json.loads(file.read_text())["claudeAiOauth"]["accessToken"] == "access-made-up-1-8a3f"
+    assert (
+        json.loads(file.read_text())["claudeAiOauth"]["accessToken"]
+        == "access-made-up-1-8a3f"
+    )
 
 
 def test_a_new_token_is_not_refreshed_just_because_it_looks_stale(home: Path) -> None:

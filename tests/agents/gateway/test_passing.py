@@ -20,7 +20,9 @@ from support.endpoints import KEY, Opened, open_endpoint, spec_of
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 
 Ask = Callable[[Opened, bool], Any]
-CALLING = Reply("Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3)
+CALLING = Reply(
+    "Let me look.", calls=(("bash", {"command": "ls"}),), thinking="Hm.", cache_read=3
+)
 
 
 @pytest.fixture(autouse=True)
@@ -30,11 +32,15 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def claude(opened: Opened) -> anthropic.AsyncAnthropic:
-    return anthropic.AsyncAnthropic(base_url=opened.url, api_key=opened.token, max_retries=0)
+    return anthropic.AsyncAnthropic(
+        base_url=opened.url, api_key=opened.token, max_retries=0
+    )
 
 
 def gpt(opened: Opened) -> openai.AsyncOpenAI:
-    return openai.AsyncOpenAI(base_url=f"{opened.url}/v1", api_key=opened.token, max_retries=0)
+    return openai.AsyncOpenAI(
+        base_url=f"{opened.url}/v1", api_key=opened.token, max_retries=0
+    )
 
 
 async def messages(opened: Opened, streamed: bool, **more: Any) -> str:
@@ -52,18 +58,29 @@ async def messages(opened: Opened, streamed: bool, **more: Any) -> str:
 async def completions(opened: Opened, streamed: bool, **more: Any) -> str:
     said = [("system", "Be brief."), ("user", "Open the gate.")]
     body: Any = {"model": "model-1", "max_completion_tokens": 77}
-    body |= {"messages": [{"role": role, "content": text} for role, text in said], **more}
+    body |= {
+        "messages": [{"role": role, "content": text} for role, text in said],
+        **more,
+    }
     async with gpt(opened) as client:
         if not streamed:
             completion = await client.chat.completions.create(**body)
             return completion.choices[0].message.content or ""
-        parts = [part async for part in await client.chat.completions.create(**body, stream=True)]
-    assert all(part.choices for part in parts)  # nothing that this client did not ask for
+        parts = [
+            part
+            async for part in await client.chat.completions.create(**body, stream=True)
+        ]
+    # Nothing that this client did not ask for
+    assert all(part.choices for part in parts)
     return "".join(part.choices[0].delta.content or "" for part in parts)
 
 
 async def responses(opened: Opened, streamed: bool, **more: Any) -> str:
-    body: Any = {"model": "model-1", "max_output_tokens": 77, "instructions": "Be brief."}
+    body: Any = {
+        "model": "model-1",
+        "max_output_tokens": 77,
+        "instructions": "Be brief.",
+    }
     body |= {"input": "Open the gate.", **more}
     async with gpt(opened) as client:
         if not streamed:
@@ -131,10 +148,14 @@ def test_a_stream_is_passed_on_as_it_comes(way: str) -> None:
                 )
             elif way == "chat":
                 stream = await other.chat.completions.create(
-                    model="m", messages=[{"role": "user", "content": "Go."}], stream=True
+                    model="m",
+                    messages=[{"role": "user", "content": "Go."}],
+                    stream=True,
                 )
             else:
-                stream = await other.responses.create(model="m", input="Go.", stream=True)
+                stream = await other.responses.create(
+                    model="m", input="Go.", stream=True
+                )
             async for event in stream:
                 gate.set()
                 kinds.append(getattr(event, "type", "chunk"))
@@ -186,7 +207,12 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(way: str, kind: Any) 
 
     async def run(url: str) -> None:
         async with open_endpoint(spec_of(provider, url), attempts=3) as opened:
-            errors = (anthropic.APIError, openai.APIError, httpx2.HTTPError, RuntimeError)
+            errors = (
+                anthropic.APIError,
+                openai.APIError,
+                httpx2.HTTPError,
+                RuntimeError,
+            )
             with pytest.raises(errors) as caught:
                 await ask(opened, True)
             if kind == "error_later":
@@ -229,12 +255,17 @@ def test_an_error_that_an_agent_can_mend_is_passed_on(way: str) -> None:
     provider, ask = WAYS[way]
     sdk = anthropic if provider == "anthropic" else openai
     fault = Fault(
-        "status", 400, message=f"prompt is too long ({KEY})", error_type="invalid_request_error"
+        "status",
+        400,
+        message=f"prompt is too long ({KEY})",
+        error_type="invalid_request_error",
     )
 
     async def run(url: str) -> None:
         async with open_endpoint(spec_of(provider, url)) as opened:
-            with pytest.raises(sdk.BadRequestError, match="prompt is too long") as caught:
+            with pytest.raises(
+                sdk.BadRequestError, match="prompt is too long"
+            ) as caught:
                 await ask(opened, False)
             assert KEY not in caught.value.response.text
             assert "prompt is too long" in opened.endpoint.no_answer
@@ -246,7 +277,9 @@ def test_an_error_that_an_agent_can_mend_is_passed_on(way: str) -> None:
 
 @each
 @pytest.mark.parametrize("status", [401, 429, 529])
-def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status: int) -> None:
+def test_other_errors_are_told_so_that_agents_do_not_ask_again(
+    way: str, status: int
+) -> None:
     provider, ask = WAYS[way]
     sdk = anthropic if provider == "anthropic" else openai
     fault = Fault("status", status, message=f"no: {KEY}")
@@ -264,9 +297,17 @@ def test_other_errors_are_told_so_that_agents_do_not_ask_again(way: str, status:
 
 def test_tokens_are_estimated_without_the_server() -> None:
     async def run(url: str) -> None:
-        async with open_endpoint(spec_of("anthropic", url)) as opened, claude(opened) as client:
-            said: Any = {"model": "m", "messages": [{"role": "user", "content": "a" * 400}]}
-            assert 100 <= (await client.messages.count_tokens(**said)).input_tokens < 200
+        async with (
+            open_endpoint(spec_of("anthropic", url)) as opened,
+            claude(opened) as client,
+        ):
+            said: Any = {
+                "model": "m",
+                "messages": [{"role": "user", "content": "a" * 400}],
+            }
+            assert (
+                100 <= (await client.messages.count_tokens(**said)).input_tokens < 200
+            )
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))
@@ -275,10 +316,16 @@ def test_tokens_are_estimated_without_the_server() -> None:
 
 def test_the_models_are_the_one_of_the_trial() -> None:
     async def run(url: str) -> None:
-        async with open_endpoint(spec_of("openai", url)) as opened, gpt(opened) as client:
+        async with (
+            open_endpoint(spec_of("openai", url)) as opened,
+            gpt(opened) as client,
+        ):
             assert [one.id async for one in client.models.list()] == ["model-1"]
             assert (await client.models.retrieve("model-1")).id == "model-1"
-        async with open_endpoint(spec_of("anthropic", url)) as opened, claude(opened) as other:
+        async with (
+            open_endpoint(spec_of("anthropic", url)) as opened,
+            claude(opened) as other,
+        ):
             assert [one.id async for one in other.models.list()] == ["model-1"]
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
@@ -297,7 +344,10 @@ def test_the_effort_of_the_models_name_is_asked_for(way: str) -> None:
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))
     body = server.asked[0].body
-    assert body.get("reasoning_effort", body.get("reasoning")) in ("low", {"effort": "low"})
+    assert body.get("reasoning_effort", body.get("reasoning")) in (
+        "low",
+        {"effort": "low"},
+    )
 
 
 def test_a_server_that_tells_no_usage_of_streams() -> None:
@@ -320,11 +370,16 @@ def test_a_server_that_tells_no_usage_of_streams() -> None:
 
 def test_a_reply_that_is_packed_is_unpacked() -> None:
     """Though it was asked not to be."""
-    packed = gzip.compress(b'{"content": [{"type": "text", "text": "Done."}], "usage": {}}')
+    packed = gzip.compress(
+        b'{"content": [{"type": "text", "text": "Done."}], "usage": {}}'
+    )
 
     async def serve(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         await reader.readuntil(b"\r\n\r\n")
-        head = "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding: gzip\r\n"
+        head = (
+            "HTTP/1.1 200 OK\r\ncontent-type: application/json\r\ncontent-encoding:"
+            " gzip\r\n"
+        )
         writer.write(f"{head}content-length: {len(packed)}\r\n\r\n".encode() + packed)
         await writer.drain()
         writer.close()
@@ -333,7 +388,9 @@ def test_a_reply_that_is_packed_is_unpacked() -> None:
         server = await asyncio.start_server(serve, "127.0.0.1", 0)
         async with server:
             port = server.sockets[0].getsockname()[1]
-            async with open_endpoint(spec_of("anthropic", f"http://127.0.0.1:{port}")) as opened:
+            async with open_endpoint(
+                spec_of("anthropic", f"http://127.0.0.1:{port}")
+            ) as opened:
                 assert await messages(opened, False) == "Done."
 
     asyncio.run(run())
@@ -366,8 +423,12 @@ GENERIC = ModelSpec("mine", PROVIDERS["generic"], "mine-7b", "http://127.0.0.1:9
 
 
 @pytest.mark.parametrize("status", [404, 405, 501])
-@pytest.mark.parametrize(("path", "version"), [("/messages", "0.14.0"), ("/responses", "0.13.3")])
-def test_an_old_server_is_told_with_versions_that_do(status: int, path: str, version: str) -> None:
+@pytest.mark.parametrize(
+    ("path", "version"), [("/messages", "0.14.0"), ("/responses", "0.13.3")]
+)
+def test_an_old_server_is_told_with_versions_that_do(
+    status: int, path: str, version: str
+) -> None:
     told = why_no_path(status, path, '{"detail":"Not Found"}', GENERIC)
     assert f"(/v1{path})" in told
     assert f"Ollama {version}" in told
@@ -379,4 +440,6 @@ def test_any_other_refusal_means_what_it_says() -> None:
     assert not why_no_path(404, "/chat/completions", "Not Found", GENERIC)
     assert not why_no_path(500, "/messages", "Not Found", GENERIC)
     assert not why_no_path(404, "/responses", "Not Found", theirs)
-    assert why_no_path(404, "/responses", "Not Found", spec_of("openai", "http://127.0.0.1:9"))
+    assert why_no_path(
+        404, "/responses", "Not Found", spec_of("openai", "http://127.0.0.1:9")
+    )

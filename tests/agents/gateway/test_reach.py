@@ -1,4 +1,6 @@
-"""What an agent can have of its provider and its server through the gateway, and how often."""
+"""What an agent can have of its provider and its server through the gateway,
+and how often.
+"""
 
 import asyncio
 import json
@@ -30,13 +32,19 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_a_provider_does_nothing_else_for_an_agent() -> None:
-    """It would search, fetch and run code with a network that the agent does not have."""
+    """It would search, fetch and run code with a network that the agent does not
+    have.
+    """
     reaching = [
         {"type": "web_search_20250305", "name": "web_search"},
         {"type": "code_execution_20250825", "name": "code"},
     ]
     own = {"name": "bash", "description": "", "input_schema": {"type": "object"}}
-    body = {**GOOD, "tools": [*reaching, own], "mcp_servers": [{"url": "https://evil.example"}]}
+    body = {
+        **GOOD,
+        "tools": [*reaching, own],
+        "mcp_servers": [{"url": "https://evil.example"}],
+    }
 
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, body=body)))[0] == 200
@@ -59,7 +67,9 @@ def test_with_a_network_it_may() -> None:
 
     async def run(url: str) -> None:
         question = replace(QUESTION, task=task)
-        async with open_endpoint(spec_of("anthropic", url), question=question) as opened:
+        async with open_endpoint(
+            spec_of("anthropic", url), question=question
+        ) as opened:
             body = {**GOOD, "tools": tools, "messages": said}
             assert (await raw(opened, request(opened, body=body)))[0] == 200
             assert opened.findings == ()
@@ -74,23 +84,39 @@ def test_with_a_network_it_may() -> None:
     [
         (
             "/v1/messages",
-            {"type": "image", "source": {"type": "url", "url": "https://evil.example/?q=1"}},
+            {
+                "type": "image",
+                "source": {"type": "url", "url": "https://evil.example/?q=1"},
+            },
         ),
         (
             "/v1/chat/completions",
             {"type": "image_url", "image_url": {"url": "https://evil.example/?q=1"}},
         ),
-        ("/v1/responses", {"type": "input_image", "image_url": "https://evil.example/?q=1"}),
-        ("/v1/responses", {"type": "input_file", "file_url": "https://evil.example/?q=1"}),
+        (
+            "/v1/responses",
+            {"type": "input_image", "image_url": "https://evil.example/?q=1"},
+        ),
+        (
+            "/v1/responses",
+            {"type": "input_file", "file_url": "https://evil.example/?q=1"},
+        ),
     ],
 )
-def test_a_provider_fetches_nothing_for_an_agent(path: str, body: dict[str, Any]) -> None:
+def test_a_provider_fetches_nothing_for_an_agent(
+    path: str, body: dict[str, Any]
+) -> None:
     said = [{"role": "user", "content": [{"type": "text", "text": "Look."}, body]}]
 
     async def test(opened: Opened) -> None:
-        whole = {"model": "model-1", "input" if "responses" in path else "messages": said}
+        whole = {
+            "model": "model-1",
+            "input" if "responses" in path else "messages": said,
+        }
         assert (await raw(opened, request(opened, path, whole)))[0] == 400
-        assert opened.findings == ("asked the provider to fetch https://evil.example/?q=1",)
+        assert opened.findings == (
+            "asked the provider to fetch https://evil.example/?q=1",
+        )
 
     assert len(at_endpoint(test, "generic").asked) == 1
 
@@ -109,7 +135,9 @@ def test_the_token_is_in_no_finding(before: int) -> None:
 
 def test_a_key_in_a_request_goes_nowhere() -> None:
     async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body={**GOOD, "system": KEY})))[0] == 200
+        assert (await raw(opened, request(opened, body={**GOOD, "system": KEY})))[
+            0
+        ] == 200
 
     assert KEY not in json.dumps(at_endpoint(test).asked[0].body)
 
@@ -125,7 +153,9 @@ def test_no_header_of_a_server_reaches_the_agent_but_a_few() -> None:
             assert b"cookie" not in reply.lower()
             assert b"request-id: r-***" in reply.lower()
 
-    with LoopbackServer(lambda _: Reply(f"Your key is {KEY}.", headers=headers)) as server:
+    with LoopbackServer(
+        lambda _: Reply(f"Your key is {KEY}.", headers=headers)
+    ) as server:
         asyncio.run(run(server.url))
 
 
@@ -138,7 +168,9 @@ def test_beyond_its_turns_nothing_is_asked() -> None:
         assert b"x-should-retry: false" in reply.lower()
         assert opened.endpoint.stop == "max_turns"
 
-    server = at_endpoint(test, question=replace(QUESTION, task=Task("cli", max_turns=2)))
+    server = at_endpoint(
+        test, question=replace(QUESTION, task=Task("cli", max_turns=2))
+    )
     assert len(server.asked) == 2
 
 
@@ -146,7 +178,9 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
     tools = [{"name": "bash", "description": "", "input_schema": {"type": "object"}}]
 
     async def test(opened: Opened) -> None:
-        assert (await raw(opened, request(opened, body={**GOOD, "tools": tools})))[0] == 200
+        assert (await raw(opened, request(opened, body={**GOOD, "tools": tools})))[
+            0
+        ] == 200
         statuses = [(await raw(opened, request(opened)))[0] for _ in range(25)]
         assert statuses == [200] * 19 + [400] * 6
         assert opened.endpoint.stop == "max_turns"
@@ -162,10 +196,17 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
         ("/v1/messages", {"type": "tool", "name": "title"}),
     ],
 )
-def test_a_tool_that_must_be_called_begins_no_conversation(path: str, choice: Any) -> None:
+def test_a_tool_that_must_be_called_begins_no_conversation(
+    path: str, choice: Any
+) -> None:
     """As Grok asks for the title of its session."""
     tools = [{"name": "bash", "input_schema": {"type": "object"}}]
-    titled = {**GOOD, "input": "Title.", "tools": [{"name": "title"}], "tool_choice": choice}
+    titled = {
+        **GOOD,
+        "input": "Title.",
+        "tools": [{"name": "title"}],
+        "tool_choice": choice,
+    }
 
     async def test(opened: Opened) -> None:
         assert (await raw(opened, request(opened, path, titled)))[0] == 200

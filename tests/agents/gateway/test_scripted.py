@@ -44,7 +44,9 @@ async def messages(client: Any, model: str, streamed: bool) -> str:
         assert (reply.stop_reason, call.input) == ("tool_use", {"command": "ls"})
         said.append({"role": "assistant", "content": reply.content})
         result = {"type": "tool_result", "tool_use_id": call.id, "content": "latch.txt"}
-        said.append({"role": "user", "content": [result, {"type": "text", "text": "Go on."}]})
+        said.append(
+            {"role": "user", "content": [result, {"type": "text", "text": "Go on."}]}
+        )
 
 
 async def chat(client: Any, model: str, streamed: bool) -> str:
@@ -73,7 +75,9 @@ async def responses(client: Any, model: str, streamed: bool) -> str:
     said: list[Any] = [{"role": "user", "content": "Look at the gate."}]
     while True:
         body: Any = {"model": model, "input": said}
-        body["tools"] = [{"type": "function", "name": "bash", "parameters": SCHEMA, "strict": None}]
+        body["tools"] = [
+            {"type": "function", "name": "bash", "parameters": SCHEMA, "strict": None}
+        ]
         if streamed:
             async with client.responses.stream(**body) as stream:
                 reply = await stream.get_final_response()
@@ -121,12 +125,19 @@ def test_a_script_answers_an_agent(tmp_path: Path, way: str, streamed: bool) -> 
 
 def test_requests_of_all_protocols_are_the_same_question() -> None:
     steps = (
-        Step("Let me look.", (ToolCall("1", "bash", '{"a": 1}'),), (ToolResult("1", "b"),)),
+        Step(
+            "Let me look.",
+            (ToolCall("1", "bash", '{"a": 1}'),),
+            (ToolResult("1", "b"),),
+        ),
         Step("", (ToolCall("2", "bash", "{}"),), (ToolResult("2", "c"),)),
     )
     head: Any = {"model": "m"}
     of_messages: list[Any] = [{"role": "user", "content": "Go."}]
-    of_chat: list[Any] = [{"role": "system", "content": "S"}, {"role": "user", "content": "Go."}]
+    of_chat: list[Any] = [
+        {"role": "system", "content": "S"},
+        {"role": "user", "content": "Go."},
+    ]
     of_responses: list[Any] = [{"role": "user", "content": [{"text": "Go."}]}]
     for step in steps:
         (call,), (result,) = step.calls, step.results
@@ -134,11 +145,16 @@ def test_requests_of_all_protocols_are_the_same_question() -> None:
         text: list[Any] = [{"type": "text", "text": step.text}] if step.text else []
         made = [*text, {**use, "input": json.loads(call.arguments)}]
         told = {"type": "tool_result", "tool_use_id": call.id, "content": result.text}
-        of_messages += {"role": "assistant", "content": made}, {"role": "user", "content": [told]}
+        of_messages += (
+            {"role": "assistant", "content": made},
+            {"role": "user", "content": [told]},
+        )
         function = {"name": call.name, "arguments": call.arguments}
         calls = [{"id": call.id, "type": "function", "function": function}]
         of_chat.append({"role": "assistant", "content": step.text, "tool_calls": calls})
-        of_chat.append({"role": "tool", "tool_call_id": call.id, "content": result.text})
+        of_chat.append(
+            {"role": "tool", "tool_call_id": call.id, "content": result.text}
+        )
         if step.text:
             of_responses.append({"role": "assistant", "content": step.text})
         of_responses.append({"type": "function_call", "call_id": call.id, **function})
@@ -146,11 +162,14 @@ def test_requests_of_all_protocols_are_the_same_question() -> None:
         of_responses.append({**done, "output": result.text})
     questions = [
         question_of(
-            MESSAGES.parse_request({**head, "system": "S", "messages": of_messages}), QUESTION
+            MESSAGES.parse_request({**head, "system": "S", "messages": of_messages}),
+            QUESTION,
         ),
         question_of(CHAT.parse_request({**head, "messages": of_chat}), QUESTION),
         question_of(
-            RESPONSES.parse_request({**head, "instructions": "S", "input": of_responses}),
+            RESPONSES.parse_request(
+                {**head, "instructions": "S", "input": of_responses}
+            ),
             QUESTION,
         ),
     ]

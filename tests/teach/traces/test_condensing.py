@@ -23,10 +23,18 @@ def test_a_trace_that_fits_is_shown_whole_in_numbered_steps() -> None:
     told = shown(STORY)
     assert told.left_out == ""
     assert told.tokens == estimated_tokens(told.text)
-    assert told.text.startswith("1. user: Make a build.toml for H100 and check it.\n2. assistant: ")
-    assert f"3. call Bash: python check.py\n   FAILED: Exit code 127\n   {ERROR}\n" in told.text
+    assert told.text.startswith(
+        "1. user: Make a build.toml for H100 and check it.\n2. assistant: "
+    )
+    assert (
+        f"3. call Bash: python check.py\n   FAILED: Exit code 127\n   {ERROR}\n"
+        in told.text
+    )
     assert "4. call Bash: python3 check.py\n   result: ok\n" in told.text
-    assert "5. call Write: file_path: build.toml\n   content: capability = '8.0'\n" in told.text
+    assert (
+        "5. call Write: file_path: build.toml\n   content: capability = '8.0'\n"
+        in told.text
+    )
 
 
 def long(word: str, lines: int = 2000) -> str:
@@ -67,7 +75,11 @@ def test_the_last_version_of_a_file_is_whole_and_earlier_ones_are_one_line() -> 
     assert told.text.count("third ") > 500
     assert 0 < told.text.count("first ") < 60
     edits = [
-        Turn("call", f"*** Begin Patch\n*** Update File: a.py\n+{long(word)}", "apply_patch")
+        Turn(
+            "call",
+            f"*** Begin Patch\n*** Update File: a.py\n+{long(word)}",
+            "apply_patch",
+        )
         for word in ("one", "two")
     ]
     told = shown(edits, 4000)
@@ -108,8 +120,10 @@ def test_a_fix_is_kept_with_the_call_that_failed(failed: str, fix: str) -> None:
 def test_repeated_steps_are_shown_once() -> None:
     again = [Turn("call", "ls", "Bash"), Turn("result", "a b", "Bash")] * 14
     told = shown([Turn("user", "Go."), *again, *[Turn("assistant", "Hm.")] * 3])
-    assert told.text == (
-        "1. user: Go.\n2. call Bash ×14: ls\n   result ×14: a b\n16. assistant ×3: Hm."
+    assert (
+        told.text
+        == "1. user: Go.\n2. call Bash ×14: ls\n   result ×14: a b\n16. assistant"
+        " ×3: Hm."
     )
     assert told.left_out == ""
 
@@ -177,7 +191,10 @@ def test_any_trace_stays_within_any_budget(turns: list[Turn], budget: int) -> No
     assert told.tokens <= max(0, budget)
     told.text.encode()
     assert told == shown(turns, budget)
-    if budget == 2000 and sum(len(turn.text.encode("utf-8", "replace")) for turn in turns) < 2000:
+    if (
+        budget == 2000
+        and sum(len(turn.text.encode("utf-8", "replace")) for turn in turns) < 2000
+    ):
         assert told.left_out == ""
 
 
@@ -190,7 +207,8 @@ def test_a_text_is_shortened_to_its_limit(text: str, room: int) -> None:
 
 
 @given(
-    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12), st.integers(0, 200)
+    st.lists(st.tuples(st.integers(0, 50), st.integers(0, 20)), max_size=12),
+    st.integers(0, 200),
 )
 def test_space_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) -> None:
     wanted, least = [want for want, _ in wishes], [low for _, low in wishes]
@@ -201,17 +219,25 @@ def test_space_is_shared_out_fairly(wishes: list[tuple[int, int]], room: int) ->
         assert given_out == wanted
 
 
-@pytest.mark.parametrize("size", [100_000, pytest.param(5_000_000, marks=pytest.mark.nightly)])
+@pytest.mark.parametrize(
+    "size", [100_000, pytest.param(5_000_000, marks=pytest.mark.nightly)]
+)
 @pytest.mark.parametrize("form", ["claude", "codex", "openai", "text"])
 def test_a_large_trace(tmp_path: Path, form: str, size: int) -> None:
     """In every format it is read, masked and condensed, and what teaches is kept."""
-    noise = "\n".join(f"/home/bob/src/file{n}.py: value_{n} = compute({n})" for n in range(100))
+    noise = "\n".join(
+        f"/home/bob/src/file{n}.py: value_{n} = compute({n})" for n in range(100)
+    )
     many = size // len(noise) + 1
     if form == "claude":
         entries = sessions.claude_code()
         extra = [
             {"type": "user", "message": {"role": "user", "content": [
-                {"type": "tool_result", "tool_use_id": f"n{n}", "content": f"{n}\n{noise}"}
+                {
+                    "type": "tool_result",
+                    "tool_use_id": f"n{n}",
+                    "content": f"{n}\n{noise}",
+                }
             ]}}
             for n in range(many)
         ]  # fmt: skip
@@ -220,7 +246,9 @@ def test_a_large_trace(tmp_path: Path, form: str, size: int) -> None:
         entries = sessions.codex()
         extra = [
             {"type": "response_item", "payload": {
-                "type": "function_call_output", "call_id": f"n{n}", "output": f"{n}\n{noise}"
+                "type": "function_call_output",
+                "call_id": f"n{n}",
+                "output": f"{n}\n{noise}",
             }}
             for n in range(many)
         ]  # fmt: skip

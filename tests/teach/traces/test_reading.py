@@ -31,27 +31,42 @@ def refused(folder: Path, text: str | bytes) -> TraceError:
         pytest.param(json.dumps(sessions.openai_messages()), id="openai"),
         pytest.param(lines(sessions.openai_messages()), id="openai-lines"),
         pytest.param(
-            json.dumps({"model": "m", "messages": sessions.openai_messages()}, indent=2),
+            json.dumps(
+                {"model": "m", "messages": sessions.openai_messages()}, indent=2
+            ),
             id="openai-request",
         ),
         pytest.param(lines([{"messages": sessions.openai_messages()}]), id="one-line"),
         pytest.param(json.dumps(sessions.response_items()), id="responses"),
         pytest.param(
             json.dumps(
-                {"input": sessions.response_items()[:3], "output": sessions.response_items()[3:]}
+                {
+                    "input": sessions.response_items()[:3],
+                    "output": sessions.response_items()[3:],
+                }
             ),
             id="responses-both-ways",
         ),
         pytest.param(json.dumps(sessions.anthropic_messages()), id="anthropic"),
         pytest.param(
-            json.dumps({"system": "Be kind.", "messages": sessions.anthropic_messages()}),
+            json.dumps(
+                {"system": "Be kind.", "messages": sessions.anthropic_messages()}
+            ),
             id="anthropic-request",
         ),
         pytest.param(
             lines(
                 [
-                    {"request": {"body": {"messages": sessions.openai_messages()[:-1]}}},
-                    {"response": {"choices": [{"message": sessions.openai_messages()[-1]}]}},
+                    {
+                        "request": {
+                            "body": {"messages": sessions.openai_messages()[:-1]}
+                        }
+                    },
+                    {
+                        "response": {
+                            "choices": [{"message": sessions.openai_messages()[-1]}]
+                        }
+                    },
                 ]
             ),
             id="logged-calls",
@@ -63,7 +78,10 @@ def test_every_format_gives_the_same_turns(tmp_path: Path, text: str) -> None:
 
 
 def test_an_unfinished_file_is_read_up_to_its_broken_last_line(tmp_path: Path) -> None:
-    text = lines(sessions.claude_code()) + '{"type": "assistant", "message": {"role": "assis'
+    text = (
+        lines(sessions.claude_code())
+        + '{"type": "assistant", "message": {"role": "assis'
+    )
     assert read(tmp_path, text) == STORY
 
 
@@ -87,14 +105,20 @@ def test_texts_that_claude_code_adds_are_left_out(tmp_path: Path) -> None:
         entry("user", f"{CAVEAT} commands. DO NOT respond"),
         entry("user", "Base directory for this skill: /x\n# Skill", isMeta=True),
         entry("user", "Fix it.<system-reminder>Mind the todo list.</system-reminder>"),
-        entry("user", "<command-name>/clear</command-name><command-message>c</command-message>"),
+        entry(
+            "user",
+            "<command-name>/clear</command-name><command-message>c</command-message>",
+        ),
         entry("user", "A subagent's task", isSidechain=True),
         entry("assistant", "API Error: 529", isApiErrorMessage=True),
         entry(
             "assistant",
             [THOUGHT, {"type": "text", "text": "On it."}],
         ),
-        entry("user", "This session is being continued from a previous conversation that ran out"),
+        entry(
+            "user",
+            "This session is being continued from a previous conversation that ran out",
+        ),
         {"type": "system", "subtype": "compact_boundary"},
         {"type": "something-new", "message": {"content": "?"}},
     ]
@@ -127,10 +151,18 @@ def test_a_summary_counts_if_its_turns_are_missing(tmp_path: Path) -> None:
 
 def test_results_of_parallel_calls_follow_their_calls(tmp_path: Path) -> None:
     def use(name: str) -> dict[str, Any]:
-        return {"type": "tool_use", "id": name, "name": "Read", "input": {"file_path": name}}
+        return {
+            "type": "tool_use",
+            "id": name,
+            "name": "Read",
+            "input": {"file_path": name},
+        }
 
     def back(name: str) -> dict[str, Any]:
-        content = [{"type": "text", "text": f"of {name}"}, {"type": "image", "source": {}}]
+        content = [
+            {"type": "text", "text": f"of {name}"},
+            {"type": "image", "source": {}},
+        ]
         return {"type": "tool_result", "tool_use_id": name, "content": content}
 
     messages = [
@@ -152,15 +184,40 @@ def rollout(*payloads: dict[str, Any], kind: str = "response_item") -> str:
 
 def test_all_kinds_of_codex_calls(tmp_path: Path) -> None:
     shell = {"command": ["bash", "-lc", "make test"], "workdir": "/x"}
-    failed = {"output": "no rule", "metadata": {"exit_code": 2, "duration_seconds": 0.1}}
+    failed = {
+        "output": "no rule",
+        "metadata": {"exit_code": 2, "duration_seconds": 0.1},
+    }
     patch = "*** Begin Patch\n*** Add File: a.py\n+x\n*** End Patch"
     text = rollout(
-        {"type": "function_call", "name": "shell", "arguments": json.dumps(shell), "call_id": "1"},
+        {
+            "type": "function_call",
+            "name": "shell",
+            "arguments": json.dumps(shell),
+            "call_id": "1",
+        },
         {"type": "function_call_output", "call_id": "1", "output": json.dumps(failed)},
-        {"type": "local_shell_call", "call_id": "2", "action": {"command": ["ls", "a b"]}},
-        {"type": "function_call_output", "call_id": "2", "output": "Exit code: 0\nOutput:\na"},
-        {"type": "custom_tool_call", "call_id": "3", "name": "apply_patch", "input": patch},
-        {"type": "custom_tool_call_output", "call_id": "3", "output": "Process exited with code 1"},
+        {
+            "type": "local_shell_call",
+            "call_id": "2",
+            "action": {"command": ["ls", "a b"]},
+        },
+        {
+            "type": "function_call_output",
+            "call_id": "2",
+            "output": "Exit code: 0\nOutput:\na",
+        },
+        {
+            "type": "custom_tool_call",
+            "call_id": "3",
+            "name": "apply_patch",
+            "input": patch,
+        },
+        {
+            "type": "custom_tool_call_output",
+            "call_id": "3",
+            "output": "Process exited with code 1",
+        },
         {
             "type": "function_call_output",
             "call_id": "4",
@@ -169,7 +226,11 @@ def test_all_kinds_of_codex_calls(tmp_path: Path) -> None:
         {"type": "web_search_call", "action": {"type": "search", "query": "H100"}},
         {"type": "reasoning", "summary": [{"type": "summary_text", "text": "Hm."}]},
         {"type": "reasoning", "summary": [], "encrypted_content": "gAAAA"},
-        {"type": "message", "role": "developer", "content": [{"type": "input_text", "text": "x"}]},
+        {
+            "type": "message",
+            "role": "developer",
+            "content": [{"type": "input_text", "text": "x"}],
+        },
         {"type": "ghost_snapshot", "ghost_commit": {}},
     )
     trace = read(tmp_path, text)
@@ -202,7 +263,9 @@ def test_all_kinds_of_codex_calls(tmp_path: Path) -> None:
         ("", False),
     ],
 )
-def test_a_tool_message_with_an_error(tmp_path: Path, output: str, failed: bool) -> None:
+def test_a_tool_message_with_an_error(
+    tmp_path: Path, output: str, failed: bool
+) -> None:
     messages = sessions.openai_messages()
     messages[4]["content"] = output
     trace = read(tmp_path, json.dumps(messages))
@@ -210,12 +273,20 @@ def test_a_tool_message_with_an_error(tmp_path: Path, output: str, failed: bool)
 
 
 def test_the_stream_of_codex_exec(tmp_path: Path) -> None:
-    command = {"type": "command_execution", "id": "1", "command": "bash -lc ls", "exit_code": 2}
+    command = {
+        "type": "command_execution",
+        "id": "1",
+        "command": "bash -lc ls",
+        "exit_code": 2,
+    }
     stream = [
         {"type": "thread.started", "thread_id": "t"},
         {"type": "item.started", "item": command},
         {"type": "item.completed", "item": {**command, "aggregated_output": "no"}},
-        {"type": "item.completed", "item": {"type": "agent_message", "id": "2", "text": "Hm."}},
+        {
+            "type": "item.completed",
+            "item": {"type": "agent_message", "id": "2", "text": "Hm."},
+        },
     ]
     assert read(tmp_path, lines(stream)) == (
         Turn("call", "bash -lc ls", "shell"),
@@ -253,7 +324,9 @@ def test_other_files_are_errors_that_name_the_formats(
 
 
 def test_a_broken_document_is_reported_with_its_line(tmp_path: Path) -> None:
-    assert refused(tmp_path, '[\n {"role": "user"},\n {oops}\n]').where.endswith("trace.bin:3")
+    assert refused(tmp_path, '[\n {"role": "user"},\n {oops}\n]').where.endswith(
+        "trace.bin:3"
+    )
 
 
 def test_a_missing_trace(tmp_path: Path) -> None:
@@ -264,20 +337,57 @@ def test_a_missing_trace(tmp_path: Path) -> None:
 
 
 KEYS = (
-    *("type", "role", "content", "message", "payload", "text", "tool_calls", "output", "id"),
-    *("call_id", "name", "input", "arguments", "action", "command", "summary", "item", "messages"),
+    *(
+        "type",
+        "role",
+        "content",
+        "message",
+        "payload",
+        "text",
+        "tool_calls",
+        "output",
+        "id",
+    ),
+    *(
+        "call_id",
+        "name",
+        "input",
+        "arguments",
+        "action",
+        "command",
+        "summary",
+        "item",
+        "messages",
+    ),
     *("function", "uuid", "metadata", "timestamp", "tool_use_id", "record_type"),
 )
 WORDS = (
-    *("user", "assistant", "tool", "text", "tool_use", "tool_result", "message", "thinking"),
-    *("response_item", "event_msg", "function_call", "function_call_output", "reasoning"),
+    *(
+        "user",
+        "assistant",
+        "tool",
+        "text",
+        "tool_use",
+        "tool_result",
+        "message",
+        "thinking",
+    ),
+    *(
+        "response_item",
+        "event_msg",
+        "function_call",
+        "function_call_output",
+        "reasoning",
+    ),
     *("item.completed", "command_execution", "local_shell_call", "state"),
 )
 JSON = st.recursive(
     st.none() | st.booleans() | st.integers() | st.text(),
     lambda inner: (
         st.lists(inner, max_size=3)
-        | st.dictionaries(st.sampled_from(KEYS), inner | st.sampled_from(WORDS), max_size=6)
+        | st.dictionaries(
+            st.sampled_from(KEYS), inner | st.sampled_from(WORDS), max_size=6
+        )
     ),
     max_leaves=25,
 )

@@ -14,7 +14,9 @@ from support.sessions import ASKED, DONE, PLAN, read
 
 def test_a_markdown_transcript(tmp_path: Path) -> None:
     trace = read(tmp_path, sessions.MARKDOWN)
-    assert [turn.kind for turn in trace] == [*("user", "assistant", "call", "result", "assistant")]
+    assert [turn.kind for turn in trace] == [
+        *("user", "assistant", "call", "result", "assistant")
+    ]
     assert trace[:2] == (Turn("user", ASKED), Turn("assistant", PLAN))
     assert trace[2] == Turn("call", "python check.py", "Bash")
     assert trace[3].failed
@@ -34,13 +36,19 @@ def test_a_markdown_transcript(tmp_path: Path) -> None:
 def test_the_labels_of_markdown(tmp_path: Path, pair: tuple[str, str]) -> None:
     text = f"# Log\n\n{pair[0]}{ASKED}\n\n## User interface\n\n{pair[1]}{DONE}\n"
     trace = read(tmp_path, text)
-    assert trace == (Turn("user", f"{ASKED}\n\n## User interface"), Turn("assistant", DONE))
+    assert trace == (
+        Turn("user", f"{ASKED}\n\n## User interface"),
+        Turn("assistant", DONE),
+    )
 
 
 def test_a_call_under_the_heading_of_the_assistant(tmp_path: Path) -> None:
-    use = '🔧 Using tool: Bash\nInput: {\n  "command": "ls",\n  "description": "List"\n}'
+    use = (
+        '🔧 Using tool: Bash\nInput: {\n  "command": "ls",\n  "description": "List"\n}'
+    )
     trace = read(
-        tmp_path, f"## User\n\nHi.\n\n---\n\n## Claude\n\n{use}\n\n---\n\n## Claude\n\nYes."
+        tmp_path,
+        f"## User\n\nHi.\n\n---\n\n## Claude\n\n{use}\n\n---\n\n## Claude\n\nYes.",
     )
     assert trace[1:] == (Turn("call", "ls", "Bash"), Turn("assistant", "Yes."))
 
@@ -73,7 +81,9 @@ def test_exports_of_claude_code(tmp_path: Path) -> None:
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
 @given(
     parts=st.lists(
-        st.sampled_from(["User:", "## User", "**AI**", "⏺ ", "> ", "  ⎿ ", "Bash(", "```", "\n"])
+        st.sampled_from(
+            ["User:", "## User", "**AI**", "⏺ ", "> ", "  ⎿ ", "Bash(", "```", "\n"]
+        )
         | st.text(max_size=5)
     )
 )

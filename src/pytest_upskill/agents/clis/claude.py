@@ -16,13 +16,20 @@ from ..staging import InstalledSkill
 _SETTINGS: Final = {"skillOverrides": {"plugin-authoring": "off", "doctor": "off"}}
 # Background tasks never finish within a trial.
 _NEVER: Final = "ScheduleWakeup,CronCreate,CronDelete,CronList"
-_JUDGE: Final = ("--tools", "", "--system-prompt", "You grade answers, and do nothing else.")
+_JUDGE: Final = (
+    "--tools",
+    "",
+    "--system-prompt",
+    "You grade answers, and do nothing else.",
+)
 _LEAST_THINKING: Final = 1024  # tokens that the API takes
 _LONGEST_START: Final = 200_000  # bytes of its output, in which it lists what it has
 
 
 def _is_ours(error: object) -> bool:
-    """Whether it left out the plugin as a whole; a wrong path of it is only a warning."""
+    """Whether it left out the plugin as a whole; a wrong path of it is only a
+    warning.
+    """
     return isinstance(error, dict) and error.get("type") == "generic-error"
 
 
@@ -45,7 +52,9 @@ class ClaudeCode(CommandAgent):
             if b'"plugin_errors"' in line and line.startswith(b"{"):
                 try:
                     errors = json.loads(line)["plugin_errors"]
-                    messages = [str(error["message"]) for error in errors if _is_ours(error)]
+                    messages = [
+                        str(error["message"]) for error in errors if _is_ours(error)
+                    ]
                 except (ValueError, KeyError, TypeError, RecursionError):
                     return ""
                 return one_line(without_keys("; ".join(messages)), 500)
@@ -87,7 +96,9 @@ class ClaudeCode(CommandAgent):
         files = {".claude/settings.json": json.dumps(_SETTINGS)}
         # A slash at the very start makes a command of it.
         is_command = job.command and not job.answer
-        prompt = f" {job.text}" if job.text.startswith("/") and not is_command else job.text
+        prompt = (
+            f" {job.text}" if job.text.startswith("/") and not is_command else job.text
+        )
         return Launch(arguments, env, files, prompt.encode())
 
     def command(self, skill: InstalledSkill, arguments: str) -> str:

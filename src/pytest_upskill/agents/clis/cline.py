@@ -42,7 +42,11 @@ class Cline(CommandAgent):
                 }
             },
         }
-        settings = {"telemetryOptOut": True, "autoUpdateEnabled": False, "toolAutoApprove": True}
+        settings = {
+            "telemetryOptOut": True,
+            "autoUpdateEnabled": False,
+            "toolAutoApprove": True,
+        }
         files = {
             ".cline/data/settings/providers.json": json.dumps(providers),
             ".cline/data/settings/global-settings.json": json.dumps(settings),
@@ -56,6 +60,7 @@ class Cline(CommandAgent):
         arguments = ["--json", "--auto-approve", "true", "--provider", provider]
         return Launch(
             [*arguments, "--model", job.model, "--", prompt],
-            {"CLINE_SESSION_BACKEND_MODE": "local"},  # or it would leave a daemon behind
+            # Or it would leave a daemon behind
+            {"CLINE_SESSION_BACKEND_MODE": "local"},
             files,
         )

@@ -27,7 +27,11 @@ class Copilot(CommandAgent):
         """With the 235 MB that it would unpack in every new home."""
         self.version()
         unpacked = Path(self.cache(), _UNPACKED)
-        mounts = [Mount(str(unpacked), f"{HOME}/.cache/{_UNPACKED}")] if unpacked.is_dir() else []
+        mounts = (
+            [Mount(str(unpacked), f"{HOME}/.cache/{_UNPACKED}")]
+            if unpacked.is_dir()
+            else []
+        )
         return (*super().mounts(), *mounts)
 
     def launch(self, job: AgentJob) -> Launch:
@@ -37,14 +41,15 @@ class Copilot(CommandAgent):
         env = {
             "COPILOT_PROVIDER_TYPE": "anthropic" if is_messages else "openai",
             "COPILOT_PROVIDER_BASE_URL": job.url if is_messages else f"{job.url}/v1",
-            "COPILOT_PROVIDER_WIRE_API": "responses"
-            if job.protocol == "responses"
-            else "completions",
+            "COPILOT_PROVIDER_WIRE_API": (
+                "responses" if job.protocol == "responses" else "completions"
+            ),
             "COPILOT_PROVIDER_API_KEY": job.key,
             "COPILOT_PROVIDER_MAX_PROMPT_TOKENS": str(CONTEXT),
             "COPILOT_PROVIDER_MAX_OUTPUT_TOKENS": str(most),
             "COPILOT_MODEL": job.model,
-            "COPILOT_ALLOW_ALL": "true",  # also trusts the workspace; older versions have no option
+            # Also trusts the workspace; older versions have no option
+            "COPILOT_ALLOW_ALL": "true",
             "COPILOT_OFFLINE": "true",  # no login, telemetry or remote control either
             "COPILOT_AUTO_UPDATE": "false",
         }
@@ -53,7 +58,9 @@ class Copilot(CommandAgent):
             *("--no-ask-user", "--disable-builtin-mcps"),
         ]
         settings = {"disabledSkills": _BUNDLED, "memory": False, "autoUpdate": False}
-        servers = {name: {**server, "tools": ["*"]} for name, server in job.mcp_servers.items()}
+        servers = {
+            name: {**server, "tools": ["*"]} for name, server in job.mcp_servers.items()
+        }
         files = {
             ".copilot/settings.json": json.dumps(settings),
             ".copilot/mcp-config.json": json.dumps({"mcpServers": servers}),

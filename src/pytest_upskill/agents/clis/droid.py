@@ -32,9 +32,14 @@ class Droid(CommandAgent):
             "provider": _PROVIDERS[job.protocol],
             "maxOutputTokens": job.max_output,
         }
-        settings = {"customModels": [model], "enableDroidShield": False, "cloudSessionSync": False}
+        settings = {
+            "customModels": [model],
+            "enableDroidShield": False,
+            "cloudSessionSync": False,
+        }
         env = {
-            "FACTORY_AIRGAP_ENABLED": "true",  # no login, no telemetry, nothing of Factory's
+            # No login, no telemetry, nothing of Factory's
+            "FACTORY_AIRGAP_ENABLED": "true",
             "FACTORY_DISABLE_KEYRING": "true",
             "FACTORY_DROID_AUTO_UPDATE_ENABLED": "false",
         }

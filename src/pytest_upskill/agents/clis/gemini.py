@@ -6,7 +6,10 @@ from typing import Any, Final
 from ..command_agent import AgentJob, CommandAgent, Launch
 
 _SETTINGS: Final[dict[str, Any]] = {
-    "security": {"auth": {"selectedType": "gemini-api-key"}, "folderTrust": {"enabled": False}},
+    "security": {
+        "auth": {"selectedType": "gemini-api-key"},
+        "folderTrust": {"enabled": False},
+    },
     "general": {
         "enableAutoUpdate": False,
         "enableAutoUpdateNotification": False,
@@ -22,11 +25,20 @@ _SETTINGS: Final[dict[str, Any]] = {
     "skills": {"enabled": True, "disabled": ["skill-creator", "antigravity-support"]},
     "advanced": {"autoConfigureMemory": False},
 }
-# What it calls its other models, for summaries and the like; all others come from "base".
+# What it calls its other models, for summaries and the like;
+# all others come from "base".
 _OTHERS: Final = (
     *("base", "chat-compression-default", "agent-history-provider-summarizer"),
-    *("chat-compression-3-pro", "chat-compression-3-flash", "chat-compression-3.1-flash-lite"),
-    *("chat-compression-2.5-pro", "chat-compression-2.5-flash", "chat-compression-2.5-flash-lite"),
+    *(
+        "chat-compression-3-pro",
+        "chat-compression-3-flash",
+        "chat-compression-3.1-flash-lite",
+    ),
+    *(
+        "chat-compression-2.5-pro",
+        "chat-compression-2.5-flash",
+        "chat-compression-2.5-flash-lite",
+    ),
 )
 
 
@@ -43,7 +55,9 @@ class GeminiCLI(CommandAgent):
             "model": job.model,
             "generateContentConfig": {"maxOutputTokens": job.max_output},
         }
-        overrides = [{"match": {"model": name}, "modelConfig": model_config} for name in _OTHERS]
+        overrides = [
+            {"match": {"model": name}, "modelConfig": model_config} for name in _OTHERS
+        ]
         settings = {
             **_SETTINGS,
             "model": {"name": job.model, "disableLoopDetection": True},

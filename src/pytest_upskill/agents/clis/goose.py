@@ -42,7 +42,14 @@ class Goose(CommandAgent):
         if path:
             env["OPENAI_BASE_PATH"] = path
         arguments = [
-            *("run", "--instructions", "-", "--no-session", "--output-format", "stream-json"),
+            *(
+                "run",
+                "--instructions",
+                "-",
+                "--no-session",
+                "--output-format",
+                "stream-json",
+            ),
             *("--with-builtin", "developer"),
         ]
         return Launch(arguments, env, stdin=job.prompt.encode())

@@ -73,8 +73,19 @@ class Grok(CommandAgent):
             "GROK_FEEDBACK_ENABLED": "0",
         }
         arguments = [
-            *("--prompt-file", f"{HOME}/.grok-prompt", "--verbatim", "--always-approve"),
-            *("--output-format", "streaming-json", "--model", "trial", "--disable-web-search"),
+            *(
+                "--prompt-file",
+                f"{HOME}/.grok-prompt",
+                "--verbatim",
+                "--always-approve",
+            ),
+            *(
+                "--output-format",
+                "streaming-json",
+                "--model",
+                "trial",
+                "--disable-web-search",
+            ),
         ]
         files = {".grok/config.toml": config, ".grok-prompt": job.prompt}
         return Launch(arguments, env, files)

@@ -63,4 +63,6 @@ enabled = false
             ".kimi-preload.cjs": _PRELOADED,
             _PROMPT: job.prompt,
         }
-        return Launch(["--output-format", "stream-json", "--model", "trial"], env, files)
+        return Launch(
+            ["--output-format", "stream-json", "--model", "trial"], env, files
+        )

@@ -35,7 +35,10 @@ class QwenCode(CommandAgent):
                 },
             },
             "skills": {"disabledLevels": ["bundled", "extension"]},
-            "memory": {"enableManagedAutoMemory": False, "enableManagedAutoDream": False},
+            "memory": {
+                "enableManagedAutoMemory": False,
+                "enableManagedAutoDream": False,
+            },
             "general": {"enableAutoUpdate": False},
             "privacy": {"usageStatisticsEnabled": False},
             "telemetry": {"enabled": False},
@@ -43,7 +46,9 @@ class QwenCode(CommandAgent):
         }
         names = "ANTHROPIC" if job.protocol == "messages" else "OPENAI"
         env = {
-            f"{names}_BASE_URL": job.url if job.protocol == "messages" else f"{job.url}/v1",
+            f"{names}_BASE_URL": (
+                job.url if job.protocol == "messages" else f"{job.url}/v1"
+            ),
             f"{names}_API_KEY": job.key,
             f"{names}_MODEL": job.model,
             "QWEN_CODE_NO_RELAUNCH": "true",  # for more memory than a trial needs

@@ -1,9 +1,9 @@
 """What of a request is passed on: what its protocol lists, and nothing else.
 
-An agent has no network, and no account but for its one model. A provider must not search, fetch or
-run things for it, open what is stored in the account, or answer faster, more often or with another
-model than is paid for. Providers add new ways every month, so each protocol lists what may pass. A
-list is a form of plain Python values:
+An agent has no network, and no account but for its one model. A provider must not
+search, fetch or run things for it, open what is stored in the account, or answer
+faster, more often or with another model than is paid for. Providers add new ways every
+month, so each protocol lists what may pass. A list is a form of plain Python values:
 
 - ``{"key": form}``: an object with these keys; other keys are left out
 - ``[form]``: a list
@@ -34,7 +34,9 @@ class Leaf(Enum):
 
 @dataclass(frozen=True)
 class Kinds:
-    """An object whose ``type`` says what it holds. ``bash_*`` stands for every date at its end."""
+    """An object whose ``type`` says what it holds. ``bash_*`` stands
+    for every date at its end.
+    """
 
     kinds: Mapping[str, "Form"]
     untyped: "Form | None" = None
@@ -132,7 +134,9 @@ class _NotListed(Exception):
 class Allowlist:
     """What a protocol lists. ``key_of`` is for keys that have more than one form."""
 
-    def __init__(self, form: Mapping[str, Form], key_of: Callable[[str], str] = str) -> None:
+    def __init__(
+        self, form: Mapping[str, Form], key_of: Callable[[str], str] = str
+    ) -> None:
         self._form = form
         self._key_of = key_of
 
@@ -187,7 +191,9 @@ class _Walk:
                 return self._object_of(value, form, name, strict)
         raise _NotListed(f"{name} of a wrong form")
 
-    def _object_of(self, value: Body, form: Mapping[str, Form], name: str, strict: bool) -> Body:
+    def _object_of(
+        self, value: Body, form: Mapping[str, Form], name: str, strict: bool
+    ) -> Body:
         kept, unlisted_names = Body(), list[str]()
         for key, each in value.items():
             place = f"{name}.{key}" if name else key
@@ -208,7 +214,9 @@ class _Walk:
         self.left_out += unlisted_names
         return kept
 
-    def _list_of(self, values: list[Any], form: Form, name: str, strict: bool) -> list[Any]:
+    def _list_of(
+        self, values: list[Any], form: Form, name: str, strict: bool
+    ) -> list[Any]:
         kept = list[Any]()
         for each in values:
             try:

@@ -29,13 +29,22 @@ class Chat(Protocol):
         return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(
-                texts_in(message.get("content")) for message in messages if _is_system(message)
+                texts_in(message.get("content"))
+                for message in messages
+                if _is_system(message)
             ),
             tuple(
-                item for message in messages if not _is_system(message) for item in _items(message)
+                item
+                for message in messages
+                if not _is_system(message)
+                for item in _items(message)
             ),
             tuple(
-                tool_of(message.get("name"), message.get("description"), message.get("parameters"))
+                tool_of(
+                    message.get("name"),
+                    message.get("description"),
+                    message.get("parameters"),
+                )
                 for message in dicts_in(functions)
             ),
             limit_of(body, "max_completion_tokens", "max_tokens"),
@@ -49,7 +58,9 @@ class Chat(Protocol):
         message = dict_of(choice.get("message"))
         refusal = text_of(message.get("refusal"))
         stop = stop_word(choice.get("finish_reason"), STOPS)
-        thinking = text_of(message.get("reasoning_content")) or text_of(message.get("reasoning"))
+        thinking = text_of(message.get("reasoning_content")) or text_of(
+            message.get("reasoning")
+        )
         return ModelReply(
             texts_in(message.get("content")) or refusal,
             usage_of(body.get("usage")),
@@ -92,7 +103,10 @@ class Chat(Protocol):
     def events(self, body: Body) -> Iterator[Body]:
         (choice,) = body["choices"]
         message = choice["message"]
-        calls = [{**call, "index": at} for at, call in enumerate(message.get("tool_calls", ()))]
+        calls = [
+            {**call, "index": at}
+            for at, call in enumerate(message.get("tool_calls", ()))
+        ]
         content = {**message, "content": message["content"] or ""}
         if calls:
             content["tool_calls"] = calls
@@ -107,7 +121,9 @@ class Chat(Protocol):
         if effort:
             body["reasoning_effort"] = effort
         if body.get("stream") is True:
-            body["stream_options"] = dict_of(body.get("stream_options")) | {"include_usage": True}
+            body["stream_options"] = dict_of(body.get("stream_options")) | {
+                "include_usage": True
+            }
 
     def is_added_usage(self, event: Body) -> bool:
         return event.get("choices") == [] and isinstance(event.get("usage"), dict)
@@ -125,7 +141,10 @@ def _items(message: Body) -> list[Item]:
         case "assistant":
             calls = map(_call, dicts_in(message.get("tool_calls")))
             items = [Item("assistant", text)] if text else []
-            return [*items, *(Item("call", call.arguments, call.id, call.name) for call in calls)]
+            return [
+                *items,
+                *(Item("call", call.arguments, call.id, call.name) for call in calls),
+            ]
         case _:
             return [Item("user", text)]
 
@@ -181,4 +200,7 @@ class ChatStream(ReplyStream):
             self._calls[index]["function"]["arguments"] = "".join(parts)
         message: Body = {name: "".join(parts) for name, parts in self._parts.items()}
         message["tool_calls"] = [call for _, call in sorted(self._calls.items())]
-        return {**self._head, "choices": [{"message": message, "finish_reason": self._stop}]}
+        return {
+            **self._head,
+            "choices": [{"message": message, "finish_reason": self._stop}],
+        }

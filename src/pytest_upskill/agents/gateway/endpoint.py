@@ -64,19 +64,24 @@ _MOST_VALUES: Final = 500_000  # of its JSON
 _LARGE: Final = 4_000_000
 _AT_ONCE: Final = 16  # requests; more wait
 _LARGE_AT_ONCE: Final = 2
-_IO_SECONDS: Final = 60.0  # for an agent to send a request, or to take a part of a reply
-_REQUESTS_PER_TURN: Final = 10  # with those beside the conversation; more look like an endless loop
+# For an agent to send a request, or to take a part of a reply
+_IO_SECONDS: Final = 60.0
+# With those beside the conversation; more look like an endless loop
+_REQUESTS_PER_TURN: Final = 10
 _MOST_FINDINGS: Final = 40
 _LEFT_OUT: Final = "asked the provider for {}, which was left out"
 _REFUSED: Final = "sent {}, which is not passed on"
 _NO_RETRY: Final = {"x-should-retry": "false"}  # the SDKs respect it
 _FAULTS: Final = 3  # in a row, of those that an agent could fix
-_GRACE: Final = 5.0  # seconds for an agent to end by itself, once all requests are refused
+# Seconds for an agent to end by itself, once all requests are refused
+_GRACE: Final = 5.0
 _FUTILE_REQUESTS: Final = 5  # in that time
 
 
 class Endpoint:
-    """``url`` and ``token`` are what an agent needs in place of its provider's address and key."""
+    """``url`` and ``token`` are what an agent needs in place of its
+    provider's address and key.
+    """
 
     def __init__(
         self,
@@ -107,7 +112,9 @@ class Endpoint:
         provider = spec.provider
         self._login = provider.login if isinstance(provider, LoginProvider) else None
         speaks = provider.protocols(spec)
-        self._protocols = [protocol for name, protocol in PROTOCOLS.items() if name in speaks]
+        self._protocols = [
+            protocol for name, protocol in PROTOCOLS.items() if name in speaks
+        ]
         self._loop = asyncio.get_running_loop()
         self._findings = Counter[str]()
         self._requests = 0
@@ -124,7 +131,9 @@ class Endpoint:
         if self.stop == "decided":
             recorder.is_decided()
         for finding, times in self._findings.items():
-            recorder.add_finding(finding if times == 1 else f"{finding} ({times:,} times)")
+            recorder.add_finding(
+                finding if times == 1 else f"{finding} ({times:,} times)"
+            )
         return final
 
     async def close(self) -> None:
@@ -147,7 +156,9 @@ class Endpoint:
                 return answer(200, {})  # some agents check that the server is up
             if request.method != "POST" or target is None:
                 requested = self._short(f"{request.method} {path}", 100)
-                raise Refusal(404, f"no such path here: {requested}", f"asked for {requested}")
+                raise Refusal(
+                    404, f"no such path here: {requested}", f"asked for {requested}"
+                )
             async with self._places:
                 return await self._serve(request, protocol, target)
         except Refusal as refusal:
@@ -163,7 +174,9 @@ class Endpoint:
         """Refuse all that is not for this endpoint."""
         if request.method == "CONNECT" or not request.raw_path.startswith("/"):
             host = self._short(request.raw_path.partition("?")[0], 100)
-            raise Refusal(403, "this is no proxy: there is no network", f"asked for {host}")
+            raise Refusal(
+                403, "this is no proxy: there is no network", f"asked for {host}"
+            )
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             host = self._short(", ".join(hosts), 100) or "none"
@@ -175,7 +188,9 @@ class Endpoint:
             raise Refusal(401, f"{problem} was sent", f"sent {problem}")
 
     def _protocol_of(self, path: str, query: str) -> tuple[Protocol, Target | None]:
-        """The protocol of a path and its meaning; for an unknown path, whose errors to use."""
+        """The protocol of a path and its meaning; for an unknown path,
+        whose errors to use.
+        """
         for protocol in self._protocols:
             if target := protocol.target(path, query):
                 return protocol, target
@@ -220,18 +235,24 @@ class Endpoint:
             except UnlistedContent as unlisted:
                 raise self._refused(unlisted) from None
             except (ValueError, RecursionError) as error:
-                raise Refusal(400, str(error), "sent a request of a wrong form") from None
+                raise Refusal(
+                    400, str(error), "sent a request of a wrong form"
+                ) from None
             del raw, body
             self._check_over()
             return await self._pass_on(request, forwarded)
 
     def _check_login(self, request: "BaseRequest") -> None:
-        """Refuse what the agent did not ask itself, but a script of its own, on a login."""
+        """Refuse what the agent did not ask itself, but a script of its own,
+        on a login.
+        """
         agent = request.headers.get("User-Agent", "")
         if self._login and not self._login.is_own(request.headers):
             problem = f"only {self._login.agent} itself may ask on this login"
             raise Refusal(
-                403, problem, f"asked its model by {self._short(agent, 80) or 'a script'}"
+                403,
+                problem,
+                f"asked its model by {self._short(agent, 80) or 'a script'}",
             )
 
     async def _check_parsed(self, parsed: AgentRequest) -> None:
@@ -244,10 +265,14 @@ class Endpoint:
             await asyncio.wait(self._calls)  # an agent may be faster than our log
         if parsed.follows and not self.log.has_reply(parsed.follows):
             reply = self._short(parsed.follows, 80)
-            raise Refusal(400, f"there is no reply {reply} here", f"asked for reply {reply}")
+            raise Refusal(
+                400, f"there is no reply {reply} here", f"asked for reply {reply}"
+            )
 
     def _refused(self, unlisted: UnlistedContent) -> Refusal:
-        """What content of a request is refused, as a provider would fetch, run or open it."""
+        """What content of a request is refused, as a provider would fetch,
+        run or open it.
+        """
         name = self._short(unlisted.name, 100)
         if unlisted.is_address:
             problem = "there is no network: send images and files with the request"
@@ -263,7 +288,9 @@ class Endpoint:
         parsed: AgentRequest,
     ) -> ForwardedRequest:
         """The request to pass on, for this model only."""
-        asks_for_usage = dict_of(body.get("stream_options")).get("include_usage") is True
+        asks_for_usage = (
+            dict_of(body.get("stream_options")).get("include_usage") is True
+        )
         protocol.prepare(body, self.model, self._spec.effort)
         return ForwardedRequest(
             self._session,
@@ -308,7 +335,9 @@ class Endpoint:
         raise Refusal(400, self._final_refusal)
 
     def _end(self, refusal: str) -> None:
-        """Refuse all further requests. The agent gets a moment to end, if its work still counts."""
+        """Refuse all further requests. The agent gets a moment to end,
+        if its work still counts.
+        """
         if not self._final_refusal:
             self._final_refusal = refusal
             if self._until_opened:
@@ -321,8 +350,8 @@ class Endpoint:
     ) -> None:
         """End the trial if a request had no answer.
 
-        Requests beside the conversation may fail, and a few times also those that the agent can
-        fix: they were refused as they are, or their reply broke off.
+        Requests beside the conversation may fail, and a few times also those that the
+        agent can fix: they were refused as they are, or their reply broke off.
         """
         if logged.is_side or self._final_refusal:
             return
@@ -364,14 +393,18 @@ class Endpoint:
             if forwarded.refusal:
                 head, body = forwarded.refusal
                 return response(head, body)
-            reply = task.result() if not task.cancelled() else NoAnswer("the trial is over")
+            reply = (
+                task.result() if not task.cancelled() else NoAnswer("the trial is over")
+            )
             reason = reply.reason if isinstance(reply, NoAnswer) else "no reply"
             raise Refusal(400, _no_answer(reason))
         finally:
             forwarded.hang_up()
 
     def _short(self, text: str, longest: int) -> str:
-        """A text of the agent's for a finding. It is masked before a cut could split the token."""
+        """A text of the agent's for a finding. It is masked before a
+        cut could split the token.
+        """
         return one_line(text.replace(self.token, HIDDEN), longest)
 
     def _add_finding(self, finding: str) -> None:
@@ -395,7 +428,9 @@ class Gateway:
         listener: socket.socket,
         skills: Sequence[InstalledSkill] = (),
     ) -> AsyncIterator[Endpoint]:
-        """An endpoint for a trial within the block, on a socket of ``Sandbox.listen``."""
+        """An endpoint for a trial within the block, on a socket of
+        ``Sandbox.listen``.
+        """
         self._session = self._session or client_session()
         port = listener.getsockname()[1]
         endpoint = Endpoint(question, spec, call, self._session, port, skills)
@@ -418,11 +453,15 @@ def _loaded(raw: bytes) -> Body:
         check_values(raw, _MOST_VALUES)
         body = json.loads(raw)
     except TooLarge:
-        raise Refusal(413, "too many values", "sent a request that is too large") from None
+        raise Refusal(
+            413, "too many values", "sent a request that is too large"
+        ) from None
     except (ValueError, RecursionError):
         body = None
     if not isinstance(body, dict):
-        raise Refusal(400, "the body is no JSON object", "sent a request that is no JSON object")
+        raise Refusal(
+            400, "the body is no JSON object", "sent a request that is no JSON object"
+        )
     return body
 
 

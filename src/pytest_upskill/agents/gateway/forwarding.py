@@ -1,8 +1,9 @@
-"""One request of an agent, passed on to the server of its model, and the reply on its way back.
+"""One request of an agent, passed on to the server of its model,
+and the reply on its way back.
 
-The engine decides when it goes out and whether it goes out again: only as long as nothing of a
-reply was passed on. Replies are read as fast as they come and wait here for the agent, so that a
-slow one holds up no call of others.
+The engine decides when it goes out and whether it goes out again: only as long as
+nothing of a reply was passed on. Replies are read as fast as they come and wait here
+for the agent, so that a slow one holds up no call of others.
 """
 
 import asyncio
@@ -50,8 +51,14 @@ _STATUS_OF_ERROR: Final = {
 }
 # Protocols that servers may not speak yet, by path, and the first versions that do.
 _NEWER: Final = {
-    "/messages": ("Anthropic Messages", "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026"),
-    "/responses": ("OpenAI Responses", "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026"),
+    "/messages": (
+        "Anthropic Messages",
+        "Ollama 0.14.0, vLLM 0.11.1, llama.cpp of January 2026",
+    ),
+    "/responses": (
+        "OpenAI Responses",
+        "Ollama 0.13.3, vLLM 0.11.1, llama.cpp of March 2026",
+    ),
 }
 _NO_SUCH_PATH: Final = (404, 405, 501)
 
@@ -59,7 +66,9 @@ Part = ReplyHead | bytes | None  # None is the end
 
 
 class ForwardedRequest:
-    """A request and what comes of it. ``parts`` is the reply for the agent, as it arrives."""
+    """A request and what comes of it. ``parts`` is the reply for the agent,
+    as it arrives.
+    """
 
     def __init__(
         self,
@@ -93,7 +102,9 @@ class ForwardedRequest:
 
     @property
     def agent_can_retry(self) -> bool:
-        """Whether the agent can react to a failure: by another request, or the same again."""
+        """Whether the agent can react to a failure: by another request,
+        or the same again.
+        """
         return self.refusal is not None or self._reply_begun
 
     def hang_up(self) -> None:
@@ -105,7 +116,9 @@ class ForwardedRequest:
     async def pass_on(
         self, request: "BaseRequest", head: ReplyHead, seconds: float
     ) -> "StreamResponse":
-        """Pass the reply on as it arrives; if it breaks off, so that the client can see it."""
+        """Pass the reply on as it arrives; if it breaks off,
+        so that the client can see it.
+        """
         from aiohttp import web
 
         reply = web.StreamResponse(status=head.status, headers=head.headers)
@@ -115,7 +128,8 @@ class ForwardedRequest:
             async with asyncio.timeout(seconds):
                 await reply.write(part)
         if self.broke_off and request.transport:
-            request.transport.close()  # once what there is was sent; the end mark is not
+            # Once what there is was sent; the end mark is not
+            request.transport.close()
         return reply
 
     async def send(self, model: Model) -> Answer:
@@ -143,7 +157,9 @@ class ForwardedRequest:
             self._sending.cancel()
 
     async def _ask(self, model: Model) -> Answer:
-        """Ask a model that has no server, such as a script, and write what its server would."""
+        """Ask a model that has no server, such as a script,
+        and write what its server would.
+        """
         answer = await model.ask(self.question.without_keys())
         self._write(self._protocol.reply_body(answer, self.request))
         return answer
@@ -159,7 +175,10 @@ class ForwardedRequest:
     def _relay_refused(self, status: int, message: str) -> None:
         if status in _AGENT_STATUSES:
             form = json.dumps(self._protocol.error(status, message))
-            self.refusal = ReplyHead(status, {"content-type": _JSON}), without_keys(form).encode()
+            self.refusal = (
+                ReplyHead(status, {"content-type": _JSON}),
+                without_keys(form).encode(),
+            )
 
     def _write(self, body: Body) -> None:
         """Write a whole reply for the agent, as a stream if it asked for one."""
@@ -168,7 +187,9 @@ class ForwardedRequest:
             self.parts.put_nowait(ReplyHead(200, {"content-type": _EVENTS}))
             for event in self._protocol.events(body):
                 name = f"event: {event['type']}\n" if "type" in event else ""
-                self.parts.put_nowait(_masked(f"{name}data: {json.dumps(event)}\n\n".encode()))
+                self.parts.put_nowait(
+                    _masked(f"{name}data: {json.dumps(event)}\n\n".encode())
+                )
             if self._protocol.last_event:
                 self.parts.put_nowait(self._protocol.last_event)
         else:
@@ -203,12 +224,16 @@ class ForwardedRequest:
             self._body, self._hides_usage = json.dumps(body).encode(), False
             return await self._send(upstream)
         except (aiohttp.ClientError, TooLarge) as error:
-            raise self._lost(connection_error(error, upstream.spec, upstream.secrets)) from None
+            raise self._lost(
+                connection_error(error, upstream.spec, upstream.secrets)
+            ) from None
         except ModelError as error:
             raise self._lost(error) from None
 
     def _lost(self, error: ModelError) -> ModelError:
-        """The error of a call, without a retry once the agent has a part of the reply."""
+        """The error of a call, without a retry once the agent has a part of the
+        reply.
+        """
         if not self._reply_begun:
             return error
         self.broke_off = not self._error_passed
@@ -220,10 +245,15 @@ class ForwardedRequest:
         text = raw.decode("utf-8", "replace")
         body = _parsed(raw)
         if reply.status in _AGENT_STATUSES:
-            self.refusal = ReplyHead(reply.status, _headers_of(reply)), without_keys(text).encode()
+            self.refusal = (
+                ReplyHead(reply.status, _headers_of(reply)),
+                without_keys(text).encode(),
+            )
         message = message_in(body, text or reply.reason or "", upstream.secrets)
         spec = upstream.spec
-        error = status_error(reply.status, body, message, reply.headers, spec, upstream.secrets)
+        error = status_error(
+            reply.status, body, message, reply.headers, spec, upstream.secrets
+        )
         if reply.status == 404:
             error.fatal = False  # the path may be unknown, not the model
         hint = why_no_path(reply.status, self._protocol.path, message, spec)
@@ -279,7 +309,8 @@ class ForwardedRequest:
 def _proxy_for(url: str) -> str | None:
     """The proxy that the environment names for a server.
 
-    aiohttp would look it up, too, but would also use ~/.netrc, and refuse our header with a key.
+    aiohttp would look it up, too, but would also use ~/.netrc,
+    and refuse our header with a key.
     """
     parts = urlsplit(url)
     if proxy_bypass(parts.hostname or ""):
@@ -346,9 +377,16 @@ def why_no_path(status: int, path: str, message: str, spec: ModelSpec) -> str:
 
     The same status may be about the model, which the message then names.
     """
-    theirs = spec.provider.needs_key and spec.base_url == getattr(spec.provider, "base_url", None)
+    theirs = spec.provider.needs_key and spec.base_url == getattr(
+        spec.provider, "base_url", None
+    )
     theirs |= isinstance(spec.provider, Cloud | LoginProvider)
-    if path not in _NEWER or status not in _NO_SUCH_PATH or theirs or spec.model_id in message:
+    if (
+        path not in _NEWER
+        or status not in _NO_SUCH_PATH
+        or theirs
+        or spec.model_id in message
+    ):
         return ""
     title, servers = _NEWER[path]
     hint = f"These do, and later ones: {servers}, a LiteLLM proxy"

@@ -1,4 +1,6 @@
-"""Google's generateContent. Its paths name the model and say whether the reply is a stream."""
+"""Google's generateContent. Its paths name the model and say
+whether the reply is a stream.
+"""
 
 import json
 import re
@@ -32,7 +34,11 @@ _REFUSED: Final = (
     *("SAFETY", "RECITATION", "LANGUAGE", "BLOCKLIST", "PROHIBITED_CONTENT", "SPII"),
     *("IMAGE_SAFETY", "IMAGE_PROHIBITED_CONTENT", "IMAGE_RECITATION", "MODEL_ARMOR"),
 )
-STOPS: Final = {"STOP": "end", "MAX_TOKENS": "length", **dict.fromkeys(_REFUSED, "refusal")}
+STOPS: Final = {
+    "STOP": "end",
+    "MAX_TOKENS": "length",
+    **dict.fromkeys(_REFUSED, "refusal"),
+}
 _STOPPED: Final = {"length": "MAX_TOKENS", "refusal": "SAFETY"}
 _ERRORS: Final = {
     401: "UNAUTHENTICATED",
@@ -59,7 +65,9 @@ class Gemini(Protocol):
         if stream and "alt=sse" not in query.split("&"):
             return None  # a stream in a form that no agent asks for
         query = "alt=sse" if stream else ""
-        return Target(match[2], unquote(match[1]), stream, match[2] == "countTokens", query)
+        return Target(
+            match[2], unquote(match[1]), stream, match[2] == "countTokens", query
+        )
 
     def url(self, base: str, target: Target, model: str) -> str:
         root = re.sub(r"/v1(beta)?(/openai)?$", "", base)
@@ -69,7 +77,9 @@ class Gemini(Protocol):
         """A key has a header of its own; the password of a proxy stays where it is."""
         bearer, converted = "bearer ", dict[str, str]()
         for name, value in headers.items():
-            is_key = name.lower() == "authorization" and value.lower().startswith(bearer)
+            is_key = name.lower() == "authorization" and value.lower().startswith(
+                bearer
+            )
             if is_key:
                 name, value = "x-goog-api-key", value[len(bearer) :]
             converted[name] = value
@@ -79,12 +89,18 @@ class Gemini(Protocol):
         if not isinstance(body.get("contents"), list):
             raise ValueError("contents: a list is required")
         config = dict_of(_get(body, "generationConfig"))
-        declared = (_get(tool, "functionDeclarations") for tool in dicts_in(body.get("tools")))
+        declared = (
+            _get(tool, "functionDeclarations") for tool in dicts_in(body.get("tools"))
+        )
         return AgentRequest(
             "",
             "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
             tuple(_items(body["contents"])),
-            tuple(_tool(function) for functions in declared for function in dicts_in(functions)),
+            tuple(
+                _tool(function)
+                for functions in declared
+                for function in dicts_in(functions)
+            ),
             limit_of(config, "maxOutputTokens", "max_output_tokens"),
             stream=False,
         )
@@ -99,7 +115,13 @@ class Gemini(Protocol):
         return ModelReply(
             "".join(text for text, thought in texts if not thought),
             usage_of(body.get("usageMetadata")),
-            "refusal" if _blocked(body) else "tools" if calls and stop == "end" else stop,
+            (
+                "refusal"
+                if _blocked(body)
+                else "tools"
+                if calls and stop == "end"
+                else stop
+            ),
             calls=calls,
             thinking="".join(text for text, thought in texts if thought),
             id=text_of(body.get("responseId")),
@@ -111,7 +133,13 @@ class Gemini(Protocol):
     def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
         parts: list[Body] = [{"text": answer.text}] if answer.text else []
         parts += [
-            {"functionCall": {"id": call.id, "name": call.name, "args": object_of(call.arguments)}}
+            {
+                "functionCall": {
+                    "id": call.id,
+                    "name": call.name,
+                    "args": object_of(call.arguments),
+                }
+            }
             for call in answer.calls
         ]
         input_tokens, output_tokens = answer.usage.input or 0, answer.usage.output or 0
@@ -134,7 +162,10 @@ class Gemini(Protocol):
         parts = candidate["content"]["parts"]
         head = {key: body[key] for key in ("modelVersion", "responseId")}
         for part in parts[:-1]:
-            yield {**head, "candidates": [{"content": {"role": "model", "parts": [part]}}]}
+            yield {
+                **head,
+                "candidates": [{"content": {"role": "model", "parts": [part]}}],
+            }
         last = {**candidate, "content": {"role": "model", "parts": parts[-1:]}}
         yield {**body, "candidates": [last]}
 
@@ -146,7 +177,10 @@ class Gemini(Protocol):
 
     def model(self, model: str) -> Body:
         named = {"name": f"models/{model}", "displayName": model}
-        return {**named, "supportedGenerationMethods": ["generateContent", "countTokens"]}
+        return {
+            **named,
+            "supportedGenerationMethods": ["generateContent", "countTokens"],
+        }
 
     def error(self, status: int, message: str) -> Body:
         kind = _ERRORS.get(status, "INVALID_ARGUMENT")
@@ -159,8 +193,14 @@ class Gemini(Protocol):
             return
         config = body.pop("generation_config", None) or body.get("generationConfig")
         config = body["generationConfig"] = dict(dict_of(config))
-        options = dict_of(config.pop("thinking_config", None) or config.get("thinkingConfig"))
-        options = {key: value for key, value in options.items() if camel(key) == "includeThoughts"}
+        options = dict_of(
+            config.pop("thinking_config", None) or config.get("thinkingConfig")
+        )
+        options = {
+            key: value
+            for key, value in options.items()
+            if camel(key) == "includeThoughts"
+        }
         if re.match(r"gemini-[12]\.", model):
             options["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
         else:
@@ -169,7 +209,9 @@ class Gemini(Protocol):
 
 
 def usage_of(usage: object) -> Usage:
-    """Google counts thoughts apart from the answer, and results of its tools from the prompt."""
+    """Google counts thoughts apart from the answer,
+    and results of its tools from the prompt.
+    """
     if not isinstance(usage, dict):
         return Usage()
     prompt, tools, candidates, thoughts, cached, total = (
@@ -217,11 +259,14 @@ def _tool(function: Body) -> Tool:
 
 
 def _items(contents: list[Any]) -> Iterator[Item]:
-    waiting = list[tuple[object, ToolCall]]()  # calls without a result, and their own ids
+    # Calls without a result, and their own ids
+    waiting = list[tuple[object, ToolCall]]()
     for content in dicts_in(contents):
         kind: ItemKind = "assistant" if content.get("role") == "model" else "user"
         # Results first: some agents put a message before them.
-        for part in sorted(_parts(content), key=lambda part: not _get(part, "functionResponse")):
+        for part in sorted(
+            _parts(content), key=lambda part: not _get(part, "functionResponse")
+        ):
             if call := _call(part):
                 waiting.append((_get(part, "functionCall").get("id"), call))
                 yield Item("call", call.arguments, call.id, call.name)
@@ -233,7 +278,9 @@ def _items(contents: list[Any]) -> Iterator[Item]:
 
 
 def _call(part: Body) -> ToolCall | None:
-    """A call. Its id is made of its content, as agents repeat calls with ids of their own."""
+    """A call. Its id is made of its content, as agents repeat
+    calls with ids of their own.
+    """
     function = _get(part, "functionCall")
     if not isinstance(function, dict):
         return None
@@ -244,7 +291,9 @@ def _call(part: Body) -> ToolCall | None:
 
 
 def _answered(response: Body, waiting: list[tuple[object, ToolCall]]) -> str:
-    """The id of a result's call: found by the result's own id, else by name, in order."""
+    """The id of a result's call: found by the result's own id, else by name, in
+    order.
+    """
     key, name = response.get("id"), text_of(response.get("name"))
     by_id = (waiting_call for waiting_call in waiting if key and waiting_call[0] == key)
     match = next(by_id, None) or next(
@@ -311,6 +360,12 @@ class GeminiStream(ReplyStream):
         candidate = {"content": {"parts": parts}, "finishReason": self._stop}
         body = {**self._body, "candidates": [candidate]}
         if not self.ended and isinstance(usage := body.get("usageMetadata"), dict):
-            names = ("promptTokenCount", "cachedContentTokenCount", "toolUsePromptTokenCount")
-            body["usageMetadata"] = {name: usage[name] for name in names if name in usage}
+            names = (
+                "promptTokenCount",
+                "cachedContentTokenCount",
+                "toolUsePromptTokenCount",
+            )
+            body["usageMetadata"] = {
+                name: usage[name] for name in names if name in usage
+            }
         return body

@@ -1,4 +1,6 @@
-"""HTTP, server-sent events and JSON of strangers, without knowing trials or protocols."""
+"""HTTP, server-sent events and JSON of strangers, without knowing trials or
+protocols.
+"""
 
 import asyncio
 import json
@@ -23,7 +25,8 @@ if TYPE_CHECKING:
 
 Body = dict[str, Any]  # a JSON object
 _MOST_OUTPUT: Final = 10_000_000  # tokens; more is nonsense
-_MOST_CONNECTIONS: Final = 64  # of a trial; each takes a file descriptor of this process
+# Of a trial; each takes a file descriptor of this process
+_MOST_CONNECTIONS: Final = 64
 _IDLE: Final = 60.0  # seconds until a connection without a whole request is closed
 # What agents send is reported as findings; a log would be shown with a failing test.
 _SILENT: Final = logging.Logger("pytest_upskill.gateway", logging.CRITICAL + 1)
@@ -61,23 +64,31 @@ def tokens_in(headers: Mapping[str, str], query: Mapping[str, str]) -> Iterator[
 
 
 async def read(request: "BaseRequest", most: int, seconds: float) -> bytes:
-    """The body of a request, unpacked; Refusal if it is too large, too slow or broken."""
+    """The body of a request, unpacked; Refusal if it is too large, too slow or
+    broken.
+    """
     from aiohttp import ClientPayloadError, web
 
     if (request.content_length or 0) > most:
-        raise Refusal(413, "the request is too large", "sent a request that is too large")
+        raise Refusal(
+            413, "the request is too large", "sent a request that is too large"
+        )
     data, unpack = bytearray(), _unpacker(request.headers.get("Content-Encoding", ""))
     try:
         async with asyncio.timeout(seconds):
             async for part in request.content.iter_any():
-                data += unpack.decompress(part, most + 1 - len(data)) if unpack else part
+                data += (
+                    unpack.decompress(part, most + 1 - len(data)) if unpack else part
+                )
                 if len(data) > most:
                     finding = "sent a request that is too large"
                     raise Refusal(413, "the request is too large", finding)
     except TimeoutError:
         raise Refusal(408, "the request did not arrive in time") from None
     except (web.RequestPayloadError, ClientPayloadError, zlib.error):
-        raise Refusal(400, "the body can't be read", "sent a body that can't be read") from None
+        raise Refusal(
+            400, "the body can't be read", "sent a body that can't be read"
+        ) from None
     return bytes(data)
 
 
@@ -140,7 +151,8 @@ class Splitter:
             events.append(event_of(bytes(self._buffer[start : end.end()])))
             start = self._searched = end.end()
         del self._buffer[:start]
-        self._searched = max(0, len(self._buffer) - 3)  # an end may have arrived in part
+        # An end may have arrived in part
+        self._searched = max(0, len(self._buffer) - 3)
         return events
 
     @property
@@ -165,7 +177,9 @@ async def serving(
     handle: "Callable[[BaseRequest], Awaitable[StreamResponse]]",
     close: Callable[[], Awaitable[None]],
 ) -> AsyncIterator[None]:
-    """Serve a socket within the block. ``close`` is awaited once nobody can connect any more."""
+    """Serve a socket within the block. ``close`` is awaited once
+    nobody can connect any more.
+    """
     from aiohttp import web
 
     http = web.Server(
@@ -191,7 +205,9 @@ async def serving(
 
 
 def client_session() -> "ClientSession":
-    """Connections to the servers of models, without cookies and passwords from files."""
+    """Connections to the servers of models, without cookies and passwords from
+    files.
+    """
     import aiohttp
 
     return aiohttp.ClientSession(
@@ -214,7 +230,9 @@ class _Refused(asyncio.Protocol):
 
 def limit_of(body: Body, *names: str) -> int | None:
     limits = (whole_number(body.get(name)) for name in names)
-    return next((limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None)
+    return next(
+        (limit for limit in limits if limit is not None and limit <= _MOST_OUTPUT), None
+    )
 
 
 def dict_of(value: object) -> Body:
@@ -235,4 +253,6 @@ def texts_in(content: object) -> str:
     """The text of a message: a string, or a list of blocks with texts."""
     if isinstance(content, str):
         return content
-    return "\n".join(filter(None, (text_of(part.get("text")) for part in dicts_in(content))))
+    return "\n".join(
+        filter(None, (text_of(part.get("text")) for part in dicts_in(content)))
+    )

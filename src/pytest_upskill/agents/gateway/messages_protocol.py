@@ -27,7 +27,11 @@ _THOUGHT: Final = ("thinking", "signature")
 # What a delta has, and which field of its block grows by it.
 _GROWING: Final = {"text": "text", "thinking": "thinking", "partial_json": "input"}
 _STOPPED: Final = {"length": "max_tokens", "refusal": "refusal"}
-_ERRORS: Final = {401: "authentication_error", 403: "permission_error", 404: "not_found_error"}
+_ERRORS: Final = {
+    401: "authentication_error",
+    403: "permission_error",
+    404: "not_found_error",
+}
 
 
 class Messages(Protocol):
@@ -37,7 +41,9 @@ class Messages(Protocol):
 
     def url(self, base: str, target: Target, model: str) -> str:
         """Anthropic's SDK adds the version itself."""
-        return super().url(base if base.endswith("/v1") else f"{base}/v1", target, model)
+        return super().url(
+            base if base.endswith("/v1") else f"{base}/v1", target, model
+        )
 
     def parse_request(self, body: Body) -> AgentRequest:
         if not isinstance(body.get("messages"), list):
@@ -45,9 +51,15 @@ class Messages(Protocol):
         return AgentRequest(
             text_of(body.get("model")),
             texts_in(body.get("system")),
-            tuple(item for message in dicts_in(body["messages"]) for item in _items(message)),
             tuple(
-                tool_of(tool.get("name"), tool.get("description"), tool.get("input_schema"))
+                item
+                for message in dicts_in(body["messages"])
+                for item in _items(message)
+            ),
+            tuple(
+                tool_of(
+                    tool.get("name"), tool.get("description"), tool.get("input_schema")
+                )
                 for tool in dicts_in(body.get("tools"))
             ),
             limit_of(body, "max_tokens"),
@@ -58,11 +70,19 @@ class Messages(Protocol):
     def parse_reply(self, body: Body) -> ModelReply:
         blocks = dicts_in(body.get("content"))
         return ModelReply(
-            "".join(text_of(block.get("text")) for block in blocks if block.get("type") == "text"),
+            "".join(
+                text_of(block.get("text"))
+                for block in blocks
+                if block.get("type") == "text"
+            ),
             usage_of(body.get("usage")),
             stop_word(body.get("stop_reason"), STOPS),
-            calls=tuple(_call(block) for block in blocks if block.get("type") == "tool_use"),
-            thinking="\n".join(filter(None, (text_of(block.get("thinking")) for block in blocks))),
+            calls=tuple(
+                _call(block) for block in blocks if block.get("type") == "tool_use"
+            ),
+            thinking="\n".join(
+                filter(None, (text_of(block.get("thinking")) for block in blocks))
+            ),
             id=text_of(body.get("id")),
         )
 
@@ -70,7 +90,9 @@ class Messages(Protocol):
         return MessagesStream()
 
     def reply_body(self, answer: Answer, request: AgentRequest) -> Body:
-        blocks: list[Body] = [{"type": "text", "text": answer.text}] if answer.text else []
+        blocks: list[Body] = (
+            [{"type": "text", "text": answer.text}] if answer.text else []
+        )
         blocks += [
             {
                 "type": "tool_use",
@@ -88,7 +110,9 @@ class Messages(Protocol):
             "role": "assistant",
             "model": request.model,
             "content": blocks,
-            "stop_reason": "tool_use" if answer.calls else _STOPPED.get(answer.stop, "end_turn"),
+            "stop_reason": (
+                "tool_use" if answer.calls else _STOPPED.get(answer.stop, "end_turn")
+            ),
             "stop_sequence": None,
             "usage": {
                 "input_tokens": max(0, input_tokens),
@@ -99,10 +123,17 @@ class Messages(Protocol):
         }
 
     def events(self, body: Body) -> Iterator[Body]:
-        yield {"type": "message_start", "message": {**body, "content": [], "stop_reason": None}}
+        yield {
+            "type": "message_start",
+            "message": {**body, "content": [], "stop_reason": None},
+        }
         for index, block in enumerate(dicts_in(body["content"])):
             start, deltas = _in_parts(block)
-            yield {"type": "content_block_start", "index": index, "content_block": start}
+            yield {
+                "type": "content_block_start",
+                "index": index,
+                "content_block": start,
+            }
             for delta in deltas:
                 yield {"type": "content_block_delta", "index": index, "delta": delta}
             yield {"type": "content_block_stop", "index": index}
@@ -120,12 +151,18 @@ def _in_parts(block: Body) -> tuple[Body, list[Body]]:
     """The start of a block in a stream, and its deltas."""
     match block.get("type"):
         case "text":
-            return {**block, "text": ""}, [{"type": "text_delta", "text": block.get("text")}]
+            return {**block, "text": ""}, [
+                {"type": "text_delta", "text": block.get("text")}
+            ]
         case "tool_use":
             arguments = json.dumps(block.get("input"))
-            return {**block, "input": {}}, [{"type": "input_json_delta", "partial_json": arguments}]
+            return {**block, "input": {}}, [
+                {"type": "input_json_delta", "partial_json": arguments}
+            ]
         case "thinking":
-            deltas = [{"type": f"{name}_delta", name: block.get(name)} for name in _THOUGHT]
+            deltas = [
+                {"type": f"{name}_delta", name: block.get(name)} for name in _THOUGHT
+            ]
             return {**block, **dict.fromkeys(_THOUGHT, "")}, deltas
         case _:
             return block, []
@@ -147,7 +184,10 @@ def _items(message: Body) -> list[Item]:
                 call = _call(block)
                 items.append(Item("call", call.arguments, call.id, call.name))
             case "tool_result":
-                text, failed = texts_in(block.get("content")), block.get("is_error") is True
+                text, failed = (
+                    texts_in(block.get("content")),
+                    block.get("is_error") is True,
+                )
                 key = text_of(block.get("tool_use_id"))
                 items.append(Item("result", text, key, failed=failed))
     return items
@@ -178,12 +218,21 @@ class MessagesStream(ReplyStream):
                     if key in _GROWING and isinstance(part, str):
                         self._parts.setdefault((index, key), []).append(part)
             case "message_delta":
-                usage, stop = event.get("usage"), dict_of(event.get("delta")).get("stop_reason")
+                usage, stop = (
+                    event.get("usage"),
+                    dict_of(event.get("delta")).get("stop_reason"),
+                )
                 if stop:
                     self._message["stop_reason"] = stop
                 if isinstance(usage, dict):
-                    counts = {name: count for name, count in usage.items() if count is not None}
-                    self._message["usage"] = dict_of(self._message.get("usage")) | counts
+                    counts = {
+                        name: count
+                        for name, count in usage.items()
+                        if count is not None
+                    }
+                    self._message["usage"] = (
+                        dict_of(self._message.get("usage")) | counts
+                    )
             case "message_stop":
                 self.ended = True
 
@@ -198,5 +247,6 @@ class MessagesStream(ReplyStream):
             content.append(merged)
         message = {**self._message, "content": content}
         if not self.ended and isinstance(usage := message.get("usage"), dict):
-            message["usage"] = {**usage, "output_tokens": None}  # that of the start is no count
+            # That of the start is no count
+            message["usage"] = {**usage, "output_tokens": None}
         return message

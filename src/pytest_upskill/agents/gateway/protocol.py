@@ -1,7 +1,7 @@
 """What the gateway needs of a protocol: requests, replies and errors.
 
-Requests of agents and replies of servers may hold anything. What can't be parsed is not logged, but
-passed on all the same.
+Requests of agents and replies of servers may hold anything. What can't be parsed is not
+logged, but passed on all the same.
 """
 
 import json
@@ -43,7 +43,8 @@ class AgentRequest:
     tools: tuple[Tool, ...]
     max_output: int | None
     stream: bool
-    follows: str = ""  # the id of the reply that it continues, if the server keeps replies
+    # The id of the reply that it continues, if the server keeps replies
+    follows: str = ""
     thread: str = ""  # the agent's id of the conversation, if it sends one
     free_form: frozenset[str] = frozenset()  # names of tools that take a text, not JSON
     forbids_tools: bool = False  # the tools are there, but may not be called
@@ -97,7 +98,9 @@ class Protocol(ABC):
         return Target(path, counts=path == self.count_path, query=passed_on)
 
     def url(self, base: str, target: Target, model: str) -> str:  # noqa: ARG002
-        """Where a request goes; ``base`` is the address that the provider's SDK would get."""
+        """Where a request goes; ``base`` is the address that the
+        provider's SDK would get.
+        """
         return f"{base}{target.path}"
 
     def headers(self, headers: Mapping[str, str]) -> Mapping[str, str]:
@@ -126,7 +129,9 @@ class Protocol(ABC):
         """An error in the form of OpenAI's protocols."""
         kind = _OPENAI_ERRORS.get(status, "invalid_request_error")
         code = "model_not_found" if status == 404 else None
-        return {"error": {"message": message, "type": kind, "param": None, "code": code}}
+        return {
+            "error": {"message": message, "type": kind, "param": None, "code": code}
+        }
 
     def count_reply(self, tokens: int) -> Body:
         """The reply to a request for the number of tokens."""
@@ -139,8 +144,13 @@ class Protocol(ABC):
 
     def model(self, model: str) -> Body:
         return {
-            **{"id": model, "object": "model", "created": 0, "owned_by": "pytest-upskill"},
-            **{"type": "model", "display_name": model, "created_at": "1970-01-01T00:00:00Z"},
+            "id": model,
+            "object": "model",
+            "created": 0,
+            "owned_by": "pytest-upskill",
+            "type": "model",
+            "display_name": model,
+            "created_at": "1970-01-01T00:00:00Z",
         }
 
     def passed(self, body: Body, *, network: bool) -> tuple[Body, list[str]]:
@@ -166,7 +176,9 @@ class Protocol(ABC):
 def is_forced(body: Body) -> bool:
     """Whether a request forces its model to call a tool, such as for a title."""
     choice = body.get("tool_choice")
-    named = (choice.get("name"), choice.get("function")) if isinstance(choice, dict) else ()
+    named = (
+        (choice.get("name"), choice.get("function")) if isinstance(choice, dict) else ()
+    )
     return any(named)
 
 

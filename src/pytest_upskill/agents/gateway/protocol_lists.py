@@ -1,4 +1,6 @@
-"""What of requests is passed on, for each protocol. ``allowlist.py`` says what these forms mean."""
+"""What of requests is passed on, for each protocol.
+``allowlist.py`` says what these forms mean.
+"""
 
 import re
 from collections.abc import Iterable, Mapping
@@ -44,13 +46,17 @@ _MESSAGES_IMAGE: Forms = {
     **_CACHE,
 }
 # Within a document.
-_MESSAGES_QUOTED: Final = TextOr([Kinds({"text": _MESSAGES_TEXT, "image": _MESSAGES_IMAGE})])
+_MESSAGES_QUOTED: Final = TextOr(
+    [Kinds({"text": _MESSAGES_TEXT, "image": _MESSAGES_IMAGE})]
+)
 _MESSAGES_RESULT_PARTS: Forms = {
     "text": _MESSAGES_TEXT,
     "image": _MESSAGES_IMAGE,
     "document": {
         **plain("title", "context"),
-        "source": Kinds({**_MESSAGES_SOURCES, "content": {"content": _MESSAGES_QUOTED}}),
+        "source": Kinds(
+            {**_MESSAGES_SOURCES, "content": {"content": _MESSAGES_QUOTED}}
+        ),
         "citations": FLAT,
         **_CACHE,
     },
@@ -63,16 +69,27 @@ _MESSAGES_CALL: Forms = {
     **_CACHE,
 }
 _MESSAGES_AGENTS_TOOL: Forms = {
-    **plain("description", "defer_loading", "eager_input_streaming", "strict", "max_characters"),
+    **plain(
+        "description",
+        "defer_loading",
+        "eager_input_streaming",
+        "strict",
+        "max_characters",
+    ),
     **plain("display_height_px", "display_width_px", "display_number", "enable_zoom"),
-    **{"name": NAME, "input_schema": SCHEMA, "input_examples": DATA},
-    **{"allowed_callers": ("direct",), **_CACHE},
+    "name": NAME,
+    "input_schema": SCHEMA,
+    "input_examples": DATA,
+    "allowed_callers": ("direct",),
+    **_CACHE,
 }
 _MESSAGES_TOOL: Final = Kinds(
     {
         **alike(_MESSAGES_AGENTS_TOOL, "custom", "bash_*", "text_editor_*", "memory_*"),
         "computer_*": _MESSAGES_AGENTS_TOOL,
-        **alike(Reaching(), "web_search_*", "web_fetch_*", "code_execution_*", "mcp_toolset"),
+        **alike(
+            Reaching(), "web_search_*", "web_fetch_*", "code_execution_*", "mcp_toolset"
+        ),
     },
     untyped=Needs("name", _MESSAGES_AGENTS_TOOL),
 )
@@ -99,13 +116,23 @@ _MESSAGES_BLOCK: Final = Kinds(
         **alike(_MESSAGES_CHANGE, "tool_addition", "tool_removal"),
         **alike(Reaching(), "server_tool_use", "mcp_tool_use", "mcp_tool_result"),
         **alike(Reaching(), "web_search_tool_result", "web_fetch_tool_result"),
-        **alike(Reaching(), "code_execution_tool_result", "bash_code_execution_tool_result"),
+        **alike(
+            Reaching(), "code_execution_tool_result", "bash_code_execution_tool_result"
+        ),
         "text_editor_code_execution_tool_result": Reaching(),
     }
 )
 _MESSAGES_FORMAT: Final = Kinds({"json_schema": {"schema": SCHEMA}})
 _MESSAGES: Forms = {
-    **plain("model", "max_tokens", "stream", "stop_sequences", "temperature", "top_k", "top_p"),
+    **plain(
+        "model",
+        "max_tokens",
+        "stream",
+        "stop_sequences",
+        "temperature",
+        "top_k",
+        "top_p",
+    ),
     "messages": Content(
         [
             {
@@ -124,7 +151,10 @@ _MESSAGES: Forms = {
         }
     ),
     "metadata": plain("user_id"),
-    "thinking": {**plain("type", "budget_tokens", "display", "keep"), "block_binding": FLAT},
+    "thinking": {
+        **plain("type", "budget_tokens", "display", "keep"),
+        "block_binding": FLAT,
+    },
     "output_config": {
         "effort": PLAIN,
         "format": _MESSAGES_FORMAT,
@@ -161,7 +191,9 @@ _CHAT_ADDRESS: Final = TextOr({"url": ADDRESS, **plain("detail", "id")}, ADDRESS
 _CHAT_PART: Final = Kinds(
     {
         "text": {"text": PLAIN, **_CACHE},
-        **{kind: {kind: _CHAT_ADDRESS, **_CACHE} for kind in ("image_url", "video_url")},
+        **{
+            kind: {kind: _CHAT_ADDRESS, **_CACHE} for kind in ("image_url", "video_url")
+        },
         "audio_url": {"audio_url": _CHAT_ADDRESS},
         "file": {"file": {"file_data": ADDRESS, "filename": PLAIN}, **_CACHE},
         "refusal": plain("refusal"),
@@ -179,8 +211,16 @@ _CHAT_FUNCTION_CALL: Forms = {
 }
 _CHAT_MESSAGE: Forms = {
     **plain("role", "tool_call_id", "refusal", "prefix", "partial", "phase", "id"),
-    **plain("reasoning_content", "reasoning", "reasoning_text", "reasoning_opaque", "thinking"),
-    **{"name": NAME, "reasoning_details": [FLAT], "thinking_blocks": [FLAT]},
+    **plain(
+        "reasoning_content",
+        "reasoning",
+        "reasoning_text",
+        "reasoning_opaque",
+        "thinking",
+    ),
+    "name": NAME,
+    "reasoning_details": [FLAT],
+    "thinking_blocks": [FLAT],
     "content": TextOr([_CHAT_PART]),
     "tool_calls": [
         Kinds(
@@ -196,7 +236,9 @@ _CHAT_MESSAGE: Forms = {
     **_CACHE,
 }
 _CHAT_FUNCTION: Forms = {
-    **{"name": NAME, "parameters": SCHEMA, "input_schema": SCHEMA},
+    "name": NAME,
+    "parameters": SCHEMA,
+    "input_schema": SCHEMA,
     **plain("description", "strict"),
 }
 _CHAT_TOOL: Final = Kinds(
@@ -216,15 +258,50 @@ _CHAT_TOOL: Final = Kinds(
 _CHAT_NAMED: Forms = {"name": NAME, "function": {"name": NAME}}
 _CHAT_CHOICES: Forms = {"function": _CHAT_NAMED, "custom": {"custom": {"name": NAME}}}
 _CHAT: Forms = {
-    **plain("model", "stream", "max_tokens", "max_completion_tokens", "stop", "seed", "user"),
-    **plain("temperature", "top_p", "top_k", "min_p", "typical_p", "random_seed", "do_sample"),
-    **plain("frequency_penalty", "presence_penalty", "repetition_penalty", "repeat_penalty"),
-    **plain("logprobs", "top_logprobs", "parallel_tool_calls", "reasoning_effort", "verbosity"),
-    **plain("enable_thinking", "preserve_thinking", "thinking_budget", "include_reasoning"),
-    **plain("reasoning_format", "reasoning_split", "prompt_mode", "safe_prompt", "tool_stream"),
-    **plain("cache_prompt", "prompt_cache_key", "prompt_cache_retention", "safety_identifier"),
-    **{"logit_bias": FLAT, "metadata": FLAT, "usage": plain("include")},
-    "stream_options": plain("include_usage", "include_obfuscation", "continuous_usage_stats"),
+    **plain(
+        "model", "stream", "max_tokens", "max_completion_tokens", "stop", "seed", "user"
+    ),
+    **plain(
+        "temperature",
+        "top_p",
+        "top_k",
+        "min_p",
+        "typical_p",
+        "random_seed",
+        "do_sample",
+    ),
+    **plain(
+        "frequency_penalty", "presence_penalty", "repetition_penalty", "repeat_penalty"
+    ),
+    **plain(
+        "logprobs",
+        "top_logprobs",
+        "parallel_tool_calls",
+        "reasoning_effort",
+        "verbosity",
+    ),
+    **plain(
+        "enable_thinking", "preserve_thinking", "thinking_budget", "include_reasoning"
+    ),
+    **plain(
+        "reasoning_format",
+        "reasoning_split",
+        "prompt_mode",
+        "safe_prompt",
+        "tool_stream",
+    ),
+    **plain(
+        "cache_prompt",
+        "prompt_cache_key",
+        "prompt_cache_retention",
+        "safety_identifier",
+    ),
+    "logit_bias": FLAT,
+    "metadata": FLAT,
+    "usage": plain("include"),
+    "stream_options": plain(
+        "include_usage", "include_obfuscation", "continuous_usage_stats"
+    ),
     "messages": Content([_CHAT_MESSAGE]),
     "tools": [_CHAT_TOOL],
     "functions": [_CHAT_FUNCTION],
@@ -263,7 +340,9 @@ CHAT: Final = Allowlist(_CHAT)
 
 _BREAKPOINT: Forms = {"prompt_cache_breakpoint": _PROMPT_CACHE}
 _RESPONSES_TEXTS: Forms = {
-    **{"text": plain("text"), "summary_text": plain("text"), "reasoning_text": plain("text")},
+    "text": plain("text"),
+    "summary_text": plain("text"),
+    "reasoning_text": plain("text"),
     "input_text": {"text": PLAIN, **_BREAKPOINT},
     "output_text": {"text": PLAIN, "annotations": [FLAT]},
     "refusal": plain("refusal"),
@@ -272,7 +351,12 @@ _RESPONSES_PART: Final = Kinds(
     {
         **_RESPONSES_TEXTS,
         "input_image": {"image_url": ADDRESS, "detail": PLAIN, **_BREAKPOINT},
-        "input_file": {"file_data": ADDRESS, "file_url": ADDRESS, "filename": PLAIN, **_BREAKPOINT},
+        "input_file": {
+            "file_data": ADDRESS,
+            "file_url": ADDRESS,
+            "filename": PLAIN,
+            **_BREAKPOINT,
+        },
     }
 )
 _RESPONSES_MESSAGE: Forms = {
@@ -287,11 +371,16 @@ _RESPONSES_RESULT: Forms = {**_RESPONSES_CALL, "output": TextOr([_RESPONSES_PART
 _RESPONSES_NO_CALLER: Forms = {"allowed_callers": ("direct",), "defer_loading": PLAIN}
 _RESPONSES_FUNCTIONS: Forms = {
     "function": {
-        **{"name": NAME, "parameters": SCHEMA, "output_schema": SCHEMA, **_RESPONSES_NO_CALLER},
+        "name": NAME,
+        "parameters": SCHEMA,
+        "output_schema": SCHEMA,
+        **_RESPONSES_NO_CALLER,
         **plain("description", "strict"),
     },
     "custom": {
-        **{"name": NAME, "description": PLAIN, **_RESPONSES_NO_CALLER},
+        "name": NAME,
+        "description": PLAIN,
+        **_RESPONSES_NO_CALLER,
         "format": plain("type", "syntax", "definition"),
     },
 }
@@ -299,7 +388,8 @@ _RESPONSES_TOOL: Final = Kinds(
     {
         **_RESPONSES_FUNCTIONS,
         "namespace": {
-            **{"name": NAME, "description": PLAIN},
+            "name": NAME,
+            "description": PLAIN,
             "tools": Offer([Kinds(_RESPONSES_FUNCTIONS)]),
         },
         "tool_search": {**plain("execution", "description"), "parameters": SCHEMA},
@@ -307,7 +397,9 @@ _RESPONSES_TOOL: Final = Kinds(
         "apply_patch": _RESPONSES_NO_CALLER,
         **alike(Reaching(), "web_search", "web_search_preview", "web_search_*"),
         **alike(Reaching(), "web_search_preview_*", "mcp"),
-        "code_interpreter": Reaching({"container": {"type": ("auto",), "network_policy": FLAT}}),
+        "code_interpreter": Reaching(
+            {"container": {"type": ("auto",), "network_policy": FLAT}}
+        ),
     },
     untyped=Needs("name", _RESPONSES_FUNCTIONS["function"]),
 )
@@ -348,11 +440,26 @@ _RESPONSES_CHOICES: Forms = {
     **alike({}, "local_shell", "apply_patch", "tool_search", "auto"),
 }
 _RESPONSES: Forms = {
-    **plain("model", "stream", "instructions", "max_output_tokens", "max_tool_calls", "include"),
-    **plain("temperature", "top_p", "top_logprobs", "truncation", "parallel_tool_calls", "user"),
+    **plain(
+        "model",
+        "stream",
+        "instructions",
+        "max_output_tokens",
+        "max_tool_calls",
+        "include",
+    ),
+    **plain(
+        "temperature",
+        "top_p",
+        "top_logprobs",
+        "truncation",
+        "parallel_tool_calls",
+        "user",
+    ),
     **plain("prompt_cache_key", "prompt_cache_retention", "safety_identifier", "store"),
     "previous_response_id": PLAIN,  # the endpoint knows those of its trial
-    **{"metadata": FLAT, "client_metadata": FLAT},
+    "metadata": FLAT,
+    "client_metadata": FLAT,
     "input": Content(TextOr([_RESPONSES_ITEM])),
     "tools": [_RESPONSES_TOOL],
     "tool_choice": TextOr(
@@ -397,14 +504,16 @@ _GEMINI_PART: Forms = {
     "functionCall": {**plain("id", "name"), "args": DATA},
     "functionResponse": {
         **plain("id", "name", "willContinue", "scheduling"),
-        **{"response": DATA, "parts": [_GEMINI_BLOB]},
+        "response": DATA,
+        "parts": [_GEMINI_BLOB],
     },
     "mediaResolution": plain("level"),
     **alike(Reaching(), "executableCode", "codeExecutionResult"),
 }
 _GEMINI_CONTENT: Forms = {"role": PLAIN, "parts": [_GEMINI_PART]}
 _GEMINI_FUNCTION: Forms = {
-    **{"name": NAME, **plain("description", "behavior")},
+    "name": NAME,
+    **plain("description", "behavior"),
     **alike(SCHEMA, "parameters", "parametersJsonSchema"),
     **alike(SCHEMA, "response", "responseJsonSchema"),
 }
@@ -426,7 +535,9 @@ _GEMINI: Forms = {
         )
     },
     "generationConfig": {
-        **plain("temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed"),
+        **plain(
+            "temperature", "topP", "topK", "maxOutputTokens", "stopSequences", "seed"
+        ),
         **plain("presencePenalty", "frequencyPenalty", "responseLogprobs", "logprobs"),
         **plain("responseMimeType", "mediaResolution", "enableEnhancedCivicAnswers"),
         **alike(SCHEMA, "responseSchema", "responseJsonSchema"),
@@ -451,24 +562,50 @@ GEMINI: Final = Allowlist(_GEMINI, camel)
 # Headers
 
 _DATE: Final = re.compile(r"-(\d{4}-\d{2}-\d{2}|\d{8})$")
-# Betas that change how a model answers, by name and for every date. What others switch on is not
-# passed on, or costs more, such as fast-mode and context-1m.
+# Betas that change how a model answers, by name and for every date. What others switch
+# on is not passed on, or costs more, such as fast-mode and context-1m.
 _BETAS: Final = frozenset(
     (
         *("adaptive-thinking", "advanced-tool-use", "afk-mode", "auto-mode-classifier"),
         *("cache-diagnosis", "claude-code", "claude-code-side-query", "computer-use"),
-        *("context-hint", "context-management", "dangerous-tool-use", "dev-full-thinking"),
-        *("effort", "extended-cache-ttl", "fine-grained-tool-streaming", "inline-tools"),
-        *("interleaved-thinking", "mid-conversation-output-config", "mid-conversation-system"),
+        *(
+            "context-hint",
+            "context-management",
+            "dangerous-tool-use",
+            "dev-full-thinking",
+        ),
+        *(
+            "effort",
+            "extended-cache-ttl",
+            "fine-grained-tool-streaming",
+            "inline-tools",
+        ),
+        *(
+            "interleaved-thinking",
+            "mid-conversation-output-config",
+            "mid-conversation-system",
+        ),
         *("mid-conversation-system-clear-at", "mid-conversation-tool-changes"),
         *("model-context-window-exceeded", "output-128k", "output-300k", "pdfs"),
-        *("prompt-caching", "prompt-caching-scope", "redact-thinking", "structured-outputs"),
+        *(
+            "prompt-caching",
+            "prompt-caching-scope",
+            "redact-thinking",
+            "structured-outputs",
+        ),
         *("task-budgets", "thinking-binding-controls", "thinking-display-updates"),
         *("thinking-resumption", "thinking-token-count", "token-counting"),
-        *("token-efficient-tools", "tool-examples", "tool-provenance", "tool-search-tool"),
+        *(
+            "token-efficient-tools",
+            "tool-examples",
+            "tool-provenance",
+            "tool-search-tool",
+        ),
     )
 )
-_REACHING_BETAS: Final = frozenset(("web-search", "web-fetch", "code-execution", "mcp-client"))
+_REACHING_BETAS: Final = frozenset(
+    ("web-search", "web-fetch", "code-execution", "mcp-client")
+)
 # The only headers that are passed on, and their values, if they are listed.
 _HEADERS: Final[Mapping[str, frozenset[str] | None]] = {
     **dict.fromkeys(("accept", "anthropic-version", "user-agent")),
@@ -485,7 +622,8 @@ def passed_headers(
 ) -> tuple[dict[str, str], list[str]]:
     """What of the headers is passed on, and names of values that are left out.
 
-    ``also``: headers, or values of them, that are passed on besides those of all agents.
+    ``also``: headers, or values of them, that are passed on
+    besides those of all agents.
     """
     passed, left_out = dict[str, str](), list[str]()
     for header, value in headers:

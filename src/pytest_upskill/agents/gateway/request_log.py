@@ -1,9 +1,9 @@
 """What went through the endpoint of a trial, as a transcript.
 
-Agents send requests beside their conversation: for a title, a summary, or whether a topic is new.
-Such requests offer no tools and continue no reply, or forbid the use of their tools, as Copilot
-does for a summary. Their tokens count, but they are no turns. When an agent continues from a
-summary alone, it is still the same conversation.
+Agents send requests beside their conversation: for a title, a summary, or whether a
+topic is new. Such requests offer no tools and continue no reply, or forbid the use of
+their tools, as Copilot does for a summary. Their tokens count, but they are no turns.
+When an agent continues from a summary alone, it is still the same conversation.
 """
 
 from collections.abc import Mapping
@@ -21,8 +21,9 @@ from .protocol import AgentRequest, Item, ModelReply
 _SUMMARY: Final = 40  # characters: a shorter text may come back by accident
 _MOST_CHARACTERS: Final = 40_000_000  # of a trial; then each text is cut
 _CUT_TEXT: Final = 2_000
-# Characters of the first messages that identify a conversation: the start of the first, which the
-# agent may have added, such as the time, and the end of the last, which is the prompt.
+# Characters of the first messages that identify a conversation: the start of the
+# first, which the agent may have added, such as the time, and the end of the
+# last, which is the prompt.
 _SHARED: Final = 500
 _TAGS: Final = ("summary", "state_snapshot")
 _REPLY_KINDS: Final = ("assistant", "thinking", "call")  # what a reply is repeated as
@@ -53,16 +54,20 @@ class RequestLog:
     main: str = ""  # the thread that the answer is in
     offer: Offer = field(default_factory=Offer)  # all tools that its model may call
     _has_tools: bool = False
-    # From the id of a call to its threads: some servers count from 1 in each conversation.
+    # From the id of a call to its threads: some servers count
+    # from 1 in each conversation.
     _calls: dict[str, list[str]] = field(default_factory=dict)
-    _ids: dict[str, str] = field(default_factory=dict)  # from the id of a reply to its thread
+    # From the id of a reply to its thread
+    _ids: dict[str, str] = field(default_factory=dict)
     _begun_threads: set[str] = field(default_factory=set)
     _last_reply_at: dict[str, float] = field(default_factory=dict)  # by thread
     _size: int = 0
 
     @property
     def turns(self) -> int:
-        """Requests of the conversation and of those that it started, also if still running."""
+        """Requests of the conversation and of those that it started,
+        also if still running.
+        """
         return sum(not request.is_side for request in self.requests)
 
     def is_turn(self, request: AgentRequest) -> bool:
@@ -94,9 +99,11 @@ class RequestLog:
         logged = LoggedRequest(
             thread,
             self._cut(request.system) if self._begins(thread, is_side) else "",
-            tuple(self._item(item, renamed) for item in _new_items(request))
-            if not is_side or request.forbids_tools
-            else (),
+            (
+                tuple(self._item(item, renamed) for item in _new_items(request))
+                if not is_side or request.forbids_tools
+                else ()
+            ),
             offers_tools,
             is_side,
             request.forbids_tools,
@@ -106,7 +113,11 @@ class RequestLog:
         return logged
 
     def end(
-        self, logged: LoggedRequest, reply: ModelReply | None, seconds: float, now: float
+        self,
+        logged: LoggedRequest,
+        reply: ModelReply | None,
+        seconds: float,
+        now: float,
     ) -> None:
         """Take note of the reply; a request without one is forgotten."""
         if reply is None:
@@ -114,7 +125,9 @@ class RequestLog:
             if logged.system:
                 self._begun_threads.discard(logged.thread)
             return
-        calls = (replace(call, arguments=self._cut(call.arguments)) for call in reply.calls)
+        calls = (
+            replace(call, arguments=self._cut(call.arguments)) for call in reply.calls
+        )
         logged.reply = replace(
             reply,
             text=self._cut(reply.text),
@@ -152,7 +165,8 @@ class RequestLog:
         return final
 
     def is_decided(self, pending: LoggedRequest, recorder: Recorder) -> bool:
-        """Whether a request that is about to be sent decides if a tested skill is opened.
+        """Whether a request that is about to be sent decides if
+        a tested skill is opened.
 
         ``recorder`` is a new one, which gets all requests up to there.
         """
@@ -171,7 +185,8 @@ class RequestLog:
         results = [item for item in logged.new_items if item.kind == "result"]
         if logged.system and not logged.is_side:
             recorder.system(logged.system)
-        for item in results if logged.is_side else logged.new_items:  # also for a summary
+        # Also for a summary
+        for item in results if logged.is_side else logged.new_items:
             if item.kind == "result":
                 seconds = logged.pause if len(results) == 1 else None
                 key = self._unique(logged.thread, item.call)
@@ -179,15 +194,26 @@ class RequestLog:
             elif item.kind == "system":
                 recorder.system(item.text)
             else:
-                recorder.message("assistant" if item.kind == "assistant" else "user", item.text)
+                recorder.message(
+                    "assistant" if item.kind == "assistant" else "user", item.text
+                )
 
-    def _write_reply(self, logged: LoggedRequest, reply: ModelReply, recorder: Recorder) -> None:
-        calls = (replace(call, id=self._unique(logged.thread, call.id)) for call in reply.calls)
+    def _write_reply(
+        self, logged: LoggedRequest, reply: ModelReply, recorder: Recorder
+    ) -> None:
+        calls = (
+            replace(call, id=self._unique(logged.thread, call.id))
+            for call in reply.calls
+        )
         recorder.reply(replace(reply, calls=tuple(calls)), logged.seconds)
 
     def _settle(self) -> None:
-        """A last request that forbids tools asks for the answer, if there is none yet."""
-        main = [each for each in self.requests if each.reply and each.thread == self.main]
+        """A last request that forbids tools asks for the answer, if there is none
+        yet.
+        """
+        main = [
+            each for each in self.requests if each.reply and each.thread == self.main
+        ]
         answers = (each for each in main if each.reply and not each.reply.calls)
         if main and main[-1].forbids_tools and all(each.is_side for each in answers):
             main[-1].is_side = False
@@ -225,15 +251,21 @@ class RequestLog:
         return call if thread == self.main else f"{thread} {call}"
 
     def _continues_from_summary(self, request: AgentRequest, thread: str) -> bool:
-        """Whether a request repeats a reply of this thread, or one beside it, as its summary.
+        """Whether a request repeats a reply of this thread, or one beside it,
+        as its summary.
 
-        It stands in a message of the user's, or, by OpenCode, as the reply to its question.
+        It stands in a message of the user's, or, by OpenCode,
+        as the reply to its question.
         """
         if not request.tools:
             return False
         for logged in reversed(self.requests):
             reply = logged.reply
-            if not (logged.thread == thread or logged.is_side) or not reply or reply.calls:
+            if (
+                not (logged.thread == thread or logged.is_side)
+                or not reply
+                or reply.calls
+            ):
                 continue
             summary = _summary(reply.text)
             kinds = ("user", "assistant") if logged.is_side else ("user",)
@@ -249,7 +281,9 @@ class RequestLog:
         return request.follows in self._ids or any(call in self._calls for call in ids)
 
     def _begins(self, thread: str, is_side: bool) -> bool:
-        """Whether to log the system text: that of the first request, as some agents vary it."""
+        """Whether to log the system text: that of the first request,
+        as some agents vary it.
+        """
         if is_side or thread in self._begun_threads:
             return False
         self._begun_threads.add(thread)
@@ -257,11 +291,19 @@ class RequestLog:
 
     def _renamed(self, request: AgentRequest, thread: str) -> dict[str, str]:
         """From the ids that an agent gave to the last calls to those of the model."""
-        replies = (logged.reply for logged in reversed(self.requests) if logged.thread == thread)
+        replies = (
+            logged.reply
+            for logged in reversed(self.requests)
+            if logged.thread == thread
+        )
         calls = next((reply.calls for reply in replies if reply), ())
         repeated = request.items[: len(request.items) - len(_new_items(request))]
         ids = [item.call for item in repeated if item.kind == "call"][-len(calls) :]
-        if not calls or len(ids) != len(calls) or not self._calls.keys().isdisjoint(ids):
+        if (
+            not calls
+            or len(ids) != len(calls)
+            or not self._calls.keys().isdisjoint(ids)
+        ):
             return {}
         return dict(zip(ids, (call.id for call in calls), strict=True))
 
@@ -284,7 +326,9 @@ def _new_items(request: AgentRequest) -> list[Item]:
 
 
 def _summary(text: str) -> str:
-    """The part of a reply that an agent continues from: some have the model think first."""
+    """The part of a reply that an agent continues from:
+    some have the model think first.
+    """
     for tag in _TAGS:
         inner, end_tag, _ = text.partition(f"<{tag}>")[2].rpartition(f"</{tag}>")
         if end_tag:

@@ -29,15 +29,23 @@ class Responses(Protocol):
         if isinstance(content, str):
             content = [{"role": "user", "content": content}]
         items = dicts_in(content)
-        tools = [(name, tool) for place in (body, *items) for name, tool in _tools_in(place)]
+        tools = [
+            (name, tool) for place in (body, *items) for name, tool in _tools_in(place)
+        ]
         system = [text_of(body.get("instructions"))]
         system += [texts_in(item.get("content")) for item in items if _is_system(item)]
         return AgentRequest(
             text_of(body.get("model")),
             "\n\n".join(filter(None, system)),
-            tuple(part for item in items if not _is_system(item) for part in _items(item)),
             tuple(
-                tool_of(name, tool.get("description"), tool.get("parameters") or tool.get("format"))
+                part for item in items if not _is_system(item) for part in _items(item)
+            ),
+            tuple(
+                tool_of(
+                    name,
+                    tool.get("description"),
+                    tool.get("parameters") or tool.get("format"),
+                )
                 for name, tool in tools
             ),
             limit_of(body, "max_output_tokens"),
@@ -49,15 +57,25 @@ class Responses(Protocol):
         )
 
     def parse_reply(self, body: Body) -> ModelReply:
-        texts, thoughts, calls, refused = list[str](), list[str](), list[ToolCall](), False
+        texts, thoughts, calls, refused = (
+            list[str](),
+            list[str](),
+            list[ToolCall](),
+            False,
+        )
         for item in dicts_in(body.get("output")):
             kind = text_of(item.get("type"))
             if kind == "message":
                 for part in dicts_in(item.get("content")):
-                    texts.append(text_of(part.get("text")) or text_of(part.get("refusal")))
+                    texts.append(
+                        text_of(part.get("text")) or text_of(part.get("refusal"))
+                    )
                     refused = refused or part.get("type") == "refusal"
             elif kind == "reasoning":
-                thoughts += [texts_in(item.get("summary")), texts_in(item.get("content"))]
+                thoughts += [
+                    texts_in(item.get("summary")),
+                    texts_in(item.get("content")),
+                ]
             elif kind.endswith("_call") and text_of(item.get("call_id")):
                 calls.append(_call(item))
         reason = dict_of(body.get("incomplete_details")).get("reason")
@@ -80,9 +98,15 @@ class Responses(Protocol):
         output = list[Body]()
         if answer.text:
             part: Body = {"type": "output_text", "text": answer.text, "annotations": []}
-            message = {"type": "message", "id": f"msg_{token_hex(8)}", "role": "assistant"}
+            message = {
+                "type": "message",
+                "id": f"msg_{token_hex(8)}",
+                "role": "assistant",
+            }
             output.append({**message, "status": "completed", "content": [part]})
-        output += [_written_call(call, call.name in request.free_form) for call in answer.calls]
+        output += [
+            _written_call(call, call.name in request.free_form) for call in answer.calls
+        ]
         usage, cut = answer.usage, answer.stop == "length"
         return {
             "id": f"resp_{token_hex(8)}",
@@ -106,7 +130,9 @@ class Responses(Protocol):
         }
 
     def events(self, body: Body) -> Iterator[Body]:
-        return ({**event, "sequence_number": at} for at, event in enumerate(_events(body)))
+        return (
+            {**event, "sequence_number": at} for at, event in enumerate(_events(body))
+        )
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         super().prepare(body, model, effort)
@@ -130,19 +156,32 @@ def _events(body: Body) -> Iterator[Body]:
         kind = item["type"]
         key, event = _PARTS[kind]
         added = {**item, "status": "in_progress", key: [] if kind == "message" else ""}
-        yield {"type": "response.output_item.added", "output_index": index, "item": added}
+        yield {
+            "type": "response.output_item.added",
+            "output_index": index,
+            "item": added,
+        }
         if kind == "message":
             (part,) = item["content"]
             place["content_index"] = 0
             started = {**part, "text": ""}
             yield {"type": "response.content_part.added", **place, "part": started}
             fields = {**place, "logprobs": []}
-            yield {"type": "response.output_text.delta", **fields, "delta": part["text"]}
+            yield {
+                "type": "response.output_text.delta",
+                **fields,
+                "delta": part["text"],
+            }
             yield {"type": "response.output_text.done", **fields, "text": part["text"]}
             yield {"type": "response.content_part.done", **place, "part": part}
         else:
             yield {"type": f"{event}.delta", **place, "delta": item[key]}
-            yield {"type": f"{event}.done", **place, "name": item["name"], key: item[key]}
+            yield {
+                "type": f"{event}.done",
+                **place,
+                "name": item["name"],
+                key: item[key],
+            }
         yield {"type": "response.output_item.done", "output_index": index, "item": item}
     yield {"type": f"response.{body['status']}", "response": body}
 
@@ -168,9 +207,17 @@ def _written_call(call: ToolCall, free_form: bool) -> Body:
     if space:
         call_fields["namespace"] = space
     if free_form:
-        head = {"type": "custom_tool_call", "id": f"ctc_{token_hex(8)}", "input": call.arguments}
+        head = {
+            "type": "custom_tool_call",
+            "id": f"ctc_{token_hex(8)}",
+            "input": call.arguments,
+        }
     else:
-        head = {"type": "function_call", "id": f"fc_{token_hex(8)}", "arguments": call.arguments}
+        head = {
+            "type": "function_call",
+            "id": f"fc_{token_hex(8)}",
+            "arguments": call.arguments,
+        }
     return head | call_fields
 
 
@@ -195,14 +242,18 @@ def _items(item: Body) -> list[Item]:
 
 
 def _call(item: Body) -> ToolCall:
-    """The call of a function has arguments, that of a free-form tool a text, others an action."""
+    """The call of a function has arguments, that of a free-form tool a text,
+    others an action.
+    """
     name = text_of(item.get("name")) or text_of(item.get("type")).removesuffix("_call")
     name = _full_name(text_of(item.get("namespace")), name)
     for key in ("arguments", "input"):
         if isinstance(item.get(key), str):
             return ToolCall(text_of(item.get("call_id")), name, item[key])
     action = item.get("arguments") or item.get("action") or item.get("operation")
-    return ToolCall(text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False))
+    return ToolCall(
+        text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False)
+    )
 
 
 class ResponsesStream(ReplyStream):
@@ -214,7 +265,11 @@ class ResponsesStream(ReplyStream):
         self._text: list[str] = []  # of the item that is being written
 
     def add(self, event: Body) -> None:
-        kind, response, item = event.get("type"), event.get("response"), event.get("item")
+        kind, response, item = (
+            event.get("type"),
+            event.get("response"),
+            event.get("item"),
+        )
         if isinstance(response, dict):
             self._response = response
             self.ended = kind in _ENDS

@@ -1,4 +1,6 @@
-"""Bubblewrap: namespaces of the kernel, and a filter of system calls, without root or a daemon."""
+"""Bubblewrap: namespaces of the kernel, and a filter of system calls,
+without root or a daemon.
+"""
 
 import errno
 import functools
@@ -30,7 +32,17 @@ _INSTALL: Final = (
     "dnf install bubblewrap (Fedora), pacman -S bubblewrap (Arch)."
 )
 _SYSTEM: Final = (
-    *("/usr", "/bin", "/sbin", "/lib", "/lib32", "/lib64", "/libx32", "/nix/store", "/gnu/store"),
+    *(
+        "/usr",
+        "/bin",
+        "/sbin",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/nix/store",
+        "/gnu/store",
+    ),
     *("/etc/alternatives", "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d"),
     # Certificates, but no private keys, which root could read.
     *("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/etc/ca-certificates/extracted"),
@@ -38,7 +50,9 @@ _SYSTEM: Final = (
     *("/etc/crypto-policies", "/etc/fonts", "/etc/mime.types"),
 )
 _ETC: Final = {
-    "/etc/passwd": f"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:{HOME}:/bin/sh\n",
+    "/etc/passwd": (
+        f"root:x:0:0:root:/root:/bin/sh\nagent:x:1000:1000:agent:{HOME}:/bin/sh\n"
+    ),
     "/etc/group": "root:x:0:\nagent:x:1000:\n",
     "/etc/hosts": "127.0.0.1 localhost sandbox\n::1 localhost\n",
     "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
@@ -46,8 +60,23 @@ _ETC: Final = {
 _NETWORK: Final = ("/etc/resolv.conf", "/etc/hosts", "/etc/nsswitch.conf")
 _HIDDEN: Final = ("/proc/kcore", "/proc/keys", "/proc/timer_list", "/proc/kpageflags")
 _NAMESPACES: Final = (
-    *("--unshare-all", "--unshare-user", "--disable-userns", "--uid", "1000", "--gid", "1000"),
-    *("--die-with-parent", "--new-session", "--as-pid-1", "--clearenv", "--cap-drop", "ALL"),
+    *(
+        "--unshare-all",
+        "--unshare-user",
+        "--disable-userns",
+        "--uid",
+        "1000",
+        "--gid",
+        "1000",
+    ),
+    *(
+        "--die-with-parent",
+        "--new-session",
+        "--as-pid-1",
+        "--clearenv",
+        "--cap-drop",
+        "ALL",
+    ),
     *("--hostname", "sandbox"),
 )
 
@@ -77,21 +106,35 @@ class Bwrap(SandboxKind):
         hosts = None if spec.network else AskedHosts()
         if hosts:
             await hosts.open()
-            spec = replace(spec, mounts=(*spec.mounts, Mount(str(hosts.folder), INSIDE)))
+            spec = replace(
+                spec, mounts=(*spec.mounts, Mount(str(hosts.folder), INSIDE))
+            )
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
         group = NO_GROUP
         try:
             group = group_of(spec.limits)
-            arguments = [program, *_NAMESPACES, *(["--share-net"] if spec.network else [])]
+            arguments = [
+                program,
+                *_NAMESPACES,
+                *(["--share-net"] if spec.network else []),
+            ]
             if rules := seccomp_rules():
                 passed.append(_memory_file(rules))
                 arguments += ["--seccomp", str(passed[-1])]
             for option in _files(spec, passed):
                 arguments += option
             code = _code()
-            helper = (python(), "-I", "-S", "-c", _BOOT, str(theirs.fileno()), str(len(code)))
+            helper = (
+                python(),
+                "-I",
+                "-S",
+                "-c",
+                _BOOT,
+                str(theirs.fileno()),
+                str(len(code)),
+            )
             # In the thread of the loop: --die-with-parent is about the thread.
             process = subprocess.Popen(
                 [*group.start, *_KILLED_FIRST, *arguments, "--", *helper],
@@ -121,7 +164,9 @@ class Bwrap(SandboxKind):
         except SandboxError as error:
             await sandbox.close()
             message = os.pread(errors, 2000, 0).decode(errors="replace").strip()
-            raise SandboxError(message.splitlines()[-1] if message else str(error)) from None
+            raise SandboxError(
+                message.splitlines()[-1] if message else str(error)
+            ) from None
         except BaseException:
             await sandbox.close()
             raise
@@ -138,7 +183,8 @@ _KILLED_FIRST: Final = ("/bin/sh", "-c", _SCORE, "sh")
 def _prioritize(bwrap: int) -> None:
     """Give the helper priority over all commands.
 
-    The kernel does not limit the processes of root, so the helper has to end them in time.
+    The kernel does not limit the processes of root,
+    so the helper has to end them in time.
     """
     if os.geteuid() == 0:
         with suppress(OSError, ValueError):
@@ -147,7 +193,8 @@ def _prioritize(bwrap: int) -> None:
             os.sched_setscheduler(int(helper), first, os.sched_param(1))
 
 
-# The helper's code comes through the socket, compiled once, which makes the start much faster.
+# The helper's code comes through the socket, compiled once,
+# which makes the start much faster.
 _BOOT: Final = (
     "import marshal, os, sys\n"
     "fd, size, code = int(sys.argv[1]), int(sys.argv[2]), b''\n"
@@ -169,7 +216,10 @@ def _code() -> bytes:
 def python() -> str:
     """This Python outside of its virtual environment, to be called inside."""
     name = f"python{sys.version_info.major}.{sys.version_info.minor}"
-    candidates = (Path(sys.base_prefix, "bin", name), Path(os.path.realpath(sys.executable)))
+    candidates = (
+        Path(sys.base_prefix, "bin", name),
+        Path(os.path.realpath(sys.executable)),
+    )
     return str(next(path for path in candidates if path.exists()))
 
 
@@ -178,7 +228,9 @@ def _python_folders() -> list[Path]:
     prefix = Path(sys.base_prefix)
     if prefix.is_relative_to("/usr") or prefix.is_relative_to("/nix/store"):
         return []
-    folders = (prefix / name for name in ("bin", "lib", "lib64", "include", "share", "ssl"))
+    folders = (
+        prefix / name for name in ("bin", "lib", "lib64", "include", "share", "ssl")
+    )
     return [folder for folder in folders if folder.is_dir()]
 
 
@@ -204,7 +256,8 @@ def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
     yield ["--dev", "/dev"]
     for folder, size in spec.disk.items():
         yield ["--perms", "0755", "--size", str(size), "--tmpfs", folder]
-    for python_folder in map(str, _python_folders()):  # it may be in a home that is a workdir here
+    # It may be in a home that is a workdir here
+    for python_folder in map(str, _python_folders()):
         yield ["--ro-bind", python_folder, python_folder]
     for mount in spec.mounts:
         yield ["--ro-bind", mount.host, mount.inside]
@@ -219,7 +272,9 @@ def _files(spec: SandboxSpec, passed: list[int]) -> Iterator[list[str]]:
 
 
 def _around(folders: Collection[str], path: Path) -> Iterator[list[str]]:
-    """Options for a path of the host, without those folders in it that the sandbox has itself."""
+    """Options for a path of the host, without those folders in it
+    that the sandbox has itself.
+    """
     if path.is_symlink():
         yield ["--symlink", str(path.readlink()), str(path)]
     elif any(Path(folder).is_relative_to(path) for folder in folders):
@@ -246,7 +301,9 @@ def _why_not() -> str | None:
     if program is None:
         return f"bwrap was not found. {_INSTALL}"
     try:
-        ran = subprocess.run([program, "--version"], capture_output=True, text=True, check=False)
+        ran = subprocess.run(
+            [program, "--version"], capture_output=True, text=True, check=False
+        )
     except OSError as error:
         return f"{program} can't be run: {reason_of(error)}."
     version = re.search(r"(\d+)\.(\d+)", ran.stdout)
@@ -270,9 +327,10 @@ def _how_to_fix() -> str:
     return "Check that this system allows user namespaces: unshare --user true"
 
 
-# A filter of system calls. The namespaces keep the host out of reach; this closes what they leave
-# open: keys of the kernel that a session shares, memory that no limit counts, limits and priorities
-# of the helper, and parts of the kernel that are known for their holes.
+# A filter of system calls. The namespaces keep the host out of reach; this closes
+# what they leave open: keys of the kernel that a session shares, memory that no
+# limit counts, limits and priorities of the helper, and parts of the kernel that
+# are known for their holes.
 
 # Numbers on x86_64, and those that all newer architectures share.
 _FORBIDDEN: Final = {
@@ -306,8 +364,10 @@ _FORBIDDEN: Final = {
     "migrate_pages": (256, 238),
     "move_pages": (279, 239),
 }
-_ABSENT: Final = ("memfd_create", "memfd_secret", "io_uring_setup")  # programs do without
-# Calls that are allowed for some values of an argument: name → numbers, argument, values, error.
+# Programs do without
+_ABSENT: Final = ("memfd_create", "memfd_secret", "io_uring_setup")
+# Calls that are allowed for some values of an argument: name → numbers, argument,
+# values, error.
 _LIMITED: Final = {
     # Process 0 is the caller itself; another could be the helper.
     "prlimit64": ((302, 261), 0, (0,), errno.EPERM),
@@ -315,13 +375,16 @@ _LIMITED: Final = {
     "sched_setscheduler": ((144, 119), 0, (0,), errno.EPERM),
     "sched_setparam": ((142, 118), 0, (0,), errno.EPERM),
     "sched_setattr": ((314, 274), 0, (0,), errno.EPERM),
-    # Unix, IPv4, IPv6, netlink: others, as that to the host of a virtual machine, know no
-    # namespaces.
+    # Unix, IPv4, IPv6, netlink: others, as that to the host of a virtual machine,
+    # know no namespaces.
     "socket": ((41, 198), 0, (1, 2, 10, 16), errno.EAFNOSUPPORT),
 }
-_PRIORITY: Final = (141, 140)  # setpriority: of the caller or its group, which the helper isn't in
-_TYPING: Final = ((16, 29), (0x5412, 0x541C))  # ioctl TIOCSTI and TIOCLINUX: into a terminal
-_ARCHITECTURES: Final = {  # how the kernel calls them, and which column of numbers is theirs
+# setpriority: of the caller or its group, which the helper isn't in
+_PRIORITY: Final = (141, 140)
+# Ioctl TIOCSTI and TIOCLINUX: into a terminal
+_TYPING: Final = ((16, 29), (0x5412, 0x541C))
+# How the kernel calls them, and which column of numbers is theirs
+_ARCHITECTURES: Final = {
     "x86_64": (0xC000003E, 0),
     "aarch64": (0xC00000B7, 1),
     "riscv64": (0xC00000F3, 1),
@@ -334,7 +397,9 @@ _NUMBER, _ARCHITECTURE, _ARGUMENTS = 0, 4, 16  # offsets in what a filter sees
 
 
 def seccomp_rules(machine: str | None = None) -> bytes:
-    """The filter as the kernel wants it; empty for a machine whose numbers are not known."""
+    """The filter as the kernel wants it; empty for a machine
+    whose numbers are not known.
+    """
     architecture = _ARCHITECTURES.get(machine or platform.machine())
     if architecture is None:
         return b""
@@ -350,7 +415,10 @@ def seccomp_rules(machine: str | None = None) -> bytes:
         steps += [
             _step(_EQUAL, numbers[column], 0, len(values) + 3),
             _step(_LOAD, _ARGUMENTS + 8 * argument),
-            *(_step(_EQUAL, value, len(values) - index, 0) for index, value in enumerate(values)),
+            *(
+                _step(_EQUAL, value, len(values) - index, 0)
+                for index, value in enumerate(values)
+            ),
             _refuse(number),
             _step(_RETURN, _ALLOW),
         ]

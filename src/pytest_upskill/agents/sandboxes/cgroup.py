@@ -1,7 +1,8 @@
 """A control group (cgroup v2) around a sandbox, where one can be had.
 
-The helper inside adds up what processes use. A group also counts what belongs to no process, or
-that none admits: page tables, buffers of sockets, messages of System V; and it acts at once.
+The helper inside adds up what processes use. A group also counts what belongs to
+no process, or that none admits: page tables, buffers of sockets, messages of
+System V; and it acts at once.
 """
 
 import functools
@@ -69,7 +70,11 @@ def group_of(limits: SandboxLimits) -> LimitGroup:
 def limited_by() -> str:
     """Who limits memory and processes of sandboxes here, in words."""
     make = _working()
-    return f"{_WAYS[make]} and its helper" if make else "its helper alone, without cgroup v2"
+    return (
+        f"{_WAYS[make]} and its helper"
+        if make
+        else "its helper alone, without cgroup v2"
+    )
 
 
 def _by_systemd(limits: SandboxLimits) -> LimitGroup:
@@ -77,7 +82,8 @@ def _by_systemd(limits: SandboxLimits) -> LimitGroup:
     if program is None:
         raise FileNotFoundError("systemd-run")
     numbers = _numbers(limits)
-    # With Delegate, systemd leaves the others alone if one process is killed at the limit.
+    # With Delegate, systemd leaves the others alone if one
+    # process is killed at the limit.
     properties: tuple[str, ...] = (
         "Delegate=yes",
         f"MemoryMax={numbers['memory.max']}",
@@ -99,7 +105,9 @@ def _delegated(limits: SandboxLimits) -> LimitGroup:
         raise FileNotFoundError(_MOUNT)
     folder = parent / f"{_NAME}-{os.getpid()}-{token_hex(4)}"
     folder.mkdir()
-    group = LimitGroup(("/bin/sh", "-c", _JOIN, "sh", f"{folder}/cgroup.procs"), folder=folder)
+    group = LimitGroup(
+        ("/bin/sh", "-c", _JOIN, "sh", f"{folder}/cgroup.procs"), folder=folder
+    )
     try:
         for name, number in _numbers(limits).items():
             (folder / name).write_text(f"{number}\n")
@@ -128,15 +136,21 @@ def _numbers(limits: SandboxLimits) -> dict[str, int]:
 
 
 def _parents() -> Iterator[Path]:
-    """Folders whose groups may be limited. A group that has processes has none below it."""
+    """Folders whose groups may be limited. A group that has
+    processes has none below it.
+    """
     with suppress(OSError):
         lines = read_file(_MEMBERSHIP).decode().splitlines()
-        for path in (line.removeprefix("0::/") for line in lines if line.startswith("0::/")):
+        for path in (
+            line.removeprefix("0::/") for line in lines if line.startswith("0::/")
+        ):
             for folder in dict.fromkeys((_MOUNT / path, (_MOUNT / path).parent)):
                 control = folder / "cgroup.subtree_control"
                 if folder.is_relative_to(_MOUNT) and control.exists():
                     controllers = read_file(control).decode().split()
-                    if {"memory", "pids"} <= {*controllers} and os.access(folder, os.W_OK):
+                    if {"memory", "pids"} <= {*controllers} and os.access(
+                        folder, os.W_OK
+                    ):
                         _sweep(folder)
                         yield folder
 
@@ -175,7 +189,9 @@ def _works(make: _Make) -> bool:
             env={**group.env, "PATH": os.defpath},
             check=False,
         ).stdout
-        return shown.split() == [str(n).encode() for n in (0, *_numbers(limits).values())]
+        return shown.split() == [
+            str(n).encode() for n in (0, *_numbers(limits).values())
+        ]
     except (OSError, subprocess.TimeoutExpired):
         return False
     finally:

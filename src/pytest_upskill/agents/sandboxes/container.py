@@ -71,7 +71,8 @@ socket.send_fds(host, [b"x"], [listener.fileno()])
 """
 DEFAULT_IMAGE: Final = "python:3.13-slim"
 _PULL: Final = 900.0  # seconds to fetch an image
-# The first process: nothing inside can end it, it leaves no zombies, and it ends with the host.
+# The first process: nothing inside can end it, it leaves no zombies,
+# and it ends with the host.
 _KEEPER: Final = "trap '' CHLD; echo; exec cat > /dev/null"
 
 
@@ -111,8 +112,12 @@ class ContainerSandbox(Sandbox):
         if not first_line:
             raise SandboxError(await self._why_ended())
         await self._open_folders()
-        probe = await self._exec(["sh", "-c", "echo $(command -v bash); echo $PATH"], _START)
-        bash, path = probe.output.decode(errors="replace").removesuffix("\n").split("\n")[-2:]
+        probe = await self._exec(
+            ["sh", "-c", "echo $(command -v bash); echo $PATH"], _START
+        )
+        bash, path = (
+            probe.output.decode(errors="replace").removesuffix("\n").split("\n")[-2:]
+        )
         self._shell = "bash" if bash else "sh"
         self._env = self.spec.environment(path)
         # An agent may put programs into a folder of the image's PATH.
@@ -121,36 +126,52 @@ class ContainerSandbox(Sandbox):
             await self._check_version()
 
     async def _open_folders(self) -> None:
-        """Runtimes give a tmpfs the mode of the image's folder: /root is closed, then."""
+        """Runtimes give a tmpfs the mode of the image's folder: /root is closed,
+        then.
+        """
         closed = 'for folder in "$@"; do [ -w "$folder" ] || echo "$folder"; done'
         check = ["sh", "-c", closed, "sh", *self.spec.disk]
-        for folder in (await self._exec(check, _START, workdir="/")).output.decode().splitlines():
+        for folder in (
+            (await self._exec(check, _START, workdir="/")).output.decode().splitlines()
+        ):
             words = ("exec", "--user", "0:0", "--workdir", "/", self._name)
             client = await self._client(*words, "chmod", "1777", folder)
             await client.communicate()
             if client.returncode:
-                raise SandboxError(f"the image has a {folder} that not everyone can write")
+                raise SandboxError(
+                    f"the image has a {folder} that not everyone can write"
+                )
 
     async def _why_ended(self) -> str:
         assert self._keeper.stderr
         with suppress(ProcessLookupError):
             self._keeper.kill()
-        message = (await self._keeper.stderr.read(4000)).decode(errors="replace").strip()
+        message = (
+            (await self._keeper.stderr.read(4000)).decode(errors="replace").strip()
+        )
         return message.splitlines()[-1] if message else "the container did not start"
 
     async def _check_version(self) -> None:
         """Packages are for the Python that runs pytest."""
         command = ["python3", "-c", "import sys; print(*sys.version_info[:2], sep='.')"]
-        version = (await self._exec(command, _START)).output.decode(errors="replace").strip()
+        version = (
+            (await self._exec(command, _START)).output.decode(errors="replace").strip()
+        )
         expected = f"{sys.version_info.major}.{sys.version_info.minor}"
         if version != expected:
             raise SandboxError(
-                f"the image has Python {version[:20] or 'no'}, but the packages that the skill "
-                f"needs are installed for Python {expected}. Use an image with Python {expected}."
+                f"the image has Python {version[:20] or 'no'}, but the packages that"
+                f" the skill needs are installed for Python {expected}. Use an image"
+                f" with Python {expected}."
             )
 
     async def run(
-        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
+        self,
+        command: CommandLine,
+        *,
+        timeout: float,
+        env: Env | None = None,
+        stdin: bytes = b"",
     ) -> CommandResult:
         words = [self._shell, "-c", command] if isinstance(command, str) else [*command]
         return await self._exec(words, timeout, {**self._env, **(env or {})}, stdin)
@@ -163,10 +184,19 @@ class ContainerSandbox(Sandbox):
         stdin: bytes = b"",
         workdir: str = "",
     ) -> CommandResult:
-        started, capped, timed_out = time.monotonic(), CappedOutput(self.spec.limits.output), False
+        started, capped, timed_out = (
+            time.monotonic(),
+            CappedOutput(self.spec.limits.output),
+            False,
+        )
         call = ["/bin/sh", "-c", _FIRST_LINE, "sh", *words]
         try:
-            options = ("-i", "--workdir", workdir or self.spec.workdir, *_env_options(env or {}))
+            options = (
+                "-i",
+                "--workdir",
+                workdir or self.spec.workdir,
+                *_env_options(env or {}),
+            )
             client = await self._client("exec", *options, self._name, *call)
         except (OSError, ValueError) as error:  # a NUL, or too long
             return CommandResult(126, f"{words[0]}: {error}\n".encode())
@@ -262,9 +292,14 @@ class ContainerSandbox(Sandbox):
         return await asyncio.to_thread(self._listed, full)
 
     def _listed(self, folder: str) -> list[TreeEntry]:
-        others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk.keys() - {folder}]
+        others = [
+            *(mount.inside for mount in self.spec.mounts),
+            *self.spec.disk.keys() - {folder},
+        ]
         hidden = [os.path.relpath(other, folder) for other in others]
-        all_entries = (entry_of(archive, member) for archive, member in self._archived(folder))
+        all_entries = (
+            entry_of(archive, member) for archive, member in self._archived(folder)
+        )
         entries = [
             entry
             for entry in all_entries
@@ -272,10 +307,14 @@ class ContainerSandbox(Sandbox):
         ]
         paths = (*(entry.path for entry in entries), *hidden)
         above = {os.path.dirname(path) for path in paths}  # noqa: PTH120
-        listed = [entry for entry in entries if not (entry.folder and entry.path in above)]
+        listed = [
+            entry for entry in entries if not (entry.folder and entry.path in above)
+        ]
         return sorted(listed, key=lambda entry: entry.path)
 
-    def _archived(self, folder: str) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
+    def _archived(
+        self, folder: str
+    ) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
         return archived((self._program, *self._own_exec()), folder, self.spec.limits)
 
     async def read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
@@ -284,7 +323,9 @@ class ContainerSandbox(Sandbox):
         contents = await asyncio.to_thread(self._read_all, sizes, most)
         missing = {path: size for path, size in sizes.items() if path not in contents}
         left = most - sum(map(len, contents.values()))
-        return contents if left < 0 else contents | await super().read_all(missing, left)
+        return (
+            contents if left < 0 else contents | await super().read_all(missing, left)
+        )
 
     def _read_all(self, sizes: Mapping[str, int], most: int) -> dict[str, bytes]:
         """One command for all files; hard links are left out."""
@@ -294,7 +335,11 @@ class ContainerSandbox(Sandbox):
             for archive, member in self._archived(folder):
                 path = os.path.normpath(member.name)
                 path = path if folder == self.spec.workdir else f"{folder}/{path}"
-                if path in sizes and member.isreg() and (file := archive.extractfile(member)):
+                if (
+                    path in sizes
+                    and member.isreg()
+                    and (file := archive.extractfile(member))
+                ):
                     contents[path] = file.read(min(sizes[path], most + 1))
                     most -= len(contents[path])
                     if most < 0:
@@ -315,7 +360,9 @@ class ContainerSandbox(Sandbox):
         words = ["tar", "-x", "-C", "/"]
         ran = await self._exec(words, seconds, self._own_env, archive)
         if ran.exit:
-            last = (ran.output.decode(errors="replace").strip().splitlines() or [ran.status])[-1]
+            last = (
+                ran.output.decode(errors="replace").strip().splitlines() or [ran.status]
+            )[-1]
             raise SandboxError(f"The files of the task can't be written: {last[:200]}.")
         return None
 
@@ -334,9 +381,12 @@ class ContainerSandbox(Sandbox):
                 async with asyncio.timeout(1.0 if ran.exit else _START):
                     channel, _ = await accepting
             except TimeoutError:
-                last = (ran.output.decode(errors="replace").strip().splitlines() or [""])[-1]
+                last = (
+                    ran.output.decode(errors="replace").strip().splitlines() or [""]
+                )[-1]
                 raise SandboxError(
-                    f"The image has no Python that could open a port for the agent: {last[:200]}."
+                    "The image has no Python that could open a port for the agent:"
+                    f" {last[:200]}."
                 ) from None
             finally:
                 accepting.cancel()
@@ -349,7 +399,9 @@ class ContainerSandbox(Sandbox):
             raise SandboxError("The sandbox passed no socket out.")
         listener = socket.socket(fileno=numbers[0])
         listener.setblocking(False)
-        address = listener.getsockname() if listener.family == socket.AF_INET else ("", 0)
+        address = (
+            listener.getsockname() if listener.family == socket.AF_INET else ("", 0)
+        )
         if address[0] != "127.0.0.1" or port not in (0, address[1]):
             listener.close()
             raise SandboxError("The sandbox passed a wrong socket out.")
@@ -431,11 +483,19 @@ def _options(spec: SandboxSpec, sockets: Path, tmpfs: str = "") -> list[str]:
     options += [] if spec.network else ["--network", "none"]
     for folder, size in spec.disk.items():
         if folder != "/dev/shm":
-            options += ["--tmpfs", f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}{tmpfs}"]
+            options += [
+                "--tmpfs",
+                f"{folder}:rw,exec,nosuid,nodev,mode=1777,size={size}{tmpfs}",
+            ]
     for mount in (*spec.mounts, Mount(str(sockets), SOCKETS)):
         if set(mount.host + mount.inside) & set(',"\n'):
-            raise SandboxError(f"{mount.host} can't be mounted: there is a comma or quote in it.")
-        options += ["--mount", f"type=bind,source={mount.host},target={mount.inside},readonly"]
+            raise SandboxError(
+                f"{mount.host} can't be mounted: there is a comma or quote in it."
+            )
+        options += [
+            "--mount",
+            f"type=bind,source={mount.host},target={mount.inside},readonly",
+        ]
     return [*options, "--workdir", "/"]
 
 
@@ -465,7 +525,9 @@ def _why_not(name: str, image: str, may_fetch: bool) -> str | None:
         if arguments[0] == "image" and not may_fetch:
             return f"the image {image} is not here. Fetch it: {name} pull {image}"
         if ran.returncode and problem:
-            lines = ran.stderr.decode(errors="replace").strip().splitlines() or ["no reason given"]
+            lines = ran.stderr.decode(errors="replace").strip().splitlines() or [
+                "no reason given"
+            ]
             end = "" if lines[-1].endswith((".", "?")) else "."
             return f"{problem}{lines[-1]}{end}"
     problem = Container(name).failure(image)

@@ -1,4 +1,6 @@
-"""The files of a container as a tar: every image has tar, and it has all that is needed."""
+"""The files of a container as a tar: every image has tar,
+and it has all that is needed.
+"""
 
 import hashlib
 import io
@@ -15,11 +17,16 @@ from .sandbox import FileToWrite, SandboxError, SandboxLimits, TreeEntry
 def archived(
     command: Sequence[str], folder: str, limits: SandboxLimits
 ) -> Iterator[tuple[tarfile.TarFile, tarfile.TarInfo]]:
-    """The files of a folder, as many as the limits allow; ``command`` runs another inside."""
+    """The files of a folder, as many as the limits allow;
+    ``command`` runs another inside.
+    """
     call = (*command, "tar", "-c", "-C", folder, ".")
     number, size = 0, 0
     with subprocess.Popen(
-        call, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+        call,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
     ) as client:
         try:
             with tarfile.open(fileobj=client.stdout, mode="r|") as archive:
@@ -52,7 +59,9 @@ def entry_of(archive: tarfile.TarFile, member: tarfile.TarInfo) -> TreeEntry | N
         return None
     if member.issym():
         digest = hashlib.sha256(os.fsencode(member.linkname)).hexdigest()
-        return TreeEntry(path, len(os.fsencode(member.linkname)), digest, link=member.linkname)
+        return TreeEntry(
+            path, len(os.fsencode(member.linkname)), digest, link=member.linkname
+        )
     if member.isdir():
         return TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
     if not (member.isreg() or member.islnk()):

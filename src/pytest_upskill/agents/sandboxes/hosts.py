@@ -1,8 +1,8 @@
 """Counts the hosts that programs look up in a sandbox without a network.
 
-A name server would need port 53, which is privileged. But glibc asks the name cache (nscd) first,
-by a Unix socket: here we reply at once that the host is unknown. Other programs, such as those
-with musl, find no name server, and are not counted.
+A name server would need port 53, which is privileged. But glibc asks the name cache
+(nscd) first, by a Unix socket: here we reply at once that the host is unknown. Other
+programs, such as those with musl, find no name server, and are not counted.
 """
 
 import asyncio
@@ -49,12 +49,18 @@ class AskedHosts:
         loop = asyncio.get_running_loop()
         with suppress(OSError):  # the path may be too long: then nothing is counted
             path = str(self.folder / "socket")
-            self._server = await loop.create_unix_server(lambda: _HostRequest(self), path)
+            self._server = await loop.create_unix_server(
+                lambda: _HostRequest(self), path
+            )
 
     @property
     def findings(self) -> tuple[str, ...]:
-        by_name = [_times(f"asked for host {host}", n) for host, n in self._hosts.items()]
-        unnamed = [_times("asked for other hosts", self._unnamed)] if self._unnamed else []
+        by_name = [
+            _times(f"asked for host {host}", n) for host, n in self._hosts.items()
+        ]
+        unnamed = (
+            [_times("asked for other hosts", self._unnamed)] if self._unnamed else []
+        )
         return (*by_name, *unnamed)
 
     async def close(self) -> None:
@@ -124,7 +130,9 @@ class _HostRequest(asyncio.Protocol):
         if not 0 <= size <= _LONGEST:
             self._transport.abort()
         elif len(self._received) >= end:
-            self._transport.write(self._hosts.reply(kind, bytes(self._received[_HEAD.size : end])))
+            self._transport.write(
+                self._hosts.reply(kind, bytes(self._received[_HEAD.size : end]))
+            )
             self._transport.close()
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002
@@ -143,7 +151,11 @@ def _own_address(kind: int, key: bytes) -> bytes:
     if kind == _ALL:
         return struct.pack("6i", _VERSION, 1, 1, 4, 0, 0) + _LOOPBACK + bytes((_KIND,))
     if kind == _BY_NAME[0]:
-        return struct.pack("8i", _VERSION, 1, len(key), 0, _KIND, 4, 1, 0) + key + _LOOPBACK
+        return (
+            struct.pack("8i", _VERSION, 1, len(key), 0, _KIND, 4, 1, 0)
+            + key
+            + _LOOPBACK
+        )
     return _not_found(kind)
 
 

@@ -1,8 +1,9 @@
 """The helper that runs as the first process of a sandbox: commands, files, limits.
 
-One file that needs nothing but a Python, with few imports, as each trial waits for its start. It
-serves the host over a socket that no other process of the sandbox can reach. Messages are frames
-of byte strings (``packed``); a request has an id, and each reply has the id of its request.
+One file that needs nothing but a Python, with few imports, as each trial waits for its
+start. It serves the host over a socket that no other process of the sandbox can reach.
+Messages are frames of byte strings (``packed``); a request has an id, and each reply
+has the id of its request.
 """
 
 import _signal as signal  # type: ignore[import-not-found]  # without its enums: they take 4 ms
@@ -21,7 +22,8 @@ _TICK = 0.05  # seconds between checks of the limits
 _GLANCE = 0.01  # and of the number of new processes, which nothing else limits for root
 _SLICE = 0.02  # seconds for a long request before it is the turn of others
 _DRAINED = 64  # pipes of background processes that are kept empty
-_SCARCE = 0.03, 512 * 2**20  # share, or bytes, of the machine's memory that must stay available
+# share, or bytes, of the machine's memory that must stay available
+_SCARCE = 0.03, 512 * 2**20
 
 
 def packed(*fields: bytes) -> bytes:
@@ -47,7 +49,14 @@ class ProcessLimits:
 
     def __init__(self, fields: list[bytes]) -> None:
         numbers = [int(field) for field in fields[:6]]
-        self.memory, self.processes, self.disk, self.files, self.file_size, self.output = numbers
+        (
+            self.memory,
+            self.processes,
+            self.disk,
+            self.files,
+            self.file_size,
+            self.output,
+        ) = numbers
         self.page = os.sysconf("SC_PAGE_SIZE")
         total, _, self.shared_at_start = _machine_memory()
         self.scarce = min(int(total * _SCARCE[0]), _SCARCE[1])
@@ -57,10 +66,13 @@ class ProcessLimits:
         self.last_pid = 1
 
     def broken(self) -> tuple[str, bool]:
-        """Which limit is exceeded, empty if none is; and whether any process is left."""
+        """Which limit is exceeded, empty if none is; and whether any process is
+        left.
+        """
         tasks = memory = 0
         pids = _pids()
-        if len(pids) > self.processes:  # before a look at each, which is slower than they fork
+        # Before a look at each, which is slower than they fork
+        if len(pids) > self.processes:
             return f"it had more than {self.processes} processes and threads", True
         for pid in pids:
             if status := _status_of(pid):
@@ -69,7 +81,10 @@ class ProcessLimits:
         if tasks > self.processes:
             return f"it had more than {self.processes} processes and threads", True
         _, available, shared = _machine_memory()
-        suspect = shared - self.shared_at_start > self.memory and self._shared(pids) > self.memory
+        suspect = (
+            shared - self.shared_at_start > self.memory
+            and self._shared(pids) > self.memory
+        )
         if suspect or (memory > self.memory and self._precise(pids) > self.memory):
             return f"it used more than {_size(self.memory)} of memory", True
         if pids and 0 <= available < self.scarce:
@@ -81,11 +96,15 @@ class ProcessLimits:
         return "", bool(pids)
 
     def accept_files(self) -> None:
-        """A stopped command may have made some before it died: the next is not to blame."""
+        """A stopped command may have made some before it died:
+        the next is not to blame.
+        """
         self.files_before = self._files() - self.files_at_start
 
     def hurry(self) -> bool:
-        """Whether so many processes were started since the last call that a check is due."""
+        """Whether so many processes were started since the last
+        call that a check is due.
+        """
         last_pid = int(_read("/proc/loadavg").split()[-1])  # of this sandbox
         before, self.last_pid = self.last_pid, last_pid
         return last_pid - before > self.processes // 4
@@ -111,11 +130,17 @@ class ProcessLimits:
                 sizes[b"%d" % pid] = int(status[20])
             for row in maps.split(b"\n"):
                 columns = row.split(None, 5)
-                if len(columns) == 6 and columns[5].startswith((b"/dev/zero", b"/SYSV")):
-                    start, end = (int(address, 16) for address in columns[0].split(b"-"))
+                if len(columns) == 6 and columns[5].startswith(
+                    (b"/dev/zero", b"/SYSV")
+                ):
+                    start, end = (
+                        int(address, 16) for address in columns[0].split(b"-")
+                    )
                     sizes[columns[4]] = max(sizes.get(columns[4], 0), end - start)
         segments = [row.split() for row in _read("/proc/sysvipc/shm").split(b"\n")[1:]]
-        return sum(sizes.values()) + sum(int(row[14]) for row in segments if len(row) > 14)
+        return sum(sizes.values()) + sum(
+            int(row[14]) for row in segments if len(row) > 14
+        )
 
     def _files(self) -> int:
         statuses = [os.statvfs(folder) for folder in self.folders]
@@ -134,7 +159,10 @@ class ProcessLimits:
             limits[resource.RLIMIT_NPROC] = self.processes
         hard = {kind: resource.getrlimit(kind)[1] for kind in limits}
         return [
-            (kind, most if hard[kind] == resource.RLIM_INFINITY else min(most, hard[kind]))
+            (
+                kind,
+                most if hard[kind] == resource.RLIM_INFINITY else min(most, hard[kind]),
+            )
             for kind, most in limits.items()
         ]
 
@@ -164,7 +192,9 @@ class CappedOutput:
             del self.tail[: len(self.tail) - self.most // 2]
 
     def result(self, note: str = "") -> tuple[bytes, int]:
-        """The output, with a line for the cut and one for the note, and the bytes cut."""
+        """The output, with a line for the cut and one for the note, and the bytes
+        cut.
+        """
         ending = min(self.total - len(self.head), self.most // 2)
         cut = self.total - len(self.head) - ending
         text = bytes(self.head)
@@ -172,7 +202,11 @@ class CappedOutput:
             text += f"\n[… {cut} bytes left out …]\n".encode()
         text += bytes(self.tail[len(self.tail) - ending :])
         if note:
-            text += (b"\n" if text and not text.endswith(b"\n") else b"") + note.encode() + b"\n"
+            text += (
+                (b"\n" if text and not text.endswith(b"\n") else b"")
+                + note.encode()
+                + b"\n"
+            )
         return text, cut
 
 
@@ -183,7 +217,9 @@ def too_slow(timeout: float) -> str:
 class RunningCommand:
     """A command that runs."""
 
-    def __init__(self, request: bytes, pid: int, pipe: int, timeout: float, keep: int) -> None:
+    def __init__(
+        self, request: bytes, pid: int, pipe: int, timeout: float, keep: int
+    ) -> None:
         self.request = request
         self.pid = pid
         self.pipe = pipe
@@ -200,7 +236,9 @@ class RunningCommand:
         output, cut = self.kept.result(self.note)
         seconds = time.monotonic() - self.started
         numbers = (code, int(self.timed_out), cut, int(seconds * 1e6))
-        return packed(self.request, b"ran", *(str(number).encode() for number in numbers), output)
+        return packed(
+            self.request, b"ran", *(str(number).encode() for number in numbers), output
+        )
 
 
 class Helper:
@@ -212,7 +250,8 @@ class Helper:
         self.unsent = bytearray()
         self.commands = dict[int, RunningCommand]()  # by process
         self.pipes = dict[int, RunningCommand | None]()  # None: of a background process
-        self.slow = list[tuple[bytes, Iterator[None]]]()  # long requests that have begun
+        # Long requests that have begun
+        self.slow = list[tuple[bytes, Iterator[None]]]()
         self.watching = False
         self.next_look = 0.0
         self.wake, wake = os.pipe()
@@ -247,7 +286,9 @@ class Helper:
         if self.slow:
             return 0
         now = time.monotonic()
-        running = (command for command in self.commands.values() if not command.timed_out)
+        running = (
+            command for command in self.commands.values() if not command.timed_out
+        )
         due = [command.started + command.timeout for command in running]
         if self.watching:
             due.append(min(self.next_look, now + _GLANCE))
@@ -288,11 +329,17 @@ class Helper:
             self.unsent += reply
 
     def _refuse(self, request: bytes, error: Exception) -> None:
-        number = error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
-        self.unsent += packed(request, b"error", str(number).encode(), str(error).encode())
+        number = (
+            error.errno if isinstance(error, OSError) and error.errno else errno.EINVAL
+        )
+        self.unsent += packed(
+            request, b"error", str(number).encode(), str(error).encode()
+        )
 
     def do_start(self, request: bytes, fields: list[bytes]) -> bytes:
-        """The limits with the writable folders, the workdir first; then the environment."""
+        """The limits with the writable folders, the workdir first;
+        then the environment.
+        """
         count = 7 + int(fields[6])
         self.limits = ProcessLimits(fields[:6] + fields[7:count])
         self.workdir = self.limits.folders[0]
@@ -301,10 +348,15 @@ class Helper:
         return packed(request, b"done")
 
     def do_run(self, request: bytes, fields: list[bytes]) -> bytes:
-        """Seconds, standard input, the number of arguments, these, and the environment."""
+        """Seconds, standard input, the number of arguments, these, and the
+        environment.
+        """
         timeout, stdin, count = float(fields[0]), fields[1], 3 + int(fields[2])
         arguments = fields[3:count]
-        env = {**self.env, **dict(zip(fields[count::2], fields[count + 1 :: 2], strict=True))}
+        env = {
+            **self.env,
+            **dict(zip(fields[count::2], fields[count + 1 :: 2], strict=True)),
+        }
         if not arguments[0]:  # a line for a shell
             shells = [b"/bin/bash", b"/usr/bin/bash", b"/bin/sh"]
             shell = next((path for path in shells if os.path.exists(path)), shells[-1])
@@ -337,7 +389,12 @@ class Helper:
             os.dup2(output, 1)
             os.dup2(output, 2)
             os.closerange(3, 2**16)
-            for number in (signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGCHLD):
+            for number in (
+                signal.SIGPIPE,
+                signal.SIGXFSZ,
+                signal.SIGINT,
+                signal.SIGCHLD,
+            ):
                 signal.signal(number, signal.SIG_DFL)
             os.chdir(self.workdir)
             os.nice(5)  # the helper has priority
@@ -354,7 +411,9 @@ class Helper:
         """A path, the offset, and how much."""
         file = self._open(self._path(fields[0]), os.O_RDONLY)
         try:
-            return packed(request, b"data", os.pread(file, int(fields[2]), int(fields[1])))
+            return packed(
+                request, b"data", os.pread(file, int(fields[2]), int(fields[1]))
+            )
         finally:
             os.close(file)
 
@@ -403,7 +462,9 @@ class Helper:
         return os.path.join(self.workdir, os.fsdecode(field))
 
     def _open(self, path: str, flags: int) -> int:
-        """A regular file, and none of /proc: this process has rights there that commands lack."""
+        """A regular file, and none of /proc: this process has rights
+        there that commands lack.
+        """
         file = os.open(path, flags | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC, 0o644)
         status = os.fstat(file)
         if stat.S_ISREG(status.st_mode) and status.st_dev != self.proc:
@@ -492,7 +553,9 @@ class Helper:
             if broken:
                 self._end_all()
                 for command in self.commands.values():
-                    command.note = command.note or f"[The sandbox stopped the command: {broken}.]"
+                    command.note = (
+                        command.note or f"[The sandbox stopped the command: {broken}.]"
+                    )
 
     def _end_session(self, session: int) -> None:
         session_id = str(session).encode()
@@ -512,7 +575,8 @@ class Helper:
                 _kill(pid)
             ended.update(new)
             if not new:
-                time.sleep(0.001)  # they are dying, which takes a while on a busy machine
+                # They are dying, which takes a while on a busy machine
+                time.sleep(0.001)
         if new:
             self._end_all()  # it forks faster than they can be ended
 
@@ -546,8 +610,12 @@ def _read(path: str) -> bytes:
 
 
 def _machine_memory() -> tuple[int, int, int]:
-    """Bytes in all, available and shared, by /proc/meminfo; -1 for what it doesn't say."""
-    rows = dict(row.split(b":", 1) for row in _read("/proc/meminfo").split(b"\n") if b":" in row)
+    """Bytes in all, available and shared, by /proc/meminfo; -1 for what it doesn't
+    say.
+    """
+    rows = dict(
+        row.split(b":", 1) for row in _read("/proc/meminfo").split(b"\n") if b":" in row
+    )
     names = (b"MemTotal", b"MemAvailable", b"Shmem")
     total, available, shared = (
         int(rows[name].split()[0]) * 1024 if name in rows else -1 for name in names
@@ -556,7 +624,9 @@ def _machine_memory() -> tuple[int, int, int]:
 
 
 def _counts_by_namespace() -> bool:
-    """Whether processes are counted per user namespace, not with all others of the user."""
+    """Whether processes are counted per user namespace,
+    not with all others of the user.
+    """
     major, minor = os.uname().release.split(".")[:2]
     return (int(major), int("".join(filter(str.isdigit, minor)) or 0)) >= (5, 14)
 
@@ -582,7 +652,9 @@ def _as_file(data: bytes) -> int:
 
 
 def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
-    """The fields of each file, link and empty folder on this device; [] after each step."""
+    """The fields of each file, link and empty folder on this device;
+    [] after each step.
+    """
     import hashlib
 
     folders, count, hashed = [""], 0, 0
@@ -590,11 +662,19 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
     while folders and count < limits.files:
         folder = folders.pop()
         try:
-            children = sorted(_listed(os.path.join(top, folder)), key=lambda child: child.name)
+            children = sorted(
+                _listed(os.path.join(top, folder)), key=lambda child: child.name
+            )
         except OSError:  # gone, or too deep for a path
             continue
         if not children and folder:
-            yield [os.fsencode(folder), b"0", hashlib.sha256().hexdigest().encode(), b"d", b""]
+            yield [
+                os.fsencode(folder),
+                b"0",
+                hashlib.sha256().hexdigest().encode(),
+                b"d",
+                b"",
+            ]
             count += 1
         for child in children:
             path = os.path.join(folder, child.name)
@@ -606,7 +686,9 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
                 if stat.S_ISDIR(status.st_mode):
                     folders.append(path)
                     continue
-                target = os.fsencode(os.readlink(child.path)) if child.is_symlink() else b""
+                target = (
+                    os.fsencode(os.readlink(child.path)) if child.is_symlink() else b""
+                )
             except OSError:
                 continue
             if target:
@@ -618,7 +700,8 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
             else:
                 sha256 = hashlib.sha256()
                 hashed += status.st_size
-                if hashed > limits.disk:  # files with holes: their content is mostly nothing
+                # Files with holes: their content is mostly nothing
+                if hashed > limits.disk:
                     sha256.update(f"{status.st_size} {status.st_mtime_ns}".encode())
                 else:
                     for part in _parts(child.path):
@@ -626,7 +709,13 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
                         yield []
                 digest = digests[status.st_ino] = sha256.hexdigest().encode()
             flags = b"l" if target else str(status.st_mode & 0o777).encode()
-            yield [os.fsencode(path), str(status.st_size).encode(), digest, flags, target]
+            yield [
+                os.fsencode(path),
+                str(status.st_size).encode(),
+                digest,
+                flags,
+                target,
+            ]
             count += 1
             if count >= limits.files:
                 return
@@ -659,7 +748,9 @@ def _parts(path: str) -> Iterator[bytes]:
 
 
 def _shut() -> None:
-    """Protect the memory, files and signals of this process from others of the sandbox."""
+    """Protect the memory, files and signals of this process from others of the
+    sandbox.
+    """
     import ctypes
 
     dumpable, ptracer = 4, 0x59616D61

@@ -9,10 +9,13 @@ from .sandbox import SandboxKind
 NAMES: Final = ("auto", "bwrap", "docker", "podman", "none")
 
 
-def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> SandboxKind:
+def kind_of(
+    name: str, image: str | None = None, *, may_fetch: bool = True
+) -> SandboxKind:
     """A kind that works here, or SettingsError.
 
-    ``auto`` never becomes ``none``: that has to be chosen. ``may_fetch``: the image of a container.
+    ``auto`` never becomes ``none``: that has to be chosen. ``may_fetch``:
+    the image of a container.
     """
     if name == "auto":
         return _first_that_works(image or "")
@@ -20,7 +23,9 @@ def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> S
         hint = f"Use one of {', '.join(NAMES)}."
         raise SettingsError("sandbox", "no such sandbox", hint, value=name)
     if image and name in ("bwrap", "none"):
-        raise SettingsError("image", f"{name} has no image; docker and podman have", value=image)
+        raise SettingsError(
+            "image", f"{name} has no image; docker and podman have", value=image
+        )
     kind = _kind(name, may_fetch=may_fetch)
     if problem := kind.why_not(image or ""):
         raise SettingsError("sandbox", problem, value=name)
@@ -28,7 +33,8 @@ def kind_of(name: str, image: str | None = None, *, may_fetch: bool = True) -> S
 
 
 def _first_that_works(image: str) -> SandboxKind:
-    has_bwrap = sys.platform == "linux" and not image  # an image is for containers alone
+    # An image is for containers alone
+    has_bwrap = sys.platform == "linux" and not image
     problems = list[str]()
     for name in ("bwrap", "docker", "podman") if has_bwrap else ("docker", "podman"):
         kind = _kind(name)
@@ -41,7 +47,10 @@ def _first_that_works(image: str) -> SandboxKind:
         "agents need a sandbox, and none works here: " + " ".join(problems),
         (
             Setting("sandbox"),
-            " none runs agents without one: they can then read and change all that you can.",
+            (
+                " none runs agents without one: they can then read and change all that"
+                " you can."
+            ),
         ),
         value="auto",
     )

@@ -1,4 +1,6 @@
-"""The port to a sandbox: where the commands of an agent run, and what they may use there."""
+"""The port to a sandbox: where the commands of an agent run,
+and what they may use there.
+"""
 
 import asyncio
 import posixpath
@@ -13,7 +15,8 @@ from typing import Final
 from ..._util.files import PLAIN
 from ...skills.task_forms import DEFAULT_WORKDIR
 
-WORKSPACE: Final = DEFAULT_WORKDIR  # as an agent sees it, unless a task has another workdir
+# As an agent sees it, unless a task has another workdir
+WORKSPACE: Final = DEFAULT_WORKDIR
 SKILLS: Final = "/skills"  # where our own agent has its skills: /skills/NAME/SKILL.md
 HOME: Final = "/home/agent"
 PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUGINS/NAME
@@ -23,7 +26,18 @@ MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
 SOLUTION: Final = "/solution"  # the script that solves a case, for the oracle alone
 # What no writable folder may hide, with all that is in it.
 _SYSTEM: Final = (
-    *("/bin", "/boot", "/dev", "/etc", "/gnu", "/lib", "/lib32", "/lib64", "/libx32", "/nix"),
+    *(
+        "/bin",
+        "/boot",
+        "/dev",
+        "/etc",
+        "/gnu",
+        "/lib",
+        "/lib32",
+        "/lib64",
+        "/libx32",
+        "/nix",
+    ),
     *("/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib", "/var/run"),
 )
 _NO_SYSTEM: Final = ("/dev/shm", "/usr/src")  # folders of these that have nothing of it
@@ -77,7 +91,8 @@ class SandboxSpec:
     """What a sandbox is to have."""
 
     mounts: tuple[Mount, ...] = ()
-    env: Mapping[str, str] = field(default_factory=dict)  # its PATH is in front of the usual one
+    # Its PATH is in front of the usual one
+    env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
     image: str = ""
     limits: SandboxLimits = SandboxLimits()
@@ -89,17 +104,26 @@ class SandboxSpec:
             if problem := why_not_writable(folder):
                 raise SandboxError(f"{folder} can't be a folder of a task: {problem}.")
         for mount in self.mounts:
-            if hidden := next((own for own in self.disk if _is_in(own, {mount.inside})), ""):
-                raise SandboxError(f"{mount.inside} can't be mounted: it would hide {hidden}.")
+            if hidden := next(
+                (own for own in self.disk if _is_in(own, {mount.inside})), ""
+            ):
+                raise SandboxError(
+                    f"{mount.inside} can't be mounted: it would hide {hidden}."
+                )
 
     @property
     def kept(self) -> tuple[str, ...]:
         """The folders whose files are those of the task: the workdir first."""
         places = sorted({*self.places})
-        return (self.workdir, *(p for p in places if not _is_in(p, {self.workdir, *places} - {p})))
+        return (
+            self.workdir,
+            *(p for p in places if not _is_in(p, {self.workdir, *places} - {p})),
+        )
 
     def keeps(self, path: str) -> bool:
-        """Whether a path, relative to the workdir or absolute, is one of the task's files."""
+        """Whether a path, relative to the workdir or absolute,
+        is one of the task's files.
+        """
         return not path.startswith("/") or _is_in(path, self.kept)
 
     @property
@@ -108,22 +132,30 @@ class SandboxSpec:
         parts = dict.fromkeys(self.kept, _PARTS_OF_PLACE)
         parts |= {**_PARTS, self.workdir: _PARTS_OF_WORKDIR}
         part = self.limits.disk // sum(parts.values())
-        return {folder: max(part * parts[folder], _SMALLEST) for folder in sorted(parts)}
+        return {
+            folder: max(part * parts[folder], _SMALLEST) for folder in sorted(parts)
+        }
 
     def environment(self, path: str) -> dict[str, str]:
-        """The variables of commands, with the Python packages in PATH and PYTHONPATH."""
+        """The variables of commands, with the Python packages in PATH and
+        PYTHONPATH.
+        """
         env = {**_ENV, **self.env, **_FIXED_ENV}
         env["PATH"] = f"{self.env['PATH']}:{path}" if "PATH" in self.env else path
         if any(mount.inside == PACKAGES for mount in self.mounts):
             env["PATH"] += f":{PACKAGES}/bin"
-            env["PYTHONPATH"] = ":".join(filter(None, [PACKAGES, env.get("PYTHONPATH")]))
+            env["PYTHONPATH"] = ":".join(
+                filter(None, [PACKAGES, env.get("PYTHONPATH")])
+            )
         return env
 
 
 def why_not_writable(folder: str) -> str | None:
     """Why a folder can't be the workdir of a task, or a place; None if it can."""
     odd = (
-        folder.startswith("//") or folder != posixpath.normpath(folder) or not folder.isprintable()
+        folder.startswith("//")
+        or folder != posixpath.normpath(folder)
+        or not folder.isprintable()
     )
     if odd or not folder.startswith("/") or {*',:"'} & {*folder}:
         return "it is no plain absolute path"
@@ -143,14 +175,18 @@ def can_be_mounted(folder: str) -> bool:
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:
     """Whether it is one of the folders, or in one."""
-    return any(path == folder or path.startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    return any(
+        path == folder or path.startswith(f"{folder.rstrip('/')}/")
+        for folder in folders
+    )
 
 
 @dataclass(frozen=True)
 class CommandResult:
     """The result of a command, with standard output and errors in order.
 
-    Lines in the output say what was cut out of it, and why the sandbox ended the command.
+    Lines in the output say what was cut out of it, and why the
+    sandbox ended the command.
     """
 
     exit: int  # -N if signal N ended it
@@ -181,8 +217,8 @@ class TreeEntry:
 class Sandbox(ABC):
     """An open sandbox. Paths are as inside, or relative to the workdir.
 
-    ``read`` and ``write`` raise OSError like the system calls. All methods raise SandboxError if
-    the sandbox is gone.
+    ``read`` and ``write`` raise OSError like the system calls. All methods raise
+    SandboxError if the sandbox is gone.
     """
 
     python = "python3"  # inside
@@ -194,7 +230,12 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def run(
-        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
+        self,
+        command: CommandLine,
+        *,
+        timeout: float,
+        env: Env | None = None,
+        stdin: bytes = b"",
     ) -> CommandResult:
         """Run a command in the workdir."""
 
@@ -216,7 +257,9 @@ class Sandbox(ABC):
             batch = paths[at : at + _FILES_AT_ONCE]
             reading = (self.read(path, min(sizes[path], most + 1)) for path in batch)
             for path, data in zip(
-                batch, await asyncio.gather(*reading, return_exceptions=True), strict=True
+                batch,
+                await asyncio.gather(*reading, return_exceptions=True),
+                strict=True,
             ):
                 if isinstance(data, OSError):
                     continue  # unreadable, or gone in the meantime
@@ -237,11 +280,15 @@ class Sandbox(ABC):
 
     @abstractmethod
     async def tree(self, path: str = ".") -> list[TreeEntry]:
-        """Files, links and empty folders below a folder, sorted; as many as the limits allow."""
+        """Files, links and empty folders below a folder, sorted;
+        as many as the limits allow.
+        """
 
     @abstractmethod
     async def listen(self, port: int) -> socket.socket:
-        """A socket that listens on 127.0.0.1 inside, and is served outside; 0 is any port."""
+        """A socket that listens on 127.0.0.1 inside, and is served outside;
+        0 is any port.
+        """
 
     @property
     def findings(self) -> tuple[str, ...]:
@@ -280,7 +327,9 @@ class SandboxKind(ABC):
 
         def try_it() -> None:
             try:
-                reasons.append(asyncio.run(asyncio.wait_for(self._tried(image), _TRY_SECONDS)))
+                reasons.append(
+                    asyncio.run(asyncio.wait_for(self._tried(image), _TRY_SECONDS))
+                )
             except (SandboxError, OSError) as error:
                 reasons.append(str(error).rstrip("."))
             except TimeoutError:
@@ -301,7 +350,9 @@ class SandboxKind(ABC):
 
 
 async def close_server(server: asyncio.Server) -> None:
-    """Close a server, without the connections that asyncio is about to accept and would lose."""
+    """Close a server, without the connections that asyncio is about
+    to accept and would lose.
+    """
     for listener in server.sockets:
         with suppress(NotImplementedError):  # Windows has another event loop
             asyncio.get_running_loop().remove_reader(listener)

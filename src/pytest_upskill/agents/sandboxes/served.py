@@ -1,4 +1,6 @@
-"""A sandbox with a helper inside that carries out requests; its replies are hostile data."""
+"""A sandbox with a helper inside that carries out requests;
+its replies are hostile data.
+"""
 
 import asyncio
 import errno
@@ -47,7 +49,9 @@ class ServedSandbox(Sandbox):
     ) -> None:
         self._hosts = hosts
         self._group = group
-        self._ended = "it ended, perhaps at its limit of memory" if group.start else "it ended"
+        self._ended = (
+            "it ended, perhaps at its limit of memory" if group.start else "it ended"
+        )
         self._process = process
         self._channel = channel
         self.spec = spec
@@ -80,12 +84,19 @@ class ServedSandbox(Sandbox):
         await self._ask(b"start", *fields, expected=b"done", seconds=_PATIENCE)
 
     async def run(
-        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
+        self,
+        command: CommandLine,
+        *,
+        timeout: float,
+        env: Env | None = None,
+        stdin: bytes = b"",
     ) -> CommandResult:
         words = ["", command] if isinstance(command, str) else [*command]
         fields = [_number(timeout), stdin, _number(len(words)), *map(_encoded, words)]
         fields += _pairs(env or {})
-        reply = await self._ask(b"run", *fields, expected=b"ran", seconds=timeout + _PATIENCE)
+        reply = await self._ask(
+            b"run", *fields, expected=b"ran", seconds=timeout + _PATIENCE
+        )
         try:
             code, timed_out, cut, micros = (int(field) for field in reply[:4])
             (output,) = reply[4:]
@@ -98,7 +109,9 @@ class ServedSandbox(Sandbox):
         while len(data) < most:
             part = min(most - len(data), PART)
             fields = (_encoded(path), _number(len(data)), _number(part))
-            (new,) = await self._ask(b"read", *fields, expected=b"data", path=path, count=1)
+            (new,) = await self._ask(
+                b"read", *fields, expected=b"data", path=path, count=1
+            )
             if not new:
                 break
             data += new[:part]
@@ -134,7 +147,9 @@ class ServedSandbox(Sandbox):
             raise self._break("its helper sent no list of files") from None
 
     async def listen(self, port: int) -> socket.socket:
-        await self._ask(b"listen", _number(port), expected=b"socket", path=f"127.0.0.1:{port}")
+        await self._ask(
+            b"listen", _number(port), expected=b"socket", path=f"127.0.0.1:{port}"
+        )
         try:
             listener = socket.socket(fileno=self._sockets.pop(0))
         except (IndexError, OSError):
@@ -142,7 +157,10 @@ class ServedSandbox(Sandbox):
         listener.setblocking(False)
         try:
             listens = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
-            right = listener.family == socket.AF_INET and listener.getsockname()[0] == "127.0.0.1"
+            right = (
+                listener.family == socket.AF_INET
+                and listener.getsockname()[0] == "127.0.0.1"
+            )
             right = right and port in (0, listener.getsockname()[1])
         except OSError:
             listens = right = False
@@ -156,7 +174,8 @@ class ServedSandbox(Sandbox):
         hosts, self._hosts = self._hosts, None
         if hosts:
             await hosts.close()
-        # The helper, the first process, ends as its socket is closed, and all others with it.
+        # The helper, the first process, ends as its socket is closed,
+        # and all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
         try:
             await asyncio.shield(waiting)
@@ -217,7 +236,9 @@ class ServedSandbox(Sandbox):
             self._break("a request was interrupted")
             raise
 
-    async def _reply(self, replies: _Replies, expected: bytes | None, path: str) -> list[bytes]:
+    async def _reply(
+        self, replies: _Replies, expected: bytes | None, path: str
+    ) -> list[bytes]:
         if self._broken is not None and replies.empty():
             raise gone(self._broken)
         reply = await replies.get()
@@ -238,7 +259,8 @@ class ServedSandbox(Sandbox):
             data, extra = b"", []
         for level, kind, passed in extra:
             if (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS):
-                for at in range(0, len(passed) - 3, 4):  # the buffer may hold a second one
+                # The buffer may hold a second one
+                for at in range(0, len(passed) - 3, 4):
                     self._take(int.from_bytes(passed[at : at + 4], sys.byteorder))
         if not data:
             self._break(self._ended)
@@ -282,7 +304,9 @@ class ServedSandbox(Sandbox):
         return gone(self._broken)
 
 
-def _entry(path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes) -> TreeEntry:
+def _entry(
+    path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes
+) -> TreeEntry:
     """ValueError if the fields are invalid."""
     text, hexadecimal = os.fsdecode(path), digest.decode("ascii")
     parts = text.split("/")

@@ -53,12 +53,17 @@ class UnconfinedSandbox(Sandbox):
         self.python = sys.executable
         self._folder = folder
         self.spec = spec
-        self._places = {inside: folder / inside[1:] for inside in spec.disk.keys() - {"/dev/shm"}}
+        self._places = {
+            inside: folder / inside[1:] for inside in spec.disk.keys() - {"/dev/shm"}
+        }
         for place in self._places.values():
             place.mkdir(parents=True, exist_ok=True)
         for mount in spec.mounts:
-            is_below = mount.inside.startswith(tuple(f"{inside}/" for inside in spec.disk))
-            # A virtual environment in /tmp is where it should be: no copy of a gigabyte.
+            is_below = mount.inside.startswith(
+                tuple(f"{inside}/" for inside in spec.disk)
+            )
+            # A virtual environment in /tmp is where it should be:
+            # no copy of a gigabyte.
             if is_below and mount.inside != mount.host:
                 _copy(Path(mount.host), Path(self.path(mount.inside)))
             else:
@@ -69,9 +74,12 @@ class UnconfinedSandbox(Sandbox):
             # Folders of the host stay as they are, even below /tmp or the workdir.
             ours = {HOME, "/tmp", *spec.env.get(name, "").split(":")}
             self._env[name] = ":".join(
-                self.path(word)
-                if word.startswith(PACKAGES) or (word.startswith("/") and word in ours)
-                else word
+                (
+                    self.path(word)
+                    if word.startswith(PACKAGES)
+                    or (word.startswith("/") and word in ours)
+                    else word
+                )
                 for word in value.split(":")
             )
         self._running = list[asyncio.subprocess.Process]()
@@ -88,7 +96,12 @@ class UnconfinedSandbox(Sandbox):
         return path
 
     async def run(
-        self, command: CommandLine, *, timeout: float, env: Env | None = None, stdin: bytes = b""
+        self,
+        command: CommandLine,
+        *,
+        timeout: float,
+        env: Env | None = None,
+        stdin: bytes = b"",
     ) -> CommandResult:
         self._check()
         words = ["bash", "-c", command] if isinstance(command, str) else [*command]
@@ -113,7 +126,8 @@ class UnconfinedSandbox(Sandbox):
                 timed_out = True
                 _end(process.pid)
                 await process.wait()
-            with suppress(TimeoutError):  # a process in the background may hold the pipe
+            # A process in the background may hold the pipe
+            with suppress(TimeoutError):
                 await asyncio.wait_for(output.ended.wait(), _PIPE_SECONDS)
         except BaseException:
             _end(process.pid)
@@ -144,7 +158,9 @@ class UnconfinedSandbox(Sandbox):
         finally:
             os.close(theirs)
         self._running.append(process)
-        transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: output, pipe)
+        transport, _ = await asyncio.get_running_loop().connect_read_pipe(
+            lambda: output, pipe
+        )
         self._pipes.append(transport)
         return process, output
 
@@ -166,7 +182,9 @@ class UnconfinedSandbox(Sandbox):
         top = self.path(path)
         others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk]
         hidden = {*map(self.path, others)} - {top}
-        return await asyncio.to_thread(_entries, Path(top), hidden, self.spec.limits.files)
+        return await asyncio.to_thread(
+            _entries, Path(top), hidden, self.spec.limits.files
+        )
 
     async def listen(self, port: int) -> socket.socket:
         self._check()
@@ -235,9 +253,14 @@ def _entries(top: Path, hidden: Collection[str], most: int) -> list[TreeEntry]:
         own = [name for name in folders if str(Path(folder, name)) not in hidden]
         if not folders and not names and Path(folder) != top:
             path = Path(folder).relative_to(top).as_posix()
-            entries.append(TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True))
+            entries.append(
+                TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
+            )
         folders[:] = own
-        for name in (*names, *(each for each in folders if Path(folder, each).is_symlink())):
+        for name in (
+            *names,
+            *(each for each in folders if Path(folder, each).is_symlink()),
+        ):
             file = Path(folder, name)
             with suppress(OSError):
                 status, link = file.lstat(), None

@@ -1,8 +1,9 @@
 """Started with every Python program of a ``command`` check, before its first line.
 
-The check's own program and the agent's code run in one process. Here the agent's files shadow no
-installed module, and a program of the check that ends because of the agent's code, before its own
-end, has failed. The agent's own programs run as they would elsewhere.
+The check's own program and the agent's code run in one process. Here the
+agent's files shadow no installed module, and a program of the check that ends
+because of the agent's code, before its own end, has failed. The agent's own
+programs run as they would elsewhere.
 
 It runs on the Python of any image, so its syntax is old; it can't import the package.
 """
@@ -26,13 +27,20 @@ _NATIVE_ENDS = (
     *("Py_Exit", "Py_Finalize", "Py_FinalizeEx"),
 )
 _PLUGIN = "upskill_pytest"
-_FOLDERS = [os.path.realpath(path) for path in os.environ["UPSKILL_FOLDERS"].split("\n")]
+_FOLDERS = [
+    os.path.realpath(path) for path in os.environ["UPSKILL_FOLDERS"].split("\n")
+]
 _HIDDEN = frozenset(
     os.path.join(_FOLDERS[0], path) for path in os.environ["UPSKILL_HIDDEN"].split("\n")
 )
 # A workdir may be a home that has this Python, which nobody can write to.
 _PYTHON = os.path.dirname(os.path.realpath(os.__file__)) + os.sep
-_getframe, _getpid, _realpath, _end_now = sys._getframe, os.getpid, os.path.realpath, os._exit
+_getframe, _getpid, _realpath, _end_now = (
+    sys._getframe,
+    os.getpid,
+    os.path.realpath,
+    os._exit,
+)
 _PID = _getpid()
 _SystemExit = SystemExit
 _CODE: Any = SystemExit.__dict__["code"]
@@ -46,7 +54,9 @@ def _is_of_agent(file: str) -> bool:
     return inside and path not in _HIDDEN and not path.startswith(_PYTHON)
 
 
-_INSTALLED = [path for path in sys.path if path and not _is_of_agent(os.path.join(path, "x"))]
+_INSTALLED = [
+    path for path in sys.path if path and not _is_of_agent(os.path.join(path, "x"))
+]
 
 
 def _is_called_by_agent(frame: Any) -> bool:
@@ -64,7 +74,9 @@ def _ended_by(what: str) -> NoReturn:
     """Say so, and end with a status that no check takes for success."""
     try:
         sys.stdout.flush()
-        sys.stderr.write(f"\n{what} of the agent's code ended the check before its own end\n")
+        sys.stderr.write(
+            f"\n{what} of the agent's code ended the check before its own end\n"
+        )
         sys.stderr.flush()
     finally:  # whatever the agent made of these
         _end_now(_ENDED_EARLY)
@@ -77,7 +89,11 @@ class _Finder:
         self._folders = folders
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        return None if path is not None else PathFinder.find_spec(name, self._folders, target)
+        return (
+            None
+            if path is not None
+            else PathFinder.find_spec(name, self._folders, target)
+        )
 
 
 class _HiddenFinder(_Finder):
@@ -87,7 +103,9 @@ class _HiddenFinder(_Finder):
 
 
 class _Exit(_SystemExit):
-    """``SystemExit``; one that the agent's code raised must not be the end of the check."""
+    """``SystemExit``; one that the agent's code raised must
+    not be the end of the check.
+    """
 
     _of_agent = False
 
@@ -101,7 +119,8 @@ class _Exit(_SystemExit):
         if self._of_agent and not code and _getpid() == _PID:
             try:
                 _getframe(1)
-            except ValueError:  # nobody caught it: the interpreter asks for the exit status
+            # Nobody caught it: the interpreter asks for the exit status
+            except ValueError:
                 _ended_by("SystemExit")
         return code
 
@@ -122,7 +141,11 @@ def _leave(status: int) -> NoReturn:
 
 def _audit(event: str, args: Any) -> None:
     again = event == "import" and args[0] == "posix"  # for another ``_exit``
-    if again or event == "os.exec" or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS):
+    if (
+        again
+        or event == "os.exec"
+        or (event == "ctypes.dlsym" and args[1] in _NATIVE_ENDS)
+    ):
         in_thread = threading.current_thread() is not threading.main_thread()
         if (in_thread or _is_called_by_agent(_getframe(1))) and _getpid() == _PID:
             _ended_by(event)
@@ -136,7 +159,11 @@ def _watch(folder: str) -> None:
     before = sys.meta_path.index(PathFinder)
     sys.meta_path[before:before] = [_HiddenFinder([folder]), _Finder(_INSTALLED)]
     sys.meta_path.append(_Finder([folder]))
-    _Exit.__module__, _Exit.__name__, _Exit.__qualname__ = "builtins", "SystemExit", "SystemExit"
+    _Exit.__module__, _Exit.__name__, _Exit.__qualname__ = (
+        "builtins",
+        "SystemExit",
+        "SystemExit",
+    )
     changes: Any = (
         (builtins, "SystemExit", _Exit),
         (builtins, "exit", _exit),
@@ -149,11 +176,14 @@ def _watch(folder: str) -> None:
         setattr(module, name, value)
     if hasattr(sys, "addaudithook"):
         sys.addaudithook(_audit)
-    sys.modules[__name__] = ModuleType(__name__)  # who imports this finds no ``_end_now``
+    # Who imports this finds no ``_end_now``
+    sys.modules[__name__] = ModuleType(__name__)
 
 
 def _add_plugin() -> None:
-    """Add one to pytest; not by its options, which a Python without this file would read, too."""
+    """Add one to pytest; not by its options, which a Python without
+    this file would read, too.
+    """
     plugins = [name for name in os.environ.get("PYTEST_PLUGINS", "").split(",") if name]
     if _PLUGIN not in plugins:
         os.environ["PYTEST_PLUGINS"] = ",".join([*plugins, _PLUGIN])

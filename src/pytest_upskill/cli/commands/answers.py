@@ -10,7 +10,9 @@ from ..._util.texts import counted, harmless
 from ...engine.store import FILE_NAME, FOLDER, Store
 from ...options import number
 
-_NO_STORE: Final = f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
+_NO_STORE: Final = (
+    f"no stored answers here or in a parent folder ({FOLDER}/{FILE_NAME})"
+)
 
 
 def add_answers_arguments(parser: argparse.ArgumentParser) -> None:
@@ -36,13 +38,19 @@ def run_answers(args: argparse.Namespace) -> tuple[str, int]:
         age = 0.0 if args.clear else args.prune * 86_400
         forgotten = store.prune(time.time() - age)
         failed = forgotten is None
-        lines += [] if forgotten is None else [f"{counted(forgotten, 'answer')} deleted"]
+        lines += (
+            [] if forgotten is None else [f"{counted(forgotten, 'answer')} deleted"]
+        )
     size = store.size()
     store.close()
-    lines.append(f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes")
+    lines.append(
+        f"{file}: {counted(sum(size.answers.values()), 'answer')}, {size.size:,} bytes"
+    )
     if size.oldest is not None:
         lines.append(f"oldest: {datetime.fromtimestamp(size.oldest):%Y-%m-%d %H:%M}")
-    lines += [f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()]
+    lines += [
+        f"{number:>9,}  {harmless(model)}" for model, number in size.answers.items()
+    ]
     return "\n".join(lines), int(failed)
 
 

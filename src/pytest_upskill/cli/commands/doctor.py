@@ -1,4 +1,6 @@
-"""``pytest-upskill doctor``: which sandboxes, agents and keys are there, and whether they work."""
+"""``pytest-upskill doctor``: which sandboxes, agents and keys are there,
+and whether they work.
+"""
 
 import argparse
 import asyncio
@@ -68,7 +70,9 @@ def add_doctor_arguments(parser: argparse.ArgumentParser) -> None:
 
 @dataclass(frozen=True)
 class _Findings:
-    """What the doctor found. ``sandboxes`` has what keeps each from working, if anything does."""
+    """What the doctor found. ``sandboxes`` has what keeps each from working,
+    if anything does.
+    """
 
     sandboxes: Mapping[str, str | None]
     limits: Mapping[str, str]  # who limits memory and processes, of sandboxes that work
@@ -90,12 +94,16 @@ class _Findings:
             agents = f"{state}: {ready} in {place}." if ready else "No agent works."
             if not self.tried and not self.missing:  # only the oracle is asked about
                 agents = f"Ready: {ORACLE} in {place}, which asks no model."
-        broken = ", ".join(name for name, probe in self.tried.items() if not probe.works)
+        broken = ", ".join(
+            name for name, probe in self.tried.items() if not probe.works
+        )
         broken = f" Not ready: {broken}." if broken and self.limits else ""
         keys = f"Keys: {', '.join(self.logins)}." if self.logins else _without_key()
         if self.own_logins:
             keys = f"Keys: {', '.join(self.logins)}. " if self.logins else ""
-            keys += f"Add --skill-login for {' or '.join(self.own_logins)} without a key."
+            keys += (
+                f"Add --skill-login for {' or '.join(self.own_logins)} without a key."
+            )
         return f"{agents}{broken} {keys}"
 
     @property
@@ -109,9 +117,14 @@ class _Findings:
                 if probe.problem
             ]
         if self.missing:
-            parts.append(text_table(("not installed", "how to install it"), self.missing.items()))
+            parts.append(
+                text_table(("not installed", "how to install it"), self.missing.items())
+            )
         parts.append(text_table(("provider", "key"), self.keys.items()))
-        parts += [f"{agent}: logged in ({source})" for agent, source in self.own_logins.items()]
+        parts += [
+            f"{agent}: logged in ({source})"
+            for agent, source in self.own_logins.items()
+        ]
         parts.append(_folded(self.conclusion, 78))
         return "\n\n".join(parts)
 
@@ -141,7 +154,14 @@ class _Findings:
 
     def _sandbox_rows(self) -> list[tuple[str, ...]]:
         return [
-            (name, _limited(self.limits[name]) if problem is None else f"NO: {_folded(problem)}")
+            (
+                name,
+                (
+                    _limited(self.limits[name])
+                    if problem is None
+                    else f"NO: {_folded(problem)}"
+                ),
+            )
             for name, problem in self.sandboxes.items()
         ]
 
@@ -166,7 +186,10 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
     there = [agent for agent in agents if is_installed(agent)]
     tried = asyncio.run(probes(there, usable[0])) if usable else {}
     findings = _Findings(
-        {name: kind if isinstance(kind, str) else None for name, kind in sandboxes.items()},
+        {
+            name: kind if isinstance(kind, str) else None
+            for name, kind in sandboxes.items()
+        },
         {kind.name: kind.limited_by for kind in usable},
         tried,
         {
@@ -175,7 +198,11 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
             if isinstance(agent, CommandAgent) and agent not in there
         },
         dict(providers_of(os.environ)),
-        [name for name, provider in HOSTED.items() if any(provider.login_in(os.environ))],
+        [
+            name
+            for name, provider in HOSTED.items()
+            if any(provider.login_in(os.environ))
+        ],
         logged_in(os.environ),
     )
     works = bool(usable) and all(probe.works for probe in tried.values())
@@ -188,10 +215,15 @@ def _tasks(paths: Sequence[Path], *, as_json: bool) -> tuple[str, int]:
     places, broken = dict[str, SandboxChoice](), False
     for path in paths:
         if not tasks_at(path):
-            raise InputError(shown(path), "no task here", "Name a task, or a folder of tasks.")
+            raise InputError(
+                shown(path), "no task here", "Name a task, or a folder of tasks."
+            )
         suite = read_suite(path, path)
         for of_file in suite.files if suite else ():
-            places |= {case.name: SandboxChoice("", reason=case.message) for case in of_file.broken}
+            places |= {
+                case.name: SandboxChoice("", reason=case.message)
+                for case in of_file.broken
+            }
             broken = broken or bool(of_file.broken)
             for case in of_file.cases:
                 place = (
@@ -202,9 +234,15 @@ def _tasks(paths: Sequence[Path], *, as_json: bool) -> tuple[str, int]:
                 places[case.id] = place
     works = not broken and any(place.kind for place in places.values())
     if not as_json:
-        return "\n".join([*sandbox_table(places), "", sandbox_counts(places)]), 0 if works else 1
+        return "\n".join([*sandbox_table(places), "", sandbox_counts(places)]), (
+            0 if works else 1
+        )
     tasks = {
-        name: {"sandbox": place.kind or None, "image": place.image or None, "why": place.reason}
+        name: {
+            "sandbox": place.kind or None,
+            "image": place.image or None,
+            "why": place.reason,
+        }
         for name, place in places.items()
     }
     data = {"tasks": tasks, "conclusion": sandbox_counts(places)}
@@ -218,7 +256,9 @@ def _without_key() -> str:
 
 
 def _agents(names: list[str]) -> list[Agent]:
-    """The agents of these names, or all; SettingsError if there is none of a name or version."""
+    """The agents of these names, or all; SettingsError if there is
+    none of a name or version.
+    """
     roster = Roster()
     chosen = dict.fromkeys(map(roster.parse, names)) or roster.names
     for name in (name for name in names if "@" in name):

@@ -1,4 +1,6 @@
-"""``drift``: which skills still help on a new model, which can go, and what got worse."""
+"""``drift``: which skills still help on a new model, which can go, and what got
+worse.
+"""
 
 import argparse
 from pathlib import Path
@@ -18,13 +20,22 @@ def add_drift_arguments(parser: argparse.ArgumentParser) -> None:
         "skills",
         metavar="SKILLS",
         nargs="+",
-        help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills, "
-        "or of tasks of a benchmark",
+        help=(
+            "a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder"
+            " of skills, or of tasks of a benchmark"
+        ),
     )
     groups = add_options(parser, "drift", Settings, Gates)
-    for flag, setting, which in (("--from", "from_model", "old"), ("--to", "to_model", "new")):
+    for flag, setting, which in (
+        ("--from", "from_model", "old"),
+        ("--to", "to_model", "new"),
+    ):
         groups["models"].add_argument(
-            flag, dest=setting, metavar="MODEL", required=True, help=f"the {which} model"
+            flag,
+            dest=setting,
+            metavar="MODEL",
+            required=True,
+            help=f"the {which} model",
         )
     groups["models"].add_argument(
         "--recorded",
@@ -49,7 +60,9 @@ def run_drift(args: argparse.Namespace) -> tuple[str, int]:
             for item in case.trials
         ]
         session.require_asked(trials)
-        if not session.may_ask_for(session.runner.estimate_of(trials, free=session.free)):
+        if not session.may_ask_for(
+            session.runner.estimate_of(trials, free=session.free)
+        ):
             return "", 1
         changes = list[ModelChange]()
         for pair in pairs:
@@ -60,7 +73,9 @@ def run_drift(args: argparse.Namespace) -> tuple[str, int]:
 
 
 def _pairs(session: StudySession) -> list[ModelPair]:
-    """One for each agent; SettingsError if it can't use both models, or they are the same."""
+    """One for each agent; SettingsError if it can't use both models,
+    or they are the same.
+    """
     old, new = session.args.from_model, session.args.to_model
     pairs = []
     for agent in dict.fromkeys(subject.agent for subject in session.subjects):
@@ -72,6 +87,12 @@ def _pairs(session: StudySession) -> list[ModelPair]:
             problem = f"the same model as --from {old}"
             raise SettingsError("to_model", problem, "Name two models.", value=new)
         pairs.append(
-            ModelPair(session.sources, *subjects, session.subjects, session.runner, session.maker)
+            ModelPair(
+                session.sources,
+                *subjects,
+                session.subjects,
+                session.runner,
+                session.maker,
+            )
         )
     return pairs

@@ -44,9 +44,15 @@ def pytest_arguments(args: argparse.Namespace, env: Mapping[str, str]) -> list[s
     skill = find_skill(args.skill, env)
     if "--skill-allow-code" not in args.for_pytest:
         require_ini_outside(here, skill)
-    # With a space pytest would take its settings from the skill's folder, and run what they name.
-    words = [f"--skill={skill.relative_to(here) if skill.is_relative_to(here) else skill}"]
-    options, values = options_of(PYTEST, Settings), option_values(args, config, Settings)
+    # With a space pytest would take its settings from the skill's folder,
+    # and run what they name.
+    words = [
+        f"--skill={skill.relative_to(here) if skill.is_relative_to(here) else skill}"
+    ]
+    options, values = (
+        options_of(PYTEST, Settings),
+        option_values(args, config, Settings),
+    )
     for setting, value in values.items():
         if getattr(args, setting) is not None or value != options[setting].default:
             words += options[setting].words(value)

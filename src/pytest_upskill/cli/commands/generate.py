@@ -1,4 +1,6 @@
-"""``pytest-upskill generate``: write a skill and its cases from a task, a trace or a skill."""
+"""``pytest-upskill generate``: write a skill and its cases from a task,
+a trace or a skill.
+"""
 
 import argparse
 import sys
@@ -28,7 +30,9 @@ _WORTH_CUTTING: Final = 3  # lines; cutting fewer saves no space
 def add_generate_arguments(parser: argparse.ArgumentParser) -> None:
     groups = add_teach_arguments(parser, "generate")
     groups["runs and attempts"].add_argument(
-        "--no-eval", action="store_true", help="write a draft and cases, and measure nothing"
+        "--no-eval",
+        action="store_true",
+        help="write a draft and cases, and measure nothing",
     )
 
 
@@ -39,11 +43,14 @@ def run_generate(args: argparse.Namespace) -> tuple[str, int]:
         command = shown_command(
             command_words("refine", shown(args.source), teach_settings(args, config))
         )
-        hint = f"Say in words what to change, or improve the skill by its cases: {command}"
+        hint = (
+            f"Say in words what to change, or improve the skill by its cases: {command}"
+        )
         raise InputError("TASK", "must not be empty", hint)
     settings = teach_settings(args, config, **unmeasured)
     measured = teach_settings(args, config)
-    chosen = measured.teacher != TeachSettings.teacher  # who may need another key than students
+    # Who may need another key than students
+    chosen = measured.teacher != TeachSettings.teacher
     if args.no_eval and chosen and measured.students == TeachSettings.students:
         measured = replace(measured, students=(measured.teacher,))
 
@@ -65,7 +72,9 @@ def _may_change(args: argparse.Namespace) -> bool:
         return True
     if not _is_of_skill(args) or args.output or args.name or not sys.stdin.isatty():
         return False
-    return ask(sys.stderr, f"Improve {shown(args.source)} in place? The old version is kept.")
+    return ask(
+        sys.stderr, f"Improve {shown(args.source)} in place? The old version is kept."
+    )
 
 
 def _is_of_skill(args: argparse.Namespace) -> bool:
@@ -76,7 +85,9 @@ def _is_of_skill(args: argparse.Namespace) -> bool:
 
 def preview_lines(text: str, width: int) -> Iterator[str]:
     """The first lines of a SKILL.md, whatever is in it."""
-    lines = [line.expandtabs(4).rstrip() for line in harmless(text).rstrip().split("\n")]
+    lines = [
+        line.expandtabs(4).rstrip() for line in harmless(text).rstrip().split("\n")
+    ]
     fits = len(lines) < _PREVIEWED + _WORTH_CUTTING
     for line in lines if fits else lines[:_PREVIEWED]:
         yield cut(f"  | {line}".rstrip(), width, "…")
@@ -85,7 +96,9 @@ def preview_lines(text: str, width: int) -> Iterator[str]:
 
 
 def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterator[str]:
-    """A preview and what to do next; why a skill was not saved is the last line without it."""
+    """A preview and what to do next; why a skill was not saved is
+    the last line without it.
+    """
     if not taught.folder:
         return
     yield ""
@@ -96,10 +109,16 @@ def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterato
     yield from _next_commands(taught, settings, str(Path(shown(taught.folder))))
 
 
-def _next_commands(taught: Taught, settings: TeachSettings, folder: str) -> Iterator[str]:
-    """Commands with the models of this run; nobody should install what was shown not to help."""
+def _next_commands(
+    taught: Taught, settings: TeachSettings, folder: str
+) -> Iterator[str]:
+    """Commands with the models of this run; nobody should install
+    what was shown not to help.
+    """
     test = f"  test it:     {shown_command(_test_command(folder, settings))}"
-    refine = f"  improve it:  {shown_command(command_words('refine', folder, settings))}"
+    refine = (
+        f"  improve it:  {shown_command(command_words('refine', folder, settings))}"
+    )
     if taught.best.learning and not (taught.helps and taught.succeeded):
         yield from (refine, test)
         return

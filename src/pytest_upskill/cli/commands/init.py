@@ -1,6 +1,8 @@
-"""``pytest-upskill init``: example cases for a skill, and the settings to run them; ``schema``.
+"""``pytest-upskill init``: example cases for a skill, and the settings to run them;
+``schema``.
 
-Everything is planned first: if one file can't be written, none is. What exists is never replaced.
+Everything is planned first: if one file can't be written, none is.
+What exists is never replaced.
 """
 
 import argparse
@@ -35,12 +37,14 @@ _KEPT: Final = "kept as it is"
 _NEW_SKILL: Final = """\
 ---
 name: {name}
-description: What this skill is about, in a sentence. Use when somebody asks for it, in their words.
+description: What this skill is about, in a sentence. \
+Use when somebody asks for it, in their words.
 ---
 
 # {title}
 
-Write here what a model does not know, or gets wrong without the skill: names, commands, steps and
+Write here what a model does not know, or gets wrong without the skill: \
+names, commands, steps and
 house rules, with examples. Leave out what every model knows.
 """
 
@@ -50,10 +54,14 @@ def add_init_arguments(parser: argparse.ArgumentParser) -> None:
         "skill",
         nargs="?",
         metavar="SKILL",
-        help="a skill's folder, a folder of skills, or the name of a new skill (default: the "
-        "skill that you are in, else those below the current folder)",
+        help=(
+            "a skill's folder, a folder of skills, or the name of a new skill (default:"
+            " the skill that you are in, else those below the current folder)"
+        ),
     )
-    parser.add_argument("--dry-run", action="store_true", help="only show what would be written")
+    parser.add_argument(
+        "--dry-run", action="store_true", help="only show what would be written"
+    )
 
 
 def add_schema_arguments(_: argparse.ArgumentParser) -> None:
@@ -87,7 +95,9 @@ class _Plan:
 
     @property
     def writes(self) -> list[tuple[Path, str]]:
-        return [(entry.file, entry.text) for entry in self.entries if entry.text is not None]
+        return [
+            (entry.file, entry.text) for entry in self.entries if entry.text is not None
+        ]
 
     @property
     def new_cases(self) -> list[Path]:
@@ -114,25 +124,35 @@ def run_init(args: argparse.Namespace) -> tuple[str, int]:
     if files:
         _plan_ini(plan, here, [file.parent for file in files])
     for file, _ in plan.writes:
-        linked = "" if _is_inside(file, plan.root) else "a link that leads out of this project"
+        linked = (
+            ""
+            if _is_inside(file, plan.root)
+            else "a link that leads out of this project"
+        )
         if problem := linked or why_unwritable(file):
             raise InputError(file, problem, "Nothing was written.")
     if not args.dry_run:
-        for file, text in plan.writes:  # as bytes: what a file of the user says stays as it is
+        # As bytes: what a file of the user says stays as it is
+        for file, text in plan.writes:
             save_file(file, text.encode("utf-8", "backslashreplace"))
     return _text(plan, dry_run=args.dry_run), 1 if plan.problems else 0
 
 
 def _root(here: Path) -> Path:
-    """The project's folder: of pytest's ini file, else of pyproject.toml, else of git, else here.
+    """The project's folder: of pytest's ini file, else of pyproject.toml, else of git,
+    else here.
 
     An ini file outside of the git repository belongs to something else.
     """
     top, ini = repository_of(here), ini_settings(here)
     if ini and (top is None or ini[0].is_relative_to(top)):
         return ini[0].parent
-    above = [folder for folder in (here, *here.parents) if top and folder.is_relative_to(top)]
-    return next((f for f in (here, *above) if (f / "pyproject.toml").is_file()), top or here)
+    above = [
+        folder for folder in (here, *here.parents) if top and folder.is_relative_to(top)
+    ]
+    return next(
+        (f for f in (here, *above) if (f / "pyproject.toml").is_file()), top or here
+    )
 
 
 def _named(written: str, here: Path) -> Path:
@@ -144,12 +164,16 @@ def _named(written: str, here: Path) -> Path:
         return path
     name = path.name
     if name == DEFAULT_SKILLS or not (is_valid_name(name) and name.isascii()):
-        example = "my-skill" if name == DEFAULT_SKILLS else slug(name, LONGEST_NAME) or "my-skill"
+        example = (
+            "my-skill"
+            if name == DEFAULT_SKILLS
+            else slug(name, LONGEST_NAME) or "my-skill"
+        )
         raise InputError(
             one_line(written, 200),
             "no such file or folder",
-            "Check the path. A new skill has a name of lowercase letters, digits and single "
-            f"hyphens, for example {example}.",
+            "Check the path. A new skill has a name of lowercase letters, digits and"
+            f" single hyphens, for example {example}.",
         )
     return _place_of_skills(name, here) / name if written == name else path
 
@@ -162,7 +186,11 @@ def _place_of_skills(name: str, here: Path) -> Path:
         return skills_dir
     usual = here / DEFAULT_SKILLS
     try:
-        folders = {file.parent.parent for file in find_skills(here).files if file.parent != here}
+        folders = {
+            file.parent.parent
+            for file in find_skills(here).files
+            if file.parent != here
+        }
     except SkillError:
         folders = set()
     if usual.is_dir() or not folders:
@@ -177,14 +205,21 @@ def _place_of_skills(name: str, here: Path) -> Path:
 def _skills(plan: _Plan, path: Path, *, named: bool) -> list[Path]:
     """The SKILL.md of each skill that is meant, inside of the project."""
     if not named:
-        above = [folder for folder in (path, *path.parents) if folder.is_relative_to(plan.root)]
+        above = [
+            folder
+            for folder in (path, *path.parents)
+            if folder.is_relative_to(plan.root)
+        ]
         path = next((skill_file(folder) for folder in above if is_skill(folder)), path)
     try:
         search = find_skills(path)
     except SkillError as error:
         if not path.is_dir():
             raise
-        hint = "A skill is a folder with a SKILL.md. To start one: pytest-upskill init my-skill"
+        hint = (
+            "A skill is a folder with a SKILL.md. To start one: pytest-upskill init"
+            " my-skill"
+        )
         raise InputError(path, error.problem, hint) from None
     plan.notes += left_out_lines(search.left_out)
     files = list[Path]()
@@ -208,11 +243,19 @@ def _plan_skill(plan: _Plan, folder: Path) -> Path:
     """Plan a skill that does not exist yet, and its cases; returns its SKILL.md."""
     if not _is_inside(folder, plan.root):
         problem = f"outside of this project, {plan.root}"
-        raise InputError(folder, problem, "Run this command in the project of the skill.")
+        raise InputError(
+            folder, problem, "Run this command in the project of the skill."
+        )
     file = folder / SKILL_NAMES[0]
-    text = _NEW_SKILL.format(name=folder.name, title=folder.name.replace("-", " ").capitalize())
+    text = _NEW_SKILL.format(
+        name=folder.name, title=folder.name.replace("-", " ").capitalize()
+    )
     plan.entries.append(_PlannedFile(file, "a new skill", text, text))
-    beside = [entry.name for entry in folder.parent.iterdir()] if folder.parent.is_dir() else []
+    beside = (
+        [entry.name for entry in folder.parent.iterdir()]
+        if folder.parent.is_dir()
+        else []
+    )
     if close := guess(folder.name, beside):
         plan.notes.append(f"{folder.name} is a new skill{close}.")
     description = text.partition("description: ")[2].partition("\n")[0]
@@ -230,7 +273,9 @@ def _plan_cases(plan: _Plan, folder: Path, file: Path) -> None:
     try:
         _plan_examples(plan, load_skill(file))
     except SkillError as error:
-        plan.problems.append(one_line(f"{error.where}: {error.problem}. {error.hint}", 500))
+        plan.problems.append(
+            one_line(f"{error.where}: {error.problem}. {error.hint}", 500)
+        )
 
 
 def _has_examples(file: Path) -> bool:
@@ -242,9 +287,13 @@ def _has_examples(file: Path) -> bool:
 
 def _plan_examples(plan: _Plan, skill: Skill) -> None:
     folder = skill.file.parent
-    schema = Path(os.path.relpath(plan.root / SCHEMA_NAME, os.path.realpath(folder))).as_posix()
+    schema = Path(
+        os.path.relpath(plan.root / SCHEMA_NAME, os.path.realpath(folder))
+    ).as_posix()
     file, text = folder / CASES_NAME, example_file(skill, schema)
-    plan.entries.append(_PlannedFile(file, "two example cases", text, text, has_cases=True))
+    plan.entries.append(
+        _PlannedFile(file, "two example cases", text, text, has_cases=True)
+    )
 
 
 def _plan_schema(plan: _Plan) -> None:
@@ -258,7 +307,9 @@ def _plan_schema(plan: _Plan) -> None:
 
 
 def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
-    """Plan the keys that pytest's ini file lacks, in the file that pytest reads or would read."""
+    """Plan the keys that pytest's ini file lacks, in the file that
+    pytest reads or would read.
+    """
     file, settings = plan.root / "pytest.ini", dict[str, Any]()
     if (ini := ini_settings(here)) and ini[0].parent == plan.root:
         file, settings = ini
@@ -278,29 +329,41 @@ def _plan_ini(plan: _Plan, here: Path, folders: Sequence[Path]) -> None:
         plan.entries.append(_PlannedFile(file, _KEPT))
         return
     try:
-        old = read_file(file, MAX_BYTES).decode("utf-8") if os.path.lexists(file) else ""
+        old = (
+            read_file(file, MAX_BYTES).decode("utf-8") if os.path.lexists(file) else ""
+        )
         new, lines = with_keys(file.name, old, keys), block(file.name, keys)
     except OSError as error:
-        raise InputError(file, f"can't be read: {reason_of(error)}", "Check the file.") from None
+        raise InputError(
+            file, f"can't be read: {reason_of(error)}", "Check the file."
+        ) from None
     except (CannotEdit, UnicodeDecodeError) as error:
         problem = str(error) if isinstance(error, CannotEdit) else "not UTF-8"
-        hint = "Nothing was written. Name the skill when you run it: pytest --skill PATH"
+        hint = (
+            "Nothing was written. Name the skill when you run it: pytest --skill PATH"
+        )
         raise InputError(file, problem, hint) from None
     about = " and ".join(keys)
-    plan.entries.append(_PlannedFile(file, f"{about} added" if old else about, new, lines))
+    plan.entries.append(
+        _PlannedFile(file, f"{about} added" if old else about, new, lines)
+    )
 
 
 def _common_folder(folders: Sequence[Path], root: Path) -> str:
-    """What skill_paths says: the folder that all skills are in, for one that is added later too.
+    """What skill_paths says: the folder that all skills are in,
+    for one that is added later too.
 
     Skills of one plugin are beside those of the next plugin.
     """
     top = Path(os.path.realpath(root))
     real = [Path(os.path.realpath(folder)) for folder in folders]
     common = Path(os.path.commonpath([f if f == top else f.parent for f in real]))
-    inside = [f for f in (common, *common.parents) if f != top and f.is_relative_to(top)]
+    inside = [
+        f for f in (common, *common.parents) if f != top and f.is_relative_to(top)
+    ]
     plugin = next(
-        (f for f in inside if (f / _PLUGIN).is_file() or f.parent.name == "plugins"), None
+        (f for f in inside if (f / _PLUGIN).is_file() or f.parent.name == "plugins"),
+        None,
     )
     return (plugin.parent if plugin else common).relative_to(top).as_posix()
 
@@ -308,7 +371,9 @@ def _common_folder(folders: Sequence[Path], root: Path) -> str:
 def _not_covered(file: Path, paths: Any, folders: Sequence[Path]) -> Iterator[str]:
     """Skills that the paths of the ini file do not reach."""
     names = paths.split() if isinstance(paths, str) else paths
-    tops = [file.parent / str(name) for name in names] if isinstance(names, list) else []
+    tops = (
+        [file.parent / str(name) for name in names] if isinstance(names, list) else []
+    )
     for folder in folders:
         if not any(_is_inside(folder, top) for top in tops):
             path = one_line(shown(folder), 200)
@@ -316,7 +381,9 @@ def _not_covered(file: Path, paths: Any, folders: Sequence[Path]) -> Iterator[st
 
 
 def _model(env: Mapping[str, str], here: Path) -> tuple[str, str]:
-    """A model that can be asked here, empty if something else names one; and why this one."""
+    """A model that can be asked here, empty if something else names one;
+    and why this one.
+    """
     config = read_config(here, env)
     if config.file and config.eval_models:
         return "", f"Model: {', '.join(config.eval_models)}, of {shown(config.file)}."
@@ -335,7 +402,10 @@ def _text(plan: _Plan, *, dry_run: bool) -> str:
         names = [one_line(shown(entry.file), 200) for entry in entries]
         if has_cases and len(entries) > _MOST_LISTED:
             names = [f"cases of {len(entries):,} skills"]
-        rows += [(name, state, entry.preview) for name, entry in zip(names, entries, strict=False)]
+        rows += [
+            (name, state, entry.preview)
+            for name, entry in zip(names, entries, strict=False)
+        ]
     width = max((len(name) for name, _, _ in rows), default=0)
     lines = list[str]()
     for name, state, preview in rows:
@@ -353,11 +423,17 @@ def _text(plan: _Plan, *, dry_run: bool) -> str:
 
 def _next(plan: _Plan) -> Iterator[str]:
     """What to do now, a line each."""
-    new = [one_line(shown(file), 200) for file, _ in plan.writes if file.name in SKILL_NAMES]
+    new = [
+        one_line(shown(file), 200)
+        for file, _ in plan.writes
+        if file.name in SKILL_NAMES
+    ]
     yield from (f"  write {name}" for name in new)
     cases = [entry.file for entry in plan.entries if entry.has_cases]
     if plan.new_cases or any(map(_has_examples, cases)):
-        yield f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
+        yield (
+            f'  edit the cases: they are examples, until you remove the tag "{EDIT_ME}"'
+        )
     one_skill = plan.new_cases or cases
     if len(one_skill) == 1 and one_skill[0].name == CASES_NAME:
         folder = shown(one_skill[0].parent)

@@ -1,4 +1,6 @@
-"""``pytest-upskill judge``: how well a judge agrees with answers that people labelled."""
+"""``pytest-upskill judge``: how well a judge agrees with answers that people
+labelled.
+"""
 
 import argparse
 import json
@@ -28,8 +30,8 @@ from ..command_table import add_options
 from ..output import tell
 
 _EXAMPLE: Final = (
-    'One per line: {"question": "…", "answer": "…", "judge": "what a good answer does", '
-    '"passed": true}.'
+    'One per line: {"question": "…", "answer": "…", "judge": "what a good answer does",'
+    ' "passed": true}.'
 )
 
 
@@ -81,14 +83,20 @@ class Agreement:
         """The share that people would pass of what this judge passed."""
         if not self.passed_by_people or not self.failed_by_people:
             return None
-        sensitivity = Ruled(1 - self.false_fails / self.passed_by_people, self.answers_passed)
-        specificity = Ruled(1 - self.false_passes / self.failed_by_people, self.answers_failed)
+        sensitivity = Ruled(
+            1 - self.false_fails / self.passed_by_people, self.answers_passed
+        )
+        specificity = Ruled(
+            1 - self.false_passes / self.failed_by_people, self.answers_failed
+        )
         return corrected_rate(passed, sensitivity, specificity)
 
 
 @dataclass(frozen=True)
 class JudgedShare:
-    """What a judge passed in an arm of a run, as a mean over cases, and what people would."""
+    """What a judge passed in an arm of a run, as a mean over cases,
+    and what people would.
+    """
 
     skill: str
     model: str
@@ -120,19 +128,29 @@ def add_judge_arguments(parser: argparse.ArgumentParser) -> None:
         dest="run_file",
         type=Path,
         metavar="FILE",
-        help="results (--skill-json) whose judged pass rates are corrected by the labels",
+        help=(
+            "results (--skill-json) whose judged pass rates are corrected by the labels"
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
 
 
 def run_judge(args: argparse.Namespace) -> tuple[str, int]:
-    examples, results = load_labels(args.file), read_run(args.run_file) if args.run_file else None
+    examples, results = (
+        load_labels(args.file),
+        read_run(args.run_file) if args.run_file else None,
+    )
     trouble: list[str] = []
     rulings, kept = _ask_judge(examples, args, trouble)
     result = compared(examples, rulings)
     shares = judged_shares(results.records, result) if results else []
     if args.json:
-        data = {"model": args.judge, "votes": args.votes, **asdict(result), "trouble": trouble}
+        data = {
+            "model": args.judge,
+            "votes": args.votes,
+            **asdict(result),
+            "trouble": trouble,
+        }
         data |= {"run": [asdict(share) for share in shares]} if results else {}
         text = json.dumps(data, indent=2)
     else:
@@ -148,7 +166,9 @@ def load_labels(file: Path) -> list[Labelled]:
     except OSError as error:
         raise InputError(file, reason_of(error), "Check the path.") from None
     except UnicodeDecodeError as error:
-        raise InputError(file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8.") from None
+        raise InputError(
+            file, f"not UTF-8 (byte {error.start})", "Save it as UTF-8."
+        ) from None
     examples = [
         _labelled(f"{shown(file)}:{number}", line)
         for number, line in enumerate(text.split("\n"), start=1)
@@ -202,7 +222,12 @@ def _ask_judge(
 
 def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
     """The numbers of the agreement, and every label where judge and people differ."""
-    people, judged, differ, silent = list[bool](), list[bool](), list[str](), list[str]()
+    people, judged, differ, silent = (
+        list[bool](),
+        list[bool](),
+        list[str](),
+        list[str](),
+    )
     with_label: dict[bool, set[str]] = {True: set(), False: set()}
     split = 0
     for example, ruling in zip(examples, rulings, strict=True):
@@ -271,7 +296,9 @@ def _run_text(name: str, shares: Sequence[JudgedShare]) -> str:
             share.arm,
             share.cases,
             f"{share.passed:.0%}",
-            _spanned(percent, share.corrected, share.corrected_low, share.corrected_high, "-"),
+            _spanned(
+                percent, share.corrected, share.corrected_low, share.corrected_high, "-"
+            ),
         )
         for share in shares
     ]
@@ -289,24 +316,38 @@ def _spanned(
 ) -> str:
     if value is None:
         return unknown
-    return form(value) + ("" if low is None or high is None else f" ({form(low)} to {form(high)})")
+    return form(value) + (
+        "" if low is None or high is None else f" ({form(low)} to {form(high)})"
+    )
 
 
 def _text(name: str, votes: int, result: Agreement) -> str:
     agreed = result.agreement, result.agreement_low, result.agreement_high
     kappa = result.kappa, result.kappa_low, result.kappa_high
     alike = result.votes_agree, result.votes_agree_low, result.votes_agree_high
-    of_votes = [("votes all agree", _spanned(percent, *alike, "none judged"))] if votes > 1 else []
+    of_votes = (
+        [("votes all agree", _spanned(percent, *alike, "none judged"))]
+        if votes > 1
+        else []
+    )
     rows = [
         ("labels", result.labels),
         ("agreement", _spanned(percent, *agreed, "none judged")),
         ("Cohen's kappa", _spanned("{:.2f}".format, *kappa, "not defined")),
-        ("false passes", f"{result.false_passes} of {result.failed_by_people} that people failed"),
-        ("false fails", f"{result.false_fails} of {result.passed_by_people} that people passed"),
+        (
+            "false passes",
+            f"{result.false_passes} of {result.failed_by_people} that people failed",
+        ),
+        (
+            "false fails",
+            f"{result.false_fails} of {result.passed_by_people} that people passed",
+        ),
         *of_votes,
         ("no ruling", len(result.no_ruling)),
     ]
-    return "\n".join([text_table((f"judge {name}", ""), rows), *result.differ, *result.no_ruling])
+    return "\n".join(
+        [text_table((f"judge {name}", ""), rows), *result.differ, *result.no_ruling]
+    )
 
 
 def _false(claims: Sequence[bool], truths: Sequence[bool]) -> int:

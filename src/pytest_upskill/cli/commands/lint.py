@@ -28,8 +28,10 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
         "paths",
         nargs="*",
         metavar="SKILL",
-        help="a skill, by its name, its folder or one of its files, or a folder of skills "
-        "(default: .)",
+        help=(
+            "a skill, by its name, its folder or one of its files, or a folder of"
+            " skills (default: .)"
+        ),
     )
     parser.add_argument("--strict", action="store_true", help="fail on warnings too")
     parser.add_argument("--json", action="store_true", help="print JSON")
@@ -39,7 +41,9 @@ def add_lint_arguments(parser: argparse.ArgumentParser) -> None:
         type=lift(above_zero=True).parse,
         default=0.2,
         metavar="R",
-        help="the lift the cases should be able to show: 20 points, or 0.2 (default: 20)",
+        help=(
+            "the lift the cases should be able to show: 20 points, or 0.2 (default: 20)"
+        ),
     )
 
 
@@ -48,10 +52,16 @@ def run_lint(args: argparse.Namespace) -> tuple[str, int]:
     paths = [_skill_of(path) for path in named]
     skills, left_out = _skill_files(paths)
     judge = bool(args.judge) or _judge_is_set(Path.cwd())
-    plugins = dict.fromkeys(plugin for path in paths for plugin in plugins_of(skills, path))
+    plugins = dict.fromkeys(
+        plugin for path in paths for plugin in plugins_of(skills, path)
+    )
     covered = frozenset[Path]().union(*map(covered_by, plugins))
     found = [
-        *(f for file in plugins for f in lint_plugin(file, judge=judge, lift=args.lift)),
+        *(
+            f
+            for file in plugins
+            for f in lint_plugin(file, judge=judge, lift=args.lift)
+        ),
         *(
             finding
             for file in skills
@@ -62,14 +72,19 @@ def run_lint(args: argparse.Namespace) -> tuple[str, int]:
         *listing_findings(skills),
     ]
     findings = [
-        dataclasses.replace(finding, hint=spelled(finding.hint, args.spell)) for finding in found
+        dataclasses.replace(finding, hint=spelled(finding.hint, args.spell))
+        for finding in found
     ]
     errors = sum(finding.level == "error" for finding in findings)
     if args.json:
-        text = json.dumps([dataclasses.asdict(finding) for finding in findings], indent=2)
+        text = json.dumps(
+            [dataclasses.asdict(finding) for finding in findings], indent=2
+        )
     else:
         warnings = counted(len(findings) - errors, "warning")
-        summary = f"{counted(len(skills), 'skill')}: {counted(errors, 'error')}, {warnings}"
+        summary = (
+            f"{counted(len(skills), 'skill')}: {counted(errors, 'error')}, {warnings}"
+        )
         text = "\n".join([*map(_line, findings), *left_out_lines(left_out), summary])
     return text, 1 if errors or (args.strict and findings) else 0
 
@@ -83,7 +98,9 @@ def _skill_files(paths: Iterable[Path]) -> tuple[list[Path], list[SkippedFolder]
     files: dict[Path, Path] = {}
     for file in (file for search in searches for file in search.files):
         files.setdefault(file.resolve(), _by_real_path(file))
-    return list(files.values()), [folder for search in searches for folder in search.left_out]
+    return list(files.values()), [
+        folder for search in searches for folder in search.left_out
+    ]
 
 
 def _by_real_path(file: Path) -> Path:
@@ -95,7 +112,9 @@ def _by_real_path(file: Path) -> Path:
 
 
 def _skill_of(path: Path) -> Path:
-    """The SKILL.md or plugin that a file of cases or a manifest is of; other paths unchanged."""
+    """The SKILL.md or plugin that a file of cases or a manifest is of;
+    other paths unchanged.
+    """
     for name in (CASES_NAME, EVALS_NAME, MANIFEST):
         if path.is_file() and path.absolute().as_posix().endswith(f"/{name}"):
             folder = path.absolute().parents[name.count("/")]
@@ -107,10 +126,15 @@ def _skill_of(path: Path) -> Path:
 
 def _judge_is_set(folder: Path) -> bool:
     _, settings = ini_settings(folder) or (folder, {})
-    return bool(settings.get("skill_judge")) or "--skill-judge" in str(settings.get("addopts"))
+    return bool(settings.get("skill_judge")) or "--skill-judge" in str(
+        settings.get("addopts")
+    )
 
 
 def _line(finding: Finding) -> str:
     place = harmless(f"{finding.file}:{finding.line}").replace("\n", "\\n")
     message = f"{finding.message}. {finding.hint}" if finding.hint else finding.message
-    return f"{place}: {finding.level}: {one_line(message, _LONGEST_MESSAGE)} ({finding.code})"
+    return (
+        f"{place}: {finding.level}: {one_line(message, _LONGEST_MESSAGE)}"
+        f" ({finding.code})"
+    )

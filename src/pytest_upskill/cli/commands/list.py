@@ -44,10 +44,12 @@ _FILES_SHOWN: Final = 12
 _LINES_SHOWN: Final = 12
 _CASES_SHOWN: Final = 5
 _INDENT: Final = "  "
-_SCHEMA: Final = re.compile(r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I)
+_SCHEMA: Final = re.compile(
+    r"(?:.*/)?(?:schemas/.*|[^/]*\.(?:xsd|dtd|rng|schema\.json))", re.I
+)
 _LEGEND: Final = (
-    "Tokens, estimated: always in context (name and description) + when the skill is used "
-    "(SKILL.md) + on demand (text files that it refers to)."
+    "Tokens, estimated: always in context (name and description) + when the skill is"
+    " used (SKILL.md) + on demand (text files that it refers to)."
 )
 
 
@@ -77,7 +79,8 @@ class LastResult:
     cases: int = 0  # that ran
     of: int = 0  # cases that the skill had; 0 is not known
     score: Score = "pass"  # what its verdict is on
-    checks: float | None = None  # the share of checks passed; accepted results have none
+    # The share of checks passed; accepted results have none
+    checks: float | None = None
     baseline_checks: float | None = None
 
     def __str__(self) -> str:
@@ -115,7 +118,8 @@ class ListedSkill:
     tokens_always: int = 0  # its name and description, in every session
     tokens_used: int = 0  # the body of SKILL.md, when the skill is used
     tokens_on_demand: int = 0  # the text files that it refers to
-    members: tuple[str, ...] = ()  # the skills of a bundle, which has no tokens but theirs
+    # The skills of a bundle, which has no tokens but theirs
+    members: tuple[str, ...] = ()
     preview: tuple[str, ...] = ()  # the first lines of SKILL.md
     files: tuple[ListedFile, ...] = ()
     cases_file: str | None = None
@@ -130,8 +134,11 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
         "folders",
         nargs="*",
         metavar="DIR",
-        help="a folder of skills, or a skill or its name (default: skill_paths of pytest's ini "
-        "file, else skills_dir of upskill.config.yaml, else the current folder)",
+        help=(
+            "a folder of skills, or a skill or its name (default: skill_paths of"
+            " pytest's ini file, else skills_dir of upskill.config.yaml, else the"
+            " current folder)"
+        ),
     )
     parser.add_argument(
         "-v",
@@ -143,36 +150,49 @@ def add_list_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_list(args: argparse.Namespace) -> tuple[str, int]:
-    named = [find_skill(written, os.environ) for written in args.folders] or default_folders()
+    named = [
+        find_skill(written, os.environ) for written in args.folders
+    ] or default_folders()
     last_runs = newest(runs_folder(None, Path.cwd()))
     skills, left_out = list[ListedSkill](), list[SkippedFolder]()
     for folder in (Path(os.path.abspath(folder)) for folder in named):  # noqa: PTH100
         search = find_skills(folder)
-        bundles = [plugin for plugin in plugins_of(search.files, folder) if covered_by(plugin)]
+        bundles = [
+            plugin for plugin in plugins_of(search.files, folder) if covered_by(plugin)
+        ]
         files = [*bundles, *search.files]
         labels = labels_of(files, entry_name)
         skills += [_listed(file, last_runs.get(labels[file], {})) for file in files]
         left_out += search.left_out
     status = 1 if any(skill.errors for skill in skills) else 0
     if not args.json:
-        return "\n".join(_lines(skills, left_out, stdout_look(int(args.verbose)))), status
+        return (
+            "\n".join(_lines(skills, left_out, stdout_look(int(args.verbose)))),
+            status,
+        )
     data = {
         "schema": 1,
         "skills": [json_values(skill) for skill in skills],
-        "left_out": [{"path": shown(path), "reason": reason} for path, reason in left_out],
+        "left_out": [
+            {"path": shown(path), "reason": reason} for path, reason in left_out
+        ],
     }
     return json.dumps(data, indent=2), status
 
 
 def default_folders() -> list[Path]:
-    """skill_paths of pytest's ini file, else skills_dir of upskill's, else the current folder."""
+    """skill_paths of pytest's ini file, else skills_dir of upskill's,
+    else the current folder.
+    """
     here = Path.cwd()
     if paths := ini_paths(here, "skill_paths"):
         return paths
     config = read_config(here, os.environ)
     if config.file and config.skills_dir and not config.skills_dir.exists():
         key = f"{shown(config.file)}: skills_dir: {shown(config.skills_dir)}"
-        raise InputError(key, "no such folder", "Name another: pytest-upskill list DIR.")
+        raise InputError(
+            key, "no such folder", "Name another: pytest-upskill list DIR."
+        )
     return [config.skills_dir or here]
 
 
@@ -212,7 +232,9 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
         shown(folder),
         skill.description,
         skill.digest,
-        tokens_always=0 if members else estimated_tokens(f"{skill.name}: {skill.description}"),
+        tokens_always=(
+            0 if members else estimated_tokens(f"{skill.name}: {skill.description}")
+        ),
         tokens_used=0 if members else skill.tokens,
         tokens_on_demand=sum(file.tokens or 0 for file in files if file.on_demand),
         members=members,
@@ -227,20 +249,30 @@ def _listed(file: Path, rows: Mapping[str, KeptRow]) -> ListedSkill:
 
 
 def _listed_errors(errors: Sequence[InputError]) -> tuple[ListedError, ...]:
-    return tuple(ListedError(error.where, error.problem, error.hint) for error in errors)
+    return tuple(
+        ListedError(error.where, error.problem, error.hint) for error in errors
+    )
 
 
 def _files(skill: Skill) -> Iterator[ListedFile]:
-    """SKILL.md first, with the tokens a model reads; then what it refers to, then the rest."""
+    """SKILL.md first, with the tokens a model reads; then what it refers to,
+    then the rest.
+    """
     root = skill.file.parent
     on_disk = FilesOnDisk(root)
     yield ListedFile(skill.file.name, skill.tokens, skill.file.stat().st_size)
-    others = {path.relative_to(root).as_posix(): None for path in contents_of(root).files}
-    named = [path for path in files_named(on_disk, skill.body.split("\n")) if path in others]
+    others = {
+        path.relative_to(root).as_posix(): None for path in contents_of(root).files
+    }
+    named = [
+        path for path in files_named(on_disk, skill.body.split("\n")) if path in others
+    ]
     for path in dict.fromkeys([*named, *others]):
         if path != skill.file.name:
             tokens = _tokens(on_disk, path)
-            on_demand = path in named and tokens is not None and not _SCHEMA.fullmatch(path)
+            on_demand = (
+                path in named and tokens is not None and not _SCHEMA.fullmatch(path)
+            )
             yield ListedFile(path, tokens, (root / path).stat().st_size, on_demand)
 
 
@@ -312,7 +344,9 @@ def _lines(
 
 
 def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
-    named = "" if Path(skill.path).name == skill.name else f" ({one_line(skill.name, 200)})"
+    named = (
+        "" if Path(skill.path).name == skill.name else f" ({one_line(skill.name, 200)})"
+    )
     title = look.paint(f"{skill.path}{named}", bold=True)
     if skill.digest is None:
         yield title
@@ -323,7 +357,9 @@ def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
         size = f"{members} tested as one" if skill.members else _tokens_of(skill)
         yield f"{title}  {size}, {cases}{queries}"
         yield from _wrapped(skill.description or "", look, most=2)
-    most_files, most_models = (None, None) if look.verbosity else (_FILES_SHOWN, _MODELS_SHOWN)
+    most_files, most_models = (
+        (None, None) if look.verbosity else (_FILES_SHOWN, _MODELS_SHOWN)
+    )
     yield from _first(map(_file_line, skill.files), most_files, "file", look)
     yield from _first(map(str, skill.results), most_models, "model", look)
     if look.verbosity:
@@ -338,11 +374,15 @@ def _skill_lines(skill: ListedSkill, look: TerminalLook) -> Iterator[str]:
 def _file_line(file: ListedFile) -> str:
     """What an agent reads of it; other files only have a size."""
     is_read = file.on_demand or file.path in SKILL_NAMES
-    size = counted(file.tokens or 0, "token") if is_read else counted(file.bytes, "byte")
+    size = (
+        counted(file.tokens or 0, "token") if is_read else counted(file.bytes, "byte")
+    )
     return f"{file.path}: {size}"
 
 
-def _first(lines: Iterable[str], most: int | None, noun: str, look: TerminalLook) -> Iterator[str]:
+def _first(
+    lines: Iterable[str], most: int | None, noun: str, look: TerminalLook
+) -> Iterator[str]:
     """The first texts, and how many there are besides."""
     listed = list(lines)
     for line in listed[:most]:

@@ -27,7 +27,9 @@ def run_models(_: argparse.Namespace) -> tuple[str, int]:
 
 
 def models_text(env: Mapping[str, str]) -> str:
-    """Aliases, providers and whether their keys are set, and models that need no server."""
+    """Aliases, providers and whether their keys are set,
+    and models that need no server.
+    """
     aliases = [(alias, f"anthropic:{model_id}") for alias, model_id in ALIASES.items()]
     providers = [
         (_form(provider), _address(name, env), _key_state(provider, env))
@@ -63,11 +65,14 @@ def _address(name: str, env: Mapping[str, str]) -> str:
     except InputError as error:
         return f"{error.where}: {error.problem}"
     if not url:
-        names = provider.settings if isinstance(provider, Cloud) else provider.base_url_envs
+        names = (
+            provider.settings if isinstance(provider, Cloud) else provider.base_url_envs
+        )
         return f"set {names[0]}" if len(names[0]) <= 20 else names[0]
     if url != provider.base_url:
         return f"{shown_address(url)} ({provider.set_in(env)[0]})"
-    return one_line(url.partition("://")[2], 24)  # so that the table fits into 80 columns
+    # So that the table fits into 80 columns
+    return one_line(url.partition("://")[2], 24)
 
 
 def _key_state(provider: Provider, env: Mapping[str, str]) -> str:

@@ -1,4 +1,6 @@
-"""``pytest-upskill plan``: before a run, how many cases and runs find a lift. Asks no model."""
+"""``pytest-upskill plan``: before a run, how many cases and runs find a lift.
+Asks no model.
+"""
 
 import argparse
 import json
@@ -39,8 +41,8 @@ from ..project import find_one_skill, runs_folder
 _RUNS: Final = (1, 3, 5)
 _WIDTH: Final = 80
 _ADVICE: Final = (
-    "Decide before the run, and keep to it: adding cases or runs until a lift is shown makes wrong "
-    "verdicts more likely."
+    "Decide before the run, and keep to it: adding cases or runs until a lift is shown"
+    " makes wrong verdicts more likely."
 )
 
 
@@ -77,7 +79,10 @@ def add_plan_arguments(parser: argparse.ArgumentParser) -> None:
         "--model",
         action="append",
         metavar="NAME",
-        help="the model of the run (default: that of the last one); repeat it for several",
+        help=(
+            "the model of the run (default: that of the last one); repeat it for"
+            " several"
+        ),
     )
     parser.add_argument(
         "--runs",
@@ -93,12 +98,21 @@ def run_plan(args: argparse.Namespace) -> tuple[str, int]:
     label, cases = labels_of([file])[file], _present_cases(file.parent)
     kept = _kept_rows(label)
     models = args.model or list(kept)[:1]
-    rows = list(dict.fromkeys(map(kept.get, models))) or [None]  # None: no run on it yet
+    # None: no run on it yet
+    rows = list(dict.fromkeys(map(kept.get, models))) or [None]
     plans = [_planned(args, row, cases, max(1, len(models))) for row in rows]
     if args.json:
         data = {"schema": 1, "skill": label, "lift": args.lift, "cases": cases}
-        return json.dumps({**data, "plans": [json_values(plan) for plan in plans]}, indent=2), 0
-    title = f"{one_line(label, 60)}: a lift of {size_of(args.lift)}, found in {POWER:.0%} of runs"
+        return (
+            json.dumps(
+                {**data, "plans": [json_values(plan) for plan in plans]}, indent=2
+            ),
+            0,
+        )
+    title = (
+        f"{one_line(label, 60)}: a lift of {size_of(args.lift)}, found in {POWER:.0%}"
+        " of runs"
+    )
     if len(models) > 1:
         title += f" on {len(models)} models"
     blocks = [title]
@@ -124,24 +138,35 @@ def _present_cases(folder: Path) -> int:
     return len({lift_sample_of(case) for case in cases if case.skip is None})
 
 
-def _planned(args: argparse.Namespace, kept: KeptRow | None, cases: int, models: int) -> LiftPlan:
-    pairs, pilot_runs, rate = list[tuple[float, float]](), 1, min(ASSUMED_BASELINE, 1 - args.lift)
+def _planned(
+    args: argparse.Namespace, kept: KeptRow | None, cases: int, models: int
+) -> LiftPlan:
+    pairs, pilot_runs, rate = (
+        list[tuple[float, float]](),
+        1,
+        min(ASSUMED_BASELINE, 1 - args.lift),
+    )
     basis = (
-        f"Assumed, for want of a run with a baseline: {percent(rate)} pass without the skill; half "
-        "of the spread is between cases; the skill solves some cases and changes no others"
+        f"Assumed, for want of a run with a baseline: {percent(rate)} pass without the"
+        " skill; half of the spread is between cases; the skill solves some cases and"
+        " changes no others"
     )
     if kept:
         run, pilot_runs = read_run(kept.run.path), kept.row.runs
-        (summary,) = (summary for summary in run.summaries if summary.pair == kept.row.pair)
+        (summary,) = (
+            summary for summary in run.summaries if summary.pair == kept.row.pair
+        )
         if pairs := summary.scores(over="baseline"):
             rate = fmean(baseline for baseline, _ in pairs)
             basis = (
-                f"As in the run of {run.started.astimezone():%Y-%m-%d} on "
-                f"{one_line(summary.label, 60)}: {percent(rate)} pass without the skill "
-                f"({case_words([summary])}, {counted(pilot_runs, 'run')})"
+                f"As in the run of {run.started.astimezone():%Y-%m-%d} on"
+                f" {one_line(summary.label, 60)}: {percent(rate)} pass without the"
+                f" skill ({case_words([summary])}, {counted(pilot_runs, 'run')})"
             )
     level = shared_level(models)  # as in verdicts
-    kinds = kinds_of(pairs, pilot_runs, args.lift) if pairs else assumed_kinds(args.lift)
+    kinds = (
+        kinds_of(pairs, pilot_runs, args.lift) if pairs else assumed_kinds(args.lift)
+    )
     if kinds is None:
         basis += ", which leaves no room for this lift"
     rows = [
@@ -169,7 +194,11 @@ def _table(rows: Sequence[PlannedRuns], cases: int) -> str:
             row.runs,
             "-" if row.cases is None else f"{row.cases:,}",
             "-" if row.chance is None else percent(row.chance),
-            "-" if row.smallest_lift is None else f"{size_of(row.smallest_lift)} or more",
+            (
+                "-"
+                if row.smallest_lift is None
+                else f"{size_of(row.smallest_lift)} or more"
+            ),
         )
         for row in rows
     ]

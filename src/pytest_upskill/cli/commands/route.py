@@ -34,7 +34,9 @@ _MOST_BROKEN: Final = 3
 def add_route_arguments(parser: argparse.ArgumentParser) -> None:
     parser.usage = "%(prog)s FOLDER [options]"
     parser.add_argument(
-        "folder", metavar="FOLDER", help="a folder of skills; its queries are in evals/routes.json"
+        "folder",
+        metavar="FOLDER",
+        help="a folder of skills; its queries are in evals/routes.json",
     )
     add_flags(add_options(parser, "route", Settings, Gates)["reports"])
 
@@ -45,8 +47,14 @@ def run_route(args: argparse.Namespace) -> tuple[str, int]:
     skills, broken = _loaded(found.files)
     catalogue = Catalogue.of(skills)
     loaded = _routes(folder, args.tests_file, catalogue)
-    notes = [*map(_sentence, left_out_lines(found.left_out)), *broken, *_explicit(catalogue)]
-    sizes = {f"the list of {counted(len(catalogue.names), 'skill')}": _tokens(catalogue)}
+    notes = [
+        *map(_sentence, left_out_lines(found.left_out)),
+        *broken,
+        *_explicit(catalogue),
+    ]
+    sizes = {
+        f"the list of {counted(len(catalogue.names), 'skill')}": _tokens(catalogue)
+    }
     sources = tuple(SkillCases(skill.name, skill, ()) for skill in skills)
     with study_session(args, (), loaded=sources, sizes=sizes) as session:
         router = Router(catalogue, loaded.with_notes(notes), session.runner)
@@ -55,7 +63,9 @@ def run_route(args: argparse.Namespace) -> tuple[str, int]:
         size = f"{counted(len(catalogue.names), 'skill')}, {queries}"
         session.screen.text(f"{size} ({loaded.source}).")
         trials = [item.trial for asked in plans.values() for item in asked]
-        if not session.may_ask_for(session.runner.estimate_of(trials, free=session.free)):
+        if not session.may_ask_for(
+            session.runner.estimate_of(trials, free=session.free)
+        ):
             return "", 1
         routings = list[Routing]()
         for subject, asked in plans.items():
@@ -66,7 +76,9 @@ def run_route(args: argparse.Namespace) -> tuple[str, int]:
 
 
 def _routes(folder: Path, file: Path | None, catalogue: Catalogue) -> LoadedRoutes:
-    """Of a file, else of the catalogue's own, else of its skills; InputError without any."""
+    """Of a file, else of the catalogue's own, else of its skills;
+    InputError without any.
+    """
     own = folder / ROUTES_FILE
     if file or own.is_file():
         loaded = load_routes(file or own, catalogue)
@@ -77,7 +89,9 @@ def _routes(folder: Path, file: Path | None, catalogue: Catalogue) -> LoadedRout
             f"Write queries and the skills that they should open to {shown(own)}, "
             f"for example:\n{EXAMPLE}"
         )
-        raise InputError(shown(folder), "no query to route, and no skill has triggers", hint)
+        raise InputError(
+            shown(folder), "no query to route, and no skill has triggers", hint
+        )
     return loaded
 
 
@@ -97,7 +111,9 @@ def _tokens(catalogue: Catalogue) -> int:
 
 
 def _loaded(files: Sequence[Path]) -> tuple[list[Skill], list[str]]:
-    """The skills that agents could load, and a sentence about the others; SkillError if all are."""
+    """The skills that agents could load, and a sentence about the others;
+    SkillError if all are.
+    """
     skills, errors = list[Skill](), list[SkillError]()
     for file in files:
         try:
@@ -107,4 +123,6 @@ def _loaded(files: Sequence[Path]) -> tuple[list[Skill], list[str]]:
     if not skills:
         raise errors[0]
     names = [f"{error.where} ({one_line(f'{error.problem}', 100)})" for error in errors]
-    return skills, [f"Left out, as broken: {first_few(names, _MOST_BROKEN)}"] if errors else []
+    return skills, (
+        [f"Left out, as broken: {first_few(names, _MOST_BROKEN)}"] if errors else []
+    )

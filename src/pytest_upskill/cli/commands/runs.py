@@ -1,7 +1,7 @@
 """The commands that read runs: ``runs`` and ``report``.
 
-``runs`` lists, plots, shows and compares the kept runs of a project; ``report`` writes reports of
-saved results, and merges several into one run.
+``runs`` lists, plots, shows and compares the kept runs of a project; ``report`` writes
+reports of saved results, and merges several into one run.
 """
 
 import argparse
@@ -45,10 +45,12 @@ _RUNS: Final = 20
 _MOST_ROWS: Final = 12  # of a run in the list
 _MOST_NAMES: Final = 5
 _NONE: Final = (
-    "No runs yet. Make one: pytest --skill PATH --model NAME\n"
-    "(looked for in .upskill/runs, here and in parent folders; --dir names another folder)"
+    "No runs yet. Make one: pytest --skill PATH --model NAME\n(looked for in"
+    " .upskill/runs, here and in parent folders; --dir names another folder)"
 )
-_ID_HELP: Final = "the start or end of a run's id, or last, last~1, or a file of results"
+_ID_HELP: Final = (
+    "the start or end of a run's id, or last, last~1, or a file of results"
+)
 _METRICS_OF_UPSKILL: Final = {"success": "pass-rate"}
 _NO_MATCH: Final = "No run matches. pytest-upskill runs lists them all."
 
@@ -70,8 +72,12 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
         default="lift",
         help=f"the number to plot or write: {', '.join(metrics())} (default: lift)",
     )
-    parser.add_argument("--plot", action="store_true", help="plot the trend in the terminal")
-    parser.add_argument("--html", type=Path, metavar="FILE", help="write the trend as an HTML page")
+    parser.add_argument(
+        "--plot", action="store_true", help="plot the trend in the terminal"
+    )
+    parser.add_argument(
+        "--html", type=Path, metavar="FILE", help="write the trend as an HTML page"
+    )
     parser.add_argument("--csv", type=Path, metavar="FILE", help="write a CSV file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -79,11 +85,17 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
         "--limit",
         type=whole(1).parse,
         metavar="N",
-        help=f"maximum number of runs (default: {_RUNS}, or all with --json, --html, --csv)",
+        help=(
+            f"maximum number of runs (default: {_RUNS}, or all with --json, --html,"
+            " --csv)"
+        ),
     )
     add_options(parser, "runs", Settings)
     single = parser.add_subparsers(
-        dest="what", metavar="COMMAND", help=argparse.SUPPRESS, prog="pytest-upskill runs"
+        dest="what",
+        metavar="COMMAND",
+        help=argparse.SUPPRESS,
+        prog="pytest-upskill runs",
     )
     _add_show(single)
     _add_compare(single)
@@ -108,18 +120,31 @@ def run_runs(args: argparse.Namespace) -> tuple[str, int]:
     # If a file was asked for, writing none is a failure.
     status = 1 if (args.html or args.csv) and not listed else 0
     if args.json:
-        data = {"schema": 1, "rows": [row_data(kept) for kept in kept_rows], "damaged": damaged}
+        data = {
+            "schema": 1,
+            "rows": [row_data(kept) for kept in kept_rows],
+            "damaged": damaged,
+        }
         return json.dumps(data, indent=2), status
-    lines = written if written and not args.plot else [*written, *_run_lines(args, listed, look)]
+    lines = (
+        written
+        if written and not args.plot
+        else [*written, *_run_lines(args, listed, look)]
+    )
     if next(matches, None):
         lines += ["", f"There are older runs: show them with -n {2 * len(listed)}."]
-    return "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]), status
+    return (
+        "\n".join([*lines, *(f"skipped, damaged: {line}" for line in damaged)]),
+        status,
+    )
 
 
 def _matching_runs(
     args: argparse.Namespace, history: Sequence[KeptRun], damaged: list[str]
 ) -> Iterator[list[KeptRow]]:
-    """The wanted rows of each run that has any, newest first; a run is read when it is reached."""
+    """The wanted rows of each run that has any, newest first;
+    a run is read when it is reached.
+    """
     for run in history:
         try:
             summary = run.head.summary
@@ -137,7 +162,9 @@ def _matching_runs(
 
 
 def _is_wanted(names: Sequence[str], patterns: Sequence[str] | None) -> bool:
-    """By any of its names: an agent on a model is found by its label, or by its model."""
+    """By any of its names: an agent on a model is found by its label, or by its
+    model.
+    """
     pairs = [(name, pattern) for name in names for pattern in patterns or ()]
     return not patterns or any(
         name == pattern or fnmatchcase(name, pattern) for name, pattern in pairs
@@ -182,7 +209,10 @@ def _lowest(rows: Sequence[KeptRow]) -> list[KeptRow]:
         lift = rows[number].row.lift
         return lift is None, lift or 0.0
 
-    return [rows[number] for number in sorted(sorted(range(len(rows)), key=rank)[:_MOST_ROWS])]
+    return [
+        rows[number]
+        for number in sorted(sorted(range(len(rows)), key=rank)[:_MOST_ROWS])
+    ]
 
 
 def _add_show(commands: Any) -> None:
@@ -197,7 +227,9 @@ def _add_show(commands: Any) -> None:
         ),
     )
     parser.add_argument("id", metavar="ID", help=_ID_HELP)
-    parser.add_argument("--json", action="store_true", help="print the whole run as JSON")
+    parser.add_argument(
+        "--json", action="store_true", help="print the whole run as JSON"
+    )
     # A --dir before the subcommand counts if there is none behind it.
     add_options(parser, "runs", Settings, missing=argparse.SUPPRESS)
 
@@ -239,7 +271,10 @@ def _add_compare(commands: Any) -> None:
     parser.add_argument(
         "--fail-if-worse",
         action="store_true",
-        help="exit with 1 if a skill is significantly worse on a model, or that can't be decided",
+        help=(
+            "exit with 1 if a skill is significantly worse on a model, or that can't be"
+            " decided"
+        ),
     )
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
@@ -271,12 +306,19 @@ def _compare(
         return _comparison_json(names, comparison), 1 if reasons else 0
     compared = list(zip([run.short for run in both], (before, after), strict=True))
     lines = [*comparison_lines(compared, comparison, look), *written]
-    failed = [look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons]
+    failed = [
+        look.paint(f"Failed: {one_line(reason, 300)}.", red=True) for reason in reasons
+    ]
     return "\n".join([*lines, *([""] if failed else []), *failed]), 1 if failed else 0
 
 
 def _comparison_json(names: Sequence[str], comparison: RunComparison) -> str:
-    data = {"schema": 1, "before": names[0], "after": names[1], **json_values(comparison)}
+    data = {
+        "schema": 1,
+        "before": names[0],
+        "after": names[1],
+        **json_values(comparison),
+    }
     return json.dumps(data, indent=2)
 
 
@@ -297,7 +339,9 @@ def add_report_arguments(parser: argparse.ArgumentParser) -> None:
     )
     groups["gates"].description = "replace the gates of the runs"
     parser.add_argument(
-        "--subset", action="store_true", help="accept that some cases are in none of the files"
+        "--subset",
+        action="store_true",
+        help="accept that some cases are in none of the files",
     )
 
 
@@ -305,7 +349,9 @@ def run_report(args: argparse.Namespace) -> tuple[str, int]:
     gates = settings_of(option_values(args, UpskillConfig(), Gates)).gates
     files = [_saved_run(Path(text)) for text in args.runs]
     require_apart(report_paths(args), [("an input", file) for file in files])
-    sources = [Source(shown(file), _with_gates(read_run(file), gates)) for file in files]
+    sources = [
+        Source(shown(file), _with_gates(read_run(file), gates)) for file in files
+    ]
     results, notes = merged(sources, subset=args.subset)
     notes = [*run_notes(results), *notes]
     problems = [f"upskill: {harmless(line)}" for line in results.problems]

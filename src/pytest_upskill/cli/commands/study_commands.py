@@ -1,5 +1,6 @@
-"""Studies as commands: ``matrix``, what skills do to each other, and ``ablate``, what each part of
-a skill earns, and a shorter skill without some."""
+"""Studies as commands: ``matrix``, what skills do to each other, and ``ablate``, what
+each part of a skill earns, and a shorter skill without some.
+"""
 
 import argparse
 from collections.abc import Sequence
@@ -37,7 +38,10 @@ def add_matrix_arguments(parser: argparse.ArgumentParser) -> None:
         "skills",
         metavar="SKILLS",
         nargs="+",
-        help="a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder of skills",
+        help=(
+            "a skill: its folder, its SKILL.md, or its name in skills_dir; or a folder"
+            " of skills"
+        ),
     )
     output = add_options(parser, "matrix", Settings)["reports"]
     add_flags(output)
@@ -66,8 +70,10 @@ def add_ablate_arguments(parser: argparse.ArgumentParser) -> None:
     output.add_argument(
         "--apply",
         action="store_true",
-        help="also write the skill without the parts that could go, beside the old one, and "
-        "measure it on held-out cases",
+        help=(
+            "also write the skill without the parts that could go, beside the old one,"
+            " and measure it on held-out cases"
+        ),
     )
 
 
@@ -76,7 +82,8 @@ def run_ablate(args: argparse.Namespace) -> tuple[str, int]:
         ablate = _Ablate(session)
         plans = [ablation.plan() for ablation in ablate.ablations]
         ablate.require_cases()
-        shorter = ablate.shorter_plans(()) if args.apply else []  # the whole one stands for it
+        # The whole one stands for it
+        shorter = ablate.shorter_plans(()) if args.apply else []
         if not session.may_ask([*plans, *shorter]):
             return "", 1
         studies = session.carry_out(plans)
@@ -91,14 +98,19 @@ class _Ablate:
     def __init__(self, session: StudySession) -> None:
         self._session = session
         self.ablations = list[Ablation]()
-        self._held_out = list[tuple[CheckedCase, ...]]()  # in none of the studies of parts
+        # In none of the studies of parts
+        self._held_out = list[tuple[CheckedCase, ...]]()
         if len(session.sources) != 1:
             number = counted(len(session.sources), "skill")
-            raise InputError("SKILL", f"{number}, and parts are of one", "Name one skill.")
+            raise InputError(
+                "SKILL", f"{number}, and parts are of one", "Name one skill."
+            )
         args, (source,), held = session.args, session.sources, frozenset[str]()
         if args.apply and isinstance(source.skill, Bundle):
             problem = "only parts of one skill are left out for good"
-            raise SettingsError("apply", problem, "Remove the skill from the bundle yourself.")
+            raise SettingsError(
+                "apply", problem, "Remove the skill from the bundle yourself."
+            )
         if args.apply:
             held = ids_held_out([case for case, _ in source.cases], _HELD_OUT)
             _require_place(source.skill.file)
@@ -106,11 +118,22 @@ class _Ablate:
         for subject, model_id in session.subjects.items():
             cases = source.cases_for(subject, model_id)
             learn = tuple(checked for checked in cases if checked[0].id not in held)
-            self._held_out.append(tuple(checked for checked in cases if checked[0].id in held))
+            self._held_out.append(
+                tuple(checked for checked in cases if checked[0].id in held)
+            )
             folder = session.folder / f"{len(self.ablations)}"
             kind = BundleAblation if isinstance(source.skill, Bundle) else Ablation
             ablation = kind(
-                *(source, subject, learn, folder, settings, session.maker, args.by, margin)
+                *(
+                    source,
+                    subject,
+                    learn,
+                    folder,
+                    settings,
+                    session.maker,
+                    args.by,
+                    margin,
+                )
             )
             self.ablations.append(ablation)
 
@@ -119,38 +142,53 @@ class _Ablate:
         for ablation, held_out in zip(self.ablations, self._held_out, strict=True):
             self._require_cases(ablation, held_out)
 
-    def _require_cases(self, ablation: Ablation, held_out: Sequence[CheckedCase]) -> None:
+    def _require_cases(
+        self, ablation: Ablation, held_out: Sequence[CheckedCase]
+    ) -> None:
         session, parts = self._session, len(ablation.parts)
-        looks, margin, apply = session.runner.looks, size_of(ablation.margin), session.args.apply
+        looks, margin, apply = (
+            session.runner.looks,
+            size_of(ablation.margin),
+            session.args.apply,
+        )
         # Cases that ask the same count as one.
         have, held = (
-            len({lift_sample_of(case) for case, _ in cases}) for cases in (ablation.cases, held_out)
+            len({lift_sample_of(case) for case, _ in cases})
+            for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
             cases_to_rule_out(ablation.margin, family_level(effects, looks))
             for effects in (parts, 1)
         )
-        # Parts that are shown to be missed leave their share of the error to the others.
+        # Parts that are shown to be missed leave their share of
+        # the error to the others.
         if apply and have < needed_held:
             problem = (
-                f"too few cases to rule out a loss of {margin}: it takes up to {needed:,} to "
-                f"choose from {counted(parts, 'part')}, and {needed_held:,} held-out ones (there "
-                f"are {have:,} and {held:,})"
+                f"too few cases to rule out a loss of {margin}: it takes up to"
+                f" {needed:,} to choose from {counted(parts, 'part')}, and"
+                f" {needed_held:,} held-out ones (there are {have:,} and {held:,})"
             )
-            hint = ("Write more, raise ", Setting("margin"), ", or leave out ", Setting("apply"))
+            hint = (
+                "Write more, raise ",
+                Setting("margin"),
+                ", or leave out ",
+                Setting("apply"),
+            )
             raise InputError(shown(ablation.source.skill.file), problem, (*hint, "."))
         if have < needed:
             could_go = "not that one could go: that takes up to"
             if have >= needed_held:
-                could_go = "that one could go only if others are missed: else that takes"
+                could_go = (
+                    "that one could go only if others are missed: else that takes"
+                )
             session.screen.text(
-                f"{counted(have, 'case')} may show that a {ablation.noun} is missed, but "
-                f"{could_go} {needed:,}, with a margin of {margin}."
+                f"{counted(have, 'case')} may show that a {ablation.noun} is missed,"
+                f" but {could_go} {needed:,}, with a margin of {margin}."
             )
         if apply and held < needed_held:
             session.screen.text(
-                f"{counted(held, 'held-out case')} can't show that nothing is lost: that takes "
-                f"{needed_held:,}, with a margin of {margin}."
+                f"{counted(held, 'held-out case')} can't show that nothing is lost:"
+                f" that takes {needed_held:,}, with a margin of {margin}."
             )
 
     def shorter_plans(self, parts: Sequence[Part]) -> list[StudyPlan]:
@@ -164,17 +202,26 @@ class _Ablate:
             return _noted(studies, "Nothing was written, as answers are missing")
         parts = self._chosen(studies)
         if not parts:
-            return _noted(studies, "Nothing was written, as no part is shown to be free to go")
-        self._session.screen.line(f"Without {counted(len(parts), 'part')}, on held-out cases:")
+            return _noted(
+                studies, "Nothing was written, as no part is shown to be free to go"
+            )
+        self._session.screen.line(
+            f"Without {counted(len(parts), 'part')}, on held-out cases:"
+        )
         shorter = self._session.carry_out(self.shorter_plans(parts))
-        last, proven = "Nothing was written, as answers to held-out cases are missing", False
+        last, proven = (
+            "Nothing was written, as answers to held-out cases are missing",
+            False,
+        )
         if all(study.complete for study in shorter):
             last, proven = self._written(shorter, parts)
         shorter = [_measured(study, parts) for study in shorter]
         return [*studies, *_noted(shorter, last, failed=not proven)]
 
     def _chosen(self, studies: Sequence[Study]) -> list[Part]:
-        """The parts that could go for all agents and models that see them; never all of them."""
+        """The parts that could go for all agents and models that see them;
+        never all of them.
+        """
         each = zip(self.ablations, studies, strict=True)
         going = [(ablation.parts, ablation.could_go(study)) for ablation, study in each]
         agreed = dict.fromkeys(
@@ -188,8 +235,12 @@ class _Ablate:
             chosen.pop()
         return chosen
 
-    def _written(self, shorter: Sequence[Study], parts: Sequence[Part]) -> tuple[str, bool]:
-        """Write the shorter skill unless a loss is shown; say so, and if nothing is lost."""
+    def _written(
+        self, shorter: Sequence[Study], parts: Sequence[Part]
+    ) -> tuple[str, bool]:
+        """Write the shorter skill unless a loss is shown; say so,
+        and if nothing is lost.
+        """
         words = {study.contrast(SHORTER).word for study in shorter}
         if "hurts" in words:
             return "Not written: a loss is shown, if not of one part alone", False
@@ -197,7 +248,10 @@ class _Ablate:
         text, removed = ablation.parted.without(parts)
         folder = shown(save_beside(ablation.source.skill.file, text, removed))
         if not words <= {"no loss shown", "helps"}:
-            return f"Written to {folder}, but it is not shown that nothing is lost", False
+            return (
+                f"Written to {folder}, but it is not shown that nothing is lost",
+                False,
+            )
         lost = f"a loss of {size_of(ablation.margin)} or more"
         return f"Written to {folder}: {lost} is ruled out", True
 
@@ -215,12 +269,15 @@ def _measured(study: Study, parts: Sequence[Part]) -> Study:
 def _noted(studies: Sequence[Study], note: str, *, failed: bool = True) -> list[Study]:
     failure = note if failed else ""
     return [
-        replace(study, conclusions=(*study.conclusions, note), failure=failure) for study in studies
+        replace(study, conclusions=(*study.conclusions, note), failure=failure)
+        for study in studies
     ]
 
 
 def _require_place(file: Path) -> None:
-    """SettingsError if the shorter skill can't be written: found before anything is paid for."""
+    """SettingsError if the shorter skill can't be written:
+    found before anything is paid for.
+    """
     target = beside(file.parent)
     if problem := why_unwritable(target, folder=True):
         raise SettingsError("apply", problem, "Check the folder.", value=shown(target))

@@ -32,7 +32,9 @@ _HOW_TO_CONTINUE: Final = (
 )
 
 
-def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) -> Groups:
+def add_teach_arguments(
+    parser: argparse.ArgumentParser, command: TeachCommand
+) -> Groups:
     """Add the arguments of a command that teaches; return their groups."""
     parser.usage = f"%(prog)s {'TASK' if command == 'generate' else 'SKILL'} [options]"
     if command == "generate":
@@ -46,11 +48,17 @@ def add_teach_arguments(parser: argparse.ArgumentParser, command: TeachCommand) 
         add_skill(parser, optional=command == "cases")
     if command in ("cases", "refine"):
         parser.add_argument(
-            "--task", metavar="TEXT", help="what the skill is for (default: its description)"
+            "--task",
+            metavar="TEXT",
+            help="what the skill is for (default: its description)",
         )
     groups = add_options(parser, command, TeachSettings, Settings)
-    groups["output"].add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    groups["output"].add_argument("--json", action="store_true", help="print the result as JSON")
+    groups["output"].add_argument(
+        "-y", "--yes", action="store_true", help="spend without asking"
+    )
+    groups["output"].add_argument(
+        "--json", action="store_true", help="print the result as JSON"
+    )
     return groups
 
 
@@ -91,7 +99,11 @@ def run_teaching(
     except AlreadyFinished as finished:
         screen.line(f"Already finished: saved in {shown(finished.folder)}")
         if args.json:
-            write(json.dumps({"schema": 1, "folder": str(finished.folder), "finished": True}))
+            write(
+                json.dumps(
+                    {"schema": 1, "folder": str(finished.folder), "finished": True}
+                )
+            )
         return "", 0
     except Declined:
         screen.line("Nothing was asked.")
@@ -135,13 +147,20 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
         "--from",
         dest="suite",
         metavar="SUITE",
-        help="write the cases of a suite in another form, such as evals/, and ask no model",
+        help=(
+            "write the cases of a suite in another form, such as evals/, and ask no"
+            " model"
+        ),
     )
     output.add_argument(
-        "--output", metavar="FILE", help="with --from: where to (default: skill_meta.json)"
+        "--output",
+        metavar="FILE",
+        help="with --from: where to (default: skill_meta.json)",
     )
     output.add_argument(
-        "--overwrite", action="store_true", help="with --from: replace a file that is there"
+        "--overwrite",
+        action="store_true",
+        help="with --from: replace a file that is there",
     )
 
 

@@ -1,7 +1,8 @@
-"""``pytest-upskill try``: test a skill once with what is at hand, and write nothing to the project.
+"""``pytest-upskill try``: test a skill once with what is at hand,
+and write nothing to the project.
 
-It is a run of pytest in a temporary folder: with no ini file, no history, and a store of its own in
-the user's cache.
+It is a run of pytest in a temporary folder: with no ini file, no history, and a store
+of its own in the user's cache.
 """
 
 import argparse
@@ -42,7 +43,8 @@ from ..shared_steps import Consent, prices_here, progress_screen
 
 _NEW_CASES: Final = 3
 _TWO_MINUTES: Final = 110.0  # seconds, without starting and grading
-# Of the embedded model on two cores: seconds for both answers of a case, tokens read in a second.
+# Of the embedded model on two cores: seconds for both answers of a case,
+# tokens read in a second.
 _ANSWERS: Final = 6.0
 _READS: Final = 30.0
 _SHOWN: Final = 240  # characters of a question or an answer
@@ -56,9 +58,14 @@ def add_try_arguments(parser: argparse.ArgumentParser) -> None:
         nargs="?",
         default=".",
         metavar="SKILL",
-        help="a skill: its folder, its SKILL.md, or its name in skills_dir (default: here)",
+        help=(
+            "a skill: its folder, its SKILL.md, or its name in skills_dir (default:"
+            " here)"
+        ),
     )
-    parser.add_argument("-m", "--model", metavar="NAME", help="a model, in place of what is found")
+    parser.add_argument(
+        "-m", "--model", metavar="NAME", help="a model, in place of what is found"
+    )
     parser.add_argument("-y", "--yes", action="store_true", help="spend without asking")
 
 
@@ -99,17 +106,26 @@ def run_try(args: argparse.Namespace) -> tuple[str, int]:
         title = "These cases were for one run. To write some that stay, and run them:"
     if writes:
         commands.insert(0, command_words("cases", args.skill, settings))
-    return "\n".join(["", title, *(f"  {shown_command(words)}" for words in commands)]), status
+    return (
+        "\n".join(["", title, *(f"  {shown_command(words)}" for words in commands)]),
+        status,
+    )
 
 
 def _teacher(model: FirstModel) -> TeachSettings:
     return TeachSettings(
-        "", teacher=model.name, teacher_url=model.base_url, students=(), cases=_NEW_CASES
+        "",
+        teacher=model.name,
+        teacher_url=model.base_url,
+        students=(),
+        cases=_NEW_CASES,
     )
 
 
 def _keep_answers(root: Path) -> None:
-    """Let a store in the user's cache be that of the run: the same questions are free again."""
+    """Let a store in the user's cache be that of the run:
+    the same questions are free again.
+    """
     kept, stored = user_cache() / "try.sqlite", root / FOLDER / FILE_NAME
     with suppress(OSError):  # then they are not kept
         kept.parent.mkdir(parents=True, exist_ok=True)
@@ -118,7 +134,9 @@ def _keep_answers(root: Path) -> None:
 
 
 def _linked(folder: Path, root: Path) -> Path:
-    """The skill at the same place below ``root`` as below the current folder, for node ids."""
+    """The skill at the same place below ``root`` as below the current folder,
+    for node ids.
+    """
     here = Path(os.path.realpath(Path.cwd()))
     below = folder.relative_to(here) if folder.is_relative_to(here) else Path()
     link = root / (below if below.parts else folder.name)
@@ -135,26 +153,38 @@ def _require_examples(file: Path) -> None:
     if all("skip" in case for case in example_cases(load_skill(file))):
         command = shown_command(["pytest-upskill", "init", shown(file.parent)])
         problem = "no cases, and no API key to have some written"
-        raise InputError(shown(file.parent), problem, f"{_SET_KEY}\n  Or write cases: {command}")
+        raise InputError(
+            shown(file.parent), problem, f"{_SET_KEY}\n  Or write cases: {command}"
+        )
 
 
 def _with_examples(file: Path, root: Path) -> Path:
     """A copy of the skill with the cases that init would write."""
     copy = _copied(file.parent, root)
-    (copy / CASES_NAME).write_text(example_file(load_skill(file), SCHEMA_NAME), encoding="utf-8")
+    (copy / CASES_NAME).write_text(
+        example_file(load_skill(file), SCHEMA_NAME), encoding="utf-8"
+    )
     return copy
 
 
 def _copied(folder: Path, root: Path) -> Path:
     copy = root / "skills" / folder.name
-    shutil.copytree(folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS))
+    shutil.copytree(
+        folder, copy, symlinks=True, ignore=shutil.ignore_patterns(*TOOL_FOLDERS)
+    )
     return copy
 
 
 def _with_cases(
-    args: argparse.Namespace, file: Path, settings: TeachSettings, model: FirstModel, root: Path
+    args: argparse.Namespace,
+    file: Path,
+    settings: TeachSettings,
+    model: FirstModel,
+    root: Path,
 ) -> Path:
-    """A copy of the skill with cases by the model; Declined if the user does not agree."""
+    """A copy of the skill with cases by the model; Declined if the user does not
+    agree.
+    """
     copy = _copied(file.parent, root)
     screen = progress_screen(sys.stdout)
     consent = Consent(args.yes or model.free or not _on_terminal(), screen, sys.stdout)
@@ -179,13 +209,20 @@ def _with_cases(
 def _estimate_of_run(file: Path, model: FirstModel, price_of: PriceOf) -> Estimate:
     """Of both arms of the new cases, in each of which a judge may be asked, too."""
     tokens = load_skill(file).tokens
-    usages = [Usage(QUESTION + prompt, ANSWER, 0) for prompt in (0, tokens, ANSWER, ANSWER)]
+    usages = [
+        Usage(QUESTION + prompt, ANSWER, 0) for prompt in (0, tokens, ANSWER, ANSWER)
+    ]
     calls = [Calls(model.name, _NEW_CASES, usage) for usage in usages]
     return estimate_of(calls, price_of, free=model.free)
 
 
 def _run(
-    args: argparse.Namespace, folder: Path, model: FirstModel, root: Path, *, may_ask: bool
+    args: argparse.Namespace,
+    folder: Path,
+    model: FirstModel,
+    root: Path,
+    *,
+    may_ask: bool,
 ) -> tuple[int, bool]:
     """The exit status, and whether a case has answers of both arms."""
     (root / "pytest.ini").write_text("[pytest]\nskill_history = false\n")
@@ -193,15 +230,29 @@ def _run(
     words += ["--skill-base-url", model.base_url] if model.base_url else []
     words += ["-o", f"skill_prices={model.name} 0 0"] if model.base_url else []
     if not model.is_embedded and _are_judged(folder, any):
-        words += ["--skill-judge", f"{model.agent}/{model.name}" if model.agent else model.name]
+        words += [
+            "--skill-judge",
+            f"{model.agent}/{model.name}" if model.agent else model.name,
+        ]
     words += ["--skill-agent", model.agent, "--skill-login"] if model.agent else []
-    quiet = ["-c", "pytest.ini", "--no-header", "--tb=no", "-rfE", "-s", "-p", "no:cacheprovider"]
+    quiet = [
+        "-c",
+        "pytest.ini",
+        "--no-header",
+        "--tb=no",
+        "-rfE",
+        "-s",
+        "-p",
+        "no:cacheprovider",
+    ]
     asks = may_ask and not (args.yes or model.free) and _on_terminal()
     most = None
     if model.is_embedded:
         most, each = cases_in_time(load_skill(skill_file(folder)).tokens)
         count = f"up to {counted(most, 'case')}"
-        write(f"It is for trying out: {count}, about {duration(each)} each on two cores.")
+        write(
+            f"It is for trying out: {count}, about {duration(each)} each on two cores."
+        )
     shows = ShownCase(asks=asks, most=most)
     with chdir(root):
         status = int(pytest.main([*quiet, *words], plugins=[shows]))
@@ -211,8 +262,9 @@ def _run(
 
 
 def cases_in_time(tokens: int) -> tuple[int, float]:
-    """How many cases of a skill the embedded model answers within two minutes, at least one, and
-    the seconds for each."""
+    """How many cases of a skill the embedded model answers within two minutes, at least
+    one, and the seconds for each.
+    """
     each = _ANSWERS + tokens / _READS
     return max(1, min(10, int(_TWO_MINUTES / each))), each
 
@@ -225,7 +277,9 @@ def _are_judged(folder: Path, quantify: Callable[[Iterable[bool]], bool]) -> boo
     except InputError:  # which the run reports
         return False
     cases = [case for of_file in loaded for case in of_file.cases]
-    return bool(cases) and quantify(bool(rubric_of(checks).texts) for _, checks in cases)
+    return bool(cases) and quantify(
+        bool(rubric_of(checks).texts) for _, checks in cases
+    )
 
 
 def _on_terminal() -> bool:
@@ -233,7 +287,9 @@ def _on_terminal() -> bool:
 
 
 class ShownCase:
-    """A plugin of pytest: asks before the first call, and shows both arms of the first case."""
+    """A plugin of pytest: asks before the first call,
+    and shows both arms of the first case.
+    """
 
     def __init__(self, *, asks: bool, most: int | None = None) -> None:
         self.__name__ = "upskill-try"  # under which pytest knows it
@@ -272,13 +328,17 @@ class ShownCase:
 
 def shown_lines(question: str, records: Sequence[Record]) -> list[str]:
     """The question and the answers of both arms, in short; empty if one is missing."""
-    answers = {record.arm: record for record in records if record.run == 1 and record.output}
+    answers = {
+        record.arm: record for record in records if record.run == 1 and record.output
+    }
     if not _TITLES.keys() <= answers.keys():
         return []
     texts = {"question": question}
     for arm, title in _TITLES.items():
         passed = answers[arm].outcome == "passed"
-        texts[f"{title} the skill, {'right' if passed else 'wrong'}"] = answers[arm].output or ""
+        texts[f"{title} the skill, {'right' if passed else 'wrong'}"] = (
+            answers[arm].output or ""
+        )
     return [
         line
         for title, text in texts.items()
@@ -288,4 +348,7 @@ def shown_lines(question: str, records: Sequence[Record]) -> list[str]:
 
 def _few_lines(text: str) -> list[str]:
     short = one_line(text, _SHOWN)
-    return [f"    {line}" for line in textwrap.wrap(short, terminal_width() - 4) or ["(empty)"]]
+    return [
+        f"    {line}"
+        for line in textwrap.wrap(short, terminal_width() - 4) or ["(empty)"]
+    ]

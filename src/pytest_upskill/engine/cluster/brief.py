@@ -28,10 +28,12 @@ from ..budget import Allowance, UnansweredCall
 PACKAGE: Final = "pytest-upskill"
 MEMORY: Final = "upskill-memory"  # megabytes
 CPU: Final = "upskill-cpu"
-# Bytes that a worker may send: more than all texts, turns and files of a trial that are kept.
+# Bytes that a worker may send: more than all texts,
+# turns and files of a trial that are kept.
 MOST_OUTCOME: Final = 64 * 2**20
 _MOST_REPORT: Final = 2**16
-# A parsed value takes much more room than its text, unless most of that is in few strings.
+# A parsed value takes much more room than its text,
+# unless most of that is in few strings.
 _MOST_STRINGS: Final = 1_000_000
 _MOST_BESIDE_STRINGS: Final = 4 * 2**20  # bytes
 _STRING: Final = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|$)', re.DOTALL)
@@ -42,12 +44,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, repr=False)  # a repr could end in a log
 class Brief:
-    """What workers must know of a run. It is sent to each of them, and is in no task."""
+    """What workers must know of a run. It is sent to each of them, and is in no
+    task.
+    """
 
     run: str
     specs: Mapping[str, ModelSpec]
     prices: Mapping[str, Price | None]
-    scripts: Mapping[str, tuple[str, bytes]]  # of scripted models: name of the file, content
+    # Of scripted models: name of the file, content
+    scripts: Mapping[str, tuple[str, bytes]]
     memory: Mapping[str, int]  # megabytes that a trial takes, by agent
     sandbox: str
     image: str | None
@@ -159,19 +164,25 @@ def brief_of(
     prices: Mapping[str, Price | None],
     memory: Mapping[str, int],
 ) -> Brief:
-    """What workers must know of a run; SettingsError if a model can't be asked from there."""
+    """What workers must know of a run; SettingsError if a model
+    can't be asked from there.
+    """
     keys, places = dict[str, str](), dict[str, str]()
     scripts = dict[str, tuple[str, bytes]]()
     for name, spec in specs.items():
         if spec.provider not in (NO_MODEL, *PROVIDERS.values()):
-            problem = "a model of a conftest.py is not known to the workers of a cluster"
+            problem = (
+                "a model of a conftest.py is not known to the workers of a cluster"
+            )
             raise spec.error(problem, ("Drop ", Setting("cluster"), "."))
         places |= spec.provider.place_in(os.environ)
         if settings.cluster_send_keys:
             keys |= spec.provider.login_in(os.environ)
         if password_of(spec.base_url or "") and not settings.cluster_send_keys:
             hint = ("Add ", Setting("cluster_send_keys"), " if they may have it.")
-            raise spec.error("the password in its address would go to the workers", hint)
+            raise spec.error(
+                "the password in its address would go to the workers", hint
+            )
         if isinstance(spec.provider, ScriptedProvider) and (file := script_file(spec)):
             scripts[name] = file.name, read_file(file)
     return Brief(

@@ -1,4 +1,6 @@
-"""A run's connection to a cluster: to a scheduler, or to workers that are started here."""
+"""A run's connection to a cluster: to a scheduler, or to workers that are started
+here.
+"""
 
 import asyncio
 import logging
@@ -26,10 +28,13 @@ from .workers import Workers
 if TYPE_CHECKING:
     from distributed import Client
 
-_FORMS: Final = "Write tcp://HOST:8786, tls://HOST:8786, or local:4 for 4 workers on this machine."
+_FORMS: Final = (
+    "Write tcp://HOST:8786, tls://HOST:8786, or local:4 for 4 workers on this machine."
+)
 _PATIENCE: Final = 5.0  # seconds for the scheduler to answer
 _LEAVING: Final = 10.0  # seconds for workers to forget a run
-# Trials handed out per place: some must wait, or a cluster that grows by itself would not grow.
+# Trials handed out per place: some must wait, or a cluster that grows
+# by itself would not grow.
 _AHEAD: Final = 2
 _DOCTOR: Final = "pytest-upskill doctor, run there, says more."
 
@@ -53,7 +58,12 @@ class Cluster:
         self._at_once = at_once
         self._hint: Text = _DOCTOR
         if not brief.keys:
-            self._hint = (_DOCTOR, " Keys are sent with ", Setting("cluster_send_keys"), " alone.")
+            self._hint = (
+                _DOCTOR,
+                " Keys are sent with ",
+                Setting("cluster_send_keys"),
+                " alone.",
+            )
         self._client: Any  # its methods must be awaited on its loop
         self._opened, self._client = connected(address, at_once)
         self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
@@ -62,17 +72,25 @@ class Cluster:
         self._watching: Any = None
 
     def prepare(self) -> dict[str, str]:
-        """Look at all workers; the versions of the agents there. SettingsError if none fits."""
+        """Look at all workers; the versions of the agents there.
+        SettingsError if none fits.
+        """
         workers = self._workers
         self._begun(workers.first_look()).result()
         if not workers.fit:
             if not workers.unfit:
-                raise self._error("it has no workers", f"Start one: dask worker {self._address}")
-            raise self._error(f"no worker fits: {'; '.join(workers.lacking)}", self._hint)
+                raise self._error(
+                    "it has no workers", f"Start one: dask worker {self._address}"
+                )
+            raise self._error(
+                f"no worker fits: {'; '.join(workers.lacking)}", self._hint
+            )
         versions = workers.versions
         if missing := [name for name in self._agents if name not in versions]:
             lacking = "; ".join(workers.lacking)
-            raise self._error(f"no worker has {', '.join(missing)}: {lacking}", self._hint)
+            raise self._error(
+                f"no worker has {', '.join(missing)}: {lacking}", self._hint
+            )
         self._loop.call_soon_threadsafe(self._dispatch.listen)
         self._watching = self._begun(workers.watch())
         return versions
@@ -98,7 +116,9 @@ class Cluster:
     def note(self) -> str:
         """What became of workers."""
         moved = self._dispatch.moved
-        restarted = f": {counted(moved, 'trial')} began again on another" if moved else ""
+        restarted = (
+            f": {counted(moved, 'trial')} began again on another" if moved else ""
+        )
         lost = self._workers.lost
         return f"The cluster lost {lost}{restarted}." if lost else ""
 
@@ -192,17 +212,21 @@ class ClusterTrials:
             if allowance := self._budget.allot(question):
                 return allowance
             self._settled.clear()
-            with suppress(TimeoutError):  # a judge's call may end as well, without notice
+            # A judge's call may end as well, without notice
+            with suppress(TimeoutError):
                 await asyncio.wait_for(self._settled.wait(), 1.0)
 
-    def _count(self, question: Question, outcome: Outcome, trial: DispatchedTrial) -> None:
+    def _count(
+        self, question: Question, outcome: Outcome, trial: DispatchedTrial
+    ) -> None:
         """Count all that was paid, also by a lost worker."""
         lost = trial.lost if outcome.reply else [*trial.lost, *trial.spent]
         tokens = outcome.tokens + sum(call.usage.tokens for call in lost)
         usd = outcome.usd + self._budget.price(question, lost)
         unanswered, exceeded = outcome.unanswered, outcome.exceeded
         self._budget.spend(question, tokens, usd, unanswered, exceeded=exceeded)
-        if isinstance(outcome.reply, Answer):  # else the engine counts all as unanswered
+        # Else the engine counts all as unanswered
+        if isinstance(outcome.reply, Answer):
             self._budget.lose(lost)
         self._settled.set()
 
@@ -211,16 +235,21 @@ def connected(address: str, at_once: int | None) -> "tuple[ExitStack, Client]":
     """A client of a cluster, and what must be closed after it."""
     local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
     if not local and not re.fullmatch(r"(tcp|tls)://[^\s/@]+:\d+/?", address):
-        raise SettingsError("cluster", "not the address of a cluster", _FORMS, value=address)
+        raise SettingsError(
+            "cluster", "not the address of a cluster", _FORMS, value=address
+        )
     try:
         import dask
         from distributed import Client, LocalCluster, Security
 
-        # Whoever can reach a scheduler can run code, and so could an agent that has a network.
+        # Whoever can reach a scheduler can run code, and so could an
+        # agent that has a network.
         private = Security.temporary() if local else None
     except ImportError as error:
         hint = f"pip install '{PACKAGE}[cluster]'"
-        raise SettingsError("cluster", f"needs Dask ({error})", hint, value=address) from None
+        raise SettingsError(
+            "cluster", f"needs Dask ({error})", hint, value=address
+        ) from None
     for name in ("distributed", "distributed.client", "distributed.comm", "tornado"):
         logging.getLogger(name).setLevel(logging.CRITICAL + 1)
     dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
@@ -230,7 +259,8 @@ def connected(address: str, at_once: int | None) -> "tuple[ExitStack, Client]":
     try:
         if not local:
             loop = _data_loop(opened)
-            # Dask's client would wait forever for a server that accepts and says nothing.
+            # Dask's client would wait forever for a server that
+            # accepts and says nothing.
             identifying = asyncio.wait_for(_identify(address), _PATIENCE)
             asyncio.run_coroutine_threadsafe(identifying, loop.asyncio_loop).result()
         if local:
@@ -249,25 +279,37 @@ def connected(address: str, at_once: int | None) -> "tuple[ExitStack, Client]":
                 opened.callback(cluster.close, timeout=_LEAVING)
         with warnings.catch_warnings():  # about versions of packages that we don't use
             warnings.simplefilter("ignore")
-            client = Client(cluster or address, loop=loop, set_as_default=False, name=PACKAGE)
+            client = Client(
+                cluster or address, loop=loop, set_as_default=False, name=PACKAGE
+            )
         for topic in ("print", "warn"):  # workers would write to this terminal
             client.subscribe_topic(topic, lambda _event: None)
         return opened, client
     except BaseException as error:
         opened.close()
-        if not isinstance(error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)):
+        if not isinstance(
+            error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)
+        ):
             raise
         problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
-        hint = "Start one: dask scheduler. Is the port right, and is it reachable from here?"
+        hint = (
+            "Start one: dask scheduler. Is the port right, and is it reachable from"
+            " here?"
+        )
         if address.startswith("tls:"):
             hint += " Does it use tls, and do both trust the same authority?"
         if local:
-            problem, hint = f"its workers did not start: {one_line(str(error), 200)}", ""
+            problem, hint = (
+                f"its workers did not start: {one_line(str(error), 200)}",
+                "",
+            )
         raise SettingsError("cluster", problem, hint, value=address) from None
 
 
 def _data_loop(opened: ExitStack) -> Any:
-    """A running loop on which no message can run code: workers elsewhere are not ours."""
+    """A running loop on which no message can run code: workers elsewhere are not
+    ours.
+    """
     from distributed.utils import LoopRunner
 
     runner = LoopRunner()
@@ -287,7 +329,10 @@ def _require_certificates(address: str) -> None:
         problem = "there are no certificates for it"
     except (OSError, ValueError) as error:  # ssl's errors are OSErrors
         problem = f"its certificates can't be used: {one_line(str(error), 200)}"
-    hint = "Dask's settings name them: ca-file, client.cert and client.key of distributed.comm.tls."
+    hint = (
+        "Dask's settings name them: ca-file, client.cert and client.key of"
+        " distributed.comm.tls."
+    )
     raise SettingsError("cluster", problem, hint, value=address)
 
 
@@ -304,8 +349,8 @@ async def _identify(address: str) -> None:
 def _defer_ctrl_c() -> Iterator[None]:
     """Ctrl-C takes effect afterwards, and never in workers that are started meanwhile.
 
-    They inherit the signal mask, and so does the thread that restarts them. The controller ends
-    them, trials first.
+    They inherit the signal mask, and so does the thread that restarts them. The
+    controller ends them, trials first.
     """
     if not hasattr(signal, "pthread_sigmask"):
         yield

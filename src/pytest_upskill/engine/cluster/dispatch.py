@@ -52,7 +52,11 @@ class DispatchedTrial:
 
     @property
     def words(self) -> str:
-        return f"its worker {one_line(self.worker[1], 50)}" if self.worker else "its worker"
+        return (
+            f"its worker {one_line(self.worker[1], 50)}"
+            if self.worker
+            else "its worker"
+        )
 
 
 class Dispatch:
@@ -89,7 +93,9 @@ class Dispatch:
             if isinstance(start, str) or not isinstance(start.reply, Answer):
                 return start
             prepared = start.reply
-        skills = tuple(replace(skill, folder="", ref=None, text="") for skill in task.skills)
+        skills = tuple(
+            replace(skill, folder="", ref=None, text="") for skill in task.skills
+        )
         sent = SentTrial(
             f"upskill-trial-{token_hex(8)}",  # what schedulers and dashboards show
             replace(question, task=replace(task, skills=skills)),
@@ -101,22 +107,29 @@ class Dispatch:
         return await self._carried_out(sent, trial)
 
     async def _start(self, question: Question, call: TrialCalls) -> Outcome | str:
-        """What the setup of a case makes: it runs once, and all trials start from the same."""
+        """What the setup of a case makes: it runs once,
+        and all trials start from the same.
+        """
         assert question.task
         key = setup_key(question.task)
         if key not in self._starts:
             self._starts[key] = asyncio.ensure_future(self._set_up(question, key, call))
         return await asyncio.shield(self._starts[key])
 
-    async def _set_up(self, question: Question, key: str, call: TrialCalls) -> Outcome | str:
+    async def _set_up(
+        self, question: Question, key: str, call: TrialCalls
+    ) -> Outcome | str:
         assert question.task
-        setup = replace(question, task=replace(question.task, skills=()), run=0)  # no trial
+        # No trial
+        setup = replace(question, task=replace(question.task, skills=()), run=0)
         name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
         context = await asyncio.to_thread(_context_of, question.task.needs)
         sent = SentTrial(name, setup, Allowance(), is_setup=True, context=context)
         return await self._carried_out(sent, DispatchedTrial(call))
 
-    async def _carried_out(self, sent: SentTrial, trial: DispatchedTrial) -> Outcome | str:
+    async def _carried_out(
+        self, sent: SentTrial, trial: DispatchedTrial
+    ) -> Outcome | str:
         task, data = sent.question.task, packed(sent)
         assert task
         self._trials[sent.trial] = trial
@@ -137,7 +150,8 @@ class Dispatch:
                     return f"{trial.words} sent the outcome of another trial"
                 if isinstance(outcome, str) or (outcome and outcome.reply):
                     return outcome
-                if not outcome and trial.begun > _MOST_TRIES:  # Dask counts for each task anew
+                # Dask counts for each task anew
+                if not outcome and trial.begun > _MOST_TRIES:
                     return f"its worker was lost {trial.begun} times"
                 unknown += outcome is not None
             return "its workers do not know of this run any more"
@@ -157,7 +171,9 @@ class Dispatch:
         try:
             while not result.done():
                 changed = asyncio.ensure_future(workers.changed.wait())
-                await asyncio.wait((result, changed), return_when=asyncio.FIRST_COMPLETED)
+                await asyncio.wait(
+                    (result, changed), return_when=asyncio.FIRST_COMPLETED
+                )
                 changed.cancel()
                 if result.done():
                     break
@@ -172,7 +188,10 @@ class Dispatch:
             return f"{trial.words} sent no outcome: {one_line(str(error), 200)}"
         except Exception as error:
             if future.status == "error":  # ``carry_out`` raises nothing
-                return f"{trial.words} was lost or failed, {counted(max(1, trial.begun), 'time')}"
+                return (
+                    f"{trial.words} was lost or failed,"
+                    f" {counted(max(1, trial.begun), 'time')}"
+                )
             return f"the cluster did not carry it out: {one_line(str(error), 200)}"
         finally:
             result.cancel()
@@ -185,7 +204,9 @@ class Dispatch:
         """What a task returns; ValueError if that is too large to be fetched."""
         await future._exception()  # or none, once it is done
         if future.status == "finished":
-            sizes = await self._client.scheduler.nbytes(keys=[future.key], summary=False)
+            sizes = await self._client.scheduler.nbytes(
+                keys=[future.key], summary=False
+            )
             require_size(sizes[future.key])
         return await future._result()
 

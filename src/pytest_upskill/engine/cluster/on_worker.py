@@ -62,7 +62,9 @@ _runs: dict[str, "WorkerRun"] = {}
 
 
 async def prepare(brief: Brief, workers_here: int, dask_worker: Worker = None) -> bytes:
-    """Look at what a worker has, as the doctor does, and get it ready for a run: a WorkerReport."""
+    """Look at what a worker has, as the doctor does, and get it ready for a run:
+    a WorkerReport.
+    """
     assert dask_worker
     await leave(brief.run)
     try:
@@ -82,12 +84,16 @@ async def admit(run: str, report: WorkerReport, dask_worker: Worker = None) -> b
     """Accept trials of the agents that the controller has chosen."""
     assert dask_worker
     agents = {resource_of(run, agent): _PLENTY for agent in report.versions}
-    await dask_worker.set_resources(**{MEMORY: report.memory, CPU: float(report.places), **agents})
+    await dask_worker.set_resources(
+        **{MEMORY: report.memory, CPU: float(report.places), **agents}
+    )
     return run in _runs
 
 
 async def alive(run: str) -> bool:
-    """A sign of life of the controller; False if this worker does not know of its run."""
+    """A sign of life of the controller; False if this worker does not know of its
+    run.
+    """
     if known := _runs.get(run):
         known.last_heard = time.monotonic()
     return known is not None
@@ -119,14 +125,19 @@ def carry_out(run: str, trial: str, sent: bytes) -> bytes:
 def _capacity(worker: Worker, workers_here: int) -> tuple[int, float]:
     """How many trials a worker takes at once, and the megabytes for them.
 
-    What it declares counts (``--resources "CPU=8 MEMORY=16e9"``), else its threads and memory.
+    What it declares counts (``--resources "CPU=8 MEMORY=16e9"``),
+    else its threads and memory.
     """
-    declared = {name.upper(): amount for name, amount in worker.state.total_resources.items()}
+    declared = {
+        name.upper(): amount for name, amount in worker.state.total_resources.items()
+    }
     places = int(declared.get("CPU", worker.state.nthreads))
     memory = declared.get("MEMORY")
     if memory is None:
         limit = worker.memory_manager.memory_limit or float("inf")
-        memory = min(_SHARE * min(limit, available_memory() / workers_here), _PLENTY * 1e6)
+        memory = min(
+            _SHARE * min(limit, available_memory() / workers_here), _PLENTY * 1e6
+        )
     return max(1, min(places, worker.state.nthreads)), max(1.0, memory / 1e6)
 
 
@@ -175,7 +186,8 @@ class WorkerRun:
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._roster = Roster()
         self._files: dict[str, tuple[WorkspaceFile, ...]] = {}  # of skills, by digest
-        self._budgets: dict[str, _TrialBudget] = {}  # of running trials, by key of the question
+        # Of running trials, by key of the question
+        self._budgets: dict[str, _TrialBudget] = {}
         self._calls = Semaphore(  # of all workers
             brief.concurrency,
             topic_of(brief.run),
@@ -200,11 +212,15 @@ class WorkerRun:
         _env.set(self._variables)  # last: ``close`` is only called if all else worked
 
     def report(self) -> WorkerReport:
-        """Whether there is a sandbox, agents that work in it, and what the models need."""
+        """Whether there is a sandbox, agents that work in it, and what the models
+        need.
+        """
         try:
             kind = kind_of(self._brief.sandbox, self._brief.image)
         except InputError as error:
-            return WorkerReport(str(self._worker.name), lacks=(f"no sandbox: {error.problem}",))
+            return WorkerReport(
+                str(self._worker.name), lacks=(f"no sandbox: {error.problem}",)
+            )
         lacks = list[str]()
         for spec in self._specs.values():
             try:
@@ -217,9 +233,17 @@ class WorkerRun:
             return WorkerReport(str(self._worker.name), kind.name, lacks=tuple(lacks))
         agents = [self._roster.agent(name) for name in self._brief.agents]
         installed = [agent for agent in agents if is_installed(agent)]
-        lacks += [f"{agent.name} is not installed" for agent in agents if agent not in installed]
+        lacks += [
+            f"{agent.name} is not installed"
+            for agent in agents
+            if agent not in installed
+        ]
         tried = asyncio.run(probes(installed, kind))
-        lacks += [f"{name}: {probe.problem}" for name, probe in tried.items() if not probe.works]
+        lacks += [
+            f"{name}: {probe.problem}"
+            for name, probe in tried.items()
+            if not probe.works
+        ]
         versions = {name: probe.version for name, probe in tried.items() if probe.works}
         return WorkerReport(str(self._worker.name), kind.name, versions, tuple(lacks))
 
@@ -237,7 +261,9 @@ class WorkerRun:
             self._files[skill.digest] = files
         allowance = sent.allowance
         budget = Budget(allowance.tokens, allowance.usd, self._brief.prices.get)
-        trial = self._budgets[key] = _TrialBudget(sent.trial, budget, sent.start, sent.is_setup)
+        trial = self._budgets[key] = _TrialBudget(
+            sent.trial, budget, sent.start, sent.is_setup
+        )
         self.tell(sent.trial)
         try:
             reply = self._reply_to(question)
@@ -263,7 +289,9 @@ class WorkerRun:
         return replace(sent.question, task=replace(task, needs=needs))
 
     def _reply_to(self, question: Question) -> Reply:
-        """Wait for a trial as long as it is wanted: its controller or worker may end."""
+        """Wait for a trial as long as it is wanted: its controller or worker may
+        end.
+        """
         task = self._worker.get_current_task()
         reply = self._engine.submit(question)
         while True:
@@ -272,13 +300,20 @@ class WorkerRun:
             except TimeoutError:
                 state = self._worker.state.tasks.get(task)
                 is_current = state and state.state in ("executing", "long-running")
-                if not is_current or self._worker.status.name not in ("running", "paused"):
+                if not is_current or self._worker.status.name not in (
+                    "running",
+                    "paused",
+                ):
                     self._engine.end(question.key)
 
-    def tell(self, trial: str, usage: Usage | None = None, *, by_user: bool = False) -> None:
+    def tell(
+        self, trial: str, usage: Usage | None = None, *, by_user: bool = False
+    ) -> None:
         """Tell the controller that a trial began, or that a call of it was answered."""
         worker = self._worker
-        event = TrialEvent(trial, str(worker.name), worker.contact_address, usage, by_user)
+        event = TrialEvent(
+            trial, str(worker.name), worker.contact_address, usage, by_user
+        )
         worker.log_event(topic_of(self._brief.run), packed(event))
 
     def budget_of(self, question: Question) -> _TrialBudget:
@@ -289,7 +324,9 @@ class WorkerRun:
         price_of, spec_of = self._brief.prices.get, self._specs.__getitem__
         files_of = self._files_of
         sandbox = partial(sandbox_for, sandbox=brief.sandbox, image=brief.image or "")
-        return AgentTrials(self._roster.agent, sandbox, timeout, spec_of, price_of, files_of)
+        return AgentTrials(
+            self._roster.agent, sandbox, timeout, spec_of, price_of, files_of
+        )
 
     def _files_of(self, skill: SkillCopy) -> tuple[WorkspaceFile, ...]:
         return self._files[skill.digest]
@@ -307,7 +344,11 @@ class WorkerRun:
         try:
             await asyncio.wrap_future(acquired)
         except asyncio.CancelledError:
-            if acquired.done() and not acquired.cancelled() and not acquired.exception():
+            if (
+                acquired.done()
+                and not acquired.cancelled()
+                and not acquired.exception()
+            ):
                 self.release_call()
             raise
 
@@ -323,7 +364,9 @@ class WorkerRun:
 
 
 class _BudgetedTrials:
-    """Trials whose calls wait for each other on all workers, and keep to their allowance."""
+    """Trials whose calls wait for each other on all workers,
+    and keep to their allowance.
+    """
 
     places: Final = None
     at_work: Final = None
@@ -344,7 +387,9 @@ class _BudgetedTrials:
         if trial.start:
             self._trials.start_from(question.task, trial.start)
 
-        async def call_within_budget(question: Question, send: Send | None = None) -> Reply:
+        async def call_within_budget(
+            question: Question, send: Send | None = None
+        ) -> Reply:
             if trial.budget.refusal(question):
                 trial.exceeded = True
                 return NoAnswer("the allowance of the trial is used up")
@@ -369,7 +414,9 @@ def _no_download(_what: str) -> Progress:
 
 
 class RunVariables:
-    """Environment variables that runs send; each is set until the last such run ends."""
+    """Environment variables that runs send; each is set until the last such run
+    ends.
+    """
 
     def __init__(self, env: MutableMapping[str, str] = os.environ) -> None:
         self._env = env

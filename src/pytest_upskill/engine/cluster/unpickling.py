@@ -1,8 +1,9 @@
 """What Dask may unpickle in the controller of a run: data, and no code.
 
-Dask's client unpickles whatever workers send: types of results, exceptions, warnings, events. Its
-``deserializers`` are asked for results alone. A pickle may call any function, so where messages
-of a cluster are read, Dask's unpickler finds no function and no class.
+Dask's client unpickles whatever workers send: types of results, exceptions,
+warnings, events. Its ``deserializers`` are asked for results alone. A pickle may
+call any function, so where messages of a cluster are read, Dask's unpickler finds
+no function and no class.
 """
 
 import asyncio
@@ -20,13 +21,16 @@ _loops: Final = set[asyncio.AbstractEventLoop]()
 
 class _DataUnpickler(pickle.Unpickler):
     def find_class(self, module: str, name: str) -> type[bytes]:
-        if (module, name) == ("builtins", "bytes"):  # what Dask calls the type of our results
+        # What Dask calls the type of our results
+        if (module, name) == ("builtins", "bytes"):
             return bytes
         raise pickle.UnpicklingError(f"{module}.{name} is no data")
 
 
 def read_data_only(loop: asyncio.AbstractEventLoop) -> None:
-    """Have Dask unpickle only data on a loop until ``read_all``; all else becomes None."""
+    """Have Dask unpickle only data on a loop until ``read_all``; all else becomes
+    None.
+    """
     import distributed.client
     import distributed.protocol.core
     import distributed.protocol.pickle
@@ -47,7 +51,9 @@ def read_all(loop: asyncio.AbstractEventLoop) -> None:
 
 
 def _loads(data: Any, **options: Any) -> Any:
-    """As in the module pickle, whose place this takes; tests of users may use Dask as well."""
+    """As in the module pickle, whose place this takes;
+    tests of users may use Dask as well.
+    """
     if not _is_restricted():
         return pickle.loads(data, **options)
     # An error would end the loop that reads the scheduler's messages.

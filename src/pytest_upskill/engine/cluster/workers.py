@@ -18,13 +18,16 @@ _POLL: Final = 2.0  # seconds between looks at the workers
 _ALIVE: Final = 20.0  # seconds between signs of life
 _PATIENCE: Final = 30.0  # seconds for a worker to reply
 _PROBING: Final = 150.0  # seconds for a worker to try an agent
-_NO_WORKER: Final = 60.0  # seconds without a worker that fits, until trials are given up
+# Seconds without a worker that fits, until trials are given up
+_NO_WORKER: Final = 60.0
 _SHOWN: Final = 200  # characters of what a worker lacks
 _NAMES: Final = 5
 
 
 class Workers:
-    """Who can carry out the trials of a run. Coroutines run on the loop of Dask's client."""
+    """Who can carry out the trials of a run. Coroutines run on
+    the loop of Dask's client.
+    """
 
     def __init__(self, client: Any, brief: Brief, pins: Mapping[str, str]) -> None:
         self.fit: dict[str, WorkerReport] = {}  # by address
@@ -34,7 +37,9 @@ class Workers:
         self._client = client
         self._brief = brief
         # The version of each agent in this run, and why.
-        self._chosen = {agent: (version, "is asked for") for agent, version in pins.items()}
+        self._chosen = {
+            agent: (version, "is asked for") for agent, version in pins.items()
+        }
         self._briefed: set[str] = set()  # workers that know of the run
         self._lost: dict[str, str] = {}  # names, by address
 
@@ -54,7 +59,9 @@ class Workers:
             with suppress(Exception):  # the cluster may be about to end
                 await self._look_again()
             for agent in missing:
-                missing[agent] = 0.0 if self.memory_for(agent) else missing[agent] + _POLL
+                missing[agent] = (
+                    0.0 if self.memory_for(agent) else missing[agent] + _POLL
+                )
                 if missing[agent] > _NO_WORKER or self._client.status != "running":
                     self.given_up.add(agent)
             if self.given_up:
@@ -75,7 +82,11 @@ class Workers:
     def versions(self) -> dict[str, str]:
         """The version of each agent that works somewhere."""
         reports = self.fit.values()
-        return {agent: version for each in reports for agent, version in each.versions.items()}
+        return {
+            agent: version
+            for each in reports
+            for agent, version in each.versions.items()
+        }
 
     @property
     def places(self) -> int:
@@ -87,7 +98,9 @@ class Workers:
 
         Even a large one has a place on some worker.
         """
-        memories = [report.memory for report in self.fit.values() if agent in report.versions]
+        memories = [
+            report.memory for report in self.fit.values() if agent in report.versions
+        ]
         return min(max(memories, default=0.0), max(self._brief.memory[agent], asked))
 
     @property
@@ -103,8 +116,10 @@ class Workers:
         )
         number = sum(self._places_of(report) > 0 for report in self.fit.values())
         lines = [
-            f"{counted(number, 'worker')}, "
-            f"{counted(self.places, 'trial')} at once, sandbox: {sandboxes}"
+            (
+                f"{counted(number, 'worker')}, "
+                f"{counted(self.places, 'trial')} at once, sandbox: {sandboxes}"
+            )
         ]
         lacking = self._reports_of_lacks()
         partly = [report for report in lacking if self._places_of(report)]
@@ -117,7 +132,9 @@ class Workers:
         """The workers that were lost, in words."""
         if not self._lost:
             return ""
-        names = ", ".join(one_line(name, 50) for name in dict.fromkeys(self._lost.values()))
+        names = ", ".join(
+            one_line(name, 50) for name in dict.fromkeys(self._lost.values())
+        )
         return f"{counted(len(self._lost), 'worker')} ({names})"
 
     def count_lost(self, address: str, name: str) -> None:
@@ -125,14 +142,18 @@ class Workers:
 
     def _places_of(self, report: WorkerReport) -> int:
         """How many trials a worker takes at once, of the smallest agent that it has."""
-        by_memory = [report.memory // max(1.0, self.memory_for(agent)) for agent in report.versions]
+        by_memory = [
+            report.memory // max(1.0, self.memory_for(agent))
+            for agent in report.versions
+        ]
         return int(min(report.places, max(by_memory, default=0)))
 
     def _reports_of_lacks(self) -> list[WorkerReport]:
         reports = list(self.unfit.values())
         for report in self.fit.values():
             memory = [
-                f"{agent} takes {need:,.0f} MB, and {report.memory:,.0f} MB can be used there"
+                f"{agent} takes {need:,.0f} MB, and {report.memory:,.0f} MB can be used"
+                " there"
                 for agent in report.versions
                 if (need := self.memory_for(agent)) > report.memory
             ]
@@ -146,9 +167,13 @@ class Workers:
             self._lost[address] = self.fit.pop(address).name
             self._briefed.discard(address)
         after = self._memory()
-        if new := [address for address in addresses if address not in {*self.fit, *self.unfit}]:
+        if new := [
+            address for address in addresses if address not in {*self.fit, *self.unfit}
+        ]:
             await self._examine(new, addresses)
-        stranded = [agent for agent in after if not after[agent] or after[agent] < before[agent]]
+        stranded = [
+            agent for agent in after if not after[agent] or after[agent] < before[agent]
+        ]
         if any(self.memory_for(agent) for agent in stranded):
             self._notify_all()  # Dask does not look again for resources that nobody had
 
@@ -161,20 +186,27 @@ class Workers:
 
     async def _send(self, function: Any, workers: list[str]) -> None:
         """Call a function on workers, and ignore errors."""
-        await self._client.run(function, self._brief.run, workers=workers, on_error="ignore")
+        await self._client.run(
+            function, self._brief.run, workers=workers, on_error="ignore"
+        )
 
     async def _call(self, address: str, timeout: float, *call: Any) -> Any:
         """What a function returns on a worker, or an exception."""
         try:
             async with asyncio.timeout(timeout):
-                results = await self._client.run(*call, workers=[address], on_error="return")
+                results = await self._client.run(
+                    *call, workers=[address], on_error="return"
+                )
         except TimeoutError:
             return TimeoutError(f"no answer within {timeout:g} s")
-        except AssertionError:  # of Dask, which has no exception: see ``read_data_only``
+        # Of Dask, which has no exception: see ``read_data_only``
+        except AssertionError:
             return RuntimeError("it failed, and its log says why")
         return results.get(address, LookupError("it left"))
 
-    async def _examine(self, addresses: Sequence[str], all_addresses: Sequence[str]) -> None:
+    async def _examine(
+        self, addresses: Sequence[str], all_addresses: Sequence[str]
+    ) -> None:
         """Find out which workers fit, and let trials go to them."""
         identities = (await self._client.scheduler.identity(n_workers=-1))["workers"]
         per_host = Counter(urlsplit(address).hostname for address in all_addresses)
@@ -189,18 +221,30 @@ class Workers:
             self._briefed.add(address)
             timeout = _PROBING * len(self._brief.agents)
             workers_here = per_host[urlsplit(address).hostname]
-            sent = await self._call(address, timeout, prepare, self._brief, workers_here)
+            sent = await self._call(
+                address, timeout, prepare, self._brief, workers_here
+            )
             try:
                 report = from_worker(WorkerReport, sent)
             except ValueError as error:
-                problem = sent if isinstance(sent, Exception) else f"it sent no report: {error}"
+                problem = (
+                    sent
+                    if isinstance(sent, Exception)
+                    else f"it sent no report: {error}"
+                )
                 return WorkerReport(name, lacks=(one_line(str(problem), _SHOWN),))
-            asked = {a: report.versions[a] for a in self._brief.agents if a in report.versions}
+            asked = {
+                a: report.versions[a]
+                for a in self._brief.agents
+                if a in report.versions
+            }
             return replace(report, name=name, versions=asked)
 
         async def decide(address: str, report: WorkerReport) -> None:
             if report.versions:
-                admitted = await self._call(address, _PATIENCE, admit, self._brief.run, report)
+                admitted = await self._call(
+                    address, _PATIENCE, admit, self._brief.run, report
+                )
                 if admitted is True:
                     self.fit[address] = report
                     return
@@ -211,21 +255,34 @@ class Workers:
                 await self._call(address, _PATIENCE, leave, self._brief.run)
 
         reports = await asyncio.gather(*map(report_of, addresses))
-        await asyncio.gather(*map(decide, addresses, self._with_chosen_versions(reports)))
+        await asyncio.gather(
+            *map(decide, addresses, self._with_chosen_versions(reports))
+        )
 
-    def _with_chosen_versions(self, reports: Sequence[WorkerReport]) -> list[WorkerReport]:
-        """A run has one version of each agent: the one that is asked for, or that of most."""
+    def _with_chosen_versions(
+        self, reports: Sequence[WorkerReport]
+    ) -> list[WorkerReport]:
+        """A run has one version of each agent: the one that is asked for,
+        or that of most.
+        """
         result = list(reports)
         for agent in self._brief.agents:
-            versions = [report.versions[agent] for report in reports if agent in report.versions]
+            versions = [
+                report.versions[agent] for report in reports if agent in report.versions
+            ]
             if versions:
                 most_common = Counter(versions).most_common(1)[0][0]
                 self._chosen.setdefault(agent, (most_common, "on most workers"))
             chosen, reason = self._chosen.get(agent, ("", ""))
             for number, report in enumerate(result):
                 if (version := report.versions.get(agent, chosen)) != chosen:
-                    lacks = (*report.lacks, f"{agent} is {version} there, and {chosen} {reason}")
-                    others = {name: v for name, v in report.versions.items() if name != agent}
+                    lacks = (
+                        *report.lacks,
+                        f"{agent} is {version} there, and {chosen} {reason}",
+                    )
+                    others = {
+                        name: v for name, v in report.versions.items() if name != agent
+                    }
                     result[number] = replace(report, versions=others, lacks=lacks)
         return result
 

@@ -43,7 +43,9 @@ def changes_values(changed: Changes, later: RunResults) -> dict[str, Any]:
         "pairs": [_pair(pair) for pair in changed.comparison.pairs],
         "cases": [
             {
-                **{"skill": pair.skill, "model": pair.subject.label, "case": case},
+                "skill": pair.skill,
+                "model": pair.subject.label,
+                "case": case,
                 **_case(change),
                 "records": records.get((pair, case), []),
                 "left_out": bool(change.records) and (pair, case) not in records,
@@ -87,17 +89,22 @@ def _case(change: ChangedCase) -> dict[str, Any]:
     }
 
 
-def _earlier_records(changed: Changes, later: RunResults) -> Iterator[tuple[Place, list[Any]]]:
+def _earlier_records(
+    changed: Changes, later: RunResults
+) -> Iterator[tuple[Place, list[Any]]]:
     """As many as fit, those of cases that broke or were fixed first.
 
     An answer that is still the same has none of its texts, and ``same``.
     """
     characters_left = _MOST_CHARACTERS
-    telling = sorted(changed.cases.items(), key=lambda item: item[1].kind not in ("broke", "fixed"))
+    telling = sorted(
+        changed.cases.items(), key=lambda item: item[1].kind not in ("broke", "fixed")
+    )
     for place, change in telling:
         now = {(r.arm, r.run): r for r in later.by_test.get(place, [])}
         records = [
-            _earlier_record(record, now.get((record.arm, record.run))) for record in change.records
+            _earlier_record(record, now.get((record.arm, record.run)))
+            for record in change.records
         ]
         characters_left -= sum(map(_size, records))
         if characters_left < 0:
@@ -123,7 +130,9 @@ def _notes(changed: Changes) -> Iterator[str]:
     if not changed.comparison.pairs:
         yield NOTHING_SHARED
     for group, number in changed.not_asked.items():
-        yield f"{group.pair}: {counted(number, group.noun)} asked in only one of the runs"
+        yield (
+            f"{group.pair}: {counted(number, group.noun)} asked in only one of the runs"
+        )
     yield from changed.comparison.differences
     both = (
         ("this run", changed.comparison.only_after),
@@ -188,7 +197,12 @@ def trend_values(kept_rows: Sequence[KeptRow], metric: Number) -> dict[str, Any]
         "metric": metric.name,
         "metrics": [
             # The viewer has a format of the same name.
-            {"name": m.name, "title": m.title, "unit": m.unit.text.__name__, "top": m.unit.top}
+            {
+                "name": m.name,
+                "title": m.title,
+                "unit": m.unit.text.__name__,
+                "top": m.unit.top,
+            }
             for m in known
         ],
         "columns": [[number.name, number.header] for number in columns],
@@ -201,7 +215,9 @@ def _is_known(metric: Number, row: SummaryRow) -> bool:
     return amount is not None and metric.column_needed_if(amount)
 
 
-def _trend_row(kept: KeptRow, known: Sequence[Number], columns: Sequence[Number]) -> dict[str, Any]:
+def _trend_row(
+    kept: KeptRow, known: Sequence[Number], columns: Sequence[Number]
+) -> dict[str, Any]:
     row, head = kept.row, kept.run.head
     return {
         "run": kept.run.id,

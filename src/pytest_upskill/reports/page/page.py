@@ -26,7 +26,15 @@ from .payload import RunPayload
 _MOST: Final = 3_000_000  # characters of the data
 _LIBRARIES: Final = ("htm-preact.js", "marked.js", "purify.js", "diff.js")
 _VIEWER: Final = (
-    *("data.js", "state.js", "parts.js", "overview.js", "text.js", "transcript.js", "case.js"),
+    *(
+        "data.js",
+        "state.js",
+        "parts.js",
+        "overview.js",
+        "text.js",
+        "transcript.js",
+        "case.js",
+    ),
     *(
         "cases.js",
         "since.js",
@@ -42,8 +50,9 @@ _STYLES: Final = ("page.css", "tables.css", "case.css", "studies.css")
 _SOURCE_MAP: Final = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 # Three bars of growing height.
 _ICON: Final = (
-    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16 16'%3E"
-    "%3Cpath fill='%230969da' d='M1 10h4v5H1zM6 6h4v9H6zM11 1h4v14h-4z'/%3E%3C/svg%3E"
+    "data:image/svg+xml,%3Csvg xmlns='http://www.w3.org/2000/svg' viewBox='0 0 16"
+    " 16'%3E%3Cpath fill='%230969da' d='M1 10h4v5H1zM6 6h4v9H6zM11"
+    " 1h4v14h-4z'/%3E%3C/svg%3E"
 )
 _TEMPLATE: Final = """<!doctype html>
 <html lang="en">
@@ -58,7 +67,8 @@ _TEMPLATE: Final = """<!doctype html>
 <style>{style}</style>
 </head>
 <body>
-<div id="app"><noscript>This page needs JavaScript, which is part of it: nothing is loaded.\
+<div id="app"><noscript>This page needs JavaScript, which is part of it: \
+nothing is loaded.\
 </noscript></div>
 <script type="text/plain" id="data">{data}</script>
 {scripts}
@@ -74,7 +84,9 @@ def run_page(
     *,
     view: str = "summary",
 ) -> str:
-    """The page of a run, compared with an ``earlier`` one; ``view`` is the tab that it opens."""
+    """The page of a run, compared with an ``earlier`` one;
+    ``view`` is the tab that it opens.
+    """
     payload = RunPayload(results, notes, earlier, view)
     data = ""
     for values in payload.shorter_and_shorter():
@@ -87,12 +99,16 @@ def run_page(
 def trend_page(kept_rows: Sequence[KeptRow], metric: Number) -> str:
     """The page of many runs; ``metric`` is drawn first."""
     title = "Skills over time"
-    return _page(title, packed({"title": title, "trend": trend_values(kept_rows, metric)}))
+    return _page(
+        title, packed({"title": title, "trend": trend_values(kept_rows, metric)})
+    )
 
 
 def _page(title: str, data: str) -> str:
     style = "\n".join(_resource(f"viewer/{name}") for name in _STYLES)
-    libraries = [_SOURCE_MAP.sub("", _resource(f"vendor/{name}")) for name in _LIBRARIES]
+    libraries = [
+        _SOURCE_MAP.sub("", _resource(f"vendor/{name}")) for name in _LIBRARIES
+    ]
     viewer = "\n".join(_resource(f"viewer/{name}") for name in _VIEWER)
     scripts = [f"<script>{library}</script>" for library in libraries]
     return _TEMPLATE.format(
@@ -106,7 +122,9 @@ def _page(title: str, data: str) -> str:
 
 
 def _policy(scripts: Sequence[str], style: str) -> list[str]:
-    """Only these scripts run, and nothing is loaded; only DOMPurify may parse markup."""
+    """Only these scripts run, and nothing is loaded; only DOMPurify may parse
+    markup.
+    """
     return [
         "default-src 'none'",
         f"script-src {' '.join(map(_hash, scripts))}",

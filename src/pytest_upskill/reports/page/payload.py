@@ -1,4 +1,5 @@
-"""The data of a run's page: the results as --skill-json writes them, and what is said of them.
+"""The data of a run's page: the results as --skill-json writes them,
+and what is said of them.
 
 Numbers are computed and written here or in the results; the viewer only arranges them.
 """
@@ -39,30 +40,49 @@ _LIMITS: Final = (
     (1_000, 4_000),
     (200, 1_000),
 )
-_MOST_CHARACTERS: Final = 30_000_000  # of all texts: more never fit, however well they compress
+# Of all texts: more never fit, however well they compress
+_MOST_CHARACTERS: Final = 30_000_000
 # Fields of records.
 _UNSHOWN: Final = frozenset(
     {
-        *("judge_calls", "judge_batch", "batch", "written_tokens", "hour_tokens", "retries"),
+        *(
+            "judge_calls",
+            "judge_batch",
+            "batch",
+            "written_tokens",
+            "hour_tokens",
+            "retries",
+        ),
         *(f"judge_{kind}_tokens" for kind in ("input", "output", "cached", "written")),
         "asked_at",
     }
 )
 _MOST_OF_IMAGES: Final = 1_000_000  # characters of all images
 # What a browser takes for a picture, by how it begins as base64.
-_IMAGES: Final = {"iVBORw0KGgo": "png", "/9j/": "jpeg", "R0lGOD": "gif", "UklGR": "webp"}
+_IMAGES: Final = {
+    "iVBORw0KGgo": "png",
+    "/9j/": "jpeg",
+    "R0lGOD": "gif",
+    "UklGR": "webp",
+}
 _BASE64: Final = re.compile(r"[A-Za-z0-9+/]+={0,2}")
 
 
 def case_anchor(skill: str, case: str, model: str) -> str:
-    """The end of a link to a test; made of names alone, so it stays valid for later runs."""
+    """The end of a link to a test; made of names alone,
+    so it stays valid for later runs.
+    """
     words = [part for part in (slug(case, 30), digest(skill, case, model)[:10]) if part]
     return f"case={'-'.join(words)}"
 
 
 class RunPayload:
     def __init__(
-        self, results: RunResults, notes: Sequence[str], earlier: Earlier | None, view: str
+        self,
+        results: RunResults,
+        notes: Sequence[str],
+        earlier: Earlier | None,
+        view: str,
     ) -> None:
         changed = changes(earlier, results) if earlier else None
         incomplete = [*subset_notes(results), *untested_notes(results)]
@@ -83,8 +103,12 @@ class RunPayload:
             "tests": _tests(results),
             "studies": [study_values(study) for study in results.studies],
             "routings": [routing_values(routing) for routing in results.routings],
-            "model_changes": [model_change_values(change) for change in results.model_changes],
-            "triggers": [trigger_values(summary) for summary in results.trigger_summaries],
+            "model_changes": [
+                model_change_values(change) for change in results.model_changes
+            ],
+            "triggers": [
+                trigger_values(summary) for summary in results.trigger_summaries
+            ],
             "changes": changed and changes_values(changed, results),
             "images": dict(_images(results)),
             "notes": [note for note in notes if note not in incomplete],
@@ -100,30 +124,42 @@ class RunPayload:
         records = self._values["results"]["records"]
         failed = self._places_of_failed
         for passed_limit, failed_limit in _LIMITS:
-            limits = [failed_limit if _place(r) in failed else passed_limit for r in records]
-            size = sum(_size(r, limit) for r, limit in zip(records, limits, strict=True))
+            limits = [
+                failed_limit if _place(r) in failed else passed_limit for r in records
+            ]
+            size = sum(
+                _size(r, limit) for r, limit in zip(records, limits, strict=True)
+            )
             if size <= _MOST_CHARACTERS:
                 yield self._cut(limits)
         if changed := self._values["changes"]:
-            bare = [{**case, "records": [], "left_out": True} for case in changed["cases"]]
+            bare = [
+                {**case, "records": [], "left_out": True} for case in changed["cases"]
+            ]
             self._values["changes"] = {**changed, "cases": bare}
         yield self._cut([0] * len(records))
 
     @property
     def _places_of_failed(self) -> set[tuple[str, ...]]:
-        tests = zip(self._values["results"]["tests"], self._values["tests"], strict=True)
+        tests = zip(
+            self._values["results"]["tests"], self._values["tests"], strict=True
+        )
         return {_place(test) for test, about in tests if about["outcome"] != "passed"}
 
     def _cut(self, limits: Sequence[int]) -> dict[str, Any]:
         records = self._values["results"]["records"]
         cut = [_cut_record(r, limit) for r, limit in zip(records, limits, strict=True)]
-        left_out = sum(after != before for before, after in zip(records, cut, strict=True))
+        left_out = sum(
+            after != before for before, after in zip(records, cut, strict=True)
+        )
         results = {**self._values["results"], "records": cut}
         return {**self._values, "results": results, "left_out": left_out}
 
 
 def _shown_results(results: RunResults) -> dict[str, Any]:
-    """Without what the viewer never shows, so that a browser reads 10,000 cases in a second."""
+    """Without what the viewer never shows, so that a browser reads
+    10,000 cases in a second.
+    """
     values = results_values(results, transcripts=True)
     records = [
         {name: value for name, value in record.items() if name not in _UNSHOWN}
@@ -133,7 +169,9 @@ def _shown_results(results: RunResults) -> dict[str, Any]:
 
 
 def _problems(results: RunResults) -> list[str]:
-    """Why the run fails or is incomplete, besides the tests that failed, which are counted."""
+    """Why the run fails or is incomplete, besides the tests that failed,
+    which are counted.
+    """
     failed = failure_words(results.outcome_counts)
     return [line for line in results.problems or results.withheld if line not in failed]
 
@@ -143,7 +181,8 @@ def _title(results: RunResults) -> str:
     return names[0] if len(names) == 1 else counted(len(names), "skill")
 
 
-# Texts that are too long lose their end, so that places in what is left stay as they are.
+# Texts that are too long lose their end, so that places in what
+# is left stay as they are.
 
 
 def _place(values: dict[str, Any]) -> tuple[str, ...]:
@@ -162,12 +201,17 @@ def _cut_record(record: dict[str, Any], limit: int) -> dict[str, Any]:
     return {
         **record,
         "output": _cut_text(record["output"], limit),
-        "files": [{**file, "text": _cut_text(file["text"], limit)} for file in record["files"]],
-        "transcript": [
-            {**turn, "text": _cut_text(turn["text"], limit)} for turn in record["transcript"]
-        ]
-        if limit
-        else [],
+        "files": [
+            {**file, "text": _cut_text(file["text"], limit)} for file in record["files"]
+        ],
+        "transcript": (
+            [
+                {**turn, "text": _cut_text(turn["text"], limit)}
+                for turn in record["transcript"]
+            ]
+            if limit
+            else []
+        ),
     }
 
 
@@ -185,7 +229,9 @@ def _numbers(results: RunResults) -> dict[str, Any]:
     numbers = shown_numbers(results.summary, details=True)
     verdicts = {verdict.summary.pair: verdict for verdict in results.verdicts}
     return {
-        "columns": [[number.name, number.header_of(results.summary)] for number in numbers],
+        "columns": [
+            [number.name, number.header_of(results.summary)] for number in numbers
+        ],
         "rows": [
             {
                 "texts": {number.name: _texts(number, row) for number in numbers},
@@ -197,7 +243,9 @@ def _numbers(results: RunResults) -> dict[str, Any]:
 
 
 def _texts(number: Number, row: SummaryRow) -> list[str | None]:
-    """The number, its interval or its growth, the same in full, and the number with the skill."""
+    """The number, its interval or its growth, the same in full,
+    and the number with the skill.
+    """
     bounds = number.bounds_text(row) if number.interval_priority else None
     brief = bounds or number.growth_text(row, bounds=False)
     full = bounds or number.lift_text(row) or number.growth_text(row)
@@ -221,7 +269,9 @@ def _without_word(verdict: Verdict) -> str:
 
 def _sweet_spots(results: RunResults) -> dict[str, str]:
     by_skill = {
-        skill.name: sweet_spot([v for v in results.verdicts if v.summary.skill == skill.name])
+        skill.name: sweet_spot(
+            [v for v in results.verdicts if v.summary.skill == skill.name]
+        )
         for skill in results.skills
     }
     return {skill: words for skill, words in by_skill.items() if words}
@@ -229,24 +279,34 @@ def _sweet_spots(results: RunResults) -> dict[str, str]:
 
 def _tests(results: RunResults) -> list[dict[str, Any]]:
     scores = {
-        (row.pair, case.case): [case.arm(arm).scored(row.score) for arm in ("baseline", "skill")]
+        (row.pair, case.case): [
+            case.arm(arm).scored(row.score) for arm in ("baseline", "skill")
+        ]
         for row in results.summaries
         for case in row.by_case
     }
     unknown = [None, None]
     return [
-        _test(results, test, *scores.get((test.pair, test.case), unknown)) for test in results.tests
+        _test(results, test, *scores.get((test.pair, test.case), unknown))
+        for test in results.tests
     ]
 
 
 def _test(
-    results: RunResults, test: PlannedCase, without: float | None, with_skill: float | None
+    results: RunResults,
+    test: PlannedCase,
+    without: float | None,
+    with_skill: float | None,
 ) -> dict[str, Any]:
     records = results.records_of(test)
     ended = results.outcome_of(test)
     now = _count(records, "skill")
     command = results.rerun.command(test.nodeid)
-    worse = without is not None and with_skill is not None and with_skill < without - ROUNDING
+    worse = (
+        without is not None
+        and with_skill is not None
+        and with_skill < without - ROUNDING
+    )
     signals = {
         "worse with the skill": worse,
         "flaky": now is not None and could_flip(now, test.threshold),
@@ -259,21 +319,29 @@ def _test(
         "command": command if len(command) <= _COMMAND_LIMIT else "",
         "outcome": "regressed" if ended.regressed else ended.outcome,
         "reason": ended.reason,
-        "passes": {arm: _count(records, arm) for arm in dict.fromkeys(r.arm for r in records)},
+        "passes": {
+            arm: _count(records, arm) for arm in dict.fromkeys(r.arm for r in records)
+        },
         "signals": [word for word, holds in signals.items() if holds],
     }
 
 
 def _count(records: Sequence[Record], arm: str) -> Count | None:
     graded = [r for r in records if r.arm == arm and r.outcome != "errored"]
-    return Count(sum(r.outcome == "passed" for r in graded), len(graded)) if graded else None
+    return (
+        Count(sum(r.outcome == "passed" for r in graded), len(graded))
+        if graded
+        else None
+    )
 
 
 def _images(results: RunResults) -> Iterator[tuple[str, str]]:
     """By the digest of the file, as addresses of data."""
     characters_left, seen = _MOST_OF_IMAGES, set[str]()
     for file in (file for record in results.records for file in record.files):
-        kind = next((kind for start, kind in _IMAGES.items() if file.data.startswith(start)), "")
+        kind = next(
+            (kind for start, kind in _IMAGES.items() if file.data.startswith(start)), ""
+        )
         if not kind or file.digest in seen or not _BASE64.fullmatch(file.data):
             continue
         if len(file.data) <= characters_left:

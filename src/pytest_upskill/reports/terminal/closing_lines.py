@@ -1,4 +1,5 @@
-"""The last lines of a run: why it fails, how each skill does, what was spent, what to do next.
+"""The last lines of a run: why it fails, how each skill does, what was spent,
+what to do next.
 
 A cross is only on what makes the run fail, and a run that fails has one.
 """
@@ -10,7 +11,16 @@ from dataclasses import dataclass
 from itertools import groupby
 from typing import Final, NamedTuple
 
-from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent, points, span
+from ..._util.texts import (
+    counted,
+    dollars,
+    first_few,
+    harmless,
+    one_line,
+    percent,
+    points,
+    span,
+)
 from ...models.prices import ON_A_PLAN
 from ...results.activation import sent_words
 from ...results.arm_comparison import unit_of
@@ -33,7 +43,8 @@ _LONGEST_NAME: Final = 100  # of a skill or a model
 _LONGEST_REF: Final = 20
 _BACKSLASH: Final = " \\"
 _INDENT: Final = "  "
-_PLAIN_WORD: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)  # that a shell takes as it is
+# That a shell takes as it is
+_PLAIN_WORD: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -49,7 +60,8 @@ class Spent:
     saved: float = 0.0  # USD, by the providers' caches
     most_usd: float | None = None
     most_tokens: int | None = None
-    counts: str = "call"  # what ``calls`` counts: an agent makes many calls for an answer
+    # What ``calls`` counts: an agent makes many calls for an answer
+    counts: str = "call"
     source: str = "cache"  # where the stored ones are from
     without_model: int = 0  # of ``calls``: answers of the oracle
     logins: Sequence[str] = ()  # labels of agents that were asked on a login
@@ -70,7 +82,9 @@ class Ending:
     accept: Sequence[str] = ()  # those of the one that accepts what failed
 
 
-def closing_lines(results: RunResults | None, ending: Ending, look: TerminalLook) -> list[str]:
+def closing_lines(
+    results: RunResults | None, ending: Ending, look: TerminalLook
+) -> list[str]:
     """The painted lines; none if there is nothing to say."""
     marks, paint = look.marks, look.paint
     bad = paint(marks.bad, red=True, bold=True)
@@ -115,7 +129,9 @@ def _names(names: Sequence[str]) -> str:
     return first_few([one_line(name, _LONGEST_NAME) for name in names], _MOST)
 
 
-def _marked(mark: str, text: str, look: TerminalLook, *, red: bool = False) -> list[str]:
+def _marked(
+    mark: str, text: str, look: TerminalLook, *, red: bool = False
+) -> list[str]:
     """A text behind a mark, wrapped before it is painted."""
     width = look.width - text_width(look.marks.bad) - 1
     lines = wrapped(harmless(text), width, rest="  ")
@@ -125,8 +141,11 @@ def _marked(mark: str, text: str, look: TerminalLook, *, red: bool = False) -> l
 
 
 def _reasons(results: RunResults) -> Iterator[str]:
-    """Why the run fails, besides the tests that failed, which pytest has just counted."""
-    if results.tests or results.lost:  # else nothing was asked at all, which is reported above
+    """Why the run fails, besides the tests that failed, which pytest has just
+    counted.
+    """
+    # Else nothing was asked at all, which is reported above
+    if results.tests or results.lost:
         yield from results.unfinished
     yield from (f"gate failed: {reason}" for reason in _gate_reasons(results))
     if results.gate.passed is None:
@@ -134,15 +153,21 @@ def _reasons(results: RunResults) -> Iterator[str]:
 
 
 def _gate_reasons(results: RunResults) -> list[str]:
-    """Those of a skill's regressed cases on one line: each is a failed test, shown above."""
+    """Those of a skill's regressed cases on one line: each is a failed test,
+    shown above.
+    """
     reasons = list(results.gate.reasons)
     for run in results.comparisons:
         of_cases = [reason for reason in run.reasons if reason not in run.of_whole]
         if len(of_cases) > 1 and all(reason in reasons for reason in of_cases):
-            names = first_few([one_line(case.test.case, 60) for case in run.regressed], _MOST)
+            names = first_few(
+                [one_line(case.test.case, 60) for case in run.regressed], _MOST
+            )
             at = reasons.index(of_cases[0])
             reasons = [reason for reason in reasons if reason not in of_cases]
-            reasons.insert(at, f"{run.pair}: {counted(len(run.regressed), 'regression')}: {names}")
+            reasons.insert(
+                at, f"{run.pair}: {counted(len(run.regressed), 'regression')}: {names}"
+            )
     return reasons
 
 
@@ -199,11 +224,18 @@ class _SkillEnding:
         words = (_joined if len(self.phrases) <= _MOST else _counts)(self.phrases)
         name = one_line(self.name, _LONGEST_NAME)
         colon = "" if self.phrases[0].verb else ":"
-        return _marked(mark, "; ".join(filter(None, [f"{name}{colon} {words}", self.tests])), look)
+        return _marked(
+            mark, "; ".join(filter(None, [f"{name}{colon} {words}", self.tests])), look
+        )
 
 
 def _mark(standing: str, look: TerminalLook) -> str:
-    marks = {"bad": look.marks.bad, "warn": "!", "open": look.marks.dot, "good": look.marks.good}
+    marks = {
+        "bad": look.marks.bad,
+        "warn": "!",
+        "open": look.marks.dot,
+        "good": look.marks.good,
+    }
     return marks[standing]
 
 
@@ -220,30 +252,46 @@ def _joined(phrases: Iterable[_Phrase]) -> str:
 
 def _counts(phrases: Iterable[_Phrase]) -> str:
     groups = groupby(phrases, key=lambda phrase: phrase.verb)
-    return "; ".join(f"{verb} {counted(len([*group]), 'model')}" for verb, group in groups)
+    return "; ".join(
+        f"{verb} {counted(len([*group]), 'model')}" for verb, group in groups
+    )
 
 
 def _skills(results: RunResults, ending: Ending) -> list[_SkillEnding]:
     """The worst first."""
     skills = [_skill(results, skill.name, ending) for skill in results.skills]
-    return sorted((skill for skill in skills if skill.phrases), key=lambda skill: skill.badness)
+    return sorted(
+        (skill for skill in skills if skill.phrases), key=lambda skill: skill.badness
+    )
 
 
 def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
-    verdicts = [verdict for verdict in results.verdicts if verdict.summary.skill == name]
+    verdicts = [
+        verdict for verdict in results.verdicts if verdict.summary.skill == name
+    ]
     triggers = [row for row in results.trigger_summaries if row.skill == name]
     alone = len(verdicts) == 1
-    phrases = [phrase for verdict in verdicts for phrase in _phrases(verdict, alone=alone)]
+    phrases = [
+        phrase for verdict in verdicts for phrase in _phrases(verdict, alone=alone)
+    ]
     phrases += [_triggers(row) for row in triggers]
     phrases.sort(key=lambda phrase: (phrase.badness, phrase.verb))
-    outcomes = [results.outcome_of(test) for test in results.tests if test.skill == name]
+    outcomes = [
+        results.outcome_of(test) for test in results.tests if test.skill == name
+    ]
     counts = count_outcomes(outcomes)
     failed = counts.get("failed", 0)
-    parts = [f"{count_words(counts)} of {counted(len(outcomes), 'test')}"] if failed else []
+    parts = (
+        [f"{count_words(counts)} of {counted(len(outcomes), 'test')}"] if failed else []
+    )
     subsets = results.subsets.items()
-    parts += dict.fromkeys(f"only {of}" for group, of in subsets if group.pair.skill == name)
+    parts += dict.fromkeys(
+        f"only {of}" for group, of in subsets if group.pair.skill == name
+    )
     worst = min((phrase.badness for phrase in phrases), default=_PLAIN)
-    bad = failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
+    bad = (
+        failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
+    )
     cut = any(verdict.summary.over_budget for verdict in verdicts)
     if bad and ending.failed:
         standing = "bad"
@@ -256,15 +304,22 @@ def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
 
 
 def _misses_gates(
-    results: RunResults, name: str, verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]
+    results: RunResults,
+    name: str,
+    verdicts: Sequence[Verdict],
+    rows: Sequence[TriggerSummary],
 ) -> bool:
     regressed = any(run.reasons for run in results.comparisons if run.skill == name)
     by_triggers = rows and trigger_reasons(rows, results.active_gates, [name])
-    return bool(regressed or gate_reasons(verdicts, results.active_gates) or by_triggers)
+    return bool(
+        regressed or gate_reasons(verdicts, results.active_gates) or by_triggers
+    )
 
 
 def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> bool:
-    """Whether it is shown to do what it is for; in a single arm, whether all cases pass."""
+    """Whether it is shown to do what it is for; in a single arm,
+    whether all cases pass.
+    """
     words = {verdict.word for verdict in verdicts}
     alone = [v for v in verdicts if v.word is None and not v.by_chance]
     passes = all(v.summary.scored("skill") == 1 for v in alone)
@@ -272,8 +327,15 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
     same = [over.lift for v in verdicts if v.by_chance and (over := v.over(AGAIN))]
     if not all(map(rules_out_relevant, same)):
         return False
-    opened = not any(row.wrong(should_open) for row in rows for should_open in (True, False))
-    return words <= {"helps", "not needed", None} and words != {"not needed"} and passes and opened
+    opened = not any(
+        row.wrong(should_open) for row in rows for should_open in (True, False)
+    )
+    return (
+        words <= {"helps", "not needed", None}
+        and words != {"not needed"}
+        and passes
+        and opened
+    )
 
 
 def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
@@ -285,7 +347,9 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     model, unit = row.label, unit_of(row.score)
     number, bounds = _lift(lift, unit) if lift else ("", "")
     if (accepted := verdict.accepted) and accepted.fall:
-        yield _Phrase(_FELL, "fell on", model, accepted.fall, f"(since {accepted.date})")
+        yield _Phrase(
+            _FELL, "fell on", model, accepted.fall, f"(since {accepted.date})"
+        )
         if word not in ("hurts", "incomplete"):
             return
     if change := verdict.over("previous"):
@@ -302,7 +366,9 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
     elif word == "incomplete":
         possible = span(*row.possible_lift) if row.possible_lift else ""
-        yield _Phrase(_BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})")
+        yield _Phrase(
+            _BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})"
+        )
     elif row.unfinished and word != "helps":
         verb = "unfinished with it and without on"
         yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
@@ -321,7 +387,9 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         yield _Phrase(_BADNESS[word], verb, model, number, f"{bounds}{_over(row)}")
     else:
         passed = percent(row.scored("skill") or 0.0)
-        yield _Phrase(_PLAIN, f"passes {passed}{unit} on", model, "", _over(row).strip())
+        yield _Phrase(
+            _PLAIN, f"passes {passed}{unit} on", model, "", _over(row).strip()
+        )
 
 
 def _over(row: Summary) -> str:
@@ -336,7 +404,9 @@ def _lift(lift: Lift, unit: str) -> tuple[str, str]:
 
 def _triggers(row: TriggerSummary) -> _Phrase:
     if row.incomplete:
-        return _Phrase(_MISSING, "triggers incomplete on", row.label, "", f"({row.missing_words})")
+        return _Phrase(
+            _MISSING, "triggers incomplete on", row.label, "", f"({row.missing_words})"
+        )
     rates = [f"{name} {percent(share.rate)}" for name, share in row.shares.items()]
     return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.label)
 
@@ -359,11 +429,18 @@ def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
-    if spent.without_model and spent.calls == spent.without_model and not spent.unanswered:
+    if (
+        spent.without_model
+        and spent.calls == spent.without_model
+        and not spent.unanswered
+    ):
         return "spent nothing: no model was asked"
     if not (spent.calls or spent.tokens):
         stored = f"{counted(spent.stored, 'answer')} from {source}"
-        reasons = [*([stored] if spent.stored else []), *([failed] if spent.unanswered else [])]
+        reasons = [
+            *([stored] if spent.stored else []),
+            *([failed] if spent.unanswered else []),
+        ]
         return f"spent nothing: {', '.join(reasons) or 'no call was answered'}"
     number, details, after = spent.calls + spent.stored, list[str](), ""
     if spent.stored:
@@ -407,7 +484,9 @@ def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
 
 
 def _broken(line: str, width: int) -> list[str]:
-    """A word that is too long goes on where the next line begins; so the shell joins them."""
+    """A word that is too long goes on where the next line begins;
+    so the shell joins them.
+    """
     if text_width(line) <= width:
         return [line]
     word = line.strip().removesuffix(_BACKSLASH)
@@ -417,7 +496,12 @@ def _broken(line: str, width: int) -> list[str]:
         return [line]
     file, colons, name = inside.partition("::")
     room = max(width - len(_BACKSLASH) - 2 * len(quote) - 2, 1)
-    parts = [part for text in (file + colons, name) if text for part in split_name(text, room)]
+    parts = [
+        part
+        for text in (file + colons, name)
+        if text
+        for part in split_name(text, room)
+    ]
     lead, end = line[: line.index(word)], line[line.index(word) + len(word) :]
     return [
         f"{lead if number == 0 else ''}{quote}{part}{quote}"

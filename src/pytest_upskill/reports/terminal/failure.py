@@ -1,4 +1,6 @@
-"""Why a case failed: the question, what is expected, and each arm's answer, run by run."""
+"""Why a case failed: the question, what is expected, and each arm's answer, run by
+run.
+"""
 
 import json
 import re
@@ -6,7 +8,15 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from ..._util.texts import WORTH_CUTTING, counted, first_few, one_line, seconds, shortened, visible
+from ..._util.texts import (
+    WORTH_CUTTING,
+    counted,
+    first_few,
+    one_line,
+    seconds,
+    shortened,
+    visible,
+)
 from ...checks.check import spans
 from ...checks.parse import RESERVED, WITH_SKILL
 from ...errors import without_commands
@@ -44,7 +54,8 @@ def failure_text(
 ) -> str:
     """The text of one failed item: without -v, a few lines.
 
-    ``standing`` replaces "2 of 5 runs passed" in its headline. A task may have no skill at all.
+    ``standing`` replaces "2 of 5 runs passed" in its headline.
+    A task may have no skill at all.
     """
     titles: dict[str, str] = {
         "skill": "with the skill" if has_skill else "with no skill",
@@ -63,8 +74,13 @@ def failure_text(
     if look.verbosity < 1:
         lines = [_headline(records, standing, look), *_brief(question, by_arm, look)]
         return without_commands("\n".join(lines))
-    shown_runs = _shown_runs([record for record in records if record.arm == "skill"], look)
-    blocks = [[_headline(records, standing, look)], ["Question:", *_question(question, look)]]
+    shown_runs = _shown_runs(
+        [record for record in records if record.arm == "skill"], look
+    )
+    blocks = [
+        [_headline(records, standing, look)],
+        ["Question:", *_question(question, look)],
+    ]
     answers = list[list[str]]()
     same: dict[str, list[str]] = {}  # the titles of trials, by what was answered
     for run in shown_runs:
@@ -76,8 +92,12 @@ def failure_text(
                 arms += [] if alike else [_arm(_capital(words), by_run[run], look)]
                 alike.append(words)
         answers += _laid_out(arms, look)
-    repeated = [f"Same answer: {'; '.join(alike)}." for alike in same.values() if len(alike) > 1]
-    answers += [_wrapped((("", line, "  ") for line in repeated), look)] if repeated else []
+    repeated = [
+        f"Same answer: {'; '.join(alike)}." for alike in same.values() if len(alike) > 1
+    ]
+    answers += (
+        [_wrapped((("", line, "  ") for line in repeated), look)] if repeated else []
+    )
     blocks += [_expected(expected, answers, look)] if expected else []
     blocks += [_wrapped([("", _totals(by_arm), "  ")], look)] if len(runs) > 1 else []
     blocks += answers
@@ -86,7 +106,9 @@ def failure_text(
     return without_commands("\n\n".join("\n".join(block) for block in blocks))
 
 
-def _headline(records: Sequence[Record], standing: str | None, look: TerminalLook) -> str:
+def _headline(
+    records: Sequence[Record], standing: str | None, look: TerminalLook
+) -> str:
     """One line for pytest's short summary."""
     if _is_oracle(records):
         return _one_line("; ".join(oracle_faults(records)), 500, look)
@@ -108,7 +130,9 @@ def _is_oracle(records: Sequence[Record]) -> bool:
 def _brief(
     question: str, by_arm: Mapping[str, Mapping[int, Record]], look: TerminalLook
 ) -> list[str]:
-    """The question, how each arm did, and the first answer with the skill that failed."""
+    """The question, how each arm did, and the first answer with the skill that
+    failed.
+    """
     with_skill, *others = by_arm.values()
     failed = [record for record in with_skill.values() if record.outcome != "passed"]
     record = (failed or [*with_skill.values()])[0]
@@ -135,7 +159,9 @@ def _brief(
 
 
 def _without_text(record: Record) -> str:
-    files = [f"{file.change} {one_line(file.path, _SHOWN_PATH)}" for file in record.files]
+    files = [
+        f"{file.change} {one_line(file.path, _SHOWN_PATH)}" for file in record.files
+    ]
     return f"({first_few(files, _FILES)})" if files else "(an empty answer)"
 
 
@@ -165,10 +191,14 @@ def _question(question: str, look: TerminalLook) -> list[str]:
     return _wrapped((("  | ", line, "  | ") for line in lines), look)
 
 
-def _expected(expected: Any, answers: Sequence[Sequence[str]], look: TerminalLook) -> list[str]:
+def _expected(
+    expected: Any, answers: Sequence[Sequence[str]], look: TerminalLook
+) -> list[str]:
     marked = any(look.marks.opens in line for block in answers for line in block)
     legend = f" (found text is marked {look.marks.opens}like this{look.marks.closes})"
-    lines = [_one_line(line, _limit(_LINE, look), look) for line in expected_lines(expected)]
+    lines = [
+        _one_line(line, _limit(_LINE, look), look) for line in expected_lines(expected)
+    ]
     lines_shown = _wrapped((("  ", line, "    ") for line in lines), look)
     return [f"Expected{legend if marked else ''}:", *lines_shown]
 
@@ -195,7 +225,9 @@ def _shown_runs(records: Sequence[Record], look: TerminalLook) -> list[int]:
 
 
 def _answered(record: Record, look: TerminalLook) -> str:
-    """What trials have in common that need not be shown twice; empty if they are, with -vv."""
+    """What trials have in common that need not be shown twice; empty if they are,
+    with -vv.
+    """
     if look.verbosity >= 2 or not record.output or record.transcript:
         return ""
     return repr((_left(record), [grade.passed for grade in record.checks]))
@@ -203,11 +235,15 @@ def _answered(record: Record, look: TerminalLook) -> str:
 
 def _arm(title: str, record: Record, look: TerminalLook) -> list[Line]:
     """The checks of an answer, then the answer; of an agent, also what it did."""
-    lines = [("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")]
+    lines = [
+        ("", f"{title}: {record.outcome}{checks_words([record], record.arm)}", "  ")
+    ]
     for grade in record.checks:
         mark = _GRADES[grade.passed or (False if grade.required else None)]
         reason = _one_line(grade.reason, _limit(2 * _LINE, look), look)
-        lines.append((f"  {mark} ", f"{_one_line(grade.label, 60, look)}: {reason}", " " * 7))
+        lines.append(
+            (f"  {mark} ", f"{_one_line(grade.label, 60, look)}: {reason}", " " * 7)
+        )
     lines += _printed(record, None, look)
     lines += activity_line(record)
     lines.append(("  ", f"Answer{_details(record)}:", "  "))
@@ -222,7 +258,11 @@ def _printed(record: Record, most: int | None, look: TerminalLook) -> Iterator[L
     for grade in record.checks:
         lines = quoted(grade.output, None, look.marks) if grade.output else []
         if lines:
-            yield "  ", f"What the {_one_line(grade.check, 60, look)} printed last:", "  "
+            yield (
+                "  ",
+                f"What the {_one_line(grade.check, 60, look)} printed last:",
+                "  ",
+            )
         for line in lines if most is None else _last_rows(lines, most, look.width - 4):
             yield "  | ", line, "  | "
 
@@ -256,7 +296,9 @@ def _laid_out(arms: Sequence[Sequence[Line]], look: TerminalLook) -> list[list[s
     return [side_by_side([_wrapped(lines, look, width) for lines in arms], width, wall)]
 
 
-def _wrapped(lines: Iterable[Line], look: TerminalLook, width: int | None = None) -> list[str]:
+def _wrapped(
+    lines: Iterable[Line], look: TerminalLook, width: int | None = None
+) -> list[str]:
     """Lines that fit; with -vv they stay whole, so that they can be copied."""
     if look.verbosity >= 2:
         return [first + text for first, text, _ in lines]
@@ -287,7 +329,9 @@ def _capital(text: str) -> str:
     return f"{text[0].upper()}{text[1:]}"
 
 
-def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()) -> list[str]:
+def quoted(
+    text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = ()
+) -> list[str]:
     """The lines of a text, safe to print, with ``spans`` marked; a long one is cut."""
     if limit is None or len(text) < limit + WORTH_CUTTING:
         return visible(_marked(text, 0, len(text), spans, marks)).split("\n")
@@ -301,7 +345,9 @@ def quoted(text: str, limit: int | None, marks: Marks, spans: Sequence[Span] = (
     ]
 
 
-def _marked(text: str, start: int, stop: int, spans: Iterable[Span], marks: Marks) -> str:
+def _marked(
+    text: str, start: int, stop: int, spans: Iterable[Span], marks: Marks
+) -> str:
     """A part of a text, with marks around the spans in it."""
     parts, at = [], start
     for first, last in spans:
@@ -383,7 +429,11 @@ def activity_line(record: Record) -> Iterator[Line]:
 def trial_lines(record: Record, look: TerminalLook) -> Iterator[Line]:
     """Findings, files and the last turns; with -vv, more of them."""
     limits = _LINE_LIMITS[min(look.verbosity, 2)]
-    for lines in (_findings(record, limits), _files(record.files, limits), _turns(record, limits)):
+    for lines in (
+        _findings(record, limits),
+        _files(record.files, limits),
+        _turns(record, limits),
+    ):
         for first, text, indent in lines:
             yield first, text.replace("…", look.marks.cut), indent
 
@@ -398,7 +448,11 @@ def _files(files: Sequence[AnswerFile], limits: _LineLimits) -> Iterator[Line]:
         yield "  ", "Files:", "  "
     for file in files[: limits.files]:
         size = "" if file.change == "deleted" else f" ({counted(file.size, 'byte')})"
-        yield "    ", f"{file.change} {one_line(file.path, _SHOWN_PATH)}{size}", "      "
+        yield (
+            "    ",
+            f"{file.change} {one_line(file.path, _SHOWN_PATH)}{size}",
+            "      ",
+        )
         if limits.full and file.text:
             yield from _text_lines(file.text, limits, "      | ")
     if len(files) > limits.files:
@@ -410,10 +464,14 @@ def _turns(record: Record, limits: _LineLimits) -> Iterator[Line]:
     if not limits.full:  # the prompt is shown above
         turns = tuple(turn for turn in turns if turn.kind not in ("system", "user"))
     last = max((turn.reply for turn in turns), default=0)
-    shown_turns = [turn for turn in turns if turn.reply > last - limits.replies][-limits.turns :]
+    shown_turns = [turn for turn in turns if turn.reply > last - limits.replies][
+        -limits.turns :
+    ]
     if not shown_turns:
         return
-    selection = "All" if len(shown_turns) == len(turns) else f"The last {len(shown_turns):,} of"
+    selection = (
+        "All" if len(shown_turns) == len(turns) else f"The last {len(shown_turns):,} of"
+    )
     yield "  ", f"{selection} {counted(len(turns), 'step')}:", "  "
     for turn in shown_turns:
         first, text = _turn_words(turn)
@@ -433,8 +491,11 @@ def _without_answer(record: Record) -> Transcript:
 
 
 _WORDS: Final = {
-    **{"thinking": "thinks", "assistant": "says", "system": "is told"},
-    **{"user": "is asked", "answer": "is answered"},
+    "thinking": "thinks",
+    "assistant": "says",
+    "system": "is told",
+    "user": "is asked",
+    "answer": "is answered",
 }
 
 
@@ -468,22 +529,30 @@ _YELLOW: Final = {"yellow": True}
 _BOLD: Final = {"bold": True}
 _GRADE: Final = re.compile(r"(?P<before>\A  )(?P<word>FAIL|ok|miss)(?= +\S)")
 _TITLE: Final = re.compile(
-    r"\A(?P<title>(?:Run \d+, with|With|Without)[^:]*: )(?P<outcome>passed|failed|errored)\b"
+    r"\A(?P<title>(?:Run \d+, with|With|Without)[^:]*:"
+    r" )(?P<outcome>passed|failed|errored)\b"
 )
 _HEADING: Final = re.compile(
-    r"\A(?:Question|Expected|Run \d+, with|With (?:the|no) skill|Rerun|In the page)\b[^:]*:",
+    r"\A(?:Question|Expected|Run \d+, with|With (?:the|no) skill|Rerun|In the"
+    r" page)\b[^:]*:",
     re.ASCII,
 )
 _STYLES: Final = {
-    **{"FAIL": _RED, "ok": _GREEN, "miss": _YELLOW},
-    **{"failed": _RED, "passed": _GREEN, "errored": _YELLOW},
+    "FAIL": _RED,
+    "ok": _GREEN,
+    "miss": _YELLOW,
+    "failed": _RED,
+    "passed": _GREEN,
+    "errored": _YELLOW,
 }
 
 
 def painted_failure(
     lines: Iterable[str], marks: Marks, paint: Paint, headlines: int = 1
 ) -> Iterator[str]:
-    """The first line says what is wrong, perhaps with others that it is wrapped onto."""
+    """The first line says what is wrong, perhaps with others that it is wrapped
+    onto.
+    """
     wall = f" {marks.wall} "
     for number, line in enumerate(lines):
         if number < headlines:

@@ -1,4 +1,6 @@
-"""Text that fits a terminal: measured, cut and wrapped by columns, which are not characters."""
+"""Text that fits a terminal: measured, cut and wrapped by columns,
+which are not characters.
+"""
 
 import unicodedata
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -38,7 +40,9 @@ class Marks:
 
 
 UNICODE_MARKS: Final = Marks()
-ASCII_MARKS: Final = Marks("#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "ok", "FAIL")
+ASCII_MARKS: Final = Marks(
+    "#", ".", "->", "-", "x", "-", "~", "|", ">>", "<<", "ok", "FAIL"
+)
 
 
 def marks_for(encoding: str) -> Marks:
@@ -101,8 +105,8 @@ def cut_middle(text: str, width: int, mark: str) -> str:
 def distinct_names(names: Collection[str], width: int, mark: str) -> dict[str, str]:
     """Names that fit the width, are harmless and never look the same.
 
-    If they are too wide, they lose the provider or folder that all of them share; if that is not
-    enough, they are cut where they are alike.
+    If they are too wide, they lose the provider or folder that all of them share; if
+    that is not enough, they are cut where they are alike.
     """
     full = {name: _harmless_name(name, width) for name in names}
     if _all_differ(full) and all(text_width(text) <= width for text in full.values()):
@@ -110,11 +114,15 @@ def distinct_names(names: Collection[str], width: int, mark: str) -> dict[str, s
     lead = _common_lead(full.values(), ":/")
     texts = {name: text[lead:] for name, text in full.items()}
     short = {name: cut_middle(text, width, mark) for name, text in texts.items()}
-    for _, group in groupby(sorted(short, key=short.__getitem__), key=short.__getitem__):
+    for _, group in groupby(
+        sorted(short, key=short.__getitem__), key=short.__getitem__
+    ):
         alike = list(group)
         if len(alike) > 1:
             start = _common_lead([texts[name] for name in alike], ":/-_. ")
-            short |= {name: cut(mark + texts[name][start:], width, mark) for name in alike}
+            short |= {
+                name: cut(mark + texts[name][start:], width, mark) for name in alike
+            }
     return short if _all_differ(short) else _numbered(texts, width, mark)
 
 
@@ -129,9 +137,14 @@ def _all_differ(texts: Mapping[str, str]) -> bool:
 
 
 def _common_lead(texts: Collection[str], ends: str) -> int:
-    """The length of the common prefix up to one of ``ends``; it leaves no text empty."""
-    first, last = min(texts, default=""), max(texts, default="")  # all others sort between them
-    alike = len(list(takewhile(lambda both: both[0] == both[1], zip(first, last, strict=False))))
+    """The length of the common prefix up to one of ``ends``; it leaves no text
+    empty.
+    """
+    # All others sort between them
+    first, last = min(texts, default=""), max(texts, default="")
+    alike = len(
+        list(takewhile(lambda both: both[0] == both[1], zip(first, last, strict=False)))
+    )
     lead = max(first.rfind(end, 0, alike) for end in ends) + 1 if len(texts) > 1 else 0
     return lead if all(len(text) > lead for text in texts) else 0
 
@@ -139,13 +152,20 @@ def _common_lead(texts: Collection[str], ends: str) -> int:
 def _numbered(texts: Mapping[str, str], width: int, mark: str) -> dict[str, str]:
     tags = [f"{mark}{number}" for number in range(1, len(texts) + 1)]
     return {
-        name: text[: min(_end(text, 0, width - text_width(tag)), width - len(tag))] + tag
+        name: (
+            text[: min(_end(text, 0, width - text_width(tag)), width - len(tag))] + tag
+        )
         for (name, text), tag in zip(texts.items(), tags, strict=True)
     }
 
 
 def wrapped(
-    line: str, width: int, *, first: str = "", rest: str = "", around: tuple[str, str] | None = None
+    line: str,
+    width: int,
+    *,
+    first: str = "",
+    rest: str = "",
+    around: tuple[str, str] | None = None,
 ) -> list[str]:
     """Wrap a line, at blanks if possible, with the prefixes ``first`` and ``rest``.
 
@@ -200,7 +220,9 @@ def split_name(name: str, width: int) -> list[str]:
 
 
 def spaced(blocks: Iterable[Sequence[str]]) -> list[str]:
-    """The lines of all blocks, with a blank line between them; empty blocks are left out."""
+    """The lines of all blocks, with a blank line between them;
+    empty blocks are left out.
+    """
     lines: list[str] = []
     for block in filter(None, blocks):
         lines += ["", *block] if lines else block
@@ -214,7 +236,9 @@ def side_by_side(blocks: Sequence[Sequence[str]], width: int, wall: str) -> list
 
 
 def _end(text: str, start: int, width: int) -> int:
-    """Where the part of a text ends that begins at ``start`` and fits ``width`` columns."""
+    """Where the part of a text ends that begins at ``start``
+    and fits ``width`` columns.
+    """
     if text.isascii():
         return min(start + max(width, 0), len(text))
     taken = 0

@@ -1,4 +1,6 @@
-"""Lines that a run shows while it goes on: its progress, and the numbers of a test with -v."""
+"""Lines that a run shows while it goes on: its progress,
+and the numbers of a test with -v.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,7 +17,9 @@ from .layout import Marks
 
 @dataclass(frozen=True)
 class Progress:
-    """The progress of a run; tokens and cost are those of its own calls. None is unknown."""
+    """The progress of a run; tokens and cost are those of its own calls.
+    None is unknown.
+    """
 
     done: int
     all: int
@@ -33,8 +37,9 @@ class Progress:
 
 
 def progress_line(progress: Progress, width: int) -> str:
-    """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come last and
-    are dropped first."""
+    """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come
+    last and are dropped first.
+    """
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
     tokens = counted(progress.tokens, "token")
     is_at_work = progress.agents and (progress.turns or progress.in_flight)
@@ -55,7 +60,9 @@ def progress_line(progress: Progress, width: int) -> str:
     if progress.pausing:
         parts.append(f"{progress.pausing:,} waiting to retry")
     if len(parts) == 1:
-        parts.append("waiting for others" if progress.done > progress.reused else "starting")
+        parts.append(
+            "waiting for others" if progress.done > progress.reused else "starting"
+        )
     if progress.seconds_left is not None:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:
@@ -76,11 +83,13 @@ def _time(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
-def item_numbers(records: Sequence[Record], marks: Marks, against: str | None = None) -> str:
+def item_numbers(
+    records: Sequence[Record], marks: Marks, against: str | None = None
+) -> str:
     """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens.
 
-    Checks are shown where an answer passes some but not all, turns and whether the skill was
-    opened where agents answer.
+    Checks are shown where an answer passes some but not all, turns and whether the
+    skill was opened where agents answer.
     """
     if {grade.check for record in records for grade in record.checks} == {ACTIVATED}:
         return _opened([record for record in records if record.arm == "skill"], marks)
@@ -111,12 +120,18 @@ def _opened(records: Sequence[Record], marks: Marks) -> str:
     """``opened 1/3 · docs instead 2``: the result of a query."""
     activities = [record.activity for record in records if record.activity]
     instead = Counter(
-        name for activity in activities if not activity.activated for name in activity.opened
+        name
+        for activity in activities
+        if not activity.activated
+        for name in activity.opened
     )
-    parts = [f"opened {sum(bool(activity.activated) for activity in activities)}/{len(activities)}"]
+    opened = sum(bool(activity.activated) for activity in activities)
+    parts = [f"opened {opened}/{len(activities)}"]
     parts += [f"{one_line(name, 40)} instead {n}" for name, n in instead.most_common(2)]
     tokens = _tokens(records)
-    return f" {marks.dot} ".join([*parts, *([f"{whole(tokens)} tokens"] if tokens else [])])
+    return f" {marks.dot} ".join(
+        [*parts, *([f"{whole(tokens)} tokens"] if tokens else [])]
+    )
 
 
 def _passed(records: Sequence[Record]) -> str:

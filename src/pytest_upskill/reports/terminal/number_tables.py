@@ -1,4 +1,6 @@
-"""Tables of numbers on the terminal: a row for each model, with bars where there is room."""
+"""Tables of numbers on the terminal: a row for each model,
+with bars where there is room.
+"""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -11,8 +13,11 @@ from .layout import Marks, TerminalLook, cut, split_name, text_width
 from .tables import KEEP, Cell, Column, Style, Table, fitted
 
 _COLOURS: Final = {
-    **{"helps": "green", "better": "green"},
-    **{"hurts": "red", "worse": "red", "incomplete": "red"},
+    "helps": "green",
+    "better": "green",
+    "hurts": "red",
+    "worse": "red",
+    "incomplete": "red",
 }
 
 
@@ -22,7 +27,9 @@ def word_style(word: str | None) -> Style:
 
 
 def lift_style(word: str | None) -> Style:
-    """Painted only if the verdict says that the lift is shown: a lift alone may be chance."""
+    """Painted only if the verdict says that the lift is shown:
+    a lift alone may be chance.
+    """
     return word_style(word) if word != "incomplete" else {}
 
 
@@ -59,7 +66,9 @@ def number_table(
     numbers: Sequence[Number],
     look: TerminalLook,
 ) -> list[str]:
-    """With as many columns as there is room for; ``names`` are those of the rows, by header."""
+    """With as many columns as there is room for; ``names`` are those of the rows,
+    by header.
+    """
     layouts = (_table(names, rows, numbers, layout, look) for layout in _LAYOUTS)
     return fitted(layouts, look.width).lines(look)
 
@@ -86,11 +95,22 @@ def _table(
         width = layout.bar if layout.stacked else layout.bar + 5
         header = harmless(number.header_of(rows))
         if number.of_ref and text_width(header) > width:  # any name of a ref
-            header = number.name if number is SINCE_REF else cut(header, width, look.marks.cut)
+            header = (
+                number.name
+                if number is SINCE_REF
+                else cut(header, width, look.marks.cut)
+            )
         right = not number.bar and len(number.fields) == 1
         priority = KEEP if number.alarm else number.priority
-        add(Column(header, right, priority), (_cell(number, row, layout, look) for row in rows))
-        bounds = [number.bounds_text(row) for row in rows] if number.interval_priority else []
+        add(
+            Column(header, right, priority),
+            (_cell(number, row, layout, look) for row in rows),
+        )
+        bounds = (
+            [number.bounds_text(row) for row in rows]
+            if number.interval_priority
+            else []
+        )
         if any(bounds):
             column = Column("interval", priority=number.interval_priority)
             add(column, (Cell(text or "-") for text in bounds))
@@ -101,13 +121,17 @@ def _cell(number: Number, row: SummaryRow, layout: _Layout, look: TerminalLook) 
     marks = look.marks
     if number.bar:
         rate = number.amount(row)
-        return Cell(number.text(row) or "-" if rate is None else _bar(rate, layout, marks))
+        return Cell(
+            number.text(row) or "-" if rate is None else _bar(rate, layout, marks)
+        )
     # Costs are long, so they are the first to take two lines.
     split = layout.split or (layout.stacked and number is COST)
     arrow = f"{marks.arrow}\n" if split else f"{layout.gap}{marks.arrow}{layout.gap}"
     text = number.text(row, arrow) or "-"
     # Of all growths, that of tokens has room.
-    growth = number.growth_text(row, marks.times, bounds=False) if number is TOKENS else None
+    growth = (
+        number.growth_text(row, marks.times, bounds=False) if number is TOKENS else None
+    )
     if change := growth or number.lift_text(row, bounds=False):
         text += f"{chr(10) if layout.stacked else ' '}{change}"
     if number.painted_by:

@@ -71,7 +71,9 @@ class ProgressScreen:
 
 
 def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
-    """All on one line, or one below the other with aligned numbers; perhaps the mark below them."""
+    """All on one line, or one below the other with aligned numbers;
+    perhaps the mark below them.
+    """
     end = f"{_GAP}{mark}" if mark else ""
     lines = [f"{label:<{_LABEL}}{_GAP.join(map('  '.join, cells))}"]
     if len(lines[0] + end) > width:
@@ -105,7 +107,9 @@ def as_sentence(note: str) -> str:
 
 
 def cells_of(results: RunResults) -> list[Cell]:
-    """For each student: without the skill, with it, lift in points; of cases or of checks."""
+    """For each student: without the skill, with it, lift in points;
+    of cases or of checks.
+    """
     return [(one_line(row.label, 40), _numbers(row)) for row in results.summaries]
 
 

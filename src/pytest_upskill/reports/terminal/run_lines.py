@@ -49,7 +49,11 @@ def run_lines(name: str, results: RunResults, look: TerminalLook) -> list[str]:
     ]
     for heading, outcome in _HEADINGS.items():
         if tests := list(_ended(results, outcome)):
-            hidden = [f"and {len(tests) - _MOST_CASES} more"] if len(tests) > _MOST_CASES else []
+            hidden = (
+                [f"and {len(tests) - _MOST_CASES} more"]
+                if len(tests) > _MOST_CASES
+                else []
+            )
             lines += [heading, *_indented([*tests[:_MOST_CASES], *hidden], look), ""]
     problems = results.problems or results.withheld
     if not problems:
@@ -85,20 +89,27 @@ def _ended(results: RunResults, outcome: OutcomeWord) -> Iterator[str]:
 
 
 def _test(test: PlannedCase) -> str:
-    return f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on {one_line(test.label, 60)}"
+    return (
+        f"{one_line(test.skill, 60)}: {one_line(test.case, 60)} on"
+        f" {one_line(test.label, 60)}"
+    )
 
 
 # Two runs.
 
 
 def comparison_lines(
-    both: Sequence[tuple[str, RunResults]], comparison: RunComparison, look: TerminalLook
+    both: Sequence[tuple[str, RunResults]],
+    comparison: RunComparison,
+    look: TerminalLook,
 ) -> list[str]:
     """The two runs, then for each skill a table and the cases that changed.
 
     Both are named everywhere; where they have one name, it is the same run twice.
     """
-    short = distinct_names(dict.fromkeys(name for name, _ in both), _LONGEST_NAME, look.marks.cut)
+    short = distinct_names(
+        dict.fromkeys(name for name, _ in both), _LONGEST_NAME, look.marks.cut
+    )
     names = [short[name] for name, _ in both]
     rows = [
         [name, _moment(run)[:-3], short_commit(run.commit), _size(run)]
@@ -113,7 +124,9 @@ def comparison_lines(
         lines += ["", *_skill(skill, pairs, names, look)]
     if comparison.differences:
         lines += ["", "Not the same in both:", *_indented(comparison.differences, look)]
-    for name, only in zip(names, (comparison.only_before, comparison.only_after), strict=True):
+    for name, only in zip(
+        names, (comparison.only_before, comparison.only_after), strict=True
+    ):
         text = f"Only in {name}: {_pairs(only)}."
         lines += ["", *wrapped(text, look.width, rest="  ")] if only else []
     return lines
@@ -130,10 +143,15 @@ def _size(run: RunResults) -> str:
 
 
 def _skill(
-    skill: str, pairs: Sequence[PairComparison], names: Sequence[str], look: TerminalLook
+    skill: str,
+    pairs: Sequence[PairComparison],
+    names: Sequence[str],
+    look: TerminalLook,
 ) -> list[str]:
     same = "the same skill in both" if pairs[0].same_skill else "the skill was edited"
-    table = fitted((_table(pairs, names, longest, look) for longest in _NAMES), look.width)
+    table = fitted(
+        (_table(pairs, names, longest, look) for longest in _NAMES), look.width
+    )
     title = f"{look.paint(one_line(skill, 60), bold=True)}: {same}"
     title += f", {SCORE_WORDS[pairs[0].score]}" if pairs[0].score != "pass" else ""
     header, rule, *body = table.lines(look)
@@ -145,10 +163,15 @@ def _skill(
 
 
 def _table(
-    pairs: Sequence[PairComparison], names: Sequence[str], longest: int, look: TerminalLook
+    pairs: Sequence[PairComparison],
+    names: Sequence[str],
+    longest: int,
+    look: TerminalLook,
 ) -> Table:
     models = distinct_names([pair.title for pair in pairs], longest, look.marks.cut)
-    numbers = [Column(header, right=True) for header in ("cases", *names, "change", "tokens")]
+    numbers = [
+        Column(header, right=True) for header in ("cases", *names, "change", "tokens")
+    ]
     rows = [[Cell(models[pair.title]), *_cells(pair, look)] for pair in pairs]
     return Table([Column("model"), *numbers, Column()], rows)
 
@@ -170,10 +193,14 @@ def _cells(pair: PairComparison, look: TerminalLook) -> list[Cell]:
 def _token_change(change: Change | None, look: TerminalLook) -> str:
     if change is None:
         return "-"
-    return growth(change.change, look.marks.times) if round(100 * change.change) else "0%"
+    return (
+        growth(change.change, look.marks.times) if round(100 * change.change) else "0%"
+    )
 
 
-def _notes(pair: PairComparison, names: Sequence[str], look: TerminalLook) -> Iterator[str]:
+def _notes(
+    pair: PairComparison, names: Sequence[str], look: TerminalLook
+) -> Iterator[str]:
     if pair.change and pair.change.worse:
         yield f"worse: {pair.change.worse}"
     for word, cases in (("fell", pair.fell), ("rose", pair.rose)):
@@ -204,7 +231,9 @@ def _left_out(pair: PairComparison, names: Sequence[str]) -> str:
         "not answered in both": counts.unanswered,
     }
     return ", ".join(
-        f"{counted(number, pair.noun)} {reason}" for reason, number in numbers.items() if number
+        f"{counted(number, pair.noun)} {reason}"
+        for reason, number in numbers.items()
+        if number
     )
 
 
@@ -213,4 +242,8 @@ def _pairs(pairs: Sequence[SkillOnSubject]) -> str:
 
 
 def _indented(lines: Iterable[str], look: TerminalLook) -> list[str]:
-    return [part for line in lines for part in wrapped(line, look.width, first="  ", rest="    ")]
+    return [
+        part
+        for line in lines
+        for part in wrapped(line, look.width, first="  ", rest="    ")
+    ]

@@ -29,7 +29,11 @@ def sandbox_table(places: Mapping[str, SandboxChoice]) -> list[str]:
     """A line for each task: its sandbox, and why it needs an image or can't run."""
     free = _WIDTH - max(map(len, places), default=0) - len(CAN_NOT) - 2 * len("  ")
     rows = [
-        (name, place.kind or CAN_NOT, fill(one_line(place.reason, _LONGEST), max(free, _NARROW)))
+        (
+            name,
+            place.kind or CAN_NOT,
+            fill(one_line(place.reason, _LONGEST), max(free, _NARROW)),
+        )
         for name, place in places.items()
     ]
     return text_table(("task", "sandbox", "why"), rows).splitlines()

@@ -18,7 +18,10 @@ _WORD_STYLES: Final[dict[str, Style]] = {  # of contrasts, and of skills on two 
     **{word: {"red": True, "bold": True} for word in HURTS},
     **{word: {"green": True, "bold": True} for word in (*HELPS, "better")},
     **{word: {"cyan": True, "bold": True} for word in CAN_GO},
-    **{word: {"yellow": True, "bold": True} for word in ("no longer helps", "lift fell")},
+    **{
+        word: {"yellow": True, "bold": True}
+        for word in ("no longer helps", "lift fell")
+    },
     "no loss shown": {"green": True},
     "no change shown": {"light": True},
     "no effect shown": {"light": True},
@@ -55,12 +58,17 @@ def _study(study: Study, look: TerminalLook) -> list[str]:
     contrasts = contrast_table(study, _most_rows(look), brief=look.width < _WIDE)
     arms = arm_table(study, every=look.verbosity > 0)
     legend = legend_of(study) if study.contrasts else ""
-    facts = f"{one_line(study.title, 80)} {look.marks.dot} {facts_of(study, look.marks.dot)}"
+    facts = (
+        f"{one_line(study.title, 80)} {look.marks.dot}"
+        f" {facts_of(study, look.marks.dot)}"
+    )
     return _block(facts, contrasts, legend, arms, study.conclusions, look)
 
 
 def model_change_lines(changes: Sequence[ModelChange], look: TerminalLook) -> list[str]:
-    """A block for each agent, with a blank line before it; with -v all rows, and the scores."""
+    """A block for each agent, with a blank line before it; with -v all rows,
+    and the scores.
+    """
     dot, lines = look.marks.dot, list[str]()
     for change in changes:
         skills = model_change_table(change, _most_rows(look), brief=look.width < _WIDE)
@@ -95,7 +103,10 @@ def _block(
         sentences(conclusions, look),
     ]
     marks = look.marks
-    return [line.replace("…", marks.cut).replace("→", marks.arrow) for line in spaced(blocks)]
+    return [
+        line.replace("…", marks.cut).replace("→", marks.arrow)
+        for line in spaced(blocks)
+    ]
 
 
 def _study_table(table: StudyTable, look: TerminalLook) -> list[str]:
@@ -103,14 +114,19 @@ def _study_table(table: StudyTable, look: TerminalLook) -> list[str]:
     if not table.rows:
         return []
     columns = [
-        Column(name, name == "tokens", _PRIORITIES.get(name, KEEP)) for name in table.headers
+        Column(name, name == "tokens", _PRIORITIES.get(name, KEEP))
+        for name in table.headers
     ]
     styles = [_WORD_STYLES[word] for word in table.words] or [{}] * len(table.rows)
 
     def layout(longest: int, drop_below: int) -> Table:
         names = distinct_names([row[0] for row in table.rows], longest, look.marks.cut)
         rows = [
-            [Cell(names[name]), *(Cell(harmless(value)) for value in values), Cell(last, style)]
+            [
+                Cell(names[name]),
+                *(Cell(harmless(value)) for value in values),
+                Cell(last, style),
+            ]
             for (name, *values, last), style in zip(table.rows, styles, strict=True)
         ]
         return Table(columns, rows, drop_below=drop_below)

@@ -1,4 +1,6 @@
-"""The summary at the end of a run: tables first, verdicts last, where readers look first."""
+"""The summary at the end of a run: tables first, verdicts last,
+where readers look first.
+"""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -35,7 +37,9 @@ _MOST_SKILLS: Final = 40  # of a matrix; -v shows all
 _MOST_NAMES: Final = 5
 
 
-def results_lines(results: RunResults, look: TerminalLook, notes: Sequence[str] = ()) -> list[str]:
+def results_lines(
+    results: RunResults, look: TerminalLook, notes: Sequence[str] = ()
+) -> list[str]:
     """The summary of a run, and of its studies."""
     tested = summary_lines(
         results.skills,
@@ -59,7 +63,9 @@ def summary_lines(
     notes: Sequence[str] = (),
     triggers: Sequence[TriggerSummary] = (),
 ) -> list[str]:
-    """Tables, notes, and verdicts; the oracle compares nothing, so it is in no table."""
+    """Tables, notes, and verdicts; the oracle compares nothing, so it is in no
+    table.
+    """
     by_oracle = [verdict for verdict in verdicts if verdict.is_of_oracle]
     verdicts = [verdict for verdict in verdicts if not verdict.is_of_oracle]
     as_matrix = len(verdicts) > MOST_ROWS
@@ -86,7 +92,9 @@ def _tables(
     for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
         group_verdicts = list(group)
         skill = next(skill for skill in skills if skill.name == name)
-        blocks.append(_title(skill, [verdict.summary for verdict in group_verdicts], look))
+        blocks.append(
+            _title(skill, [verdict.summary for verdict in group_verdicts], look)
+        )
         blocks.append(skill_table(group_verdicts, look))
     return blocks
 
@@ -96,16 +104,23 @@ def _title(skill: SkillInfo, rows: Sequence[Summary], look: TerminalLook) -> lis
     name, dot = harmless(skill.name), look.marks.dot
     span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
     size = f"{case_words(rows)} {look.marks.times} {span}"
-    facts = f"about {counted(skill.tokens, 'token')} {dot} {size}" if skill.tokens else size
+    facts = (
+        f"about {counted(skill.tokens, 'token')} {dot} {size}" if skill.tokens else size
+    )
     facts += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
     if text_width(name) + 3 + len(facts) > look.width:
-        return [*(look.paint(part, bold=True) for part in split_name(name, look.width)), facts]
+        return [
+            *(look.paint(part, bold=True) for part in split_name(name, look.width)),
+            facts,
+        ]
     return [f"{look.paint(name, bold=True)} {dot} {facts}"]
 
 
 def _runs_in(rows: Sequence[Summary]) -> set[int]:
     """The numbers of runs, which may differ from case to case."""
-    return {row.runs for row in rows} | {case.runs for row in rows for case in row.by_case}
+    return {row.runs for row in rows} | {
+        case.runs for row in rows for case in row.by_case
+    }
 
 
 def _notes(notes: Sequence[str], look: TerminalLook) -> list[str]:
@@ -128,7 +143,9 @@ def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]
 
 
 def _oracle_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """What references show about the cases of each skill; of many skills, what is wrong."""
+    """What references show about the cases of each skill; of many skills,
+    what is wrong.
+    """
     every = len(verdicts) <= MOST_ROWS or look.verbosity > 0
     shown = [v for v in verdicts if every or v.word or not is_sound(v.summary)]
     several = len(verdicts) > 1
@@ -148,7 +165,9 @@ def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
     text = f"{name}: {fell}{word}{harmless(verdict.sentence)}."
     lines = wrapped(text, look.width, rest="  ")
     if fell:
-        lines = _painted_once(lines, ": fell ", f": {look.paint('fell', **word_style('worse'))} ")
+        lines = _painted_once(
+            lines, ": fell ", f": {look.paint('fell', **word_style('worse'))} "
+        )
     if style := word_style(verdict.word):
         painted = look.paint(verdict.word, **style)
         lines = _painted_once(lines, f" {verdict.word}:", f" {painted}:")
@@ -186,18 +205,32 @@ def _counts(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     """Count the verdicts of each kind, and name the bad ones."""
     words = Counter(verdict.word for verdict in verdicts if verdict.word)
     counts = ", ".join(f"{word} {number}" for word, number in words.most_common())
-    lines = wrapped(f"{counts[0].upper()}{counts[1:]}.", look.width, rest="  ") if counts else []
+    lines = (
+        wrapped(f"{counts[0].upper()}{counts[1:]}.", look.width, rest="  ")
+        if counts
+        else []
+    )
     named = {
         "hurts": [verdict for verdict in verdicts if verdict.word == "hurts"],
         "incomplete": [verdict for verdict in verdicts if verdict.word == "incomplete"],
-        "worse than at the ref": [verdict for verdict in verdicts if verdict.worse_since],
+        "worse than at the ref": [
+            verdict for verdict in verdicts if verdict.worse_since
+        ],
     }
     for word, listed in named.items():
         if listed:
-            names = first_few([one_line(_pair(verdict), 120) for verdict in listed], _MOST_NAMES)
+            names = first_few(
+                [one_line(_pair(verdict), 120) for verdict in listed], _MOST_NAMES
+            )
             first, *rest = wrapped(f"{word}: {names}", look.width, rest="  ")
-            lines += [first.replace(word, look.paint(word, red=True, bold=True), 1), *rest]
-    return [*lines, *(["-v shows the table of each skill."] if look.verbosity <= 0 else [])]
+            lines += [
+                first.replace(word, look.paint(word, red=True, bold=True), 1),
+                *rest,
+            ]
+    return [
+        *lines,
+        *(["-v shows the table of each skill."] if look.verbosity <= 0 else []),
+    ]
 
 
 def skill_table(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
@@ -210,7 +243,9 @@ def skill_table(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
 # Triggers.
 
 
-def _trigger_table(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[list[str]]:
+def _trigger_table(
+    rows: Sequence[TriggerSummary], look: TerminalLook
+) -> list[list[str]]:
     """A title, and a table with a row for each skill, agent and model."""
     if not rows:
         return []
@@ -235,7 +270,9 @@ def _trigger_verdicts(rows: Sequence[TriggerSummary], look: TerminalLook) -> lis
     for row in rows:
         name = harmless(f"{row.pair}" if several else row.label)
         word = f"{row.word}: " if row.word else ""
-        sentence = wrapped(f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  ")
+        sentence = wrapped(
+            f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  "
+        )
         painted = look.paint(row.word, **word_style(row.word))
         lines += _painted_once(sentence, f": {row.word}:", f": {painted}:")
         for advice in row.advice:
@@ -253,17 +290,22 @@ def _advice(line: str, width: int) -> list[str]:
 
 # Many skills: rows are skills, columns are models.
 
-# The lengths of names of skills and models: shorter ones if the models do not fit side by side.
+# The lengths of names of skills and models: shorter ones if the models
+# do not fit side by side.
 _LONGEST_NAMES: Final = ((60, 60), (44, 24), (28, 24))
 _INCOMPLETE: Final = "!"
 _BY_CHECKS: Final = "*"
 
 
 def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """As many matrices as the models need, and a legend; of many skills, those that do worst."""
+    """As many matrices as the models need, and a legend; of many skills,
+    those that do worst.
+    """
     mixed = len({verdict.summary.score for verdict in verdicts}) > 1
     by_checks = verdicts[0].summary.score == "checks" and not mixed
-    verdicts, hidden = _worst_skills(verdicts, None if look.verbosity > 0 else _MOST_SKILLS)
+    verdicts, hidden = _worst_skills(
+        verdicts, None if look.verbosity > 0 else _MOST_SKILLS
+    )
     for longest in _LONGEST_NAMES:
         tables = [*_matrix(verdicts, longest, look, mixed=mixed).split(look.width)]
         if len(tables) == 1:
@@ -274,28 +316,43 @@ def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
     if any(verdict.word == "incomplete" for verdict in verdicts):
         legend += f"; {_INCOMPLETE} is incomplete"
     lines = [line for table in tables for line in (*table.lines(look), "")]
-    legend += f". These are the {_MOST_SKILLS} skills with the lowest lift" if hidden else ""
+    legend += (
+        f". These are the {_MOST_SKILLS} skills with the lowest lift" if hidden else ""
+    )
     return [*lines, *wrapped(f"{legend}.", look.width, rest="  ")]
 
 
-def _worst_skills(verdicts: Sequence[Verdict], most: int | None) -> tuple[list[Verdict], int]:
-    """The verdicts on the skills with the lowest lift, in their order, and how many others."""
+def _worst_skills(
+    verdicts: Sequence[Verdict], most: int | None
+) -> tuple[list[Verdict], int]:
+    """The verdicts on the skills with the lowest lift, in their order,
+    and how many others.
+    """
     lifts: dict[str, float] = {}
     for verdict in verdicts:
-        lift = verdict.lift.lift if verdict.lift else -1.0  # what is incomplete comes first
+        # What is incomplete comes first
+        lift = verdict.lift.lift if verdict.lift else -1.0
         lifts[verdict.summary.skill] = min(lift, lifts.get(verdict.summary.skill, lift))
     worst = {*sorted(lifts, key=lifts.__getitem__)[:most]}
     return [v for v in verdicts if v.summary.skill in worst], len(lifts) - len(worst)
 
 
 def _matrix(
-    verdicts: Sequence[Verdict], longest: tuple[int, int], look: TerminalLook, *, mixed: bool
+    verdicts: Sequence[Verdict],
+    longest: tuple[int, int],
+    look: TerminalLook,
+    *,
+    mixed: bool,
 ) -> Table:
-    by_place = {(verdict.summary.skill, verdict.summary.label): verdict for verdict in verdicts}
+    by_place = {
+        (verdict.summary.skill, verdict.summary.label): verdict for verdict in verdicts
+    }
     scores = {verdict.summary.skill: verdict.summary.score for verdict in verdicts}
     models = list(dict.fromkeys(model for _, model in by_place))
     # Like the cells below it, a header ends with a column for the mark.
-    heads = [" \n".join(split_name(harmless(model), longest[1])) + " " for model in models]
+    heads = [
+        " \n".join(split_name(harmless(model), longest[1])) + " " for model in models
+    ]
     rows = []
     for skill in scores:
         of_skill = [by_place.get((skill, model)) for model in models]
@@ -312,8 +369,12 @@ def _matrix(
 def _verdict_cell(verdicts: Sequence[Verdict | None], marks: Marks) -> Cell:
     """``fell 67 → 17``, ``helps``; of several models ``hurts 1, helps 2``."""
     there = [verdict for verdict in verdicts if verdict]
-    words = Counter("fell" if verdict.fell else verdict.word or "-" for verdict in there)
-    style = word_style("worse") if "fell" in words else word_style(max(words, key=_badness))
+    words = Counter(
+        "fell" if verdict.fell else verdict.word or "-" for verdict in there
+    )
+    style = (
+        word_style("worse") if "fell" in words else word_style(max(words, key=_badness))
+    )
     if len(there) > 1:
         ordered = sorted(words, key=_badness, reverse=True)
         return Cell(", ".join(f"{word} {words[word]}" for word in ordered), style)
@@ -334,7 +395,9 @@ def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
         return Cell("- ")
     row = row_of(verdict)
     rates = [WITHOUT.amount(row), WITH.amount(row)]
-    shown_rates = marks.arrow.join(str(round(100 * rate)) for rate in rates if rate is not None)
+    shown_rates = marks.arrow.join(
+        str(round(100 * rate)) for rate in rates if rate is not None
+    )
     lift = LIFT.text(row) or ""
     text = " ".join(filter(None, [shown_rates, lift])) or "-"
     if verdict.word == "incomplete":

@@ -1,7 +1,8 @@
 """Tables of text, and the one way to fit them to a width.
 
-A table offers layouts, from wide to narrow. In each of them, columns of low priority may be
-dropped; the first layout that fits is taken. A matrix is split into several tables instead.
+A table offers layouts, from wide to narrow. In each of them, columns of low
+priority may be dropped; the first layout that fits is taken. A matrix is split
+into several tables instead.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -60,17 +61,25 @@ class Table:
             if table.width <= width or priority >= self.drop_below:
                 break
             table = table.selected(
-                [n for n, column in enumerate(table.columns) if column.priority > priority]
+                [
+                    n
+                    for n, column in enumerate(table.columns)
+                    if column.priority > priority
+                ]
             )
         return table
 
     def selected(self, numbers: Sequence[int]) -> "Table":
         """The columns with these numbers."""
         rows = [[row[number] for number in numbers] for row in self.rows]
-        return replace(self, columns=[self.columns[number] for number in numbers], rows=rows)
+        return replace(
+            self, columns=[self.columns[number] for number in numbers], rows=rows
+        )
 
     def split(self, width: int) -> Iterator["Table"]:
-        """Tables that fit, each with the first column and at least one of the others."""
+        """Tables that fit, each with the first column and at least one of the
+        others.
+        """
         others = list[int]()
         for number in range(1, len(self.columns)):
             if others and self.selected([0, *others, number]).width > width:
@@ -85,13 +94,19 @@ class Table:
 
     def lines(self, look: TerminalLook) -> list[str]:
         """Headers, a rule and the rows."""
-        headers = self._drawn([Cell(column.header) for column in self.columns], look.paint)
+        headers = self._drawn(
+            [Cell(column.header) for column in self.columns], look.paint
+        )
         return [*headers, look.marks.rule * self.width, *self.body(look.paint)]
 
     def _drawn(self, row: Sequence[Cell], paint: Paint) -> list[str]:
-        """The lines of a row. Only the words are painted, not the blanks around them."""
+        """The lines of a row. Only the words are painted, not the blanks around
+        them.
+        """
         lines = []
-        for texts in zip_longest(*(cell.text.split("\n") for cell in row), fillvalue=""):
+        for texts in zip_longest(
+            *(cell.text.split("\n") for cell in row), fillvalue=""
+        ):
             cells = []
             for text, cell, width, column in zip(
                 texts, row, self.widths, self.columns, strict=True
@@ -117,4 +132,6 @@ def fitted(layouts: Iterable[Table], width: int) -> Table:
 def text_table(headers: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """A table without colours, in ASCII."""
     cells = [[Cell(str(value)) for value in row] for row in rows]
-    return "\n".join(Table([*map(Column, headers)], cells).lines(TerminalLook(marks=ASCII_MARKS)))
+    return "\n".join(
+        Table([*map(Column, headers)], cells).lines(TerminalLook(marks=ASCII_MARKS))
+    )

@@ -18,18 +18,26 @@ from .tables import KEEP, Cell, Column, Table, fitted
 _BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"
 _MARK: Final = "c"
 _SOME_BY_CHECKS: Final = f"{_MARK} of the {SCORE_WORDS['checks']}, not of the pass rate"
-# The length of names, and which columns may be dropped then. Names only ever get shorter, so that
-# less room never shows more of them.
+# The length of names, and which columns may be dropped then. Names only ever get
+# shorter, so that less room never shows more of them.
 _LAYOUTS: Final = ((40, 65), (28, 71), (20, 71), (12, KEEP), (8, KEEP))
 _SHORTER: Final[Mapping[Word, str]] = {"too few cases to tell": "too few cases"}
 _BARS: Final = (30, 20, 16, 12, 8, 4)  # lengths, tried from the longest
 
 
-def history_lines(kept_rows: Sequence[KeptRow], look: TerminalLook, now: datetime) -> list[str]:
+def history_lines(
+    kept_rows: Sequence[KeptRow], look: TerminalLook, now: datetime
+) -> list[str]:
     """A line for each row; what the rows of a run share is shown once."""
-    table = fitted((_table(kept_rows, *layout, look, now) for layout in _LAYOUTS), look.width)
+    table = fitted(
+        (_table(kept_rows, *layout, look, now) for layout in _LAYOUTS), look.width
+    )
     scores = {kept.row.score for kept in kept_rows}
-    notes = [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS] if "checks" in scores else []
+    notes = (
+        [_BY_CHECKS if len(scores) == 1 else _SOME_BY_CHECKS]
+        if "checks" in scores
+        else []
+    )
     notes += _version_notes(kept_rows)
     return [*table.lines(look), *([""] if notes else []), *notes]
 
@@ -39,21 +47,32 @@ def _version_notes(kept_rows: Sequence[KeptRow]) -> list[str]:
     notes = dict[str, None]()
     for runs in by_pair(kept_rows).values():
         for before, after in pairwise(kept for kept in runs if kept.row.agent_version):
-            old, new = (one_line(run.row.agent_version or "", 60) for run in (before, after))
+            old, new = (
+                one_line(run.row.agent_version or "", 60) for run in (before, after)
+            )
             if old != new:
                 agent = one_line(after.row.agent, 60)
-                notes[f"{agent} was {old} in {before.run.short} and {new} in {after.run.short}"] = (
-                    None
-                )
+                notes[
+                    f"{agent} was {old} in {before.run.short} and {new} in"
+                    f" {after.run.short}"
+                ] = None
     return list(notes)
 
 
 def _table(
-    kept_rows: Sequence[KeptRow], longest: int, drop_below: int, look: TerminalLook, now: datetime
+    kept_rows: Sequence[KeptRow],
+    longest: int,
+    drop_below: int,
+    look: TerminalLook,
+    now: datetime,
 ) -> Table:
     numbers = shown_numbers([kept.row for kept in kept_rows], details=False)
-    skills = distinct_names({kept.row.skill: 0 for kept in kept_rows}, longest, look.marks.cut)
-    models = distinct_names({kept.row.label: 0 for kept in kept_rows}, longest, look.marks.cut)
+    skills = distinct_names(
+        {kept.row.skill: 0 for kept in kept_rows}, longest, look.marks.cut
+    )
+    models = distinct_names(
+        {kept.row.label: 0 for kept in kept_rows}, longest, look.marks.cut
+    )
     has_commits = any(kept.run.head.commit for kept in kept_rows)
     some_cases = any(kept.row.subset for kept in kept_rows)
     columns = [
@@ -64,7 +83,11 @@ def _table(
         Column("model"),
         Column("cases", True, KEEP if some_cases else 34),
         *(Column(number.header, True, number.priority) for number in numbers),
-        *([Column("verdict", priority=71)] if any(kept.row.verdict for kept in kept_rows) else []),
+        *(
+            [Column("verdict", priority=71)]
+            if any(kept.row.verdict for kept in kept_rows)
+            else []
+        ),
     ]
     mixed = len({kept.row.score for kept in kept_rows}) > 1
     rows, before = [], None
@@ -76,12 +99,16 @@ def _table(
             "commit": Cell(short_commit(kept.run.head.commit)),
             "skill": Cell(skills[row.skill]),
             "model": Cell(models[row.label]),
-            "cases": Cell(f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)),
+            "cases": Cell(
+                f"{row.cases}/{row.all_cases}" if row.subset else str(row.cases)
+            ),
             "verdict": Cell(_word(kept), word_style(row.verdict)),
         }
         cells |= {n.header: Cell(n.skill_text(kept.row) or "-") for n in numbers}
         mark = _MARK if mixed and row.score == "checks" else ""
-        cells[LIFT.header] = Cell(f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict))
+        cells[LIFT.header] = Cell(
+            f"{cells[LIFT.header].text}{mark}", lift_style(row.verdict)
+        )
         if kept.run.id == before:
             cells |= dict.fromkeys(("run", "when", "commit"), Cell(""))
         before = kept.run.id
@@ -90,7 +117,9 @@ def _table(
 
 
 def _word(kept: KeptRow) -> str:
-    """The verdict in at most 15 characters, so that 80 columns have room for the commit."""
+    """The verdict in at most 15 characters, so that 80 columns
+    have room for the commit.
+    """
     if kept.row.interrupted and kept.row.verdict == "incomplete":
         return "interrupted"
     return _SHORTER.get(kept.row.verdict, kept.row.verdict) if kept.row.verdict else "-"
@@ -133,24 +162,33 @@ def plot_lines(
 def _bars(
     kept_rows: Sequence[KeptRow], metric: Number, look: TerminalLook, now: datetime
 ) -> list[str]:
-    values = [value for kept in kept_rows if (value := metric.amount(kept.row)) is not None]
+    values = [
+        value for kept in kept_rows if (value := metric.amount(kept.row)) is not None
+    ]
     if not values:
         return ["  not known of any run"]
     top = metric.unit.top or max(values) or 1.0
     low = -top if min(values) < 0 else 0.0
     columns = [Column(right=number == 4) for number in range(6)]
     tables = (
-        Table(columns, [_bar_row(kept, metric, (low, top), bar, look, now) for kept in kept_rows])
+        Table(
+            columns,
+            [_bar_row(kept, metric, (low, top), bar, look, now) for kept in kept_rows],
+        )
         for bar in _BARS
     )
     table = fitted(tables, look.width - 2)
     lines = [f"  {line}" for line in table.body(look.paint)]
     # A run of a few cases says little about all of them.
-    of_all_cases = [metric.amount(kept.row) for kept in kept_rows if not kept.row.subset]
+    of_all_cases = [
+        metric.amount(kept.row) for kept in kept_rows if not kept.row.subset
+    ]
     known = [value for value in of_all_cases if value is not None]
     if len(known) < 2:
         return lines
-    text = f"{metric.unit.text(known[0])} {look.marks.arrow} {metric.unit.text(known[-1])}"
+    text = (
+        f"{metric.unit.text(known[0])} {look.marks.arrow} {metric.unit.text(known[-1])}"
+    )
     return [*lines, f"  trend  {text} ({metric.unit.change(known[0], known[-1])})"]
 
 
@@ -165,7 +203,9 @@ def _bar_row(
     row, value = kept.row, metric.amount(kept.row)
     bounds = metric.bounds_text(kept.row)
     notes = [f"({bounds})"] if bounds else []
-    notes += [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
+    notes += (
+        [unit_of(row.score).strip()] if metric is LIFT and row.score == "checks" else []
+    )
     notes += [f"{row.cases}/{row.all_cases} cases"] if row.subset else []
     texts = [
         kept.run.short,
@@ -184,4 +224,8 @@ def _bar(value: float, scale: tuple[float, float], length: int, marks: Marks) ->
     zero = round(length * -low / (top - low))
     end = round(length * (min(max(value, low), top) - low) / (top - low))
     first, last = min(zero, end), max(zero, end)
-    return marks.empty * first + marks.full * (last - first) + marks.empty * (length - last)
+    return (
+        marks.empty * first
+        + marks.full * (last - first)
+        + marks.empty * (length - last)
+    )

@@ -1,1 +1,3 @@
-"""What skills are tested with, in the forms that people have: one module translates each."""
+"""What skills are tested with, in the forms that people have:
+one module translates each.
+"""

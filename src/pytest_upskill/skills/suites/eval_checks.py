@@ -8,7 +8,8 @@ from ..._util.texts import guess
 from ..case_files import path_in
 from .json_files import Unknown
 
-REPO_STATE: Final = "expected_repo_state"  # what the files are like that an agent leaves
+# What the files are like that an agent leaves
+REPO_STATE: Final = "expected_repo_state"
 _RUBRICS: Final = (
     "assertions",
     "expectations",
@@ -22,9 +23,11 @@ _ANTI_RUBRICS: Final = ("anti_expectations", "must_not", "unexpected_behavior")
 TEXTS: Final = {"must_have": "contains", "must_not_have": "not_contains"}
 _FILES: Final = "expected_files"
 _FILES_ANYWHERE: Final = "files_exist"  # paths that may be below other folders
-_SAID: Final = "expected_chat_output"  # what an agent tells the user, beside the work it does
+# What an agent tells the user, beside the work it does
+_SAID: Final = "expected_chat_output"
 _LOGGED: Final = "logs_contain"  # texts of the transcript
-_WHOLE: Final = ("expected_output", "ground_truth", "expected")  # if nothing else is expected
+# If nothing else is expected
+_WHOLE: Final = ("expected_output", "ground_truth", "expected")
 EXPECTING: Final = (
     *(*_RUBRICS, *_ANTI_RUBRICS, *TEXTS, *_WHOLE[:2]),
     *(_FILES, _FILES_ANYWHERE, _SAID, _LOGGED),
@@ -64,7 +67,15 @@ _FILE_CHECKS: Final = {
     "regex_in_file": "regex",
 }
 _COMMANDS: Final = ("cmd", "command")
-_VALUES: Final = ("value", "values", "pattern", "phrase", "regex", "expected", "substring")
+_VALUES: Final = (
+    "value",
+    "values",
+    "pattern",
+    "phrase",
+    "regex",
+    "expected",
+    "substring",
+)
 
 
 def expected_checks(
@@ -72,7 +83,10 @@ def expected_checks(
 ) -> dict[str, Any]:
     """The checks that the keys of foreign forms stand for."""
     checks, groups = dict[str, list[str]](), list[dict[str, Any]]()
-    lists = [*_RUBRICS, *(["expected"] if isinstance(entry.get("expected"), list) else [])]
+    lists = [
+        *_RUBRICS,
+        *(["expected"] if isinstance(entry.get("expected"), list) else []),
+    ]
     for key in (_FILES, _FILES_ANYWHERE):
         around = "**/" if key == _FILES_ANYWHERE else ""
         paths = _files_expected(entry, key, place, problems)
@@ -91,7 +105,9 @@ def expected_checks(
     for item_place, text in _items(entry, _SAID, place, problems):
         if isinstance(text, str) and text.strip():
             whole = isinstance(entry[_SAID], str)
-            criterion = f"The answer to the user is as expected: {text}" if whole else text
+            criterion = (
+                f"The answer to the user is as expected: {text}" if whole else text
+            )
             checks.setdefault("judge", []).append(criterion)
         else:
             problems.append((item_place, "must be a string"))
@@ -119,7 +135,9 @@ def expected_checks(
     groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
-    result: dict[str, Any] = {key: list(dict.fromkeys(texts)) for key, texts in checks.items()}
+    result: dict[str, Any] = {
+        key: list(dict.fromkeys(texts)) for key, texts in checks.items()
+    }
     if "judge" in result and (output := _expected_output(entry)):
         result["judge_context"] = output
     return {**result, "all_of": groups} if groups else result
@@ -151,7 +169,10 @@ def _expected_output(entry: Mapping[str, Any]) -> str:
 
 
 def _checks_in(
-    entry: Mapping[str, Any], keys: Iterable[str], place: Location, problems: list[Problem]
+    entry: Mapping[str, Any],
+    keys: Iterable[str],
+    place: Location,
+    problems: list[Problem],
 ) -> Iterator[tuple[str, list[str]]]:
     for key in keys:
         for item_place, item in _items(entry, key, place, problems):
@@ -173,7 +194,9 @@ def _of_agents(
 
 
 def _of_agent(item: Any) -> dict[str, Any] | None:
-    """The check of an agent's work that an assertion stands for; None if it is another."""
+    """The check of an agent's work that an assertion stands for; None if it is
+    another.
+    """
     if not isinstance(item, dict):
         return None
     kind = str(item.get("type", "")).lower().replace("-", "_")
@@ -201,11 +224,15 @@ def _files_expected(
         if _is_in_workspace(path):
             yield path
         else:
-            problems.append((item_place, "must be a path in the workspace, such as out/report.md"))
+            problems.append(
+                (item_place, "must be a path in the workspace, such as out/report.md")
+            )
 
 
 def _is_in_workspace(path: str) -> bool:
-    inside = not path.startswith("/") and not {"\\", "\0"} & set(path) and path[1:2] != ":"
+    inside = (
+        not path.startswith("/") and not {"\\", "\0"} & set(path) and path[1:2] != ":"
+    )
     return bool(path.strip("./ ")) and inside and ".." not in path.split("/")
 
 
@@ -217,7 +244,9 @@ def _items(
     if isinstance(written, str):
         written = [written] if written.strip() else []
     if isinstance(written, list):
-        yield from (((*place, key, number), item) for number, item in enumerate(written))
+        yield from (
+            ((*place, key, number), item) for number, item in enumerate(written)
+        )
     elif written is not None:
         # An object may be meant for our own checks.
         meant = guess(key, ["expected"]) if isinstance(written, dict) else ""
@@ -225,7 +254,9 @@ def _items(
 
 
 def _check_of(item: Any) -> tuple[str, list[str]]:
-    """The check and its texts; ValueError if an assertion says nothing that can be checked."""
+    """The check and its texts; ValueError if an assertion says
+    nothing that can be checked.
+    """
     if isinstance(item, str):
         if not item.strip():
             raise ValueError("must not be empty")
@@ -246,4 +277,6 @@ def _check_of(item: Any) -> tuple[str, list[str]]:
 def _texts(value: Any) -> list[str]:
     """Texts as a list; empty if there is anything else in it."""
     texts = value if isinstance(value, list) else [value]
-    return texts if all(isinstance(text, str) and text.strip() for text in texts) else []
+    return (
+        texts if all(isinstance(text, str) and text.strip() for text in texts) else []
+    )

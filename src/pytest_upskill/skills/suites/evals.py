@@ -1,7 +1,7 @@
 """Cases in foreign forms: evals.json of skill-creator and similar ones.
 
-Their keys become those of skill_meta.json where the meaning is plain. Other keys are left out, and
-told in one warning for the file.
+Their keys become those of skill_meta.json where the meaning is plain. Other keys are
+left out, and told in one warning for the file.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -85,11 +85,23 @@ def keys_of_file(data: Any, entries: Entries, unknown: Unknown) -> None:
                 unknown.add((), key, data[key])
 
 
-def case_of_eval(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> dict[str, Any]:
+def case_of_eval(
+    entry: Any, place: Location, skill: OwnSkill, unknown: Unknown
+) -> dict[str, Any]:
     """A foreign case in our own form; FormError if it can't be run."""
     entry, folder = object_of(entry, place), skill.folder
     key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
-    read = {key, "id", "expected", "files", "tags", "group", "context", "verifiers", *_WORKSPACES}
+    read = {
+        key,
+        "id",
+        "expected",
+        "files",
+        "tags",
+        "group",
+        "context",
+        "verifiers",
+        *_WORKSPACES,
+    }
     for unread in entry.keys() - read - {*NAMES, *EXPECTING, *OF_SKILL} - SILENT:
         if not unread.startswith(("_", "$")):
             unknown.add(place, unread, entry[unread])
@@ -100,14 +112,18 @@ def case_of_eval(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown)
         problems.append(((*place, key), problem))
     elif not question or (isinstance(question, str) and not question.strip()):
         problems.append(((*place, key), "must not be empty"))
-    elif isinstance(question, list) and not all(isinstance(turn, dict) for turn in question):
+    elif isinstance(question, list) and not all(
+        isinstance(turn, dict) for turn in question
+    ):
         problem = 'must be a string, or a list of messages with "role" and "content"'
         problems.append(((*place, key), problem))
     written = context.get("files") if isinstance(context, dict) else None
     if context and not written:
         unknown.add(place, "context", context)
     files_place = ("files",) if entry.get("files") else ("context", "files")
-    files = files_of(entry.get("files") or written, (*place, *files_place), folder, problems)
+    files = files_of(
+        entry.get("files") or written, (*place, *files_place), folder, problems
+    )
     own_checks = entry.get("expected")
     expected = expected_checks(entry, place, unknown, problems)
     if isinstance(own_checks, dict):
@@ -119,15 +135,23 @@ def case_of_eval(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown)
             problems.append((place, _NOTHING_EXPECTED))
     if problems:
         raise FormError(problems)
-    workspace = next((entry[key] for key in _WORKSPACES if isinstance(entry.get(key), str)), None)
+    workspace = next(
+        (entry[key] for key in _WORKSPACES if isinstance(entry.get(key), str)), None
+    )
     case = {"workspace": workspace} if workspace else {}
     return case | {
         "id": usable_id(entry, "id", *NAMES),
         "input": question,
         "context": {"files": files},
-        "expected": together(expected, {"with_skill": with_skill} if with_skill else {}),
+        "expected": together(
+            expected, {"with_skill": with_skill} if with_skill else {}
+        ),
         "tags": list(_usable_tags(tags if isinstance(tags, list) else [tags])),
-        "group": group if isinstance(group := entry.get("group"), str) and group.strip() else None,
+        "group": (
+            group
+            if isinstance(group := entry.get("group"), str) and group.strip()
+            else None
+        ),
     }
 
 
@@ -151,6 +175,8 @@ def object_of(entry: Any, place: Location) -> dict[str, Any]:
 
 def _usable_tags(tags: Sequence[Any]) -> Iterator[str]:
     for tag in tags:
-        usable = (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
+        usable = (
+            (tag if is_good_tag(tag) else slug(tag)) if isinstance(tag, str) else ""
+        )
         if is_good_tag(usable):
             yield usable

@@ -1,4 +1,6 @@
-"""Tasks of benchmarks: Harbor's task.toml with instruction.md, and packages with a task.md."""
+"""Tasks of benchmarks: Harbor's task.toml with instruction.md,
+and packages with a task.md.
+"""
 
 import re
 import tomllib
@@ -33,7 +35,14 @@ from ..task_folders import (
 )
 from ..task_forms import MOST_SECONDS
 from .suite import Suite, Written, read_cases
-from .yaml_files import LeftOut, broken_by, good_tags, problem_at, read_document, read_text
+from .yaml_files import (
+    LeftOut,
+    broken_by,
+    good_tags,
+    problem_at,
+    read_document,
+    read_text,
+)
 
 _INSTRUCTION_NAME: Final = "instruction.md"
 _DOCKERFILE: Final = f"{ENVIRONMENT}/Dockerfile"
@@ -42,11 +51,16 @@ _COMPOSE_NAMES: Final = (
 )
 _VERIFIER_DOCUMENT: Final = "verifier.md"
 _VERSIONS: Final = ("0.0", "1.0", "1.1", "1.2", "1.3", "1.4")
-_LONGEST: Final = 50_000  # characters of a task.toml; the time to read one is not linear
+# Characters of a task.toml; the time to read one is not linear
+_LONGEST: Final = 50_000
 _VERIFIER_SECONDS: Final = 600.0  # if a task does not say
 _FOR_AGENTS: Final = "a task of a benchmark is for agents"
-_CANARY: Final = re.compile(r"\A(?:\s*(?:<!--(?=[^>]*canary)[^>]*-->|#[^\n]*canary[^\n]*))+", re.I)
-_SECTION: Final = re.compile(r"^##\s+(prompt|(?:role|scene):[\w.-]+|user-persona)\s*$", re.I | re.M)
+_CANARY: Final = re.compile(
+    r"\A(?:\s*(?:<!--(?=[^>]*canary)[^>]*-->|#[^\n]*canary[^\n]*))+", re.I
+)
+_SECTION: Final = re.compile(
+    r"^##\s+(prompt|(?:role|scene):[\w.-]+|user-persona)\s*$", re.I | re.M
+)
 _HOST_VALUE: Final = re.compile(r"\$\{(\w+)(?::?-([^}]*))?\}")
 _SIZE: Final = re.compile(r"(\d+(?:\.\d+)?)\s*([KMGT])(?:i?B)?", re.I)
 _MEGABYTES: Final = {"K": 1 / 1024, "M": 1, "G": 1024, "T": 1024**2}
@@ -153,7 +167,11 @@ def _loaded(folder: Path, name: str) -> LoadedCases[Case]:
 
 
 @lru_cache(maxsize=1024)
-def _read_once(folder: Path, name: str, stamps: tuple[object, ...]) -> LoadedCases[Case]:  # noqa: ARG001
+def _read_once(
+    folder: Path,
+    name: str,
+    stamps: tuple[object, ...],  # noqa: ARG001
+) -> LoadedCases[Case]:
     file, left_out = task_file(folder), LeftOut()
     try:
         case = {"id": name, **_TaskFolder.read(folder, left_out).case()}
@@ -182,17 +200,24 @@ class _TaskFolder:
         if file.name == CONFIG_NAME:
             text = read_text(file)
             if len(text) > _LONGEST:
-                raise problem_at(file, 1, f"{len(text):,} characters (limit {_LONGEST:,})")
+                raise problem_at(
+                    file, 1, f"{len(text):,} characters (limit {_LONGEST:,})"
+                )
             data, lines = _toml(file, text), text
             instruction_file = folder / _INSTRUCTION_NAME
             if not instruction_file.is_file():
-                raise problem_at(file, 1, f"{_INSTRUCTION_NAME} is missing: write what to do there")
+                raise problem_at(
+                    file, 1, f"{_INSTRUCTION_NAME} is missing: write what to do there"
+                )
             _require_own(folder, instruction_file)
             instruction = read_text(instruction_file)
         else:
             document, instruction_file = read_document(file), file
             lines, instruction = read_text(file), _prompt(document.body)
-            data = {_NAMES_IN_DOCUMENT.get(key, key): v for key, v in document.values.items()}
+            data = {
+                _NAMES_IN_DOCUMENT.get(key, key): v
+                for key, v in document.values.items()
+            }
         try:
             form: _TaskForm = read_form(_FORM, data)
         except FormError as error:
@@ -210,7 +235,9 @@ class _TaskFolder:
         form, left_out = self.form, self.left_out
         version = str(form.schema_version or form.version or _VERSIONS[1])
         if version not in _VERSIONS:
-            left_out.change(f"schema {one_line(version, 20)} is not known, and read as if it were")
+            left_out.change(
+                f"schema {one_line(version, 20)} is not known, and read as if it were"
+            )
         verifier, skip = self._verifier()
         case = {
             "input": self.instruction,
@@ -222,26 +249,36 @@ class _TaskFolder:
             "reference": self._reference(),
             "expected": {"verifier": verifier},
         }
-        return {key: value for key, value in case.items() if value not in (None, [], "")}
+        return {
+            key: value for key, value in case.items() if value not in (None, [], "")
+        }
 
     def _tags(self) -> list[str]:
         metadata, task = self.form.metadata, self.form.task
         written = [metadata.get(key) for key in ("difficulty", "category")]
         for values in (metadata.get("tags"), task.get("keywords")):
             written += values if isinstance(values, list) else [values]
-        return good_tags([tag for tag in written if isinstance(tag, str) and tag], LeftOut())
+        return good_tags(
+            [tag for tag in written if isinstance(tag, str) and tag], LeftOut()
+        )
 
     def _verifier(self) -> tuple[dict[str, Any], str]:
         """How the result is checked; or why that is not possible here."""
         form = self.form.verifier
         names = [name for name in VERIFIERS if (self.folder / name).is_dir()]
-        name = names[-1] if self.file.name == DOCUMENT_NAME and names else (names or ["tests"])[0]
+        name = (
+            names[-1]
+            if self.file.name == DOCUMENT_NAME and names
+            else (names or ["tests"])[0]
+        )
         run, skip = f"{name}/test.sh", ""
         if (document := self.folder / name / _VERIFIER_DOCUMENT).is_file():
             _require_own(self.folder, document)
             run, skip = _strategy(document, run)
         if form.type != "test-script":
-            skip = f"its verifier is of the type {one_line(form.type, 40)}, not a script"
+            skip = (
+                f"its verifier is of the type {one_line(form.type, 40)}, not a script"
+            )
         if not skip and not (self.folder / run).is_file():
             raise problem_at(self.file, 1, f"no verifier: {run} is missing")
         env = self._values(form.env, "verifier.env")
@@ -253,7 +290,9 @@ class _TaskFolder:
         verifier = form.verifier
         roles = form.agents.get("roles")
         reasons = {
-            "it has several steps": len(form.steps) > 0 or (self.folder / "steps").is_dir(),
+            "it has several steps": (
+                len(form.steps) > 0 or (self.folder / "steps").is_dir()
+            ),
             "it has several scenes": len(form.scenes) > 1,
             "it has several agents": isinstance(roles, dict) and len(roles) > 1,
             "it has a simulated user": bool(form.user),
@@ -261,15 +300,22 @@ class _TaskFolder:
             "it needs a TPU": bool(environment.tpu),
             "it needs MCP servers": bool(environment.mcp_servers),
             "it has setup commands": bool(environment.setup_commands),
-            f"it needs {one_line(environment.os, 20)}": environment.os.lower() != "linux",
+            f"it needs {one_line(environment.os, 20)}": (
+                environment.os.lower() != "linux"
+            ),
             "its verifier needs an environment of its own": bool(
                 verifier.environment or verifier.sandbox or verifier.collect
             ),
         }
-        return next((reason for reason, is_so in reasons.items() if is_so), "") or self._compose()
+        return (
+            next((reason for reason, is_so in reasons.items() if is_so), "")
+            or self._compose()
+        )
 
     def _compose(self) -> str:
-        """Why the services of a compose file are needed; empty if its own container is all."""
+        """Why the services of a compose file are needed;
+        empty if its own container is all.
+        """
         for name in _COMPOSE_NAMES:
             file = self.folder / ENVIRONMENT / name
             if not file.is_file():
@@ -324,14 +370,18 @@ class _TaskFolder:
             match = _HOST_VALUE.fullmatch(value.strip())
             values[name] = (match[2] or "") if match else value
             if match and not match[2]:
-                self.left_out.change(f"{place}: {name} is empty, as no key leaves this machine")
+                self.left_out.change(
+                    f"{place}: {name} is empty, as no key leaves this machine"
+                )
         return values
 
 
 def _require_own(folder: Path, path: Path) -> None:
     """A link could lead to a file of the user's, which a model would be told."""
     if leads_outside(folder, path):
-        raise problem_at(path, 1, "a link out of the task's folder: copy what it leads to")
+        raise problem_at(
+            path, 1, "a link out of the task's folder: copy what it leads to"
+        )
 
 
 def _strategy(document: Path, usual: str) -> tuple[str, str]:
@@ -339,13 +389,25 @@ def _strategy(document: Path, usual: str) -> tuple[str, str]:
     verifier = read_document(document).values.get("verifier")
     verifier = verifier if isinstance(verifier, dict) else {}
     strategies = verifier.get("strategies")
-    chosen = strategies.get(verifier.get("default_strategy")) if isinstance(strategies, dict) else 0
+    chosen = (
+        strategies.get(verifier.get("default_strategy"))
+        if isinstance(strategies, dict)
+        else 0
+    )
     if not isinstance(chosen, dict):
         return usual, ""
-    kind, command = chosen.get("type", "script"), str(chosen.get("command") or "./test.sh")
-    script = re.fullmatch(r"(?:bash\s+|sh\s+)?(?:\./|/verifier/|/tests/)?([\w./-]+\.sh)", command)
+    kind, command = (
+        chosen.get("type", "script"),
+        str(chosen.get("command") or "./test.sh"),
+    )
+    script = re.fullmatch(
+        r"(?:bash\s+|sh\s+)?(?:\./|/verifier/|/tests/)?([\w./-]+\.sh)", command
+    )
     if kind != "script" or not script:
-        return usual, f"its verifier is of the type {one_line(str(kind), 40)}, not a script"
+        return (
+            usual,
+            f"its verifier is of the type {one_line(str(kind), 40)}, not a script",
+        )
     return f"{document.parent.name}/{script[1]}", ""
 
 
@@ -356,12 +418,16 @@ def _toml(file: Path, text: str) -> dict[str, Any]:
         at = re.search(r"\(at line (\d+)", str(error))
         problem = re.sub(r" \(at .*\)$", "", str(error)) or "nested too deeply"
         line = int(at[1]) if at else text.count("\n") + 1
-        raise problem_at(file, line, f"invalid TOML: {one_line(problem, 200)}") from None
+        raise problem_at(
+            file, line, f"invalid TOML: {one_line(problem, 200)}"
+        ) from None
 
 
 def _line_of(text: str, key: str) -> int:
     """The first line that sets a key."""
-    match = re.search(rf"^[ \t\"]*{re.escape(key)}\"?\s*[=:]", text, re.M) if key else None
+    match = (
+        re.search(rf"^[ \t\"]*{re.escape(key)}\"?\s*[=:]", text, re.M) if key else None
+    )
     return text.count("\n", 0, match.start()) + 1 if match else 1
 
 

@@ -1,4 +1,6 @@
-"""Cases that invoke a skill by its name, and those of skills that no model opens by itself."""
+"""Cases that invoke a skill by its name, and those of skills that
+no model opens by itself.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -16,9 +18,12 @@ from ..search import find_skills
 from ..skill import USERS_ONLY, fields_of, is_for_users_only, name_of
 
 _NEVER_OPENED: Final = (
-    f"should trigger, but no agent opens the skill by itself: SKILL.md says {USERS_ONLY}"
+    "should trigger, but no agent opens the skill by itself: "
+    f"SKILL.md says {USERS_ONLY}"
 )
-_CLOSED_ANYWAY: Final = f"no agent opens the skill by itself: SKILL.md says {USERS_ONLY}"
+_CLOSED_ANYWAY: Final = (
+    f"no agent opens the skill by itself: SKILL.md says {USERS_ONLY}"
+)
 
 
 @dataclass(frozen=True)
@@ -48,12 +53,21 @@ class Invocable:
 
     def applied_to(self, loaded: LoadedCases[Case]) -> LoadedCases[Case]:
         """The cases of a file, with how they invoke a skill, or why they can't."""
-        if not (self.users_only or any(case.invoke for case in loaded.cases)) or not self.names:
+        if (
+            not (self.users_only or any(case.invoke for case in loaded.cases))
+            or not self.names
+        ):
             return loaded
         problems = {
-            case.place: problem for case in loaded.cases if (problem := self._problem(case))
+            case.place: problem
+            for case in loaded.cases
+            if (problem := self._problem(case))
         }
-        kept = [number for number, case in enumerate(loaded.cases) if case.place not in problems]
+        kept = [
+            number
+            for number, case in enumerate(loaded.cases)
+            if case.place not in problems
+        ]
         bad = [
             replace(
                 broken_case(loaded.file, case, [(case.place_of(*inside), problem)]),
@@ -73,7 +87,9 @@ class Invocable:
         if case.invoke and case.invoke.skill not in self.names:
             name = one_line(case.invoke.skill, 60)
             if (self.folder / "commands" / f"{case.invoke.skill}.md").is_file():
-                return ("invoke",), f"{name!r} is a command of the plugin, and no skill of it"
+                return (
+                    "invoke",
+                ), f"{name!r} is a command of the plugin, and no skill of it"
             known = guess(name, self.names) or f": write /{first_few(self.names, 5)}"
             return ("invoke",), f"{name!r} is no skill under test{known}"
         return None
@@ -83,4 +99,6 @@ class Invocable:
             return case
         if case.is_trigger:
             return replace(case, skip=case.skip or _CLOSED_ANYWAY)
-        return replace(case, invoke=case.invoke or Invocation(self.names[0], case.input))
+        return replace(
+            case, invoke=case.invoke or Invocation(self.names[0], case.input)
+        )

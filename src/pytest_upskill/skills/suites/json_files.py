@@ -20,7 +20,9 @@ _MOST_KEYS: Final = 10  # named in a warning
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
 
 ROUTES_NAME: Final = "routes.json"  # queries of a catalogue
-_RESULTS: Final = re.compile("result|report|output|summary|baseline|history|grading|benchmark")
+_RESULTS: Final = re.compile(
+    "result|report|output|summary|baseline|history|grading|benchmark"
+)
 
 
 def is_for_others(file: Path) -> bool:
@@ -49,12 +51,16 @@ class Unknown:
         self.places: dict[str, Location] = {}
         self.left_out: dict[str, tuple[str, Location]] = {}
 
-    def add(self, place: Location, key: str, value: Any = True, inside: str = "") -> None:
+    def add(
+        self, place: Location, key: str, value: Any = True, inside: str = ""
+    ) -> None:
         if value not in (None, "", [], {}):  # else nothing is ignored
             self.places.setdefault(inside + key, (*place, key))
 
     def leave_out(self, key: str, reason: str, place: Location) -> None:
-        """Note a key that is known, but whose value can't be used; its first one tells why."""
+        """Note a key that is known, but whose value can't be used;
+        its first one tells why.
+        """
         self.left_out.setdefault(key, (reason, (*place, key)))
 
 
@@ -77,8 +83,14 @@ def usable_id(entry: Mapping[str, Any], *keys: str) -> str | None:
     """The value of the first of these keys that can be part of a test id."""
     for key in keys:
         value = entry.get(key)
-        text = str(value) if isinstance(value, int) and not isinstance(value, bool) else value
-        usable = (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
+        text = (
+            str(value)
+            if isinstance(value, int) and not isinstance(value, bool)
+            else value
+        )
+        usable = (
+            (text if is_good_id(text) else slug(text)) if isinstance(text, str) else ""
+        )
         if usable:
             return usable
     return None
@@ -100,15 +112,19 @@ def lines_of(text: str, places: Sequence[Location]) -> dict[Location, int]:
     roots = dict.fromkeys(place[:-1] for place in places if place)
     inside = {root: lines_inside(text, root) for root in roots}
     return {
-        place: inside[place[:-1]][place[-1]]
-        if place and isinstance(place[-1], int)
-        else line_of(text, place)
+        place: (
+            inside[place[:-1]][place[-1]]
+            if place and isinstance(place[-1], int)
+            else line_of(text, place)
+        )
         for place in places
     }
 
 
 def read_cases_json(file: Path, how_to_write: str) -> tuple[str, Any]:
-    """The text and the value of a file that people write; CasesError if it is broken or empty."""
+    """The text and the value of a file that people write;
+    CasesError if it is broken or empty.
+    """
 
     def content(file: Path) -> bytes:
         data = read_file(file, MAX_CASES_BYTES)
@@ -121,7 +137,9 @@ def read_cases_json(file: Path, how_to_write: str) -> tuple[str, Any]:
 
 
 def _no_duplicate_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The json module keeps the last of two equal keys, which would silently drop a check."""
+    """The json module keeps the last of two equal keys,
+    which would silently drop a check.
+    """
     out = dict(pairs)
     if len(out) < len(pairs):
         key = Counter(key for key, _ in pairs).most_common(1)[0][0]

@@ -1,4 +1,6 @@
-"""JSON files of cases: in our own form, in that of evals.json, in any of its dialects."""
+"""JSON files of cases: in our own form, in that of evals.json, in any of its
+dialects.
+"""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -27,7 +29,9 @@ def json_suite(path: Path, folder: Path) -> Suite | None:
 
 
 def json_folder(path: Path, folder: Path) -> Suite | None:
-    """A folder of files with cases, by whatever names; results of earlier runs are left out."""
+    """A folder of files with cases, by whatever names;
+    results of earlier runs are left out.
+    """
     files = list[LoadedCases[Case]]()
     for file in sorted(path.glob("*.json")) if path.is_dir() else ():
         try:
@@ -38,7 +42,9 @@ def json_folder(path: Path, folder: Path) -> Suite | None:
             files.append(loaded)
     ids = iter(numbered([case.id for loaded in files for case in loaded.cases]))
     named = [
-        replace(loaded, cases=tuple(replace(case, id=next(ids)) for case in loaded.cases))
+        replace(
+            loaded, cases=tuple(replace(case, id=next(ids)) for case in loaded.cases)
+        )
         for loaded in files
     ]
     return Suite(path, folder, tuple(named)) if named else None
@@ -47,8 +53,8 @@ def json_folder(path: Path, folder: Path) -> Suite | None:
 def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     """The cases of a JSON file, in any of the known forms, in file order.
 
-    Cases may name files in the skill's ``folder``; the default is the folder of the file.
-    CasesError if the file as a whole can't be read.
+    Cases may name files in the skill's ``folder``; the default is the folder of the
+    file. CasesError if the file as a whole can't be read.
     """
     text, data = read_own_json(file)
     case_folder, unknown = folder or file.parent, Unknown()
@@ -57,7 +63,10 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
     if foreign:
         keys_of_file(data, foreign, unknown)
     skill = OwnSkill.of(case_folder, data, entries.written)
-    lines, translate = lines_of(text, entries.places), case_of_eval if foreign else own_case
+    lines, translate = (
+        lines_of(text, entries.places),
+        case_of_eval if foreign else own_case,
+    )
 
     def written() -> Iterator[Written]:
         for place, entry in zip(*entries, strict=True):
@@ -69,7 +78,10 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
             except FormError as error:
                 yield Written(place, lines[place], error, own_id)
                 continue
-            merged, of_defaults = with_defaults(case, defaults), defaulted_in(case, defaults)
+            merged, of_defaults = (
+                with_defaults(case, defaults),
+                defaulted_in(case, defaults),
+            )
             needs_agent = _OF_FILES if entry.get(REPO_STATE) else ""
             yield Written(place, lines[place], merged, own_id, of_defaults, needs_agent)
 

@@ -29,7 +29,8 @@ _TRIGGERS_ARE_NO_CASES: Final = (
     'write evals with a "prompt" and an "expected_output"'
 )
 _HOW_TO_ADD_CASES: Final = (
-    'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to {file}.'
+    'Write {"cases": [{"input": "a question", "expected": {"contains": ["text"]}}]} to'
+    " {file}."
 )
 _MESSAGES: Final = TypeAdapter(Messages)
 _META: Final = TypeAdapter(MetaForm)
@@ -37,7 +38,9 @@ _SANDBOX: Final = TypeAdapter(SandboxForm)
 
 
 def sandbox_of(file: Path | None) -> SandboxNeeds:
-    """What the skill's scripts need, from a file of cases; CasesError if that is invalid."""
+    """What the skill's scripts need, from a file of cases;
+    CasesError if that is invalid.
+    """
     data = read_own_json(file)[1] if file else None
     try:
         return SandboxNeeds.of(_sandbox_form(data))
@@ -58,7 +61,9 @@ def entries_of(
 ) -> tuple[Entries, Mapping[str, Any]]:
     """The cases as written, and the defaults; NoCasesError if there are none."""
     try:
-        entries, defaults = (foreign, {}) if foreign else _own_entries(file, data, unknown)
+        entries, defaults = (
+            (foreign, {}) if foreign else _own_entries(file, data, unknown)
+        )
         if _sandbox_form(data):
             defaults = with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
     except FormError as error:
@@ -74,7 +79,9 @@ def how_to_add_cases(file: Path) -> str:
     return _HOW_TO_ADD_CASES.replace("{file}", shown(file))
 
 
-def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapping[str, Any]]:
+def _own_entries(
+    file: Path, data: Any, unknown: Unknown
+) -> tuple[Entries, Mapping[str, Any]]:
     """The cases as written, and the defaults."""
     if isinstance(data, list):
         return Entries.of((), data), {}
@@ -84,7 +91,9 @@ def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapp
         raise FormError(no_lists)
     data = known_part(MetaForm, data, (), unknown)
     if "defaults" in data:
-        data["defaults"] = known_part(DefaultsForm, data["defaults"], ("defaults",), unknown)
+        data["defaults"] = known_part(
+            DefaultsForm, data["defaults"], ("defaults",), unknown
+        )
     meta: MetaForm = read_form(_META, data)
     if meta.cases and meta.tests:
         raise CasesError(file, 'has both "cases" and "tests"', "Keep one of them.")
@@ -93,21 +102,29 @@ def _own_entries(file: Path, data: Any, unknown: Unknown) -> tuple[Entries, Mapp
 
 
 def with_defaults(case: dict[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """The case wins; tags are added, ``expected`` and ``sandbox`` are filled in by key."""
+    """The case wins; tags are added, ``expected`` and ``sandbox`` are filled in by
+    key.
+    """
     if not defaults:
         return case
     merged = {**defaults, **case}
     tags, expected = case.get("tags"), case.get("expected")
     if isinstance(case.get("sandbox"), dict):
         merged["sandbox"] = {**(defaults.get("sandbox") or {}), **case["sandbox"]}
-    if isinstance(tags, list):  # its own first, so a bad tag is reported at its own path
-        merged["tags"] = [*tags, *(tag for tag in defaults.get("tags", ()) if tag not in tags)]
+    # Its own first, so a bad tag is reported at its own path
+    if isinstance(tags, list):
+        merged["tags"] = [
+            *tags,
+            *(tag for tag in defaults.get("tags", ()) if tag not in tags),
+        ]
     if isinstance(expected, dict):
         merged["expected"] = {**(defaults.get("expected") or {}), **expected}
     return merged
 
 
-def defaulted_in(case: Mapping[str, Any], defaults: Mapping[str, Any]) -> frozenset[Location]:
+def defaulted_in(
+    case: Mapping[str, Any], defaults: Mapping[str, Any]
+) -> frozenset[Location]:
     """The paths in a case that come from the defaults."""
     if not defaults:
         return frozenset()
@@ -132,8 +149,12 @@ def read_messages(turns: Any) -> tuple[tuple[Role, str], ...]:
     return tuple((message.role, message.content) for message in messages)
 
 
-def own_case(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> dict[str, Any]:
-    """A case in our own form, with foreign keys translated; typos stay, to be reported."""
+def own_case(
+    entry: Any, place: Location, skill: OwnSkill, unknown: Unknown
+) -> dict[str, Any]:
+    """A case in our own form, with foreign keys translated; typos stay, to be
+    reported.
+    """
     entry, folder = object_of(entry, place), skill.folder
     fields, problems = CaseForm.model_fields, list[Problem]()
     case = {key: value for key, value in entry.items() if key in fields}
@@ -157,9 +178,14 @@ def own_case(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> 
     context = case.get("context")
     files = context.get("files") if isinstance(context, dict) else None
     if isinstance(files, list) and any(isinstance(file, dict) for file in files):
-        files_place = (*place, *(("files",) if "context" not in entry else ("context", "files")))
+        files_place = (
+            *place,
+            *(("files",) if "context" not in entry else ("context", "files")),
+        )
         case["context"] = {"files": files_of(files, files_place, folder, problems)}
-    foreign_checks = expected_checks({**entry, "expected": None}, place, unknown, problems)
+    foreign_checks = expected_checks(
+        {**entry, "expected": None}, place, unknown, problems
+    )
     if problems:
         raise FormError(problems)
     if not foreign_checks and not {"expected", "validator"} & case.keys():
@@ -172,9 +198,15 @@ def own_case(entry: Any, place: Location, skill: OwnSkill, unknown: Unknown) -> 
 
 
 def known_part(
-    form: type[BaseModel], written: Any, place: Location, unknown: Unknown, inside: str = ""
+    form: type[BaseModel],
+    written: Any,
+    place: Location,
+    unknown: Unknown,
+    inside: str = "",
 ) -> Any:
-    """An object without keys that are unlike any of a form; typos stay, to be reported."""
+    """An object without keys that are unlike any of a form; typos stay, to be
+    reported.
+    """
     if not isinstance(written, dict):
         return written
     keys = [field.alias or name for name, field in form.model_fields.items()]

@@ -1,4 +1,6 @@
-"""Evals of Claude Code's plugins: ``evals/CASE/`` with prompt.md, case.yaml and graders/*.md."""
+"""Evals of Claude Code's plugins: ``evals/CASE/`` with prompt.md,
+case.yaml and graders/*.md.
+"""
 
 import json
 import os
@@ -42,7 +44,15 @@ _SILENT: Final = frozenset(
     {"schema_version", "name", "description", "expected_outcome", "title", "notes"}
 )
 _READ: Final = frozenset(
-    {"prompt", "tags", "runs", "max_turns", "timeout_seconds", "append_system_prompt", "graders"}
+    {
+        "prompt",
+        "tags",
+        "runs",
+        "max_turns",
+        "timeout_seconds",
+        "append_system_prompt",
+        "graders",
+    }
     | {"scaffold_script", "history_file"}
 )
 _TARGETS: Final = ("last_message", "trace", "files", "mock_calls")
@@ -54,7 +64,9 @@ _SECONDS: Final = 1.0
 
 
 def plugin_suite(path: Path, folder: Path) -> Suite | None:
-    """The evals of a plugin or a skill in ``folder``; None if the path is of another form."""
+    """The evals of a plugin or a skill in ``folder``;
+    None if the path is of another form.
+    """
     folders = case_folders(path)
     if not folders:
         return None
@@ -83,7 +95,9 @@ def _skill_names(folder: Path) -> list[str]:
     """The names of the skills in a plugin, or of the skill that a folder is."""
     files = list[Path]()
     for inside, subfolders, names in walk(folder):
-        subfolders[:] = sorted(n for n in subfolders if n not in _NOT_CASES and n[0] != ".")
+        subfolders[:] = sorted(
+            n for n in subfolders if n not in _NOT_CASES and n[0] != "."
+        )
         files += [inside / name for name in SKILL_NAMES if name in names]
     return list(dict.fromkeys(map(name_of, files)))
 
@@ -91,8 +105,14 @@ def _skill_names(folder: Path) -> list[str]:
 def _loaded(
     case: Path, root: Path, folder: Path, skills: Sequence[str], left_out: LeftOut
 ) -> LoadedCases[Case]:
-    file = next((f for name in (PROMPT, *CASE_NAMES) if (f := case / name).is_file()), case)
-    name = slug(case.relative_to(root).as_posix().replace("/", ".")) or slug(case.name) or "case"
+    file = next(
+        (f for name in (PROMPT, *CASE_NAMES) if (f := case / name).is_file()), case
+    )
+    name = (
+        slug(case.relative_to(root).as_posix().replace("/", "."))
+        or slug(case.name)
+        or "case"
+    )
     try:
         written = case_of_folder(case, folder, skills, left_out)
     except CasesError as error:
@@ -123,7 +143,9 @@ def case_of_folder(
         values |= main.values
         prompt = main.body or prompt
     if not isinstance(prompt, str) or not prompt.strip():
-        raise main.error("no prompt: write one below the frontmatter, or as execution.prompt")
+        raise main.error(
+            "no prompt: write one below the frontmatter, or as execution.prompt"
+        )
     for key in sorted(values.keys() - _SILENT - _READ):
         left_out.add(key)
     expected = _expected(_graders(case, settings, values), skills, left_out)
@@ -168,7 +190,11 @@ def _script(case: Path, folder: Path, settings: Document, script: Any) -> str | 
     """The path of the scaffold script in the folder of the plugin."""
     if script is None:
         return None
-    return _named_file(case, folder, settings, script).relative_to(resolved(folder)).as_posix()
+    return (
+        _named_file(case, folder, settings, script)
+        .relative_to(resolved(folder))
+        .as_posix()
+    )
 
 
 def _named_file(case: Path, folder: Path, settings: Document, name: Any) -> Path:
@@ -176,9 +202,13 @@ def _named_file(case: Path, folder: Path, settings: Document, name: Any) -> Path
     try:
         if not isinstance(name, str):
             raise ValueError(f"{name!r} is no path")
-        return real_skill_file(folder, os.path.relpath(resolved(case / name), resolved(folder)))
+        return real_skill_file(
+            folder, os.path.relpath(resolved(case / name), resolved(folder))
+        )
     except (ValueError, OSError):
-        problem = f"no such file: {one_line(str(name), 100)} (it must be in {shown(folder)})"
+        problem = (
+            f"no such file: {one_line(str(name), 100)} (it must be in {shown(folder)})"
+        )
         raise settings.error(problem, "context") from None
 
 
@@ -202,7 +232,11 @@ def _messages(
         reason = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
         raise settings.error(f"{history}: {reason}", "context") from None
     turns = list[dict[str, str]]()
-    said = [turn for n, line in enumerate(lines, 1) for turn in _turns(file, n, line, left_out)]
+    said = [
+        turn
+        for n, line in enumerate(lines, 1)
+        for turn in _turns(file, n, line, left_out)
+    ]
     for role, text in [*said, ("user", prompt)]:
         if turns and turns[-1]["role"] == role:
             turns[-1]["content"] += f"\n\n{text}"
@@ -213,8 +247,12 @@ def _messages(
     return turns
 
 
-def _turns(file: Path, line: int, text: str, left_out: LeftOut) -> Iterator[tuple[str, str]]:
-    """The words of a line of a history; calls of tools and their results are no words."""
+def _turns(
+    file: Path, line: int, text: str, left_out: LeftOut
+) -> Iterator[tuple[str, str]]:
+    """The words of a line of a history; calls of tools and their results are no
+    words.
+    """
     if not text.strip():
         return
     try:
@@ -222,11 +260,18 @@ def _turns(file: Path, line: int, text: str, left_out: LeftOut) -> Iterator[tupl
     except (ValueError, RecursionError):
         raise problem_at(file, line, "invalid JSON") from None
     message = entry.get("message", entry) if isinstance(entry, dict) else None
-    if not isinstance(message, dict) or message.get("role") not in ("user", "assistant"):
+    if not isinstance(message, dict) or message.get("role") not in (
+        "user",
+        "assistant",
+    ):
         left_out.add("lines of a history that are no messages")
         return
     content = message.get("content")
-    blocks = [{"type": "text", "text": content}] if isinstance(content, str) else content or []
+    blocks = (
+        [{"type": "text", "text": content}]
+        if isinstance(content, str)
+        else content or []
+    )
     for block in blocks if isinstance(blocks, list) else []:
         if isinstance(block, dict) and isinstance(words := block.get("text"), str):
             if words.strip():
@@ -242,18 +287,25 @@ def _grader_files(case: Path) -> list[Path]:
     return [file for file in sorted((case / _GRADERS).glob("*.md")) if file.is_file()]
 
 
-def _graders(case: Path, settings: Document, values: Mapping[str, Any]) -> list[Document]:
+def _graders(
+    case: Path, settings: Document, values: Mapping[str, Any]
+) -> list[Document]:
     documents = [read_document(file) for file in _grader_files(case)]
     listed = values.get("graders") or []
-    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+    if not isinstance(listed, list) or not all(
+        isinstance(entry, dict) for entry in listed
+    ):
         raise settings.error("must be a list of mappings", "graders")
     line = settings.lines.get("graders", 1)
     documents += [
-        Document(settings.file, entry, dict.fromkeys(entry, line), "") for entry in listed
+        Document(settings.file, entry, dict.fromkeys(entry, line), "")
+        for entry in listed
     ]
     if not documents:
         at = settings if settings.values else Document(case / PROMPT, {}, {})
-        raise at.error(f"no grader: add one to {_GRADERS}/, such as {_GRADERS}/answer.md")
+        raise at.error(
+            f"no grader: add one to {_GRADERS}/, such as {_GRADERS}/answer.md"
+        )
     return documents
 
 
@@ -271,7 +323,11 @@ def _expected(
             raise grader.error(f"{arm!r} is unknown: write both or with-only", "arm")
         of_skill = grader.values.get("tool") == "Skill"
         weight = grader.values.get("weight", 1)
-        if not isinstance(weight, int | float) or isinstance(weight, bool) or weight < 0:
+        if (
+            not isinstance(weight, int | float)
+            or isinstance(weight, bool)
+            or weight < 0
+        ):
             raise grader.error("must be a number", "weight")
         if weight == 0:
             group["required"] = False
@@ -280,14 +336,19 @@ def _expected(
         if of_skill and arm is None:
             indicators.append(group)
         else:
-            groups.append({"with_skill": group} if of_skill or arm == "with-only" else group)
-    # There, whether a skill is opened is shown and does not count, unless nothing else does.
+            groups.append(
+                {"with_skill": group} if of_skill or arm == "with-only" else group
+            )
+    # There, whether a skill is opened is shown and does not count,
+    # unless nothing else does.
     for group in indicators:
         groups.append({"with_skill": {**group, "required": False} if groups else group})
     return groups
 
 
-def _group(grader: Document, skills: Sequence[str], left_out: LeftOut) -> dict[str, Any] | None:
+def _group(
+    grader: Document, skills: Sequence[str], left_out: LeftOut
+) -> dict[str, Any] | None:
     kind = grader.values.get("type")
     if kind is None and grader.body:
         left_out.change("graders without a type are judged, as those of type llm")
@@ -321,7 +382,9 @@ def _group(grader: Document, skills: Sequence[str], left_out: LeftOut) -> dict[s
             left_out.add("graders of type baseline")
             return None
     problem = f"unknown type {kind!r}{guess(str(kind), _KINDS)}" if kind else "no type"
-    raise grader.error(f"{problem}: write one of {', '.join(_KINDS)}", "type" if kind else "")
+    raise grader.error(
+        f"{problem}: write one of {', '.join(_KINDS)}", "type" if kind else ""
+    )
 
 
 def _regex(grader: Document) -> dict[str, Any]:
@@ -340,7 +403,9 @@ def _regex(grader: Document) -> dict[str, Any]:
     count = re.fullmatch(r"count:\s*(\d{1,4})", match)
     if match not in ("contains", "not_contains") and not count:
         raise grader.error(
-            f"{one_line(match, 60)!r} is unknown: write contains, not_contains or count:N", "match"
+            f"{one_line(match, 60)!r} is unknown: write contains, not_contains or"
+            " count:N",
+            "match",
         )
     if count and int(count[1]) > 1:
         pattern = repeated(pattern, int(count[1]))
@@ -360,11 +425,15 @@ def _regex(grader: Document) -> dict[str, Any]:
         check = {"files_made": check}
     elif target not in _TARGETS:
         names = ", ".join(_TARGETS)
-        raise grader.error(f"{target!r} is unknown: write {names} or {{source: file, …}}", "target")
+        raise grader.error(
+            f"{target!r} is unknown: write {names} or {{source: file, …}}", "target"
+        )
     return check if "i" in flags else {**check, "case_sensitive": True}
 
 
-def _tool_used(grader: Document, skills: Sequence[str], left_out: LeftOut) -> dict[str, Any] | None:
+def _tool_used(
+    grader: Document, skills: Sequence[str], left_out: LeftOut
+) -> dict[str, Any] | None:
     call = _call(grader)
     limits = {key: grader.values[key] for key in ("min", "max") if key in grader.values}
     for key, limit in limits.items():
@@ -377,7 +446,9 @@ def _tool_used(grader: Document, skills: Sequence[str], left_out: LeftOut) -> di
     if names is None:
         return {"skill_activated": not never}
     if not names:
-        left_out.add(f"tool_used of a skill that is not here ({grader.values['input_match']})")
+        left_out.add(
+            f"tool_used of a skill that is not here ({grader.values['input_match']})"
+        )
         return None
     if never or len(names) == 1:
         return {"skill_not_opened" if never else "skill_opened": names}
@@ -392,7 +463,11 @@ def _named_skills(grader: Document, skills: Sequence[str]) -> list[str] | None:
     inputs = ('{{"skill":"{0}"}}', '{{"skill":"plugin:{0}"}}', '{{"skill": "{0}"}}')
     try:
         pattern = pattern_of(str(written))
-        named = [n for n in skills if any(_matches(pattern, text.format(n)) for text in inputs)]
+        named = [
+            n
+            for n in skills
+            if any(_matches(pattern, text.format(n)) for text in inputs)
+        ]
     except (ValueError, TimeoutError) as error:
         raise grader.error(f"invalid pattern: {error}", "input_match") from None
     # A pattern may also name the plugin: then what it says after the colon counts.
@@ -403,7 +478,9 @@ def _named_skills(grader: Document, skills: Sequence[str]) -> list[str] | None:
 
 
 def _matches(pattern: str, text: str) -> bool:
-    """ValueError or TimeoutError if that can't be told: a pattern is a program of a stranger."""
+    """ValueError or TimeoutError if that can't be told:
+    a pattern is a program of a stranger.
+    """
     import regex
 
     if _is_large(pattern):
@@ -419,7 +496,9 @@ def _is_large(pattern: str) -> bool:
 
 
 def _require_pattern(grader: Document, pattern: str, key: str) -> None:
-    """Tell a mistake where it is; what is too large to be tried here, the check itself refuses."""
+    """Tell a mistake where it is; what is too large to be tried here,
+    the check itself refuses.
+    """
     try:
         if not _is_large(pattern):
             _matches(pattern, "")
@@ -443,7 +522,9 @@ def _call(grader: Document, key: str = "") -> dict[str, Any]:
 
 
 def _focus(grader: Document, left_out: LeftOut) -> list[str]:
-    """The files that a judge sees whole; it always sees the reply, and what was done in short."""
+    """The files that a judge sees whole; it always sees the reply,
+    and what was done in short.
+    """
     focus = grader.values.get("focus")
     if isinstance(focus, dict) and isinstance(focus.get("path"), str):
         return [focus["path"]]

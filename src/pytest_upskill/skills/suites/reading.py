@@ -28,8 +28,9 @@ Reader = Callable[[Path, Path], Suite | None]
 
 # Where a skill or a bundle has cases, in its folder: the first place with cases counts.
 PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *VALLY_NAMES)
-# Each translates a form, given a path and the folder whose files cases may name. It returns None
-# if the path is of another form, and raises CasesError if it can't be read.
+# Each translates a form, given a path and the folder whose files cases may
+# name. It returns None if the path is of another form, and raises
+# CasesError if it can't be read.
 READERS: Final[tuple[Reader, ...]] = (
     *(harbor_suite, plugin_suite, vally_suite, json_folder, json_suite),
 )
@@ -59,7 +60,8 @@ class Suites:
 
     folder: Path
     cases: Suite | None = None  # without cases, the first place that could have some
-    triggers: tuple[LoadedCases[Case], ...] = ()  # queries beside the suite's own, by file
+    # Queries beside the suite's own, by file
+    triggers: tuple[LoadedCases[Case], ...] = ()
     is_named: bool = False  # whether a run names the cases, instead of the skill's own
 
     @property
@@ -91,14 +93,22 @@ class Suites:
     def unread(self) -> tuple[Unread, ...]:
         """Eval files of the folder that nobody reads; none if a run names the cases."""
         read = {self.path, *(of_file.file for of_file in self.files)}
-        unread = [] if self.is_named else [one for one in self._others() if one.file not in read]
+        unread = (
+            []
+            if self.is_named
+            else [one for one in self._others() if one.file not in read]
+        )
         return tuple({one.file: one for one in reversed(unread)}.values())[::-1]
 
     def _others(self) -> Iterator[Unread]:
         named = names_in([of_file.written for of_file in self.files])
         for place in PLACES:
-            if (suite := read_suite(self.folder / place, self.folder)) and not suite.error:
-                yield from (Unread(of_file.file, self._instead) for of_file in suite.files)
+            if (
+                suite := read_suite(self.folder / place, self.folder)
+            ) and not suite.error:
+                yield from (
+                    Unread(of_file.file, self._instead) for of_file in suite.files
+                )
         for pattern in _EVAL_FILES:
             for file in sorted(filter(Path.is_file, self.folder.glob(pattern))):
                 if file.name not in named and (unread := self._unread(file)):
@@ -109,7 +119,11 @@ class Suites:
         if self.path is None or not self.has_cases:
             return "only read if it is named"
         inside = self.path.is_relative_to(self.folder)
-        place = self.path.relative_to(self.folder).as_posix() if inside else shown(self.path)
+        place = (
+            self.path.relative_to(self.folder).as_posix()
+            if inside
+            else shown(self.path)
+        )
         return f"{place} has the cases"
 
     def _unread(self, file: Path) -> Unread | None:
@@ -118,7 +132,9 @@ class Suites:
             return Unread(file, FOR_ROUTE)
         suite = read_suite(file, self.folder) if file.suffix != ".jsonl" else None
         if suite and suite.cases:
-            return Unread(file, "looks like results" if is_for_others(file) else self._instead)
+            return Unread(
+                file, "looks like results" if is_for_others(file) else self._instead
+            )
         if file.suffix == ".json" and is_query_set(file):
             return Unread(file, "queries are read in evals/")
         if is_for_others(file) or _NO_EVALS.search(file.name.lower()):
@@ -128,18 +144,22 @@ class Suites:
         return Unread(file, "no known form", is_foreign=True)
 
 
-def read_suites(folder: Path, path: Path | None = None, ask: Ask | None = None) -> Suites:
+def read_suites(
+    folder: Path, path: Path | None = None, ask: Ask | None = None
+) -> Suites:
     """What a skill or a bundle is tested with: its own, or the cases at another path.
 
-    Never raises: what can't be read is told in the suite. ``ask`` is the hook, if there is one: it
-    is asked first, and what it returns stands for all files of cases; triggers in files of their
-    own are read, too.
+    Never raises: what can't be read is told in the suite. ``ask`` is the hook, if there
+    is one: it is asked first, and what it returns stands for all files of cases;
+    triggers in files of their own are read, too.
     """
     suites, invocable = _read(folder, path, ask), Invocable(folder)
     cases = suites.cases
     if cases:
         cases = replace(cases, files=tuple(map(invocable.applied_to, cases.files)))
-    return replace(suites, cases=cases, triggers=tuple(map(invocable.applied_to, suites.triggers)))
+    return replace(
+        suites, cases=cases, triggers=tuple(map(invocable.applied_to, suites.triggers))
+    )
 
 
 def _read(folder: Path, path: Path | None, ask: Ask | None) -> Suites:
@@ -159,7 +179,9 @@ def _read(folder: Path, path: Path | None, ask: Ask | None) -> Suites:
 
 
 def read_suite(path: Path, folder: Path) -> Suite | None:
-    """The cases at a path, in any of the known forms; None if there is nothing to read."""
+    """The cases at a path, in any of the known forms; None if there is nothing to
+    read.
+    """
     if not path.exists():
         return None
     try:
@@ -173,7 +195,9 @@ def _suite_at(path: Path, folder: Path) -> Suite | None:
     folder = folder if path.is_relative_to(folder) else folder_around(path)
     suite = read_suite(path, folder)
     if suite is None and path.exists():
-        return Suite(path, folder, error=CasesError(path, "no cases in a form that is known"))
+        return Suite(
+            path, folder, error=CasesError(path, "no cases in a form that is known")
+        )
     return suite
 
 

@@ -1,4 +1,5 @@
-"""What foreign forms expect of an agent that has the skill: that it opens it, and runs its scripts.
+"""What foreign forms expect of an agent that has the skill: that it opens it,
+and runs its scripts.
 
 No baseline could pass such checks, so they are in ``with_skill``.
 """
@@ -13,8 +14,14 @@ from ..folder import contents_of, is_skill, skill_file
 from ..skill import name_of
 from .json_files import Unknown
 
-WISHES: Final = ("should_trigger", "should_activate", "should_fire", "skill_should_trigger")
-_SKILLS: Final = ("expected_skill", "expected_skills")  # names; null or another's: stays closed
+WISHES: Final = (
+    "should_trigger",
+    "should_activate",
+    "should_fire",
+    "skill_should_trigger",
+)
+# names; null or another's: stays closed
+_SKILLS: Final = ("expected_skill", "expected_skills")
 _PATHS: Final = {
     "expected_script": "scripts_run",
     "expected_scripts": "scripts_run",
@@ -31,7 +38,8 @@ class OwnSkill(NamedTuple):
     folder: Path
     names: frozenset[str] = frozenset()
     told: str = ""  # by which name cases call it, if that is none of its own
-    members: Mapping[str, str] = MappingProxyType({})  # names of the skills, if it is a bundle
+    # Names of the skills, if it is a bundle
+    members: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def of(cls, folder: Path, data: Any, entries: Iterable[Any]) -> "OwnSkill":
@@ -53,11 +61,15 @@ class OwnSkill(NamedTuple):
         written = [data.get(key) for key in _OF_FILE] if isinstance(data, dict) else []
         if is_skill(folder):
             written += [folder.name, *([name_of(skill_file(folder))] if wanted else [])]
-        names = {_plain(name) for name in written if isinstance(name, str) and name.strip()}
+        names = {
+            _plain(name) for name in written if isinstance(name, str) and name.strip()
+        }
         if wanted & names or len(wanted) != 1:
             return cls(folder, frozenset(names))
         (told,) = wanted
-        if names and not any(name.endswith(told) or told.endswith(name) for name in names):
+        if names and not any(
+            name.endswith(told) or told.endswith(name) for name in names
+        ):
             return cls(folder, frozenset(names))
         return cls(folder, frozenset({*names, told}), told)
 
@@ -91,7 +103,9 @@ def has_paths(entry: Mapping[str, Any]) -> bool:
 def skill_checks(
     entry: Mapping[str, Any], place: Location, skill: OwnSkill, unknown: Unknown
 ) -> dict[str, Any]:
-    """The checks of ``with_skill``; files that the skill does not have are left out, and told."""
+    """The checks of ``with_skill``; files that the skill does not have are left out,
+    and told.
+    """
     checks = dict[str, Any]()
     wish = should_open(entry, skill)
     names = [skill.members.get(_plain(name), "") for name in _names_in(entry)]
@@ -100,7 +114,9 @@ def skill_checks(
     elif wish is not None:
         checks["skill_activated"] = wish
     elif others := _names_in(entry):
-        unknown.leave_out("expected_skill", f"not known to be this skill: {others[0]}", place)
+        unknown.leave_out(
+            "expected_skill", f"not known to be this skill: {others[0]}", place
+        )
     for key, name in _PATHS.items():
         for path in _texts(entry.get(key)):
             if file := _file_of(skill.folder, path):
@@ -128,7 +144,9 @@ def _plain(name: str) -> str:
 
 
 def _file_of(folder: Path, written: str) -> str:
-    """The file of the skill that is meant, by its path or its name; empty if there is none."""
+    """The file of the skill that is meant, by its path or its name;
+    empty if there is none.
+    """
     wanted = written.split()[0].removeprefix("./")
     files = [file.relative_to(folder).as_posix() for file in contents_of(folder).files]
     inside = f"/{wanted}".partition(f"/{folder.name}/")[2]

@@ -1,4 +1,6 @@
-"""A suite: cases translated from any form into those of skill_meta.json, then into values."""
+"""A suite: cases translated from any form into those of skill_meta.json,
+then into values.
+"""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -19,7 +21,9 @@ from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbe
 from ..task_files import with_task_files
 
 EVALS: Final = "evals"  # the folder of a skill's evals
-_NO_VALIDATOR: Final = "output_file and validator_config are ignored without a validator"
+_NO_VALIDATOR: Final = (
+    "output_file and validator_config are ignored without a validator"
+)
 _NO_INPUT: Final = "missing; the baseline has no skill, so say what it is asked instead"
 _NO_REASON: Final = "no reason given"
 _CASE: Final = TypeAdapter(CaseForm)
@@ -34,7 +38,8 @@ class Suite:
 
     path: Path  # the file or folder
     folder: Path  # the skill's or bundle's, whose files cases may name
-    files: tuple[LoadedCases[Case], ...] = ()  # the cases by file; triggers may be among them
+    # The cases by file; triggers may be among them
+    files: tuple[LoadedCases[Case], ...] = ()
     error: CasesError | None = None  # why it can't be read as a whole
 
     @classmethod
@@ -48,8 +53,8 @@ class Suite:
     ) -> "Suite":
         """The suite of cases in the form of skill_meta.json.
 
-        Cases may name files in ``folder``; the default is that of the path, or around its evals/.
-        ``lines`` are those of the cases, for messages.
+        Cases may name files in ``folder``; the default is that of the path, or around
+        its evals/. ``lines`` are those of the cases, for messages.
         """
         written = [
             Written((number,), lines[number] if number < len(lines) else 1, case)
@@ -61,7 +66,12 @@ class Suite:
     @property
     def cases(self) -> list[Case]:
         """All cases that can be run, without triggers."""
-        return [case for of_file in self.files for case in of_file.cases if not case.is_trigger]
+        return [
+            case
+            for of_file in self.files
+            for case in of_file.cases
+            if not case.is_trigger
+        ]
 
     @property
     def has_cases(self) -> bool:
@@ -95,7 +105,10 @@ class Suite:
     def _has(self, *, is_trigger: bool) -> bool:
         return any(
             is_trigger
-            in {*(c.is_trigger for c in of_file.cases), *(b.is_trigger for b in of_file.broken)}
+            in {
+                *(c.is_trigger for c in of_file.cases),
+                *(b.is_trigger for b in of_file.broken),
+            }
             for of_file in self.files
         )
 
@@ -112,7 +125,8 @@ class Written(NamedTuple):
     line: int
     case: Mapping[str, Any] | FormError  # or why it can't be translated
     id: str | None = None  # of a case that is broken
-    defaulted: frozenset[Location] = frozenset()  # paths that come from the file's defaults
+    # Paths that come from the file's defaults
+    defaulted: frozenset[Location] = frozenset()
     needs_agent: str = ""  # why a plain completion can't be asked
     is_task: bool = False  # of a benchmark
 
@@ -137,21 +151,33 @@ def read_cases(
             cases.append(with_task_files(case, form, folder))
             forms[item.place] = item.case
         except FormError as error:
-            bad.append(broken(file, item.line, item.place, error.problems, item.id or _id_of(item)))
+            bad.append(
+                broken(
+                    file, item.line, item.place, error.problems, item.id or _id_of(item)
+                )
+            )
     named = {case.place for case in cases if case.id}
     cases = _with_ids(cases)
     twice = _duplicates(cases)
     if foreign:
         names = numbered([case.id for case in cases])
-        cases = [replace(case, id=name) for case, name in zip(cases, names, strict=True)]
-        warnings += [(case.line, "ids that occur twice are numbered") for case, _ in twice[:1]]
+        cases = [
+            replace(case, id=name) for case, name in zip(cases, names, strict=True)
+        ]
+        warnings += [
+            (case.line, "ids that occur twice are numbered") for case, _ in twice[:1]
+        ]
     else:
         for case, first in twice:
             first_place = json_path(first.place)
             problem = f"duplicate id {case.id!r}: also the id of {first_place}"
             if case.place not in named:
-                problem = f"missing, and {first_place} asks the same; give one of them an id"
-            bad.append(broken(file, case.line, case.place, [((*case.place, "id"), problem)]))
+                problem = (
+                    f"missing, and {first_place} asks the same; give one of them an id"
+                )
+            bad.append(
+                broken(file, case.line, case.place, [((*case.place, "id"), problem)])
+            )
         left_out = {case.place for case, _ in twice}
         cases = [case for case in cases if case.place not in left_out]
     ours = tuple({**forms[case.place], "id": case.id} for case in cases)
@@ -159,7 +185,9 @@ def read_cases(
 
 
 def _with_input(written: Written) -> dict[str, Any]:
-    """A case that is invoked with arguments needs no other input for arms without the skill."""
+    """A case that is invoked with arguments needs no other input
+    for arms without the skill.
+    """
     assert not isinstance(written.case, FormError)
     case = dict(written.case)
     if isinstance(invoke := case.get("invoke"), str) and "input" not in case:
@@ -239,4 +267,8 @@ def _with_ids(cases: Sequence[Case]) -> list[Case]:
 def _duplicates(cases: Sequence[Case]) -> list[tuple[Case, Case]]:
     """Each case that has the id of an earlier one, and the earlier one."""
     first: dict[str, Case] = {}
-    return [(case, first[case.id]) for case in cases if first.setdefault(case.id, case) is not case]
+    return [
+        (case, first[case.id])
+        for case in cases
+        if first.setdefault(case.id, case) is not case
+    ]

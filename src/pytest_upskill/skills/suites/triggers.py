@@ -1,7 +1,8 @@
-"""Trigger sets: queries that should, or should not, make an agent open a skill, as cases.
+"""Trigger sets: queries that should, or should not, make an agent open a skill,
+as cases.
 
-They are in separate files (evals/triggers.json, evals/*trigger*.json), or beside the cases, in the
-forms of skill-creator and similar ones.
+They are in separate files (evals/triggers.json, evals/*trigger*.json), or beside the
+cases, in the forms of skill-creator and similar ones.
 """
 
 import re
@@ -44,23 +45,47 @@ _SHOULD_NOT: Final = (
 )
 _QUERIES: Final = ("query", "prompt", "input", "text", "question", "user_prompt", "q")
 # Some write the expectation as a word.
-_IN_WORDS: Final = ("expected", "expect", "expected_action", "type", "label", "polarity")
-_YES: Final = frozenset({"trigger", "should_trigger", "activate", "fire", "yes", "positive"})
+_IN_WORDS: Final = (
+    "expected",
+    "expect",
+    "expected_action",
+    "type",
+    "label",
+    "polarity",
+)
+_YES: Final = frozenset(
+    {"trigger", "should_trigger", "activate", "fire", "yes", "positive"}
+)
 _NO: Final = frozenset(
-    {"no_trigger", "not_trigger", "do_not_trigger", "should_not_trigger", "not", "no", "negative"}
+    {
+        "no_trigger",
+        "not_trigger",
+        "do_not_trigger",
+        "should_not_trigger",
+        "not",
+        "no",
+        "negative",
+    }
     | {"do_not_activate", "should_not_activate", "skip", "none"}
 )
 _OURS: Final = ("query", "should_trigger")
-_OTHERS: Final = frozenset({*_QUERIES, *OF_SKILL, *_SHOULD_NOT, *_IN_WORDS, "queries", "id"})
+_OTHERS: Final = frozenset(
+    {*_QUERIES, *OF_SKILL, *_SHOULD_NOT, *_IN_WORDS, "queries", "id"}
+)
 _HOW_TO_WRITE: Final = 'Write [{"query": "a request", "should_trigger": true}] to it.'
 
-Entry = tuple[Location, Any, bool | None]  # its path, as written, and what its list says of all
+# Its path, as written, and what its list says of all
+Entry = tuple[Location, Any, bool | None]
 
 
 def trigger_files(folder: Path) -> list[Path]:
     """The trigger files of a skill, sorted; evals/triggers.json first."""
     evals = folder / "evals"
-    paths = [path for pattern in ("*.json", "trigger*/*.json") for path in evals.glob(pattern)]
+    paths = [
+        path
+        for pattern in ("*.json", "trigger*/*.json")
+        for path in evals.glob(pattern)
+    ]
     paths = [path for path in paths if not path.is_dir()]
     files = [path for path in paths if is_trigger_file(path) or is_query_set(path)]
     return sorted(files, key=lambda file: (file != folder / TRIGGERS_NAME, file))
@@ -79,7 +104,8 @@ def is_query_set(file: Path) -> bool:
 
 
 def names_skill(query: str, name: str) -> bool:
-    """Whether a query gives the skill away: by its name of several words, or as a command.
+    """Whether a query gives the skill away: by its name of several words,
+    or as a command.
 
     A name that is an ordinary word, such as pdf, may well stand in a query.
     """
@@ -99,10 +125,11 @@ def load_triggers(
     taken: Collection[str] = (),
     files: Sequence[Path] | None = None,
 ) -> list[LoadedCases[Case]]:
-    """The queries of a skill, file by file; those of ``cases_file`` alone, if it is another's.
+    """The queries of a skill, file by file; those of ``cases_file`` alone,
+    if it is another's.
 
-    Never raises: a file that can't be read is told as broken. ``taken`` are ids of cases, ``files``
-    are read instead of all that may have queries.
+    Never raises: a file that can't be read is told as broken. ``taken`` are ids of
+    cases, ``files`` are read instead of all that may have queries.
     """
     files = [*cases_files(folder), *trigger_files(folder)] if files is None else files
     if cases_file and cases_file not in cases_files(folder):
@@ -134,8 +161,11 @@ def _load(file: Path, folder: Path) -> LoadedCases[Case]:
         return LoadedCases(
             file, (), (BrokenCase(name, (), line_in(error), error, is_trigger=True),)
         )
-    if alone and not entries:  # another kind of file may have such a name: the results of a run
-        return LoadedCases(file, (), warnings=((1, "no list of queries, so it is left out"),))
+    # Another kind of file may have such a name: the results of a run
+    if alone and not entries:
+        return LoadedCases(
+            file, (), warnings=((1, "no list of queries, so it is left out"),)
+        )
     lines = lines_of(text, [place for place, *_ in entries])
     skill = OwnSkill.of(folder, data, [entry for _, entry, _ in entries])
     cases, bad, unknown = list[Case](), list[BrokenCase](), Unknown()
@@ -146,7 +176,9 @@ def _load(file: Path, folder: Path) -> LoadedCases[Case]:
         except FormError as error:
             own_id = usable_id(written, "id") if isinstance(written, dict) else None
             bad.append(_broken(file, line, place, error.problems, own_id))
-    return LoadedCases(file, tuple(cases), tuple(bad), tuple(ignored_keys(text, unknown)))
+    return LoadedCases(
+        file, tuple(cases), tuple(bad), tuple(ignored_keys(text, unknown))
+    )
 
 
 def _says_so(entry: Entry) -> bool:
@@ -156,7 +188,11 @@ def _says_so(entry: Entry) -> bool:
 
 
 def _broken(
-    file: Path, line: int, place: Location, problems: Sequence[Problem], own_id: str | None
+    file: Path,
+    line: int,
+    place: Location,
+    problems: Sequence[Problem],
+    own_id: str | None,
 ) -> BrokenCase:
     number = place[-1] + 1 if place and isinstance(place[-1], int) else 1
     name = _prefixed(own_id or str(number))
@@ -164,7 +200,9 @@ def _broken(
 
 
 def _once(files: Iterable[LoadedCases[Case]]) -> Iterator[LoadedCases[Case]]:
-    """Every query once: a repeat is told, and is broken if it should end differently."""
+    """Every query once: a repeat is told, and is broken if it should end
+    differently.
+    """
     known: dict[str, tuple[bool, str]] = {}
     for of_file in files:
         file, cases = of_file.file, list[Case]()
@@ -177,11 +215,19 @@ def _once(files: Iterable[LoadedCases[Case]]) -> Iterator[LoadedCases[Case]]:
                 continue
             should_open, location = known[text]
             if should_open == case.should_open:
-                warnings.append((case.line, f"the same query as in {location}: it counts once"))
+                warnings.append(
+                    (case.line, f"the same query as in {location}: it counts once")
+                )
             else:
                 wish = "should" if should_open else "should not"
-                problem = f"the same query {wish} trigger in {location}; keep one of them"
-                bad.append(_broken(file, case.line, case.place, [(case.place, problem)], case.id))
+                problem = (
+                    f"the same query {wish} trigger in {location}; keep one of them"
+                )
+                bad.append(
+                    _broken(
+                        file, case.line, case.place, [(case.place, problem)], case.id
+                    )
+                )
         yield LoadedCases(file, tuple(cases), tuple(bad), tuple(warnings))
 
 
@@ -202,8 +248,12 @@ def _entries(data: Any, root: Location = ()) -> Iterator[Entry]:
         kinds = [(key, True) for key in _SHOULD] + [(key, False) for key in _SHOULD_NOT]
         lists = [(key, wish) for key, wish in kinds if isinstance(data.get(key), list)]
         for key, wish in lists:
-            yield from (((*root, key, n), item, wish) for n, item in enumerate(data[key]))
-        inside = next((key for key in _LISTS if isinstance(data.get(key), list | dict)), None)
+            yield from (
+                ((*root, key, n), item, wish) for n, item in enumerate(data[key])
+            )
+        inside = next(
+            (key for key in _LISTS if isinstance(data.get(key), list | dict)), None
+        )
         if inside and not lists and len(root) < 2:
             yield from _entries(data[inside], (*root, inside))
 
@@ -226,7 +276,9 @@ def _beside_cases(data: Any) -> Iterator[Entry]:
         for key in ("cases", "tests"):
             written = data.get(key)
             if isinstance(written, list):
-                yield from _triggers_in(((key, n) for n in range(len(written))), written)
+                yield from _triggers_in(
+                    ((key, n) for n in range(len(written))), written
+                )
 
 
 def _triggers_in(places: Iterable[Location], written: Iterable[Any]) -> Iterator[Entry]:
@@ -249,20 +301,31 @@ def _trigger(
     elif not isinstance(written, dict):
         problem = 'must be an object with "query" and "should_trigger"'
         raise FormError(
-            [(place, problem if wish is None else f"must be a string, or {problem[8:]}")]
+            [
+                (
+                    place,
+                    problem if wish is None else f"must be a string, or {problem[8:]}",
+                )
+            ]
         )
     problems = list[Problem]()
     key = next((key for key in _QUERIES if key in written), "query")
     query = written.get(key)
     if not isinstance(query, str):
-        problem = "must be a string" if key in written else f"missing{guess('query', written)}"
+        problem = (
+            "must be a string"
+            if key in written
+            else f"missing{guess('query', written)}"
+        )
         problems.append(((*place, key), problem))
     elif not query.strip():
         problems.append((inside[0] if inside else (*place, key), "must not be empty"))
     wish_key, should_open = _wish(written, wish, skill)
     if should_open is None:
         problem = (
-            "must be true or false" if wish_key in written else f"missing{guess(wish_key, written)}"
+            "must be true or false"
+            if wish_key in written
+            else f"missing{guess(wish_key, written)}"
         )
         problems.append(((*place, wish_key), problem))
     if problems:
@@ -284,7 +347,9 @@ def _trigger(
 def _wish(
     written: Mapping[str, Any], wish: bool | None, skill: OwnSkill
 ) -> tuple[str, bool | None]:
-    """The key that says whether the skill should be opened, and its value; None if unclear."""
+    """The key that says whether the skill should be opened, and its value;
+    None if unclear.
+    """
     if wish is not None:
         return "should_trigger", wish
     for key in WISHES:
@@ -318,7 +383,9 @@ def _with_ids(
     loaded = [of_file for of_file in files if not of_file.is_empty or of_file.warnings]
     cases = all_triggers(loaded)
     words = [slug(case.input) for case in cases]
-    often = Counter(name for name, case in zip(words, cases, strict=True) if not case.id)
+    often = Counter(
+        name for name, case in zip(words, cases, strict=True) if not case.id
+    )
     often.update(case.id.removeprefix(PREFIX) for case in cases if case.id)
     ids = []
     for name, case in zip(words, cases, strict=True):
@@ -329,10 +396,16 @@ def _with_ids(
     broken_names = [case.name for of_file in loaded for case in of_file.broken]
     unique = iter(numbered([*taken, *ids, *broken_names])[len(taken) :])
     renamed = [
-        replace(of_file, cases=tuple(replace(case, id=next(unique)) for case in of_file.cases))
+        replace(
+            of_file,
+            cases=tuple(replace(case, id=next(unique)) for case in of_file.cases),
+        )
         for of_file in loaded
     ]
     return [
-        replace(of_file, broken=tuple(replace(case, name=next(unique)) for case in of_file.broken))
+        replace(
+            of_file,
+            broken=tuple(replace(case, name=next(unique)) for case in of_file.broken),
+        )
         for of_file in renamed
     ]

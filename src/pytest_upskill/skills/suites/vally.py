@@ -26,8 +26,17 @@ _WORD: Final = re.compile(r"[\w./-]+")
 _ALTERNATIVES: Final = re.compile(r"(?:\(\?i\))?\^?\(?([\w./|-]+)\)?\$?")
 _SHELLS: Final = ("bash", "sh", "shell", "powershell", "pwsh", "terminal")
 _LONGEST_TAG: Final = 40
-_SILENT: Final = frozenset({"name", "description", "version", "type", "stimuli", "$schema", "id"})
-_OF_FILE: Final = _SILENT | {"tags", "environment", "config", "defaults", "scoring", "graders"}
+_SILENT: Final = frozenset(
+    {"name", "description", "version", "type", "stimuli", "$schema", "id"}
+)
+_OF_FILE: Final = _SILENT | {
+    "tags",
+    "environment",
+    "config",
+    "defaults",
+    "scoring",
+    "graders",
+}
 _CONFIG: Final = frozenset({"runs", "timeout"})
 _OF_STIMULUS: Final = (
     _SILENT
@@ -36,7 +45,14 @@ _OF_STIMULUS: Final = (
 )
 _IGNORED: Final = ("completed", "exit-success")  # no answer that is empty passes here
 _NOT_HERE: Final = (
-    *("pairwise", "program", "error-count", "diff-contains", "diff-not-contains", "diff-empty"),
+    *(
+        "pairwise",
+        "program",
+        "error-count",
+        "diff-contains",
+        "diff-not-contains",
+        "diff-empty",
+    ),
     *("token-budget", "tool-call-count", "time-limit"),
 )
 
@@ -65,9 +81,15 @@ def _has_stimuli(file: Path) -> bool:
 
 
 def vally_suite(path: Path, folder: Path) -> Suite | None:
-    """An eval spec, or all of those in a folder; None if the path is of another form."""
+    """An eval spec, or all of those in a folder; None if the path is of another
+    form.
+    """
     files = vally_files(path)
-    return Suite(path, folder, tuple(_loaded(file, folder) for file in files)) if files else None
+    return (
+        Suite(path, folder, tuple(_loaded(file, folder) for file in files))
+        if files
+        else None
+    )
 
 
 def _loaded(file: Path, folder: Path) -> LoadedCases[Case]:
@@ -79,7 +101,10 @@ def _loaded(file: Path, folder: Path) -> LoadedCases[Case]:
     scoring = _part(spec.values, "scoring")
     for key in sorted(spec.values.keys() - _OF_FILE):
         left_out.add(key)
-    for name, part, read in (("config", settings, _CONFIG), ("scoring", scoring, {"weights"})):
+    for name, part, read in (
+        ("config", settings, _CONFIG),
+        ("scoring", scoring, {"weights"}),
+    ):
         for key in sorted(part.keys() - read):
             left_out.add(f"{name}.{key}")
     cases = list[dict[str, Any]]()
@@ -89,7 +114,9 @@ def _loaded(file: Path, folder: Path) -> LoadedCases[Case]:
         except CasesError as error:
             raise spec.error(f"stimuli[{number}]: {error.problem}", "stimuli") from None
         cases.append(case)
-    names = numbered([case.get("id") or f"stimulus-{n}" for n, case in enumerate(cases, 1)])
+    names = numbered(
+        [case.get("id") or f"stimulus-{n}" for n, case in enumerate(cases, 1)]
+    )
     line = spec.lines.get("stimuli", 1)
     written = [
         Written((number,), line, {**case, "id": name})
@@ -107,7 +134,9 @@ def case_of_stimulus(
         raise spec.error("must be a mapping")
     for key in sorted(map(str, stimulus.keys() - _OF_STIMULUS)):
         left_out.add(key)
-    own = {key: stimulus[key] for key in _CONFIG if key in stimulus} | _part(stimulus, "config")
+    own = {key: stimulus[key] for key in _CONFIG if key in stimulus} | _part(
+        stimulus, "config"
+    )
     for key in sorted(own.keys() - _CONFIG):
         left_out.add(f"config.{key}")
     settings = {**_part(spec.values, "config"), **_part(spec.values, "defaults"), **own}
@@ -115,12 +144,20 @@ def case_of_stimulus(
     constraints = _part(stimulus, "constraints")
     for key in sorted(constraints.keys() - {"max_turns", "timeout"}):
         left_out.add(f"constraints.{key}")
-    graders = [*_listed(spec.values, "graders", spec), *_listed(stimulus, "graders", spec)]
+    graders = [
+        *_listed(spec.values, "graders", spec),
+        *_listed(stimulus, "graders", spec),
+    ]
     files, setup = _environment(stimulus, spec, folder, left_out)
     prompts = _prompts(stimulus, spec)
     if len(prompts) > 1:
-        left_out.change("later turns are replies, given if the agent ends with a question")
-    runs, timeout = settings.get("runs"), constraints.get("timeout", settings.get("timeout"))
+        left_out.change(
+            "later turns are replies, given if the agent ends with a question"
+        )
+    runs, timeout = (
+        settings.get("runs"),
+        constraints.get("timeout", settings.get("timeout")),
+    )
     name = slug(str(stimulus.get("name") or ""))
     case = {
         "id": name or None,
@@ -140,12 +177,20 @@ def case_of_stimulus(
 
 def _part(values: Mapping[str, Any], key: str) -> dict[str, Any]:
     inside = values.get(key)
-    return {str(name): value for name, value in inside.items()} if isinstance(inside, dict) else {}
+    return (
+        {str(name): value for name, value in inside.items()}
+        if isinstance(inside, dict)
+        else {}
+    )
 
 
-def _listed(values: Mapping[str, Any], key: str, spec: Document) -> list[dict[str, Any]]:
+def _listed(
+    values: Mapping[str, Any], key: str, spec: Document
+) -> list[dict[str, Any]]:
     listed = values.get(key) or []
-    if not isinstance(listed, list) or not all(isinstance(entry, dict) for entry in listed):
+    if not isinstance(listed, list) or not all(
+        isinstance(entry, dict) for entry in listed
+    ):
         raise spec.error(f"{key} must be a list of mappings")
     return listed
 
@@ -194,7 +239,9 @@ def _environment(
         if not isinstance(environment, dict):
             left_out.add("environment by name")
             continue
-        for key in sorted(map(str, environment.keys() - {"files", "commands", "skills"})):
+        for key in sorted(
+            map(str, environment.keys() - {"files", "commands", "skills"})
+        ):
             left_out.add(f"environment.{key}")
         for key in ("files", "commands"):
             if not isinstance(environment.get(key) or [], list):
@@ -213,9 +260,13 @@ def _files(entry: Any, spec: Document, folder: Path) -> Iterator[tuple[str, Any]
     found = spec.file.parent / str(source)
     if not isinstance(source, str) or not os.path.exists(found):  # noqa: PTH110 (never raises)
         raise spec.error(f"no such file: {one_line(str(source), 100)}")
-    if resolved(folder).is_relative_to(resolved(found)) or resolved(found) == resolved(spec.file):
+    if resolved(folder).is_relative_to(resolved(found)) or resolved(found) == resolved(
+        spec.file
+    ):
         raise spec.error(f"{source} has the evals, which an agent must not see")
-    target = str(entry.get("dest") or found.name) if isinstance(entry, dict) else found.name
+    target = (
+        str(entry.get("dest") or found.name) if isinstance(entry, dict) else found.name
+    )
     paths = [(target, found)]
     if found.is_dir():
         inside = [top / name for top, _, names in walk(found) for name in sorted(names)]
@@ -254,9 +305,15 @@ def _expected(
         try:
             found = translate(config, left_out)
         except (KeyError, TypeError, ValueError) as error:
-            reason = f"{error.args[0]} is missing" if isinstance(error, KeyError) else str(error)
+            reason = (
+                f"{error.args[0]} is missing"
+                if isinstance(error, KeyError)
+                else str(error)
+            )
             raise spec.error(f"grader {kind}: {reason}") from None
-        weight = grader.get("weight", weights.get(str(grader.get("name")), weights.get(kind, 1)))
+        weight = grader.get(
+            "weight", weights.get(str(grader.get("name")), weights.get(kind, 1))
+        )
         if isinstance(weight, int | float) and weight > 0 and weight != 1:
             found = [g if "with_skill" in g else {**g, "weight": weight} for g in found]
         groups += found
@@ -270,14 +327,18 @@ Translate = Callable[[Config, LeftOut], list[Group]]
 
 def _text(kind: str) -> Translate:
     def translate(config: Config, left_out: LeftOut) -> list[Group]:  # noqa: ARG001
-        return [{kind: _value(config, "substring", "value", "text"), "case_sensitive": True}]
+        return [
+            {kind: _value(config, "substring", "value", "text"), "case_sensitive": True}
+        ]
 
     return translate
 
 
 def _pattern(kind: str, around: str = "") -> Translate:
     def translate(config: Config, left_out: LeftOut) -> list[Group]:  # noqa: ARG001
-        check = {kind: pattern_of(_value(config, "pattern"), str(config.get("flags") or ""))}
+        check = {
+            kind: pattern_of(_value(config, "pattern"), str(config.get("flags") or ""))
+        }
         return [{**({around: check} if around else check), "case_sensitive": True}]
 
     return translate
@@ -306,7 +367,10 @@ def _value(config: Config, *keys: str) -> str:
 def _skills(config: Config, left_out: LeftOut) -> list[Group]:
     for key in sorted(config.keys() - {"required", "disallowed"}):
         left_out.add(f"skill-invocation: {key}")
-    checks = {"skill_opened": config.get("required"), "skill_not_opened": config.get("disallowed")}
+    checks = {
+        "skill_opened": config.get("required"),
+        "skill_not_opened": config.get("disallowed"),
+    }
     return [{"with_skill": {name: names for name, names in checks.items() if names}}]
 
 
@@ -314,15 +378,24 @@ def _calls(config: Config, left_out: LeftOut) -> list[Group]:
     for key in sorted(config.keys() - {"required", "disallowed"}):
         left_out.add(f"tool-calls: {key}")
     groups = [_call(entry, wanted=True) for entry in config.get("required") or []]
-    return groups + [_call(entry, wanted=False) for entry in config.get("disallowed") or []]
+    return groups + [
+        _call(entry, wanted=False) for entry in config.get("disallowed") or []
+    ]
 
 
 def _call(entry: Any, *, wanted: bool) -> Group:
     """A call by its tool; names and arguments are patterns."""
     values = {"name": entry} if isinstance(entry, str) else dict(entry)
-    name, command, arguments = values.get("name"), values.get("command"), values.get("args")
+    name, command, arguments = (
+        values.get("name"),
+        values.get("command"),
+        values.get("args"),
+    )
     if isinstance(command, str):
-        return {"commands_run" if wanted else "commands_not_run": command, "case_sensitive": True}
+        return {
+            "commands_run" if wanted else "commands_not_run": command,
+            "case_sensitive": True,
+        }
     if not isinstance(name, str):
         raise TypeError("a tool call needs a name")
     if not arguments and (names := _plain_names(name)):
@@ -351,7 +424,9 @@ def _judge(config: Config, left_out: LeftOut) -> list[Group]:
     known = {"prompt", "rubric", "criteria", "scoring", "threshold"}
     for key in sorted(config.keys() - known):
         left_out.add(f"prompt: {key}")
-    key = next((key for key in ("prompt", "rubric", "criteria") if key in config), "prompt")
+    key = next(
+        (key for key in ("prompt", "rubric", "criteria") if key in config), "prompt"
+    )
     written = config[key]
     texts = [written] if isinstance(written, str) else [str(text) for text in written]
     return [{"judge": [text.strip() for text in texts]}]
@@ -369,10 +444,14 @@ def _command(config: Config, left_out: LeftOut) -> list[Group]:
     if config.get("sub_path"):
         run = f"cd {shlex.quote(str(config['sub_path']))} && {run}"
     command: Group = {"run": run, "exit": config.get("expected_exit_code")}
-    command |= {ours: config[theirs] for theirs, ours in checks.items() if theirs in config}
+    command |= {
+        ours: config[theirs] for theirs, ours in checks.items() if theirs in config
+    }
     if match := _DURATION.fullmatch(str(config.get("timeout", ""))):
         command["timeout"] = float(match[1]) * _UNITS[match[2]]
-    return [{"command": {key: value for key, value in command.items() if value is not None}}]
+    return [
+        {"command": {key: value for key, value in command.items() if value is not None}}
+    ]
 
 
 _KINDS: Final[Mapping[str, Translate]] = {
@@ -381,7 +460,10 @@ _KINDS: Final[Mapping[str, Translate]] = {
     "output-matches": _pattern("regex"),
     "output-not-matches": _pattern("not_regex"),
     "transcript-contains": lambda config, _: [
-        {"transcript": {"contains": _value(config, "substring", "value")}, "case_sensitive": True}
+        {
+            "transcript": {"contains": _value(config, "substring", "value")},
+            "case_sensitive": True,
+        }
     ],
     "transcript-matches": _pattern("regex", "transcript"),
     "file-exists": _there("exists"),

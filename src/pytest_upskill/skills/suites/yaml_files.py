@@ -1,4 +1,6 @@
-"""What suites in YAML share: reading files, patterns of JavaScript, and what is left out."""
+"""What suites in YAML share: reading files, patterns of JavaScript,
+and what is left out.
+"""
 
 import re
 from collections import Counter
@@ -19,13 +21,18 @@ from ..loaded_cases import BrokenCase, LoadedCases
 _MAX_BYTES: Final = 1_000_000
 _MOST_NAMED: Final = 10
 _RULE: Final = "---"
-# A piece of a pattern of JavaScript. There, a bracket ends a class even if it comes first.
-_PIECE: Final = re.compile(r"\\u\{[0-9a-fA-F]+\}|\\k<\w+>|\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL)
+# A piece of a pattern of JavaScript. There, a bracket ends a
+# class even if it comes first.
+_PIECE: Final = re.compile(
+    r"\\u\{[0-9a-fA-F]+\}|\\k<\w+>|\\.|\[(?:\\.|[^\]\\])*\]|.", re.DOTALL
+)
 _NO_EFFECT: Final = frozenset("gyduv")
 
 
 class Document(NamedTuple):
-    """A Markdown file: the values of its frontmatter, the lines of their keys, and its body."""
+    """A Markdown file: the values of its frontmatter, the lines of their keys,
+    and its body.
+    """
 
     file: Path
     values: dict[str, Any]
@@ -56,7 +63,9 @@ def read_document(file: Path) -> Document:
     lines = text.split("\n")
     if lines[0].strip() != _RULE:
         return Document(file, {}, {}, text.strip())
-    end = next((n for n, line in enumerate(lines[1:], start=1) if line.rstrip() == _RULE), None)
+    end = next(
+        (n for n, line in enumerate(lines[1:], start=1) if line.rstrip() == _RULE), None
+    )
     if end is None:
         raise problem_at(file, 1, "frontmatter not closed: end it with a line '---'")
     values, at = _mapping(file, "\n".join(lines[1:end]), 1)
@@ -78,8 +87,12 @@ def read_text(file: Path) -> str:
         raise problem_at(file, 1, "not UTF-8: save it as UTF-8") from None
 
 
-def _mapping(file: Path, text: str, before: int) -> tuple[dict[str, Any], dict[str, int]]:
-    """The values of a mapping, and the lines of its keys; ``before`` lines come before it."""
+def _mapping(
+    file: Path, text: str, before: int
+) -> tuple[dict[str, Any], dict[str, int]]:
+    """The values of a mapping, and the lines of its keys;
+    ``before`` lines come before it.
+    """
     try:
         node, data = read_yaml(text)
     except yaml.MarkedYAMLError as error:
@@ -89,11 +102,15 @@ def _mapping(file: Path, text: str, before: int) -> tuple[dict[str, Any], dict[s
     except YAML_ERRORS as error:
         deep = isinstance(error, RecursionError)
         problem = "nested too deeply" if deep else str(error).partition("\n")[0]
-        raise problem_at(file, before + 1, f"invalid YAML: {one_line(problem, 300)}") from None
+        raise problem_at(
+            file, before + 1, f"invalid YAML: {one_line(problem, 300)}"
+        ) from None
     if data is None:
         return {}, {}
     if not isinstance(data, dict) or not isinstance(node, yaml.MappingNode):
-        raise problem_at(file, before + 1, "must be a mapping: write one 'key: value' per line")
+        raise problem_at(
+            file, before + 1, "must be a mapping: write one 'key: value' per line"
+        )
     lines = {str(key.value): before + key.start_mark.line + 1 for key, _ in node.value}
     return {str(key): value for key, value in data.items()}, lines
 
@@ -124,7 +141,9 @@ class LeftOut:
 
 
 def pattern_of(written: str, flags: str = "") -> str:
-    """A pattern of JavaScript as ours, without its flag i; ValueError if a flag is unknown."""
+    """A pattern of JavaScript as ours, without its flag i;
+    ValueError if a flag is unknown.
+    """
     if unknown := set(flags) - _NO_EFFECT - set("ims"):
         raise ValueError(f"unknown flag {min(unknown)!r}")
     inline = "".join(sorted(set(flags) & set("ms")))

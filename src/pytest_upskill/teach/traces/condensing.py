@@ -1,8 +1,8 @@
 """Condense a trace to what teaches, within a budget of tokens.
 
-Every turn gets a rank. Ranks are served in order, each with a share of the budget first and then
-with what is left; within a rank all turns get the same, so that none can crowd out the others. A
-text that is too long keeps its start and its end.
+Every turn gets a rank. Ranks are served in order, each with a share of the budget first
+and then with what is left; within a rank all turns get the same, so that none can crowd
+out the others. A text that is too long keeps its start and its end.
 """
 
 import re
@@ -38,16 +38,37 @@ _BETWEEN: Final = "\n\0\n"  # no secret pattern matches across it
 _LEAST: Final = 90  # bytes; a shorter text says nothing
 _SHARE: Final = 0.4  # of the remaining budget, that a rank may take in the first round
 # Bytes of a turn, before all others had theirs.
-_AT_FIRST: Final = {Rank.CALLED: 300, Rank.REPLACED: 300, Rank.SEEN: 1500, Rank.THOUGHT: 1500}
+_AT_FIRST: Final = {
+    Rank.CALLED: 300,
+    Rank.REPLACED: 300,
+    Rank.SEEN: 1500,
+    Rank.THOUGHT: 1500,
+}
 _MARK: Final = "[… {:,} characters left out …]"
 # Which turns teach most.
 _OF_KIND: Final[dict[str, Rank]] = {
-    **{"user": Rank.ASKED, "assistant": Rank.DECIDED},
-    **{"thinking": Rank.THOUGHT, "call": Rank.CALLED},
+    "user": Rank.ASKED,
+    "assistant": Rank.DECIDED,
+    "thinking": Rank.THOUGHT,
+    "call": Rank.CALLED,
 }
 _SHELLS: Final = frozenset(
-    {"bash", "shell", "exec_command", "shell_command", "local_shell", "container.exec", "exec"}
-    | {"run_command", "run_terminal_cmd", "terminal", "execute_command", "run_shell_command"}
+    {
+        "bash",
+        "shell",
+        "exec_command",
+        "shell_command",
+        "local_shell",
+        "container.exec",
+        "exec",
+    }
+    | {
+        "run_command",
+        "run_terminal_cmd",
+        "terminal",
+        "execute_command",
+        "run_shell_command",
+    }
 )
 _PATH_LINE: Final = re.compile(
     r"(?:file_path|path|notebook_path|filename|filePath|target_file): (\S[^\n]{0,500})"
@@ -107,10 +128,13 @@ class _Item:
 def condensed(trace: Transcript, budget: int) -> Condensed:
     """The trace in at most ``budget`` tokens (estimated)."""
     items = _items(_cleaned(trace))
-    sizes = _allot(items, max(0, budget) * 4)  # four bytes a token, as in estimated_tokens
+    # Four bytes a token, as in estimated_tokens
+    sizes = _allot(items, max(0, budget) * 4)
     lines = [item.fitted(size) for item, size in zip(items, sizes, strict=True)]
     text = "\n".join(line for line in lines if line is not None)
-    return Condensed(text, estimated_tokens(text) if text else 0, _left_out(items, lines))
+    return Condensed(
+        text, estimated_tokens(text) if text else 0, _left_out(items, lines)
+    )
 
 
 def _left_out(items: Sequence[_Item], lines: Sequence[str | None]) -> str:
@@ -124,7 +148,9 @@ def _left_out(items: Sequence[_Item], lines: Sequence[str | None]) -> str:
 
 
 def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
-    """Clean and mask all texts at once: a secret of one turn is masked in all of them."""
+    """Clean and mask all texts at once: a secret of one turn is masked in all of
+    them.
+    """
     texts = [_printable(turn.text) for turn in turns]
     parted = masked(_BETWEEN.join(texts)).split(_BETWEEN)
     if len(parted) != len(texts):
@@ -138,7 +164,9 @@ def _cleaned(turns: Sequence[Turn]) -> list[Turn]:
 
 def _printable(text: str) -> str:
     """Without control characters; JSON may contain lone surrogates, too."""
-    return _CONTROLS.sub("", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+    return _CONTROLS.sub(
+        "", text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    )
 
 
 def _items(turns: Sequence[Turn]) -> list[_Item]:
@@ -168,7 +196,9 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
     sizes, budget = [0] * len(items), limit
     heads = [_bytes(item.head) + 1 for item in items]
     full = [head + _bytes(item.text) for head, item in zip(heads, items, strict=True)]
-    of_rank = {rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank}
+    of_rank = {
+        rank: [p for p, item in enumerate(items) if item.rank is rank] for rank in Rank
+    }
     for share, largest in ((_SHARE, 0.2), (1, 0.2), (1, 0.5)):
         for rank, places in of_rank.items():
             most = int(limit * largest)
@@ -176,15 +206,23 @@ def _allot(items: Sequence[_Item], limit: int) -> list[int]:
                 most = min(most, _AT_FIRST.get(rank, most))
             before = sum(sizes[place] for place in places)
             after = allotted(
-                [max(sizes[p], min(full[p], max(most, _LEAST) + heads[p])) for p in places],
+                [
+                    max(sizes[p], min(full[p], max(most, _LEAST) + heads[p]))
+                    for p in places
+                ],
                 [heads[p] + _LEAST for p in places],
-                before + int(budget * (0 if share < 1 and rank is Rank.THOUGHT else share)),
+                before
+                + int(budget * (0 if share < 1 and rank is Rank.THOUGHT else share)),
             )
             for place, size in zip(places, after, strict=True):
                 sizes[place] = size
             budget += before - sum(after)
     for place, item in enumerate(items):  # a result says nothing without its call
-        of_call = item.turn.kind == "result" and place and items[place - 1].number == item.number
+        of_call = (
+            item.turn.kind == "result"
+            and place
+            and items[place - 1].number == item.number
+        )
         sizes[place] = 0 if of_call and not sizes[place - 1] else sizes[place]
     return sizes
 
@@ -196,7 +234,8 @@ def _bytes(text: str) -> int:
 def allotted(wishes: Sequence[int], floors: Sequence[int], budget: int) -> list[int]:
     """Share out the budget: each gets its wish, or else all get the same.
 
-    If it is too small for all floors, it is given from both ends, and the middle gets none.
+    If it is too small for all floors, it is given from both ends,
+    and the middle gets none.
     """
     floors = [min(wish, floor) for wish, floor in zip(wishes, floors, strict=True)]
     sizes, chosen = [0] * len(wishes), list[int]()
@@ -214,17 +253,26 @@ def allotted(wishes: Sequence[int], floors: Sequence[int], budget: int) -> list[
 
 
 def _from_both_ends(number: int) -> list[int]:
-    return [place // 2 if place % 2 == 0 else number - 1 - place // 2 for place in range(number)]
+    return [
+        place // 2 if place % 2 == 0 else number - 1 - place // 2
+        for place in range(number)
+    ]
 
 
 def fitted(text: str, limit: int) -> str:
-    """The start and end of a text within ``limit`` bytes, cut between lines if possible."""
+    """The start and end of a text within ``limit`` bytes,
+    cut between lines if possible.
+    """
     data = text.encode("utf-8", "replace")
     if len(data) <= limit:
         return text
     size = limit - len(_MARK.format(len(text)).encode()) - 2
     if size < 24:
-        return data[: max(0, limit - 3)].decode("utf-8", "ignore") + "…" if limit >= 3 else ""
+        return (
+            data[: max(0, limit - 3)].decode("utf-8", "ignore") + "…"
+            if limit >= 3
+            else ""
+        )
     head = data[: size * 2 // 3].decode("utf-8", "ignore")
     tail = data[len(data) - size // 3 :].decode("utf-8", "ignore")
     # Cut lines mislead; they stay only where there is hardly anything else.
@@ -298,7 +346,9 @@ def _files_of(call: Turn) -> Iterator[tuple[str, bool]]:
 
 
 def _failures_and_fixes(turns: Sequence[Turn]) -> set[int]:
-    """Failed calls with their errors, and the next calls of the same sort that succeeded."""
+    """Failed calls with their errors, and the next calls of the
+    same sort that succeeded.
+    """
     places = set[int]()
     waiting = set[str]()  # sorts of calls that failed and are not fixed yet
     failed_last = ""  # the tool of the previous call, if that failed

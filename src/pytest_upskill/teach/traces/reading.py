@@ -1,9 +1,9 @@
 """Read a trace of any known format, recognised by its content and not by its name.
 
-Sessions of Claude Code and Codex, and messages of the APIs that they use, say the same in other
-words, so one reader serves them. An entry is unwrapped until it is a message or an item of OpenAI's
-Responses; a message has a role and blocks; a block, like an item, is a text, a thought, a call or a
-result.
+Sessions of Claude Code and Codex, and messages of the APIs that they use, say the same
+in other words, so one reader serves them. An entry is unwrapped until it is a message
+or an item of OpenAI's Responses; a message has a role and blocks; a block, like an
+item, is a text, a thought, a call or a result.
 """
 
 import codecs
@@ -21,25 +21,46 @@ from .turns import Turns, parsed_json, result_text, word_of
 
 MAX_BYTES: Final = 200_000_000
 FORMATS: Final = (
-    "Supported: a Claude Code session (~/.claude/projects/…/*.jsonl), a Codex rollout "
-    "(~/.codex/sessions/…/rollout-*.jsonl), messages of the OpenAI or Anthropic API as JSON or "
-    "JSON lines, a trial of an agent as pytest-upskill keeps it, and a transcript in Markdown or "
-    "text with headings or labels such as 'User:' and 'Assistant:'."
+    "Supported: a Claude Code session (~/.claude/projects/…/*.jsonl), a Codex rollout"
+    " (~/.codex/sessions/…/rollout-*.jsonl), messages of the OpenAI or Anthropic API as"
+    " JSON or JSON lines, a trial of an agent as pytest-upskill keeps it, and a"
+    " transcript in Markdown or text with headings or labels such as 'User:' and"
+    " 'Assistant:'."
 )
-_HEAD: Final = frozenset({"case", "agent", "model", "arm", "run", "outcome"})  # of a kept trial
+# Of a kept trial
+_HEAD: Final = frozenset({"case", "agent", "model", "arm", "run", "outcome"})
 _SPEAKERS: Final[dict[str, Literal["user", "assistant"]]] = {
-    **{"user": "user", "human": "user"},
-    **{"assistant": "assistant", "model": "assistant"},
+    "user": "user",
+    "human": "user",
+    "assistant": "assistant",
+    "model": "assistant",
 }
 _ROLES: Final = {*_SPEAKERS, "tool", "system", "developer"}
 # Where messages are in a document, a logged request or a line of an agent's session.
-_LISTS: Final = ("messages", "input", "items", "conversation", "history", "output", "choices")
+_LISTS: Final = (
+    "messages",
+    "input",
+    "items",
+    "conversation",
+    "history",
+    "output",
+    "choices",
+)
 _WRAPPED: Final = ("request", "response", "body", "message")
 _DEEPEST: Final = 5  # wrappers
 _THOUGHTS: Final = ("thinking", "reasoning")
-_RAN: Final = ("command_execution", "mcp_call", "mcp_tool_call")  # calls with their own results
+# Calls with their own results
+_RAN: Final = ("command_execution", "mcp_call", "mcp_tool_call")
 _CALLS: Final = (*_RAN, "tool_use", "function", "custom", "file_change", "web_search")
-_ARGUMENTS: Final = ("arguments", "input", "operation", "action", "command", "changes", "query")
+_ARGUMENTS: Final = (
+    "arguments",
+    "input",
+    "operation",
+    "action",
+    "command",
+    "changes",
+    "query",
+)
 _RESULTS: Final = ("error", "aggregated_output", "output", "result", "content", "tools")
 _SUMMARY: Final = "This session is being continued from a previous conversation"
 
@@ -53,7 +74,9 @@ def read_trace(file: Path) -> Transcript:
     except RecursionError:
         raise TraceError(file, "the JSON is nested too deeply", FORMATS) from None
     if not turns:
-        raise TraceError(file, "not a trace in a known format, or nothing was said in it", FORMATS)
+        raise TraceError(
+            file, "not a trace in a known format, or nothing was said in it", FORMATS
+        )
     return turns
 
 
@@ -82,7 +105,9 @@ def _text(file: Path) -> str:
 
 
 def _read_json(file: Path, text: str) -> Transcript:
-    """The turns of a document, or of JSON lines; lines that are cut off are left out."""
+    """The turns of a document, or of JSON lines; lines that are cut off are left
+    out.
+    """
     try:
         document = json.loads(text)
         entries = document if isinstance(document, list) else [document]
@@ -90,7 +115,9 @@ def _read_json(file: Path, text: str) -> Transcript:
         entries = list(_parsed_lines(text))
         if not entries and not read_transcript(text):
             where = f"{shown(file)}:{getattr(error, 'lineno', 1)}"
-            raise TraceError(where, f"neither JSON nor JSON lines: {error}", FORMATS) from None
+            raise TraceError(
+                where, f"neither JSON nor JSON lines: {error}", FORMATS
+            ) from None
     return _read_kept_trial(entries) or _read_entries(entries)
 
 
@@ -103,7 +130,9 @@ def _parsed_lines(text: str) -> Iterable[Any]:
 
 
 def _read_kept_trial(entries: Sequence[Any]) -> Transcript:
-    """The turns of a trial that ``report --transcripts`` wrote: its first line says which it is."""
+    """The turns of a trial that ``report --transcripts`` wrote:
+    its first line says which it is.
+    """
     if not (entries and isinstance(entries[0], dict) and entries[0].keys() >= _HEAD):
         return ()
     turns = list[Turn]()
@@ -116,7 +145,9 @@ def _read_kept_trial(entries: Sequence[Any]) -> Transcript:
 
 
 def teaching_turns(transcript: Iterable[Turn]) -> Transcript:
-    """A transcript without what the agent itself tells its model, and with calls to be read."""
+    """A transcript without what the agent itself tells its model,
+    and with calls to be read.
+    """
     turns = Turns()
     for turn in transcript:
         match turn.kind:
@@ -132,7 +163,9 @@ def teaching_turns(transcript: Iterable[Turn]) -> Transcript:
 
 
 def _read_entries(entries: Sequence[Any]) -> Transcript:
-    """The turns of messages, items or lines of a session; what is nothing of it is left out."""
+    """The turns of messages, items or lines of a session;
+    what is nothing of it is left out.
+    """
     turns = Turns()
     for entry in _of_main_session(entries):
         for said in _unwrapped(entry):
@@ -146,9 +179,11 @@ def _read_entries(entries: Sequence[Any]) -> Transcript:
 
 
 def _of_main_session(entries: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
-    """Without what Claude Code says itself, and turns of subagents: their results are in the rest.
+    """Without what Claude Code says itself, and turns of subagents:
+    their results are in the rest.
 
-    A resumed session begins with a copy of the old one, and a subagent's file has no other turns.
+    A resumed session begins with a copy of the old one,
+    and a subagent's file has no other turns.
     """
     objects = [entry for entry in entries if isinstance(entry, dict)]
     turns = [entry for entry in objects if isinstance(entry.get("message"), dict)]
@@ -157,14 +192,21 @@ def _of_main_session(entries: Sequence[Any]) -> Iterator[Mapping[str, Any]]:
     for entry in objects:
         uuid = str(entry.get("uuid") or "")
         is_aside = entry.get("isSidechain") and not is_subagent
-        if is_aside or entry.get("isMeta") or entry.get("isApiErrorMessage") or uuid in uuids:
+        if (
+            is_aside
+            or entry.get("isMeta")
+            or entry.get("isApiErrorMessage")
+            or uuid in uuids
+        ):
             continue
         uuids |= {uuid} if uuid else set()
         yield entry
 
 
 def _unwrapped(entry: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
-    """The messages and items in an entry, wherever agents, APIs and their logs put them."""
+    """The messages and items in an entry, wherever agents,
+    APIs and their logs put them.
+    """
     if not isinstance(entry, dict) or depth > _DEEPEST:
         return
     kind = word_of(entry, "type")
@@ -184,18 +226,28 @@ def _unwrapped(entry: Any, depth: int = 0) -> Iterator[Mapping[str, Any]]:
 
 
 def _is_message(entry: Mapping[str, Any]) -> bool:
-    return word_of(entry, "role") in _ROLES and ("content" in entry or "tool_calls" in entry)
+    return word_of(entry, "role") in _ROLES and (
+        "content" in entry or "tool_calls" in entry
+    )
 
 
 def _is_summary(message: Mapping[str, Any]) -> bool:
-    """Whether it is an agent's summary of earlier turns, made when its context was full."""
+    """Whether it is an agent's summary of earlier turns,
+    made when its context was full.
+    """
     return word_of(message, "content").startswith(_SUMMARY)
 
 
 def _add_message(turns: Turns, message: Mapping[str, Any]) -> None:
-    role, content, calls = message["role"], message.get("content"), message.get("tool_calls")
+    role, content, calls = (
+        message["role"],
+        message.get("content"),
+        message.get("tool_calls"),
+    )
     if role == "tool":
-        turns.result(message.get("tool_call_id"), content, tool=word_of(message, "name"))
+        turns.result(
+            message.get("tool_call_id"), content, tool=word_of(message, "name")
+        )
     if role not in _SPEAKERS:
         return
     thought = word_of(message, "reasoning_content") or word_of(message, "reasoning")
@@ -214,7 +266,9 @@ def _add_block(turns: Turns, block: Any, speaker: Literal["user", "assistant"]) 
     kind = word_of(block, "type")
     if kind in _THOUGHTS:  # often neither, since it is encrypted
         keys = ("thinking", "text", "summary", "content")
-        turns.say("thinking", result_text(next(filter(None, map(block.get, keys)), None)))
+        turns.say(
+            "thinking", result_text(next(filter(None, map(block.get, keys)), None))
+        )
     elif kind.endswith((*_CALLS, "_call")):
         _add_call(turns, block, kind)
     elif kind.endswith(("tool_result", "_output")):
@@ -237,7 +291,9 @@ def _add_call(turns: Turns, block: Mapping[str, Any], kind: str) -> None:
 def _add_result(turns: Turns, block: Mapping[str, Any]) -> None:
     content = next((block[key] for key in _RESULTS if block.get(key)), None)
     parsed = parsed_json(content) if isinstance(content, str) else content
-    content = parsed if isinstance(parsed, dict) and parsed.keys() & {*_RESULTS} else content
+    content = (
+        parsed if isinstance(parsed, dict) and parsed.keys() & {*_RESULTS} else content
+    )
     call_id = block.get("call_id") or block.get("tool_use_id") or block.get("id")
     turns.result(call_id, content, failed=_has_failed(block, content))
 
@@ -252,6 +308,8 @@ def _has_failed(block: Mapping[str, Any], content: Any) -> bool | None:
     for place in (block, inner, inner.get("metadata")):
         if isinstance(place, dict) and isinstance(code := place.get("exit_code"), int):
             return code != 0
-        if isinstance(place, dict) and isinstance(success := place.get("success"), bool):
+        if isinstance(place, dict) and isinstance(
+            success := place.get("success"), bool
+        ):
             return not success
     return None

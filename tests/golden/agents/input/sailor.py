@@ -8,12 +8,18 @@ from pytest_upskill import Answer, Question, ToolCall, Usage
 
 def answer(question: Question) -> Answer:
     results = [result.text for step in question.steps for result in step.results]
-    plan = plan_with_skill(results) if "harbour" in question.system else plan_without(results)
+    plan = (
+        plan_with_skill(results)
+        if "harbour" in question.system
+        else plan_without(results)
+    )
     usage = Usage(100 + 50 * len(results), 10, 0)
     if len(results) == len(plan):
         return Answer("manifest.txt is written.", usage)
     tool, arguments = plan[len(results)]
-    return Answer("", usage, "tools", calls=(ToolCall("", tool, json.dumps(arguments)),))
+    return Answer(
+        "", usage, "tools", calls=(ToolCall("", tool, json.dumps(arguments)),)
+    )
 
 
 def plan_with_skill(results: list[str]) -> list[tuple[str, dict[str, str]]]:

@@ -31,13 +31,21 @@ QUESTIONS = (
 
 def teacher(question: Question) -> str:
     """Four colours at first; all of them when the first version comes back."""
-    colours = list(COMMANDS) if "lamp zorp" in question.messages[-1][1] else list(COMMANDS)[:4]
+    colours = (
+        list(COMMANDS)
+        if "lamp zorp" in question.messages[-1][1]
+        else list(COMMANDS)[:4]
+    )
     lines = [f"- {colour}: `lamp {COMMANDS[colour]}`" for colour in colours]
     return json.dumps(
         {
             "name": "lamp",
-            "description": "The commands of lamp. Use it for questions about the lamp's colour.",
-            "body": "\n".join(["Each colour of the lamp has a command of its own.", "", *lines]),
+            "description": (
+                "The commands of lamp. Use it for questions about the lamp's colour."
+            ),
+            "body": "\n".join(
+                ["Each colour of the lamp has a command of its own.", "", *lines]
+            ),
             "files": [],
         }
     )

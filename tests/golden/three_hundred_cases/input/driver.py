@@ -1,4 +1,6 @@
-"""A model that guesses "stop", and with the skill knows all signs but every fiftieth."""
+"""A model that guesses "stop", and with the skill knows all signs but every
+fiftieth.
+"""
 
 import re
 
