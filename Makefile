@@ -138,13 +138,13 @@ pictures: $(VENV)/.dev
 $(VENV)/.user: pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "pytest-upskill needs Python 3.11 or later. Try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --upgrade "pip>=25.1"
-	$(PIP) install --editable ".[local]"
+	$(PIP) install --quiet --upgrade "pip>=25.1"
+	$(PIP) install --quiet --editable ".[local]"
 	touch $@
 
 # What developers add: the tools of `make test`.
 $(VENV)/.dev: $(VENV)/.user
-	$(PIP) install --group dev
+	$(PIP) install --quiet --group dev
 	touch $@
 
 clean:

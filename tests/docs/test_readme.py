@@ -1,13 +1,18 @@
 """The README, which is also the page of the package."""
 
 import re
+import shutil
+import subprocess
+import sys
 import tomllib
 from html.parser import HTMLParser
 from pathlib import Path
 
 import cmarkgfm
+import pytest
 
 from make_reference import anchor_of
+from support.documentation import blocks
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text("utf-8")
@@ -100,12 +105,32 @@ def test_it_renders_with_nothing_left_of_the_markup() -> None:
     assert len(picture["alt"] or "") > 40
 
 
-def test_it_says_how_to_install_to_start_and_to_test() -> None:
-    for command in (
-        f"pip install git+{REPOSITORY}",
-        "pytest-upskill init",
-        "make test",
-    ):
-        assert f"$ {command}\n" in README
+def test_it_shows_the_demo_then_the_tests_then_ones_own_skill() -> None:
+    commands = [text for page, text in blocks("console") if page == "README.md"]
+    demo, own_skill, model = [text.splitlines() for text in commands]
+    assert demo == [
+        f"$ git clone {REPOSITORY}",
+        "$ cd pytest-upskill",
+        "$ make demo",
+        "$ make test",
+    ]
+    assert own_skill[0] == f'$ pip install "pytest-upskill[local] @ git+{REPOSITORY}"'
+    assert own_skill[-1] == "$ pytest"
+    assert model[-1].endswith("--model haiku")
+    assert README.count("\n") <= 90
+
+
+@pytest.mark.nightly
+@pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+def test_the_demo_sets_everything_up_in_a_clone(tmp_path: Path) -> None:
+    folder = tmp_path / "clone"
+    subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
+    command = ["make", "-C", folder, f"PYTHON={sys.executable}", "demo"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "\n✔ wick helps local +" in done.stdout
+
+
+def test_it_is_the_page_of_the_package() -> None:
     assert PROJECT["readme"] == "README.md"
     assert {"Documentation", "Source", "Issues", "Changelog"} <= set(PROJECT["urls"])

@@ -63,7 +63,7 @@ def test_a_command_without_the_extra_ends_with_one_clean_error(
     shown = capsys.readouterr()
     assert shown.out == ""
     assert shown.err.splitlines()[0] == f"pytest-upskill: {flag} local: {MISSING}"
-    assert 'pip install "pytest-upskill[local]"' in shown.err
+    assert 'pip install "pytest-upskill[local] @ ' in shown.err
     assert len(shown.err.splitlines()) == 2
 
 
@@ -74,7 +74,7 @@ def test_pytest_without_the_extra_ends_with_the_same_error(
     result = pytester.runpytest_inprocess("--skill", without_llama / "skills", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        [f"ERROR: --model local: {MISSING}", "*pytest-upskill[[]local[]]*"]
+        [f"ERROR: --model local: {MISSING}", "*pytest-upskill[[]local[]] @ git+https://*"]
     )
 
 

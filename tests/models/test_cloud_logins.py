@@ -198,7 +198,7 @@ def test_a_missing_package_is_told_with_how_to_install_it(
     monkeypatch.setattr(models_clouds, "find_spec", lambda _: None)
     told = (
         f"the package {package} is not installed. Run: pip install"
-        f' "pytest-upskill[{extra}]"'
+        f' "pytest-upskill[{extra}] @ git+https://'
     )
     assert refused(name).startswith(told)
 

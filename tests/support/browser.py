@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-PATIENCE = 120.0  # seconds before a single step fails
+PATIENCE = 50.0  # seconds before a single step fails, and before the whole test does
 # Of every piece of text that can be seen: its contrast with what is behind it.
 CONTRASTS = """(() => {
   const parts = (colour) => (colour.match(/[\\d.]+/g) ?? []).map(Number);

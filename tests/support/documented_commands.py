@@ -53,6 +53,8 @@ def runner_of(words: list[str]) -> Runner | None:
             return write_own_schema
         case ["pytest", *args] if "--skill-cluster" in args:
             return run_cluster
+        case ["git", "clone", _]:
+            return clone
         case ["pip", "install", _]:
             return install_package
         case ["pytest-upskill", "cases", "--from", *_]:
@@ -70,11 +72,30 @@ def run_make(place: Place, words: list[str]) -> None:
 
 
 def install_package(_: Place, words: list[str]) -> None:
+    """These would install what is tested here, so only look at what they name."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    name, _sep, extra = words[2].rstrip("]").partition("[")
-    name = project["name"] if name == f"git+{project['urls']['Source']}" else name
-    assert name == project["name"]
-    assert not extra or extra in project["optional-dependencies"]
+    requirement, _sep, address = words[2].rpartition(" @ ")
+    assert address == f"git+{project['urls']['Source']}"
+    extras = {f"{project['name']}[{name}]" for name in project["optional-dependencies"]}
+    assert not requirement or requirement in extras
+
+
+def clone(place: Place, words: list[str]) -> None:
+    """Clone the project from here in place of its address."""
+    source = {
+        "GIT_CONFIG_COUNT": "1",
+        "GIT_CONFIG_KEY_0": f"url.{place.project}.insteadOf",
+        "GIT_CONFIG_VALUE_0": words[-1],
+    }
+    place.shell.output(words, place.empty, source)
+    folder = place.empty / Path(words[-1]).name
+    assert (folder / "Makefile").is_file()
+
+
+def change_folder(place: Place, words: list[str]) -> None:
+    """The folder is the one that the clone makes."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert words[1:] == [Path(project["urls"]["Source"]).name]
 
 
 def run_dask(place: Place, words: list[str]) -> None:
@@ -384,6 +405,7 @@ def check_page(name: str, shown: str) -> None:
 
 
 RUNNERS_OF_PROGRAMS: dict[str, Runner] = {
+    "cd": change_folder,
     "make": run_make,
     "dask": run_dask,
     "export": set_variable,

@@ -12,9 +12,15 @@ from pathlib import Path
 from typing import Final
 
 _NAME: Final = "pytest-upskill"
+_SOURCE: Final = "git+https://github.com/pytest-upskill/pytest-upskill"
 _COMMANDS: Final = ("pytest", _NAME)
 # Folders of uv's cache that have environments of one run.
 _OF_UVX: Final = re.compile(r"(?:archive|builds|environments)-v\d+")
+
+
+def install_command(extra: str) -> str:
+    """The command that installs an optional part; no package index has it yet."""
+    return f'pip install "{_NAME}[{extra}] @ {_SOURCE}"'
 
 
 def launched(words: Iterable[str]) -> list[str]:

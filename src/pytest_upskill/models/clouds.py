@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, ClassVar, Final
 from urllib.parse import urlsplit
 
+from .._util.launcher import install_command
 from .._util.texts import one_line
 from ..errors import InputError, Text
 from .hosted import ChatProvider, Hosted, MessagesProvider
@@ -289,7 +290,7 @@ def _no_package(name: str) -> str:
 
 
 def _install(cloud: Cloud) -> str:
-    return f'Run: pip install "pytest-upskill[{cloud.name}]"'
+    return f"Run: {install_command(cloud.name)}"
 
 
 def aws_region(env: Mapping[str, str]) -> tuple[str, str]:

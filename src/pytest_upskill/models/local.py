@@ -25,6 +25,7 @@ from typing import Any, Final
 
 from .._util.files import open_file, reason_of
 from .._util.keys import environment
+from .._util.launcher import install_command
 from .._util.texts import digest, one_line
 from ..errors import ModelError
 from ..trials.trial import Question
@@ -57,7 +58,7 @@ OTHER_WAYS: Final = (
 _MODULE: Final = (sys.executable, "-P", "-m")
 _NEEDED: Final = ("xllamacpp", "filelock", "platformdirs")
 _END_SECONDS: Final = 5
-INSTALL: Final = 'pip install "pytest-upskill[local]"'
+INSTALL: Final = install_command("local")
 _OPTIONS: Final = {"context": (256, 2**20), "threads": (1, 512)}  # from, to
 _CONTEXT: Final = 8192
 _OUTPUT: Final = 120  # ten cases of a short skill in two minutes on two cores
