@@ -2,7 +2,7 @@
 
 python benchmarks/bench.py [NAME …] [--write]
 
-The names: compared calls busy agents startup scale store cluster sequential.
+The names: compared calls busy agents startup scale store cluster.
 
 --write puts each table into RESULTS.md as soon as it is there.
 A benchmark that fails ends none of the others.
@@ -37,7 +37,6 @@ from measure import (
     pytest_command,
     side_by_side,
 )
-from sequential import sequential
 from serve import ANSWER, Rules, busy, busy_server, server
 from storing import store
 from tables import RESULTS, limited, note, show, written
@@ -352,7 +351,6 @@ BENCHMARKS: Final[dict[str, Callable[[Path], None]]] = {
     "scale": scale,
     "store": store,
     "cluster": cluster,
-    "sequential": sequential,
 }
 
 

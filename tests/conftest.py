@@ -29,8 +29,8 @@ with suppress(ImportError):
 # pytester forgets what a run inside it imports first,
 # and cryptography can't be imported twice.
 with suppress(ImportError):
-    import cryptography.hazmat.primitives.asymmetric.rsa
-    import cryptography.hazmat.primitives.serialization
+    import cryptography.hazmat.primitives.asymmetric.rsa  # noqa: F401
+    import cryptography.hazmat.primitives.serialization  # noqa: F401
     import cryptography.x509  # noqa: F401
 
 PREFIXES = (
@@ -118,8 +118,8 @@ def slow_imports() -> None:
     import openai  # noqa: F401
     import regex  # noqa: F401
 
-    import pytest_upskill.models.local
-    import pytest_upskill.models.scripted
+    import pytest_upskill.models.local  # noqa: F401
+    import pytest_upskill.models.scripted  # noqa: F401
     import pytest_upskill.plugin.session  # noqa: F401
 
     async def load_what_http_loads_late() -> None:
@@ -221,6 +221,29 @@ def bwrap() -> None:
     from support.sandboxes import require_bwrap
 
     require_bwrap()
+
+
+@pytest.fixture
+def no_docker(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Neither docker nor podman can be found."""
+    from support.fake_docker import forget_programs, hide_programs
+
+    hide_programs(monkeypatch)
+    yield
+    forget_programs()
+
+
+@pytest.fixture
+def docker(
+    bwrap: None,  # noqa: ARG001
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[Path]:
+    """A docker that works, and the file that logs how it is called."""
+    from support.fake_docker import forget_programs, use_docker
+
+    yield use_docker(tmp_path / "docker", monkeypatch)
+    forget_programs()
 
 
 @pytest.fixture(scope="session")

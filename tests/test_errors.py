@@ -133,8 +133,7 @@ def test_errors_name_settings_that_there_are() -> None:
 def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
     assert set(FLAGS) - NAMES == set()
     # Of others
-    apart = {"models_folder", "models_file", "first_runs", "gates", "model_outputs"}
+    apart = {"models_folder", "models_file", "gates", "model_outputs"}
     apart |= {"logins", "judge_agent"}  # follow from other settings
-    # Of pytest-upskill report
-    apart |= {"csv_file", "benchmark_folder", "transcripts_folder"}
+    apart |= {"transcripts_folder"}  # of pytest-upskill report
     assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart

@@ -26,7 +26,6 @@ from pytest_upskill.options import (
     lift,
     number,
     options_of,
-    run_numbers,
     setting,
     whole,
 )
@@ -88,7 +87,6 @@ def test_the_value_has_its_default() -> None:
         (SHARE, "1", 1.0),
         (choice("a", "b"), " b", "b"),
         (PATH, "a/b", Path("a/b")),
-        (run_numbers(12), "3..12", (3, 12)),
     ],
 )
 def test_a_text_is_parsed(kind: Kind, text: str, value: object) -> None:
@@ -106,11 +104,6 @@ def test_a_text_is_parsed(kind: Kind, text: str, value: object) -> None:
         (lift(above_zero=True), "-5", "'-5' is not a lift above 0"),
         (choice("a", "b", "c"), "d", "'d' is not a, b or c"),
         (PATH, " ", "the value is empty"),
-        (
-            run_numbers(12),
-            "3..13",
-            "'3..13' is not a whole number from 1 to 12, or two of them",
-        ),
     ],
 )
 def test_a_wrong_text_is_refused(kind: Kind, text: str, problem: str) -> None:
@@ -122,8 +115,7 @@ def test_a_wrong_text_is_refused(kind: Kind, text: str, problem: str) -> None:
 def test_an_option_is_written_as_on_the_command_line() -> None:
     options = options_of(PYTEST, Settings)
     assert options["models"].words(("a", "b")) == ["--model", "a", "--model", "b"]
-    assert options["runs"].words((3, 12)) == ["--skill-runs", "3..12"]
-    assert options["runs"].words((4, 4)) == ["--skill-runs", "4"]
+    assert options["runs"].words(4) == ["--skill-runs", "4"]
     assert options["timeout"].words(0.1) == ["--skill-timeout", "0.1"]
     assert options["baseline"].kind == OFF_SWITCH
     assert options["baseline"].words(False) == ["--skill-no-baseline"]

@@ -53,7 +53,7 @@ class Kind:
     parse: Callable[[str], Any]  # raises ArgumentTypeError
     allows: Callable[[Any], bool] = lambda _: True  # a value that was given in Python
     repeats: bool = False
-    constant: Any = None  # the value of the option without an argument
+    constant: Any = None  # the value that a switch sets
     default: Any = None  # of settings that name no other
 
 
@@ -101,37 +101,17 @@ def number(
     return _checked(noun, "R", float, allows)
 
 
-def choice(*choices: str, constant: str | None = None, note: str = "") -> Kind:
+def choice(*choices: str) -> Kind:
     """One of some words."""
     noun = f"{', '.join(choices[:-1])} or {choices[-1]}"
 
     def parse(text: str) -> str:
         if text.strip() not in choices:
-            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}{note}")
+            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}")
         return text.strip()
 
     metavar = "|".join(choices)
-    return Kind(noun, metavar, "string", parse, choices.__contains__, constant=constant)
-
-
-def run_numbers(most: int) -> Kind:
-    """The first and the most runs, as in 3..12; one number stands for both."""
-    each = whole(1, most)
-    noun = f"{each.noun}, or two of them as in '3..12'"
-
-    def parse(text: str) -> tuple[int, int]:
-        first, dots, last = text.partition("..")
-        try:
-            pair = each.parse(first), each.parse(last if dots else first)
-        except argparse.ArgumentTypeError:
-            raise argparse.ArgumentTypeError(f"{text!r} is not {noun}") from None
-        if pair[0] > pair[1]:
-            raise argparse.ArgumentTypeError(
-                f"{text!r}: the smaller number comes first"
-            )
-        return pair
-
-    return Kind(noun, "N", "string", parse)
+    return Kind(noun, metavar, "string", parse, choices.__contains__)
 
 
 def _age(text: str) -> float:
@@ -242,15 +222,7 @@ class Option:
             return {"action": "store_const", "const": self.kind.constant}
         metavar = self.metavar or self.kind.metavar
         action = "append" if self.kind.repeats else "store"
-        optional = (
-            {"nargs": "?", "const": self.kind.constant} if self.kind.constant else {}
-        )
-        return {
-            "action": action,
-            "metavar": metavar,
-            "type": self.kind.parse,
-            **optional,
-        }
+        return {"action": action, "metavar": metavar, "type": self.kind.parse}
 
     def words(self, value: Any) -> list[str]:
         """The option with this value, as on the command line."""
@@ -267,9 +239,6 @@ def written(value: Any) -> str:
     """A parsed value as a user writes it."""
     if isinstance(value, bool):
         return str(value).lower()
-    if isinstance(value, tuple):
-        first, most = value
-        return f"{first}" if first == most else f"{first}..{most}"
     return f"{value:.15g}" if isinstance(value, float) else str(value)
 
 

@@ -25,12 +25,10 @@ from .options import (
     choice,
     lift,
     number,
-    run_numbers,
     setting,
     whole,
 )
 
-STUDY_RUNS: Final = (2, 8)  # the first and the most runs of a study
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 MOST_TURNS: Final = 1000
 DEFAULT_MAX_OUTPUT: Final = 2048
@@ -40,6 +38,7 @@ DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
+STUDY_RUNS: Final = 3
 ACCEPTED_RUNS: Final = 3  # by default: fewer are no evidence about a single case
 ENOUGH_QUERIES: Final = 10  # of a kind: with fewer, even a perfect result shows little
 TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
@@ -50,12 +49,11 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 )
 
 OnDrift = Literal["fail", "warn"]  # if the model got worse, and not the skill
-Batch = Literal["wait", "submit", "fallback"]  # what a run does about its batches
 # The base of a lift: pass rates, or shares of checks passed
 Score = Literal["pass", "checks"]
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
-_OF_ARMS: Final = "matrix ablate"  # studies that add runs where more may show something
+_OF_ARMS: Final = "matrix ablate"
 _STUDIES: Final = f"{_OF_ARMS} drift"
 _ASKING: Final = f"{_STUDIES} route"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
@@ -404,36 +402,21 @@ class Settings(CommonSettings):
     allow_network: bool = setting(
         SWITCH,
         "agents",
-        "allow the network for cases that say they need it",
+        "allow the network for verifiers, and for cases that say they need it",
         "--skill-allow-network",
     )
 
-    runs: int = setting(  # of each trial; with first_runs, the most
-        run_numbers(MOST_RUNS),
+    runs: int = setting(
+        whole(1, MOST_RUNS),
         "runs and attempts",
-        "ask every question N times; a case passes if more than half of its runs do."
-        " 3..12 starts with 3 runs and adds more, up to 12, while the verdict is open",
+        "ask every question N times; a case passes if more than half of its runs do",
         "--skill-runs",
-        at(
-            _OF_ARMS,
-            "--runs",
-            default=STUDY_RUNS,
-            metavar="A..B",
-            help="runs of each case: A at first, up to B where more may show something",
-        ),
-        at("route", "--runs", kind=whole(1, MOST_RUNS), help="ask every query N times"),
-        at(
-            "drift",
-            "--runs",
-            kind=whole(1, MOST_RUNS),
-            default=ACCEPTED_RUNS,
-            help="ask every question N times",
-        ),
+        at(_STUDIES, "--runs", default=STUDY_RUNS, help="ask every question N times"),
+        at("route", "--runs", help="ask every query N times"),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
         default=1,
     )
-    first_runs: int | None = None  # then up to ``runs`` where the verdict is open
     trigger_runs: int = setting(
         whole(1, MOST_RUNS),
         "runs and attempts",
@@ -493,21 +476,6 @@ class Settings(CommonSettings):
         ini="skill_prompt_cache",
         default=True,
         default_text="true",
-    )
-    batch: Batch | None = setting(
-        choice(
-            "wait",
-            "submit",
-            "fallback",
-            constant="wait",
-            note=" (paths go before it, or write --skill-batch=wait)",
-        ),
-        "answers",
-        "ask models of anthropic and openai through their batch APIs, at half the"
-        " price: wait for the answers, which may take hours; submit ends with exit"
-        " status 75 while there are none, and the same command then collects them;"
-        " fallback waits, and asks one by one what failed or expired",
-        "--skill-batch",
     )
     fresh: bool = setting(
         SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
@@ -583,16 +551,6 @@ class Settings(CommonSettings):
         "write a Markdown summary, for a comment on a pull request",
         "--skill-markdown",
         at(f"{_ASKING} report", "--markdown"),
-    )
-    csv_file: Path | None = setting(
-        PATH, "reports", "write a CSV row per answer", at("report", "--csv")
-    )
-    benchmark_folder: Path | None = setting(
-        PATH,
-        "reports",
-        "write the results in skill-creator's layout, to a new DIR/iteration-N",
-        at("report", "--benchmark"),
-        metavar="DIR",
     )
     transcripts_folder: Path | None = setting(
         PATH,
@@ -675,9 +633,6 @@ def settings_of(values: Mapping[str, Any]) -> Settings:
         for gate in fields(Gates)
         if gate.name in values
     }
-    if isinstance(values.get("runs"), tuple):
-        first, most = values["runs"]
-        values |= {"runs": most, "first_runs": first if first < most else None}
     if values.get("accept_lower"):
         values["accept"] = True
     if values.get("accept"):

@@ -162,51 +162,6 @@ def test_checks_have_the_large_files_of_the_case_but_none_of_a_setup() -> None:
     }
 
 
-@needs_bwrap
-@pytest.mark.parametrize("tested", [("gate",), ()])
-def test_skills_are_where_the_task_copies_them(
-    tmp_path: Path, tested: tuple[str, ...]
-) -> None:
-    skill = SkillCopy.of("gate", write_skill(tmp_path / "gate-1"))
-    folders = (
-        "/skills",
-        "/root/skills",
-        "/app/.claude/skills",
-        "/etc/x/skills",
-        "/usr/bin",
-    )
-    shown = list[bytes]()
-
-    async def act(sandbox: Sandbox, _call: Call, recorder: Recorder) -> Answer:
-        for folder in folders:
-            shown.append(
-                (await sandbox.run(f"cd {folder} && echo gate*", timeout=60)).output
-            )
-        write = "mkdir -p out; echo 1 > out/x; echo 2 >> /root/skills/gate-1/SKILL.md"
-        await sandbox.run(write, timeout=60)
-        return recorder.answer("end", "Done.")
-
-    async def main() -> Reply:
-        trials = AgentTrials(lambda _: FakeAgent(act), always(Bwrap()), 60, spec_of)
-        task = trial_question(
-            "Go.",
-            skills=(skill,) if tested else (),
-            tested=tested,
-            needs=SandboxNeeds(workdir="/root", places=("/app",)),
-            skills_at=folders[1:],
-        )
-        try:
-            return await trials.run(task, ScriptedCall(DONE))
-        finally:
-            await trials.close()
-
-    answer = asyncio.run(main())
-    assert isinstance(answer, Answer)
-    expected = [b"gate\n", *[b"gate-1\n"] * 3] if tested else []
-    assert [text for text in shown if b"No such" not in text] == [*expected, b"gate*\n"]
-    assert [file.path for file in answer.files] == ["out/x"]
-
-
 @pytest.mark.parametrize(("asked", "taken"), [(None, 50), (20, 50), (8192, 8192)])
 def test_a_trial_takes_the_memory_that_its_task_asks_for(
     asked: int | None, taken: int

@@ -378,9 +378,9 @@ UUID = "3f2504e0-4f89-41d3-9a0c-0305e82c3301"
         (
             (
                 "file:///x.js:5\n    throw new Error('x')\n    ^\n\n"
-                "Error: pi needs node 22\n    at main (x.js:5:3)\n\nNode.js v20.1.0\n"
+                "Error: acme needs node 22\n    at main (x.js:5:3)\n\nNode.js v20.1.0\n"
             ),
-            "Error: pi needs node 22",
+            "Error: acme needs node 22",
         ),
         (
             (

@@ -289,7 +289,7 @@ def test_a_login_is_for_its_vendor_and_no_other() -> None:
     roster = Roster()
     assert roster.login_for(Subject("claude", "haiku"), HAIKU) is CLAUDE
     assert roster.login_for(Subject("codex", "openai:mini"), MINI) is CODEX
-    for agent in ("chat", "loop", "opencode", "goose", "pi", "codex"):
+    for agent in ("chat", "loop", "opencode", "codex"):
         assert roster.login_for(Subject(agent, "haiku"), HAIKU) is None
     bedrock = ModelSpec("bedrock:x", PROVIDERS["bedrock"], "x")
     assert roster.login_for(Subject("claude", "bedrock:x"), bedrock) is None

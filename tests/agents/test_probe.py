@@ -172,16 +172,8 @@ def test_paths_that_codex_shortens_are_made_whole() -> None:
     }
 
 
-def test_tools_that_read_several_files_get_one() -> None:
-    schema = {"properties": {"files": {"type": "array"}}, "required": ["files"]}
-    tool = Tool("read_files", "", json.dumps(schema))
-    question = Question("m", "", (("user", "Open the gate."),), 1000, 1, tools=(tool,))
-    (call,) = ToolScript([ScriptStep("read", "/a/b.md")])(question).calls
-    assert json.loads(call.arguments) == {"files": [{"path": "/a/b.md"}]}
-
-
 def test_paths_are_absolute_where_a_tool_says_so() -> None:
-    """Qwen Code refuses others."""
+    """Some tools refuse others."""
     form = {
         "file_path": {"type": "string", "description": "The absolute path to the file."}
     }

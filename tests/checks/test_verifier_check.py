@@ -140,7 +140,8 @@ def test_an_agent_that_was_stopped_is_graded_for_what_it_did(tmp_path: Path) -> 
             rewarded("many", output="boom\nlast"),
             ["tests/test.sh: reward.txt", "many", "boom last"],
         ),
-        (rewarded("0", unmet=("numpy==9",)), ["tests/test.sh", "numpy==9"]),
+        (rewarded("0", missing="curl: not found"), ["tests/test.sh", "curl: not fou"]),
+        (Verified(missing="curl: not found"), ["tests/test.sh", "curl: not found"]),
         (Verified("Killed"), ["tests/test.sh: it wrote neither", "Killed"]),
     ],
 )
@@ -158,8 +159,8 @@ def test_a_script_with_line_ends_of_windows_is_told_so(tmp_path: Path) -> None:
         graded(tmp_path, Verified(), script="echo 1 > /logs/verifier/reward.txt\r\n")
 
 
-def test_what_a_verifier_did_without_is_no_matter_if_it_passes(tmp_path: Path) -> None:
-    assert graded(tmp_path, rewarded("1", unmet=("numpy==9",))).passed
+def test_what_a_verifier_misses_is_no_matter_if_it_passes(tmp_path: Path) -> None:
+    assert graded(tmp_path, rewarded("1", missing="curl: not found")).passed
 
 
 def test_no_workspace_is_an_error(tmp_path: Path) -> None:

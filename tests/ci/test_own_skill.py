@@ -13,7 +13,6 @@ import pytest
 import yaml
 
 from pytest_upskill.checks import KINDS
-from pytest_upskill.cli import main
 from pytest_upskill.cli.command_table import BY_NAME
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.plugin.pytest_options import OPTIONS
@@ -83,15 +82,6 @@ def test_every_case_asks_for_what_only_the_skill_says(
 
 def test_lint_has_nothing_to_say() -> None:
     assert lint_skill(ROOT / PLACE / "SKILL.md", judge=False, lift=0.5) == []
-
-
-def test_it_is_installed_without_its_cases(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    assert main(["install", str(ROOT / PLACE), "--agent", "claude"]) == 0
-    copy = tmp_path / ".claude/skills/measure-a-skill"
-    assert [path.name for path in copy.rglob("[!.]*")] == ["SKILL.md"]
 
 
 def test_options_commands_and_checks_that_it_names_exist() -> None:

@@ -148,7 +148,7 @@ def test_few_cases_can_not_show_that_a_part_could_go(
     assert main([*args, "--json", "out.json"]) == 0
     assert words()["Alignment"] == "hurts"
     assert "no loss shown" not in words().values()
-    assert "missed, but not that one could go: that takes up to 49," in flat(
+    assert "missed, but not that one could go: that takes 49," in flat(
         capsys.readouterr().out
     )
     assert main([*args, "--apply"]) == 2
@@ -156,35 +156,6 @@ def test_few_cases_can_not_show_that_a_part_could_go(
         capsys.readouterr().err
     )
     assert not (project / "skills/few-short").exists()
-
-
-def test_fewer_cases_are_enough_if_other_parts_are_missed(
-    project: Path, capsys: Output
-) -> None:
-    """One of four parts is missed, so three share the error: 46 cases, not 49."""
-    write_skill(
-        project / "skills/some",
-        [case(f"Page {n}?", "left") for n in range(46)],
-        body=BODY,
-    )
-    args = [
-        "ablate",
-        "skills/some",
-        "--model",
-        MODEL,
-        "--runs",
-        "1",
-        "--json",
-        "out.json",
-    ]
-    assert main(args) == 0
-    text = flat(capsys.readouterr().out)
-    assert (
-        "could go only if others are missed: else that takes 49, with a margin of 10"
-        in text
-    )
-    assert "Could go (each by itself): " in text
-    assert (words()["Alignment"], words()["Links"]) == ("hurts", "no loss shown")
 
 
 def test_apply_writes_a_shorter_skill_that_loses_nothing(project: Path) -> None:

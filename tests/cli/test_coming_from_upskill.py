@@ -28,10 +28,7 @@ FLAGS = [
     ),
     "benchmark SKILLS -m haiku --model sonnet --runs 3 -t tests.json --max-parallel 4",
     "benchmark SKILLS -m haiku -o out --output out -v --verbose",
-    (
-        "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku --csv"
-        " out.csv"
-    ),
+    "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku",
     "runs --metric success",
     "runs --metric tokens",
     "list SKILLS",

@@ -60,7 +60,6 @@ def test_a_skill_is_a_path_or_a_name(written: str, wanted: str) -> None:
         ("eval gate -m haiku --model sonnet", "--model haiku --model sonnet"),
         ("eval gate --runs 5 --no-baseline", "--skill-no-baseline --skill-runs 5"),
         ("eval gate --skill-agent loop -m a", "--model a --skill-agent loop"),
-        ("eval gate --runs 3..12", "--skill-runs 3..12"),
         ("eval gate -t cases.json -v", "--skill-tests cases.json -v"),
         ("eval gate --tests cases.json --verbose", "--skill-tests cases.json -v"),
         ("eval gate --base-url http://here/v1", "--skill-base-url http://here/v1"),

@@ -47,7 +47,6 @@ def test_a_preview_then_the_time_then_the_next_commands() -> None:
     assert commands(lines) == {
         "test it": ["pytest", "--skill", "skills/gate", "--model", "haiku"],
         "improve it": ["pytest-upskill", "refine", "skills/gate"],
-        "install it": ["pytest-upskill", "install", "skills/gate", "--agent", "claude"],
     }
 
 
@@ -90,7 +89,8 @@ def test_a_skill_that_was_not_shown_to_help_is_improved_first(
     ]
     monkeypatch.setattr(Taught, "helps", True)
     assert list(commands(end(replace(poor, attempts=(attempt,))))) == [
-        *("test it", "improve it", "install it"),
+        "test it",
+        "improve it",
     ]
 
 

@@ -163,18 +163,6 @@ def test_cases_that_can_not_run_are_an_error(
     assert all(error in found["problem"] for found in skill["errors"])
 
 
-def test_the_manifest_of_an_installed_copy_is_not_part_of_the_skill(
-    tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    skill = write_skill(tmp_path / "skills/gate")
-    assert main(["install", "skills/gate", "--agent", "claude"]) == 0
-    capsys.readouterr()
-    copy = tmp_path / ".claude/skills/gate"
-    (listed_copy,) = listed_data(capsys, str(copy))
-    assert [file["path"] for file in listed_copy["files"]] == ["SKILL.md"]
-    assert load_skill(copy / "SKILL.md").digest == load_skill(skill / "SKILL.md").digest
-
-
 def test_a_broken_skill_is_reported_and_the_rest_is_listed(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -126,7 +126,7 @@ def test_what_can_not_be_compared_is_a_usage_error(
 @needs_bwrap
 def test_the_page_shows_such_a_study(project: Path, capsys: Output) -> None:
     write_neighbours(project)
-    words = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "1..2"]
+    words = ["matrix", "skills", "--agent", "loop", "--model", MODEL, "--runs", "3"]
     assert main([*words, "--json", "out.json"]) == 1
     shown = capsys.readouterr().out
     study, end, _ = shown[shown.index("What skills") :].partition("written: out.json\n")

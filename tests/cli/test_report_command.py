@@ -11,7 +11,6 @@ import pytest
 from pytest_upskill.cli import main
 from pytest_upskill.plugin.pytest_options import FLAGS
 from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.writers import REPORTS, report_paths
 from pytest_upskill.results.history import keep
 from pytest_upskill.results.run import RunResults
@@ -19,7 +18,7 @@ from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates, Settings
 from support.agent_runs import agent_run
 from support.made import made_run
-from support.made_studies import HURTS, made_study
+from support.pages import data_of
 
 
 def good(_number: int, _model: str, arm: str, _run: int) -> bool:
@@ -108,11 +107,7 @@ def test_a_kept_run_has_what_its_json_has_not(
 
 
 def test_pytest_has_an_option_for_the_reports_that_people_read() -> None:
-    assert set(REPORTS) - FLAGS.keys() == {
-        "csv_file",
-        "benchmark_folder",
-        "transcripts_folder",
-    }
+    assert set(REPORTS) - FLAGS.keys() == {"transcripts_folder"}
     assert not any(report_paths(Settings()).values())
 
 
@@ -172,43 +167,19 @@ def test_a_bad_gate_and_a_missing_file_are_usage_errors(args: list[str]) -> None
 def test_every_report_can_be_written(tmp_path: Path) -> None:
     results = made_run()
     run = write(tmp_path / "run.json", results)
-    files = {"csv": "r.csv", "markdown": "r.md", "benchmark": "bench", "json": "r.json"}
+    files = {"html": "r.html", "markdown": "r.md", "json": "r.json"}
     wanted = [
         word
         for kind, name in files.items()
         for word in (f"--{kind}", str(tmp_path / name))
     ]
     main(["report", run, *wanted])
-    assert (tmp_path / "r.csv").read_bytes().decode() == csv_text(results)
     assert (tmp_path / "r.md").read_text() == markdown_summary(
         results, [], len(results.failed)
     )
-    assert (tmp_path / "bench/iteration-1/benchmark.json").is_file()
+    page = (tmp_path / "r.html").read_text("utf-8")
+    assert len(data_of(page)["tests"]) == len(results.tests)
     assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
-
-
-def test_a_run_without_answers_to_write_says_so(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.chdir(tmp_path)
-    write(Path("study.json"), made_run(cases=0, studies=(made_study([HURTS]),)))
-    assert main(["report", "study.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
-    assert (
-        capsys.readouterr().err
-        == "pytest-upskill: --csv r.csv: nothing to write: there are no answers\n"
-        "pytest-upskill: --benchmark bench: nothing to write: no case has an answer\n"
-    )
-    run = made_run(arms=("skill",), passes=good)
-    triggers = tuple(replace(test, is_trigger=True) for test in run.tests)
-    write(Path("triggers.json"), replace(run, tests=triggers))
-    assert (
-        main(["report", "triggers.json", "--csv", "r.csv", "--benchmark", "bench"]) == 2
-    )
-    assert capsys.readouterr().err.startswith(
-        "pytest-upskill: --benchmark bench: nothing to"
-    )
-    assert Path("r.csv").is_file()
-    assert not Path("bench").exists()
 
 
 def test_an_unwritable_file_is_reported(
@@ -226,8 +197,8 @@ def test_an_unwritable_file_leaves_the_rest_of_the_report(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
-    new = tmp_path / "new/r.csv"
-    wanted = ["--html", str(tmp_path), "--markdown", str(tmp_path), "--csv", str(new)]
+    new = tmp_path / "new/r.json"
+    wanted = ["--html", str(tmp_path), "--markdown", str(tmp_path), "--json", str(new)]
     wanted[3] += "/run.json/r.md"
     assert main(["report", run, *wanted]) == 2
     shown = capsys.readouterr()
@@ -246,23 +217,21 @@ def test_two_reports_can_not_share_a_file(
 ) -> None:
     run = write(tmp_path / "run.json", made_run(passes=good))
     one, same = str(tmp_path / "x"), str(tmp_path / "y/../x")
-    assert main(["report", run, "--csv", one, "--html", same]) == 2
-    assert "--html uses the same file" in capsys.readouterr().err
+    assert main(["report", run, "--json", one, "--html", same]) == 2
+    assert "--json uses the same file" in capsys.readouterr().err
     before = Path(run).read_bytes()
     (tmp_path / "hard").hardlink_to(run)
     for path in (run, str(tmp_path / "hard")):
         assert main(["report", run, "--html", path]) == 2
         assert "an input uses the same file" in capsys.readouterr().err
-    assert main(["report", run, "--csv", one, "--html", f"{one}/r.html"]) == 2
-    assert "--html is below it" in capsys.readouterr().err
-    assert main(["runs", "--csv", one, "--html", same]) == 2
+    assert main(["report", run, "--html", one, "--json", f"{one}/r.json"]) == 2
+    assert "--json is below it" in capsys.readouterr().err
     assert Path(run).read_bytes() == before
     capsys.readouterr()
-    assert (
-        main(["report", run, "--csv", one, "--benchmark", str(tmp_path / "bench")]) == 0
-    )
+    other = str(tmp_path / "r.md")
+    assert main(["report", run, "--json", one, "--markdown", other]) == 0
     shown = " ".join(capsys.readouterr().out.split())
-    assert shown.endswith(f"written: {one}, {tmp_path}/bench/iteration-1")
+    assert shown.endswith(f"written: {one}, {other}")
 
 
 def test_a_full_disk_is_reported(tmp_path: Path) -> None:

@@ -178,26 +178,22 @@ def test_a_damaged_run_is_skipped_and_reported(
     assert damaged.path.name in capsys.readouterr().err
 
 
-def test_files_are_written_with_all_rows(
+def test_a_page_is_written_with_all_rows(
     project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for minutes in range(3, 30):
         keep(later(minutes, cases=1), project / ".upskill/runs", BIG)
-    args = ["--csv", "out/runs.csv", "--html", "runs.html", "--metric", "tokens"]
+    args = ["--html", "out/runs.html", "--metric", "tokens"]
     told = shown(capsys, *args).splitlines()
-    assert told == [
-        "runs.html: tokens of an answer with the skill, 32 lines",
-        "out/runs.csv: 32 lines",
-    ]
-    assert len((project / "out/runs.csv").read_text().splitlines()) == 33
-    trend = data_of((project / "runs.html").read_text("utf-8"))["trend"]
+    assert told == ["out/runs.html: tokens of an answer with the skill, 32 lines"]
+    trend = data_of((project / "out/runs.html").read_text("utf-8"))["trend"]
     assert (trend["metric"], len(trend["rows"])) == ("tokens", 32)
     assert "1000000+" in {row["commit"] for row in trend["rows"]}
     assert len(shown(capsys).splitlines()) == 2 + 20 + 2
-    data = shown(capsys, "--json", "--csv", "again.csv", "--metric", "tokens")
+    data = shown(capsys, "--json", "--html", "again.html")
     assert len(json.loads(data)["rows"]) == 32
-    assert (project / "again.csv").read_text() == (project / "out/runs.csv").read_text()
-    assert main(["runs", "--csv", "."]) == 2
+    assert (project / "again.html").is_file()
+    assert main(["runs", "--html", "."]) == 2
     assert "can't be written" in capsys.readouterr().err
 
 
@@ -278,15 +274,14 @@ def test_an_interrupted_run_is_shown_as_such(
     )
 
 
-@pytest.mark.parametrize("option", ["--html", "--csv"])
 def test_writing_nothing_to_a_file_fails(
-    project: Path, capsys: pytest.CaptureFixture[str], option: str
+    project: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    args = ["--skill", "window", option, "file"]
+    args = ["--skill", "window", "--html", "file"]
     assert "No run matches" in shown(capsys, *args, status=1)
     shown(capsys, *args, "--json", status=1)
     (project / "empty").mkdir()
-    assert "No runs yet" in shown(capsys, "--dir", "empty", option, "file", status=1)
+    assert "No runs yet" in shown(capsys, "--dir", "empty", "--html", "file", status=1)
     assert not (project / "file").exists()
 
 

@@ -19,9 +19,10 @@ from pytest_upskill.plugin.pytest_options import FLAGS
 from support import wick_models
 from support.documentation import ROOT, blocks
 from support.documented_commands import TAUGHT, Place, runner_of
+from support.fake_docker import use_docker
 from support.kit import commit_all
 from support.loopback import LoopbackServer
-from support.sandboxes import require_bwrap
+from support.sandboxes import needs_docker, require_bwrap
 from support.shell import Shell
 
 COMMANDS = [
@@ -111,6 +112,8 @@ def test_command_works(
         pytest.skip("needs git")
     if {"--skill-agent", "--eval-agent", "doctor", "drift", "matrix"} & set(words):
         require_bwrap()
+    if "examples/harbour-tasks" in words:
+        use_docker(tmp_path / "docker", shell.monkeypatch)
     run = runner_of(words)
     assert run
     run(Place(shell, project, tmp_path), words)
@@ -158,8 +161,8 @@ def test_the_demo_of_an_agent_shows_the_way(project: Path, shell: Shell) -> None
 
 
 @pytest.mark.nightly
+@needs_docker
 def test_the_example_tasks_need_their_skills(project: Path, shell: Shell) -> None:
-    require_bwrap()
     model = "scripted:examples/harbour_tasks_model.py:answer"
     words = [
         "pytest",

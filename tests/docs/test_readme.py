@@ -125,7 +125,7 @@ def test_it_shows_the_demo_then_the_tests_then_ones_own_skill() -> None:
 def test_the_demo_sets_everything_up_in_a_clone(tmp_path: Path) -> None:
     folder = tmp_path / "clone"
     subprocess.run(["git", "clone", "--quiet", ROOT, folder], check=True)
-    command = ["make", "-C", folder, f"PYTHON={sys.executable}", "demo"]
+    command = ["make", "-C", str(folder), f"PYTHON={sys.executable}", "demo"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "\n✔ wick helps local +" in done.stdout

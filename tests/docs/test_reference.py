@@ -38,10 +38,10 @@ def test_every_option_is_in_one_table() -> None:
 
 
 def test_a_row_has_the_key_the_default_and_the_page_of_an_option() -> None:
-    (row,) = make_reference.options(["--skill-runs"])[2:]
-    names = "| [`--skill-runs N`](running.md#fewer-runs)<br>`skill_runs` |"
-    assert row.startswith(f"{names} Ask every question N times; ")
-    assert row.endswith(" | 1 |")
+    (row,) = make_reference.options(["--skill-noise"])[2:]
+    names = "| [`--skill-noise N`](triggers.md#among-many-skills)<br>`skill_noise` |"
+    assert row.startswith(f"{names} Also install N unrelated skills ")
+    assert row.endswith(" | 0 |")
 
 
 def test_the_help_of_an_option_names_its_default() -> None:

@@ -196,14 +196,14 @@ def test_memory_says_how_many_trials_a_worker_takes() -> None:
 
 def test_an_agent_that_is_larger_than_all_workers_runs_on_the_largest() -> None:
     anna, berta = (
-        WorkerReport("anna", "", {"qwen": "1"}, (), 4, 900),
+        WorkerReport("anna", "", {"gemini": "1"}, (), 4, 900),
         WorkerReport("b", "", {}, (), 4, 2000),
     )
-    workers = workers_of({"qwen": 1800}, anna, berta)
-    assert workers.memory_for("qwen") == 900
+    workers = workers_of({"gemini": 1800}, anna, berta)
+    assert workers.memory_for("gemini") == 900
     assert workers.places == 1
-    workers = workers_of({"qwen": 300}, anna)
-    assert [workers.memory_for("qwen", asked) for asked in (0, 500, 4000)] == [
+    workers = workers_of({"gemini": 300}, anna)
+    assert [workers.memory_for("gemini", asked) for asked in (0, 500, 4000)] == [
         300,
         500,
         900,

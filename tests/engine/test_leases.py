@@ -18,13 +18,8 @@ from pytest_upskill.engine.lane import STOPPED
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
-from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.trial import Question
-from support.batch_runs import begin, texts
-from support.batch_runs import engine as batch_engine
-from support.batch_runs import questions as batch_questions
-from support.batch_server import BatchServer
 from support.trials import FakeTrials, trial_question
 from support.waiting import wait_until
 
@@ -67,6 +62,12 @@ def run(
 
 def about(*topics: str) -> list[Question]:
     return [Question("m", "", (("user", topic),), 100, 1) for topic in topics]
+
+
+def texts(replies: Sequence[Reply]) -> list[str]:
+    return [
+        reply.text if isinstance(reply, Answer) else reply.reason for reply in replies
+    ]
 
 
 def asked_in(engine: Engine, questions: Sequence[Question]) -> list[str]:
@@ -225,36 +226,6 @@ def test_a_trial_of_an_agent_is_carried_out_by_one_run(tmp_path: Path) -> None:
             == ["A0 A1"]
         )
     assert (trials[0].begun, trials[1].begun) == (["a"], [])
-
-
-def test_what_another_run_asks_is_not_submitted_in_a_batch(
-    tmp_path: Path, server: BatchServer, model: str
-) -> None:
-    wanted = batch_questions(model, "one", "two")
-    answered = threading.Event()
-    replies: list[Reply] = []
-    with batch_engine(tmp_path, model, Settings()) as single:
-        key = single._answers.key_of(wanted[0])
-        assert key
-        other = Store(tmp_path / ".upskill/answers.sqlite")
-        assert other.lease(key)
-        with batch_engine(tmp_path, model) as by_batch:
-            begin(by_batch, wanted)
-
-            def ask() -> None:
-                replies.extend(by_batch.ask(wanted))
-                answered.set()
-
-            thread = threading.Thread(target=ask)
-            thread.start()
-            wait_until(lambda: by_batch.elsewhere == 1 and len(by_batch.settled()) == 1)
-            assert not answered.is_set()
-            other.put(key, model, Answer("of another run"))
-            other.release(key)
-            thread.join()
-        other.close()
-    assert texts(replies) == ["of another run", "TWO"]
-    assert [len(batch.requests) for batch in server.batches.values()] == [1]
 
 
 def test_an_old_answer_is_asked_again_by_one_run(

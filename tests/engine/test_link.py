@@ -20,7 +20,7 @@ from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question, Trial
 
 FILES = (AnswerFile.of("a.txt", b"one"),)
-ACTIVITY = Activity(2, 1, True, ("gate",))
+ACTIVITY = Activity(2, 1, activated=True, opened=("gate",))
 TRANSCRIPT = (Turn("user", "q"), Turn("call", "ls", "bash"))
 
 
@@ -172,7 +172,11 @@ def test_link_works_where_a_path_would_be_too_long(
 ) -> None:
     (deep := tmp_path / ("deep" * 40)).mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(deep))
-    engine = Engine(Controller()._open, concurrency=1, timeout=1)
+
+    async def no_model(_: str) -> Model:
+        raise AssertionError
+
+    engine = Engine(no_model, concurrency=1, timeout=1)
     link = LinkServer(engine, lambda _: None)
     worker = LinkClient(link.address)
     worker.start(plan_of("a"))

@@ -2,7 +2,6 @@
 hang.
 """
 
-import asyncio
 import os
 import select
 import socket
@@ -16,9 +15,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill._util.files import replace_file, why_unwritable
-from pytest_upskill.engine.batch_files import FOLDER, BatchFiles
 from pytest_upskill.engine.store import Store
-from pytest_upskill.errors import ModelError
 from support.stored_answers import ANSWER
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no such files")
@@ -59,22 +56,6 @@ def test_nothing_is_asked_or_stored_in_place_of_a_store(
     assert not store.put("k", "m", ANSWER)
     assert not store.close()
     assert messages[-1].startswith("1 answer could not be stored: ")
-
-
-@pytest.mark.parametrize("name", ["lock", "lock-journal"])
-@pytest.mark.parametrize("kind", ["pipe", "socket", "folder", "device"])
-def test_no_batch_is_submitted_in_place_of_its_lock(
-    tmp_path: Path, kind: str, name: str
-) -> None:
-    (tmp_path / FOLDER).mkdir()
-    KINDS[kind](tmp_path / FOLDER / name)
-
-    async def submit() -> None:
-        async with BatchFiles(tmp_path).alone():
-            pytest.fail("it may submit")
-
-    with pytest.raises(ModelError, match="a batch can't be saved in "):
-        asyncio.run(submit())
 
 
 def test_a_pipe_that_nobody_reads_is_an_error(tmp_path: Path) -> None:

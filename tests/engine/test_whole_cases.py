@@ -18,6 +18,7 @@ from pytest_upskill.trials.plan import Plan, PlannedCase
 from pytest_upskill.trials.trial import Question, Rubric, Task, Trial
 from support.judges import mark_in
 from support.trials import FakeTrials, trial_question
+from support.waiting import wait_until
 
 RUBRIC = Rubric("judge", ("It names the gate.",), votes=1, max_output=100)
 
@@ -127,7 +128,7 @@ def test_an_answer_is_judged_before_the_next_is_bought() -> None:
     plan = judged_plan(*"abcdefghij")
     with engine_of(model, Budget(most_tokens=100_000)) as engine:
         engine.start(plan)
-        engine.step()
+        wait_until(lambda: len(model.asked) == 40)
     judged = [bool(question.verdicts) for question in model.asked]
     assert sum(judged) == 20
     # At no time are there many answers without a ruling.
@@ -151,11 +152,11 @@ def test_no_answer_is_bought_that_no_judge_can_be_asked_about(
     plan = judged_plan(*"abcdefghijklmnopqrst")
     with engine_of(model, budget) as engine:
         engine.start(plan)
-        engine.step()
-        replies = [engine.known_reply(trial.question.key) for trial in plan.trials()]
-    answered = sum(isinstance(reply, Answer) for reply in replies)
+        futures = engine.replies_to([question.key for question in plan.questions()])
+        replies = [future.result(timeout=60) for future in futures or ()]
+        answered = sum(isinstance(reply, Answer) for reply in replies)
+        wait_until(lambda: sum(bool(one.verdicts) for one in model.asked) == answered)
     assert 2 <= answered < 40
-    assert sum(bool(question.verdicts) for question in model.asked) == answered
     refused = [reply.over_budget for reply in replies if isinstance(reply, NoAnswer)]
     assert refused == [True] * (40 - answered)
 

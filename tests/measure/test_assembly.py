@@ -74,7 +74,10 @@ def test_pytest_without_the_extra_ends_with_the_same_error(
     result = pytester.runpytest_inprocess("--skill", without_llama / "skills", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
-        [f"ERROR: --model local: {MISSING}", "*pytest-upskill[[]local[]] @ git+https://*"]
+        [
+            f"ERROR: --model local: {MISSING}",
+            "*pytest-upskill[[]local[]] @ git+https://*",
+        ]
     )
 
 

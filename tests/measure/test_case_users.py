@@ -19,7 +19,7 @@ from pytest_upskill.trials.trial import Trial, trials_of
 FILE = Path("skill_meta.json")
 FACTS = Case("facts", "Open?", line=7, user=CaseUser(("It is red.",), most=3))
 FIXED = Case("fixed", "Close?", user=CaseUser(replies=("Red.",), most=1))
-LOOP, GOOSE, CHAT = Subject("loop", "m"), Subject("goose", "m"), Subject("chat", "m")
+LOOP, GEMINI, CHAT = Subject("loop", "m"), Subject("gemini", "m"), Subject("chat", "m")
 CHEAP = Settings(user_model="scripted:user.py:f")
 
 
@@ -42,14 +42,14 @@ def test_the_model_of_users_is_added_if_a_case_needs_it() -> None:
 
 def test_a_case_is_only_for_some_agents() -> None:
     only = replace(FACTS, models=("loop/*",))
-    assert cases_with_user([(FILE, only)], {GOOSE: "id"}) == []
-    assert used(only, LOOP, GOOSE).user_model
+    assert cases_with_user([(FILE, only)], {GEMINI: "id"}) == []
+    assert used(only, LOOP, GEMINI).user_model
 
 
 @pytest.mark.parametrize(
     ("case", "subject", "settings", "problem"),
     [
-        (FACTS, GOOSE, CHEAP, "facts has a user, and goose can't be answered"),
+        (FACTS, GEMINI, CHEAP, "facts has a user, and gemini can't be answered"),
         (FACTS, LOOP, Settings(), "facts has a user with facts, and no model plays it"),
         (
             FACTS,

@@ -40,11 +40,6 @@ def test_a_call_costs_at_most_twice_its_prompt_and_the_longest_answer() -> None:
     assert at_most(trial(1), trial(2), trial(2)).cost == 2 * at_most(trial()).cost
 
 
-def test_a_batch_costs_half() -> None:
-    half = cost_bound([trial()], {}, lambda _: PRICE, ["m"])
-    assert half.cost == at_most(trial()).cost / 2
-
-
 def test_an_agent_takes_all_its_turns() -> None:
     few, many = (at_most(trial(task=Task("loop", max_turns=n))).cost for n in (2, 20))
     assert many > 10 * few

@@ -81,12 +81,10 @@ class Answerer:
         )
 
 
-def studied(
-    skills: Sequence[SkillCases], ask: Answerer, looks: tuple[int, ...] = (2,)
-) -> Study:
+def studied(skills: Sequence[SkillCases], ask: Answerer, runs: int = 2) -> Study:
     (plan,) = matrix_plans(skills, {LOOP: "id"}, MAKER)
     runner = StudyRunner(
-        Evaluator(Settings(), ask, lambda _model: None, lambda _agent: "1"), looks
+        Evaluator(Settings(), ask, lambda _model: None, lambda _agent: "1"), runs
     )
     return runner.run(plan)
 
@@ -275,7 +273,7 @@ def test_cases_for_other_models_leave_a_skill_a_neighbour(tmp_path: Path) -> Non
     (study,) = matrix_plans(own, {LOOP: "id"}, MAKER)
     assert [group.skill.name for group in study.groups] == ["pdf"]
     runner = StudyRunner(
-        Evaluator(Settings(), Answerer(), lambda _model: None, lambda _agent: "1"), (1,)
+        Evaluator(Settings(), Answerer(), lambda _model: None, lambda _agent: "1"), 1
     )
     assert (
         "csv is only a neighbour: no cases for loop/m" in runner.run(study).conclusions

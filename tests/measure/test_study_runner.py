@@ -1,4 +1,4 @@
-"""Studies, carried out look by look."""
+"""Studies, carried out."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -27,7 +27,7 @@ from pytest_upskill.trials.trial import Question
 from support.kit import case, write_skill
 
 MODEL = Subject(CHAT, "m")
-LOOKS = (2, 4, 8)
+RUNS = 2
 
 
 class Asker:
@@ -38,12 +38,12 @@ class Asker:
     def __init__(self, answer: Callable[[Question], str | None]) -> None:
         self._answer = answer
         self.asked = dict[str, Question]()
-        self.batches = list[int]()
+        self.new = list[int]()
 
     def __call__(self, questions: Sequence[Question]) -> list[Reply]:
         new = {one.key: one for one in questions if one.key not in self.asked}
         self.asked |= new
-        self.batches.append(len(new))
+        self.new.append(len(new))
         return [self._reply(one) for one in questions]
 
     def _reply(self, question: Question) -> Reply:
@@ -72,60 +72,38 @@ def study(source: SkillCases, **texts: str) -> StudyPlan:
     return StudyPlan("Gates", "By points", MODEL, groups, tuple(contrasts))
 
 
-def runner(ask: Asker, looks: tuple[int, ...] = LOOKS, **more: object) -> StudyRunner:
+def runner(ask: Asker, runs: int = RUNS, **more: object) -> StudyRunner:
     evaluator = Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1")
-    return StudyRunner(evaluator, looks, **more)  # type: ignore[arg-type]
+    return StudyRunner(evaluator, runs, **more)  # type: ignore[arg-type]
 
 
 def knows(question: Question) -> str:
     return "gate up" if "gate up" in question.system else "no idea"
 
 
-def half(question: Question) -> str:
-    """Right in every other run without a skill, and with the part: nothing to be
-    shown.
-    """
-    number = sum(map(ord, question.messages[-1][1])) + question.run
-    return "up" if "gate up" in question.system or number % 2 else "no idea"
-
-
-def test_what_is_shown_at_the_first_look_is_asked_no_more(gate: SkillCases) -> None:
+def test_all_runs_are_asked_at_once(gate: SkillCases) -> None:
     ask = Asker(knows)
     found = runner(ask).run(study(gate, shorter="Type gate up."))
     lost, same = found.contrast("none"), found.contrast("shorter")
-    assert (lost.state, lost.runs, lost.cases) == ("shown", 2, 10)
+    assert (lost.word, lost.cases) == ("hurts", 10)
     assert lost.lift
     assert lost.lift.lift == -1
-    # Without any spread, runs add nothing
-    assert (same.state, same.runs) == ("dropped", 2)
-    assert ask.batches[0] == 3 * 10 * 2  # all at once
-    assert found.trials == len(ask.asked) == 60
+    assert same.word == "no change shown"
+    assert ask.new[0] == 3 * 10 * RUNS
+    assert (found.trials, found.runs) == (60, RUNS)
 
 
-def test_only_arms_of_open_contrasts_are_asked_on(gate: SkillCases) -> None:
-    def answer(question: Question) -> str:
-        if "gate up" not in question.system:
-            return "no idea"
-        if "Perhaps" not in question.system:
-            return "up"
-        number = int(question.messages[-1][1].rpartition(" ")[2].rstrip("?"))
-        # 4 cases are flaky
-        return "no idea" if number % 3 == 0 and question.run % 2 else "up"
-
-    ask = Asker(answer)
-    found = runner(ask).run(study(gate, perhaps="Perhaps gate up."))
-    assert found.contrast("none").state == "shown"
-    assert found.contrast("none").runs == 2
-    assert found.contrast("perhaps").runs > 2
-    runs = {"none": 0, "perhaps": 0, "whole": 0}
-    for question in ask.asked.values():
-        text = question.system
-        name = (
-            "perhaps" if "Perhaps" in text else "whole" if "gate up" in text else "none"
-        )
-        runs[name] = max(runs[name], question.run)
-    assert runs["none"] == 2
-    assert runs["whole"] == runs["perhaps"] == found.contrast("perhaps").runs
+def test_case_with_fewer_runs_of_its_own_keeps_them(tmp_path: Path) -> None:
+    asked = [case(f"Gate {n}?", "up", id=f"g{n}", runs=3 - 2 * n) for n in range(2)]
+    write_skill(tmp_path / "gate", asked)
+    source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
+    ask = Asker(knows)
+    runner(ask, 2).run(study(source))
+    runs = dict[str, int]()
+    for one in ask.asked.values():
+        text = one.messages[-1][1]
+        runs[text] = max(one.run, runs.get(text, 0))
+    assert runs == {"Gate 0?": 2, "Gate 1?": 1}
 
 
 def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) -> None:
@@ -134,9 +112,9 @@ def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) 
         return None if broken else knows(question)
 
     found = runner(Asker(answer)).run(study(gate, perhaps="Perhaps gate up."))
-    assert found.contrast("none").state == "shown"
+    assert found.contrast("none").word == "hurts"
     effect = found.contrast("perhaps")
-    assert (effect.state, effect.cases) == ("incomplete", 9)  # that case is left out
+    assert (effect.word, effect.lift) == ("incomplete", None)
 
 
 def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
@@ -144,20 +122,7 @@ def test_a_contrast_without_any_answer_has_no_number(gate: SkillCases) -> None:
         Asker(lambda one: knows(one) if "gate up" in one.system else None)
     ).run(study(gate))
     effect = found.contrast("none")
-    assert (effect.state, effect.lift, effect.cases) == ("incomplete", None, 0)
-
-
-def test_an_error_in_a_later_look_keeps_the_look_before(gate: SkillCases) -> None:
-    def answer(question: Question) -> str | None:
-        return None if question.run > 2 else half(question)
-
-    ask = Asker(answer)
-    found = runner(ask).run(study(gate))
-    effect = found.contrast("none")
-    if effect.state == "incomplete":
-        assert (effect.runs, effect.cases) == (2, 10)
-    else:  # dropped at the first look
-        assert effect.runs == 2
+    assert (effect.word, effect.lift, effect.cases) == ("incomplete", None, 0)
 
 
 def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
@@ -166,9 +131,7 @@ def test_cases_that_ask_the_same_are_one_sample(tmp_path: Path) -> None:
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
     found = runner(Asker(knows)).run(study(source))
     effect = found.contrast("none")
-    assert (effect.cases, effect.state) == (1, "dropped")
-    assert effect.lift
-    assert not effect.lift.shown
+    assert (effect.cases, effect.word) == (1, "no change shown")
 
 
 def test_scores_are_of_checks_if_the_cases_say_so(tmp_path: Path) -> None:
@@ -198,11 +161,11 @@ def test_ctrl_c_reports_what_is_answered_so_far(gate: SkillCases) -> None:
         study(gate, perhaps="Perhaps gate up.")
     )
     assert found.interrupted
-    assert found.contrast("perhaps").state == "incomplete"
-    assert found.contrast("none").state == "shown"  # all of its answers were there
+    assert found.contrast("perhaps").word == "incomplete"
+    assert found.contrast("none").word == "hurts"  # all of its answers were there
 
 
-def test_progress_counts_what_is_shown_open_and_incomplete(gate: SkillCases) -> None:
+def test_progress_counts_what_is_shown_and_incomplete(gate: SkillCases) -> None:
     told = list[str]()
     other = "Something else."
     runner(Asker(knows), done=told.append).run(
@@ -228,31 +191,22 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
         runner(Asker(answer)).run(study(gate))
 
 
-def test_estimate_counts_each_question_once_in_all_looks(gate: SkillCases) -> None:
+def test_estimate_counts_each_question_once(gate: SkillCases) -> None:
     price = Price(1.0, 5.0, 0.1)
     own = StudyRunner(
-        Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), LOOKS
+        Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), RUNS
     )
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
     guess = own.estimate([planned], free=False)
-    assert str(guess).startswith("up to about 160 calls, ")
+    assert str(guess).startswith("up to about 40 calls, ")
     assert "about $" in guess.price
     assert not guess.warning
 
 
 def test_estimate_warns_of_too_few_cases(tmp_path: Path) -> None:
     guess = runner(Asker(knows)).estimate([study(skill(tmp_path, 4))], free=True)
-    assert guess.warning == "Too few cases: 4 can't show any difference (6 needed)."
+    assert guess.warning == "Too few cases: 4 can't show any difference (5 needed)."
     assert guess.price == "free"
-
-
-def test_fixed_runs_are_one_look(gate: SkillCases) -> None:
-    ask = Asker(half)
-    found = runner(ask, (3,)).run(study(gate))
-    assert found.contrast("none").runs == 3
-    assert found.contrast("none").state in ("none shown", "shown")
-    guess = runner(ask, (3,)).estimate([study(gate)], free=True)
-    assert str(guess).startswith("up to about 60 calls, ")
 
 
 def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -> None:
@@ -273,16 +227,16 @@ def test_a_sample_counts_only_if_all_of_its_cases_have_answers(tmp_path: Path) -
 
 def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
-    runner(ask, (2,)).run(study(gate))
+    runner(ask, 2).run(study(gate))
     known = set(ask.asked)
 
     def stored(asked: Sequence[Question]) -> KnownBefore:
         return KnownBefore({one.key for one in asked} & known)
 
-    own = replace(runner(ask), stored=stored)
+    own = replace(runner(ask, 8), stored=stored)
     guess = own.estimate([study(gate)], free=False)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
-    same = replace(runner(ask, (2,)), stored=own.stored).estimate(
+    same = replace(runner(ask, 2), stored=own.stored).estimate(
         [study(gate)], free=False
     )
     assert same.free
@@ -299,7 +253,7 @@ def test_arms_have_rates_and_tokens_and_contrasts_their_differences(
         return [tokens(question) for question in questions]
 
     found = StudyRunner(
-        Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), (1,)
+        Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), 1
     ).run(study(gate))
     whole, none = found.arm("whole"), found.arm("none")
     assert (whole.rate, none.rate) == (1, 0)
@@ -320,7 +274,7 @@ def test_arms_of_different_days_are_incomplete(gate: SkillCases) -> None:
 
     def run(max_age: float) -> Study:
         evaluator = Evaluator(Settings(max_age=max_age), ask, lambda _: FREE)
-        return StudyRunner(evaluator, (2,)).run(study(gate))
+        return StudyRunner(evaluator, 2).run(study(gate))
 
     apart, near = run(86_400.0), run(2 * 86_400.0)
     assert [one.word for one in apart.contrasts] == ["incomplete"]

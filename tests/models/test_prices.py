@@ -1,16 +1,15 @@
 """What models cost: the data of genai-prices, and what the ini file says instead."""
 
 import threading
-from dataclasses import replace
 from typing import Any
 
 import pytest
 
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.model import ModelName, price_of
-from pytest_upskill.models.prices import FREE, Price, by_batch, cost, parse_prices
+from pytest_upskill.models.prices import FREE, Price, cost, parse_prices
 from pytest_upskill.models.providers import ALIASES, resolve
-from pytest_upskill.trials.answer import Usage, total_usage
+from pytest_upskill.trials.answer import Usage
 
 MILLION = 1_000_000
 
@@ -213,23 +212,3 @@ def test_an_invalid_line_is_an_error(line: str, problem: str) -> None:
     assert repr(line) in caught.value.where
     assert problem in caught.value.problem
     assert caught.value.hint
-
-
-@pytest.mark.parametrize(
-    "usage",
-    [Usage(500, 10, 200, 100), Usage(2000, 10, 0), Usage(9000, 0, 9000), Usage(0, 7)],
-)
-def test_an_answer_that_came_by_batch_costs_half(usage: Usage) -> None:
-    known = Price(1, 2, 0.1, STEPPED.steps, written=1.25)
-    halved = cost(known, replace(usage, batch=True))
-    assert halved == pytest.approx((cost(known, usage) or 0) / 2)
-    assert cost(by_batch(known), usage) == pytest.approx(halved)
-    assert cost(FREE, replace(usage, batch=True)) == 0
-    assert cost(None, replace(usage, batch=True)) is None
-
-
-def test_several_answers_came_by_batch_if_all_of_them_did() -> None:
-    batch, plain = Usage(1, 1, 0, batch=True), Usage(1, 1, 0)
-    assert total_usage([batch, batch]) == Usage(2, 2, 0, batch=True)
-    assert total_usage([batch, plain]) == Usage(2, 2, 0)  # never cheaper than it was
-    assert total_usage([]) == Usage(0, 0, 0)

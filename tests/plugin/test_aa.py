@@ -93,7 +93,6 @@ def test_each_model_has_its_row(pytester: pytest.Pytester) -> None:
         "--skill-against=HEAD",
         "--skill-no-worse",
         "--skill-min-pass-rate=0.5",
-        "--skill-runs=2..8",
     ],
 )
 def test_what_makes_no_sense_with_it(pytester: pytest.Pytester, option: str) -> None:

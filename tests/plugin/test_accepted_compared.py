@@ -119,17 +119,3 @@ def test_a_missing_answer_is_left_out_of_the_decision(project: AcceptedProject) 
     project.accept(dict.fromkeys(names, 3), runs=3)
     run = project.run(dict.fromkeys(names[:3], 0), runs=3)  # the model knows no d
     assert run.outcomes == {"failed": 3, "errors": 1}
-
-
-def test_frugal_runs_decide_over_the_runs_that_are_made(
-    project: AcceptedProject,
-) -> None:
-    """After three runs the verdict is clear, and 2 of 3 is no evidence;
-    2 of 12 would be.
-    """
-    project.write(*NAMES[:8])
-    project.accept(dict.fromkeys(NAMES, 12), runs=12)
-    run = project.run({**dict.fromkeys(NAMES, 12), "c3": 2}, runs="3..12")
-    assert (run.outcomes, run.status) == ({"passed": 8}, 0)
-    run = project.run({**dict.fromkeys(NAMES, 2), "c3": 3}, runs="3..12")
-    assert run.outcomes == {"passed": 1, "failed": 7}

@@ -169,27 +169,6 @@ def test_a_run_without_baseline_and_with_a_judge_keeps_to_its_budget(
     assert not server.asked
 
 
-@pytest.mark.nightly
-def test_runs_are_added_while_the_verdict_is_open(pytester: pytest.Pytester) -> None:
-    write_skill(
-        pytester.path / "skills/gate",
-        [case(str(n), "yes", id=f"c{n}") for n in range(12)],
-    )
-    pytester.makepyfile(
-        fake="""
-        def answer(question):
-            skill = any(tool.name == "skill" for tool in question.tools)
-            often = skill == (int(question.messages[-1][1]) < 8)
-            passes = question.run % 3 > 0 if often else question.run % 3 == 0
-            return "yes" if passes else "no"
-        """
-    )
-    args = (*LOOP, "--skill-sandbox", "none", "--skill-runs", "3..12")
-    summary = run_skills(pytester, "scripted:fake.py:answer", *args).summary
-    # One more, and more are in vain
-    assert (summary["runs"], summary["agent"]) == (4, "loop")
-
-
 def test_tests_of_agents_are_selected_as_others_are(
     pytester: pytest.Pytester, server: LoopbackServer
 ) -> None:

@@ -2,10 +2,16 @@
 line.
 """
 
+import json
+import runpy
 import shutil
 
 import pytest
 
+from pytest_upskill import AgentJob
+from pytest_upskill.models.model import ProtocolName
+from support.documentation import ROOT
+from support.fake_cli import VERSION, fake_cli
 from support.hook_runs import example
 from support.kit import write_script, write_skill
 from support.runs import run_skills
@@ -16,6 +22,56 @@ EXAMPLE = example("pytest_upskill_agents")
 KNOWS = """
 def answer(question):
     return "Type gate up." if "gate up" in repr(question) else "No idea."
+"""
+PI = ROOT / "examples/pi_agent.py"
+# It reads its settings where pi does, and lists the skills, which its model may read.
+FAKE_PI = r"""
+import json, pathlib, sys, urllib.request
+home = pathlib.Path.home()
+settings = json.loads((home / ".pi/agent/settings.json").read_text())
+models = json.loads((home / ".pi/agent/models.json").read_text())
+provider = models["providers"][settings["defaultProvider"]]
+assert provider["api"] == "anthropic-messages"
+form = {"type": "object", "properties": {"path": {"type": "string"}}}
+body = {
+    "model": settings["defaultModel"],
+    "max_tokens": provider["models"][0]["maxTokens"],
+    "system": "Skills: " + " ".join(map(str, home.glob(".agents/skills/*/SKILL.md"))),
+    "messages": [{"role": "user", "content": sys.stdin.read()}],
+    "tools": [{"name": "read", "description": "read", "input_schema": form}],
+}
+while True:
+    request = urllib.request.Request(
+        provider["baseUrl"] + "/v1/messages",
+        json.dumps(body).encode(),
+        {"x-api-key": provider["apiKey"]},
+    )
+    content = json.load(urllib.request.urlopen(request))["content"]
+    calls = [block for block in content if block["type"] == "tool_use"]
+    if not calls:
+        break
+    results = [
+        {
+            "type": "tool_result",
+            "tool_use_id": call["id"],
+            "content": pathlib.Path(call["input"]["path"]).read_text(),
+        }
+        for call in calls
+    ]
+    body["messages"] += [
+        {"role": "assistant", "content": content},
+        {"role": "user", "content": results},
+    ]
+"""
+READS = """
+from pytest_upskill.agents.probe import ScriptStep, ToolScript
+
+KNOWS = [ScriptStep("skill", "gate"), ScriptStep("say", "Type gate up.")]
+
+def answer(question):
+    has_skill = "/gate/SKILL.md" in question.system
+    steps = KNOWS if has_skill else [ScriptStep("say", "No idea.")]
+    return ToolScript(steps, "gate")(question)
 """
 MADE = """
 from pytest_upskill import CommandAgent, Launch
@@ -64,6 +120,43 @@ def test_the_example_of_the_docs(
     assert skill["activity"]["activated"]
     assert skill["activity"]["agents"] == [["acme", version]]
     assert run.summary["agent_version"] == version
+
+
+@needs_bwrap
+def test_the_example_of_pi(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    programs = fake_cli(pytester.path / "bin", "pi", agent=FAKE_PI)
+    monkeypatch.setenv("PATH", f"{programs}:/usr/local/bin:/usr/bin:/bin")
+    pytester.makeconftest(PI.read_text())
+    pytester.makepyfile(model=READS)
+    run = run_skills(pytester, "scripted:model.py:answer", "--skill-agent", "pi")
+    assert run.outcomes["passed"] == 1
+    assert run.report["agents"] == {"pi": VERSION}
+    baseline, skill = run.record(arm="baseline"), run.record(arm="skill")
+    assert (baseline["outcome"], skill["outcome"]) == ("failed", "passed")
+    assert skill["activity"]["opened"] == ["gate"]
+
+
+@pytest.mark.parametrize(
+    ("protocol", "api", "path"),
+    [
+        ("chat", "openai-completions", "/v1"),
+        ("responses", "openai-responses", "/v1"),
+        ("messages", "anthropic-messages", ""),
+    ],
+)
+def test_the_example_of_pi_speaks_every_protocol(
+    protocol: ProtocolName, api: str, path: str
+) -> None:
+    agent = runpy.run_path(str(PI))["Pi"]()
+    url = "http://127.0.0.1:7"
+    job = AgentJob("Go.", "m", url, "key-of-trial", protocol, 30, 4000)
+    files = agent.launch(job).files
+    provider = json.loads(files[".pi/agent/models.json"])["providers"]["upskill"]
+    assert (provider["api"], provider["baseUrl"]) == (api, f"{url}{path}")
+    assert provider["apiKey"] == "key-of-trial"
+    assert provider["models"][0]["maxTokens"] == 4000
 
 
 @pytest.mark.parametrize(

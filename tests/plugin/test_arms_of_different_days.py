@@ -160,19 +160,6 @@ def test_tests_in_python_are_tried_again(
     assert abs(days_apart(run)) < 0.1
 
 
-def test_later_runs_are_of_one_day_too(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    with KnownModel(pytester, 8, baseline=0.5, skill=0.6, seed=3) as known:
-        known.run("--skill-runs", "2..4")
-        known.later(monkeypatch, 2)
-        known.write("edited")
-        run = known.run("--skill-runs", "2..4")
-    assert run.summary["runs"] > 2
-    assert run.summary["verdict"] != INCOMPLETE
-    assert days_apart(run) < 0.1
-
-
 @needs_bwrap
 def test_trials_of_agents_are_of_one_day(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch

@@ -176,7 +176,6 @@ TRYING = [*TEACHING, "--eval-model", "scripted:a.json"]
         *(
             ["lint", "."],
             ["lint", ".", "--json"],
-            ["install", FOLDER, "--agent", "claude"],
         ),
         *(["answers"], ["models"], ["eval", EVIL], ["cases", FOLDER, *TEACHING]),
         *(

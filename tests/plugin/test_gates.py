@@ -64,7 +64,7 @@ def assert_fails(run: SkillRun, *reasons: str) -> None:
 @pytest.mark.parametrize(
     ("defaults", "why"),
     [
-        ({"skip": "later"}, "all cases are skipped"),
+        ({"skip": "later"}, "all cases are skipped: later"),
         ({"models": ["haiku"]}, "no case is for scripted:answers.json"),
     ],
 )
@@ -87,7 +87,7 @@ def test_skills_without_a_verdict_fail_only_gates(
     run = run_skills(pytester, model)
     assert run.status == 0
     assert "No verdict on wall: no cases." in run.screen
-    skipped = "door: can't pass: all cases are skipped"
+    skipped = "door: can't pass: all cases are skipped: later"
     assert_fails(
         run_skills(pytester, model, *GATES), "wall: can't pass: no cases", skipped
     )
@@ -114,7 +114,7 @@ def write_queries(skill: Path) -> None:
     ("keys", "why"),
     [
         pytest.param(
-            {"skip": "later"}, "all cases are skipped", marks=pytest.mark.nightly
+            {"skip": "later"}, "all cases are skipped: later", marks=pytest.mark.nightly
         ),
         ({"models": ["another"]}, "no case is for {model}"),
         (None, "only queries were asked, no case"),

@@ -122,7 +122,7 @@ APART = """
 def test_every_option_has_an_ini_key_under_test() -> None:
     lines = (INI + OF_AGENTS + APART).splitlines()
     written = {line.split("=")[0].strip() for line in lines if "=" in line}
-    apart = {"skill_batch", "skill_aa"}  # see test_batch.py, test_aa.py
+    apart = {"skill_aa"}  # see test_aa.py
     assert {option.ini for option in OPTIONS.values()} == written | apart
 
 

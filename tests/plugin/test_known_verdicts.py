@@ -1,9 +1,9 @@
-"""Verdicts, gates and looks on a model whose chances to be right are known."""
+"""Verdicts and gates on a model whose chances to be right are known."""
 
 import pytest
 
 from support.known_model import KnownModel
-from support.words import HELPS, NOT_NEEDED, TOO_FEW
+from support.words import NOT_NEEDED, TOO_FEW
 
 
 @pytest.mark.nightly
@@ -38,22 +38,6 @@ def test_20_points_pass_a_minimum_of_20_points(pytester: pytest.Pytester) -> Non
     for missed, words in ((chance, "+50; could be chance"), (shown, "+100; shown")):
         reason = f"gate on m: lift is +20 points (minimum {words}: {low:+} to {high:+})"
         assert missed.gate == {"passed": False, "reasons": [reason]}
-
-
-@pytest.mark.nightly
-def test_what_stopped_since_its_lift_was_shown_is_shown_among_several_models(
-    pytester: pytest.Pytester,
-) -> None:
-    """At the level of one model, all three stop after 3 or 6 runs,
-    and none of them is shown.
-    """
-    with KnownModel(pytester, 10, baseline=0.3, skill=0.65, seed=2) as known:
-        rows = known.run("--skill-runs", "3..12", models=3).report["summary"]
-    assert [(row["runs"], row["verdict"]) for row in rows] == [
-        (12, HELPS),
-        (6, HELPS),
-        (12, HELPS),
-    ]
 
 
 @pytest.mark.nightly

@@ -289,8 +289,8 @@ def test_a_skill_without_references_is_told_what_to_do(
     assert (run.status, run.outcomes) == (0, {"skipped": 1})
     assert run.ending == [
         (
-            "· No verdict on gate: no case has a reference that the oracle could carry"
-            " out."
+            "! nothing was tested of gate: no case has a reference that"
+            " the oracle could carry out"
         ),
         'next: give cases a "reference", then the same command tries it',
     ]

@@ -118,8 +118,8 @@ def test_every_file_has_a_path_of_its_own(tmp_path: Path, name: str) -> None:
     if "/" in name:
         file.unlink()  # a new file can't be a folder, too
     with pytest.raises(SettingsError) as caught:
-        require_apart({"csv_file": tmp_path / name}, [("the other", file)])
-    assert caught.value.setting == "csv_file"
+        require_apart({"html_file": tmp_path / name}, [("the other", file)])
+    assert caught.value.setting == "html_file"
 
 
 @pytest.mark.parametrize(

@@ -23,7 +23,7 @@ def test_the_command_runs_just_this_test_with_the_same_options(
     write_skill(pytester.path / "my skills/gate", CASES)
     write_script(pytester.path / "a.json")
     chosen = ["--skill", "my skills", "--model", "scripted:a.json", "-k", "open"]
-    shaping = ["--skill-runs", "2..3", "-o", "skill_case_threshold=0.5"]
+    shaping = ["--skill-runs", "3", "-o", "skill_case_threshold=0.5"]
     written = ["--skill-json", "r.json", "--skill-max-cost", "5", "-q"]
     pytester.runpytest_inprocess(*chosen, *shaping, *written)
     (command,) = commands(pytester.path)

@@ -1,54 +1,37 @@
 """Which sandbox each task gets: what --collect-only shows, and what is skipped."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents import images, task_sandbox
-from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.task_sandbox import SandboxChoice
 from pytest_upskill.reports.terminal.sandbox_table import sandbox_counts, sandbox_table
+from support.runs import run_skills
+from support.sandboxes import needs_docker
 
 CASES = [
-    {
-        "id": "files",
-        "input": "Sum.",
-        "sandbox": {"dockerfile": "files/Dockerfile"},
-        "expected": {"contains": "3"},
-    },
     {
         "id": "tool",
         "input": "Sum.",
         "sandbox": {"dockerfile": "tool/Dockerfile"},
         "expected": {"contains": "3"},
+        "reference": "3",
     },
-    {"id": "plain", "input": "Sum.", "expected": {"contains": "3"}},
+    {"id": "plain", "input": "Sum.", "expected": {"contains": "3"}, "reference": "3"},
 ]
+ORACLE = ("--skill-agent", "oracle")
 
 
 @pytest.fixture
-def tasks(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A skill with a case for bubblewrap and one for an image;
-    podman does not work here.
-    """
+def tasks(pytester: pytest.Pytester) -> Path:
+    """A skill with a case for an image, and one for any sandbox."""
     skill = pytester.mkdir("sums")
     (skill / "SKILL.md").write_text("---\nname: sums\ndescription: Adds.\n---\nAdd.\n")
     (skill / "skill_meta.json").write_text(json.dumps({"cases": CASES}))
-    for name, line in (
-        ("files", "COPY a.csv /app/"),
-        ("tool", "RUN curl https://x.org | sh"),
-    ):
-        (skill / name).mkdir()
-        (skill / name / "a.csv").write_text("1\n")
-        (skill / name / "Dockerfile").write_text(f"FROM ubuntu:24.04\n{line}\n")
-    monkeypatch.setattr(Bwrap, "why_not", lambda *_: None)
-    monkeypatch.setattr(images, "why_no_program", lambda name: f"{name} was not found")
-    monkeypatch.setattr(images, "images_here", lambda _: set())
-    task_sandbox.choose_sandbox.cache_clear()
-    yield skill
-    task_sandbox.choose_sandbox.cache_clear()
+    (skill / "tool").mkdir()
+    (skill / "tool" / "Dockerfile").write_text("FROM ubuntu:24.04\nRUN make\n")
+    return skill
 
 
 def collect(pytester: pytest.Pytester, skill: Path, *options: str) -> pytest.RunResult:
@@ -56,50 +39,55 @@ def collect(pytester: pytest.Pytester, skill: Path, *options: str) -> pytest.Run
     return pytester.runpytest_inprocess("--skill", str(skill), *agent, *options)
 
 
-def test_each_task_is_shown_with_its_sandbox(
+@pytest.mark.usefixtures("no_docker")
+def test_without_docker_and_podman_tasks_with_an_image_are_skipped(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
     result = collect(pytester, tasks)
     result.stdout.fnmatch_lines(
         [
-            "upskill: 1 of 3 tests would be skipped",
-            "upskill: 2 tasks: 1 in bwrap, 1 can't run",
+            "upskill: 1 of 2 tests would be skipped",
+            "upskill: 1 task: 1 can't run",
             "task * sandbox * why",
-            "files * bwrap*",
-            "tool * can't run * needs an image (Dockerfile:2: RUN curl https://x.org*",
+            "tool * can't run * needs docker or podman: *",
         ]
     )
-    result.stdout.no_fnmatch_line("plain * bwrap*")
+    run = run_skills(pytester, "haiku", "--skill-allow-code", *ORACLE, skill=str(tasks))
+    assert (run.status, run.outcomes) == (0, {"passed": 1, "skipped": 1})
 
 
-def test_an_image_is_used_if_there_is_a_program(
-    pytester: pytest.Pytester, tasks: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.usefixtures("no_docker")
+@pytest.mark.parametrize("agent", ["oracle", "loop"])
+def test_a_run_without_any_task_that_can_run_says_that_nothing_was_tested(
+    pytester: pytest.Pytester, tasks: Path, agent: str
 ) -> None:
-    monkeypatch.setattr(images, "why_no_program", lambda _: "")
-    result = collect(pytester, tasks)
-    result.stdout.fnmatch_lines(
-        ["upskill: 2 tasks: 1 in bwrap, 1 in an image (docker)"]
-    )
-    result.stdout.no_fnmatch_line("*would be skipped*")
-    task_sandbox.choose_sandbox.cache_clear()
-    result = collect(pytester, tasks, "--skill-sandbox", "podman")
-    result.stdout.fnmatch_lines(["upskill: 2 tasks: 2 in an image (podman)"])
+    (tasks / "skill_meta.json").write_text(json.dumps({"cases": CASES[:1]}))
+    model = pytester.makepyfile(model="def answer(question): ...")
+    args = ("--skill-allow-code", "--skill-agent", agent)
+    run = run_skills(pytester, f"scripted:{model}:answer", *args, skill=str(tasks))
+    assert (run.status, run.outcomes) == (0, {"skipped": 1})
+    [line] = run.ending
+    assert line.startswith("! nothing was tested of sums: all cases are skipped: ")
+    assert "install podman" in line
+    assert "install podman" in run.report["untested"]["sums"]
 
 
-def test_without_images_only_files_can_run(
+@needs_docker
+def test_an_image_is_used_if_there_is_a_program(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
+    result = collect(pytester, tasks)
+    result.stdout.fnmatch_lines(["upskill: 1 task: 1 in an image (docker)"])
+    result.stdout.no_fnmatch_line("*would be skipped*")
     result = collect(pytester, tasks, "--skill-sandbox", "bwrap")
-    result.stdout.fnmatch_lines(
-        ["tool * can't run * needs an image, which bwrap has not: *"]
-    )
+    result.stdout.fnmatch_lines(["tool * can't run * the sandbox is bwrap"])
 
 
 def test_the_counts_end_with_what_can_not_run() -> None:
     places = {
         "a": SandboxChoice("", reason="compose"),
         "b": SandboxChoice("bwrap"),
-        "c": SandboxChoice("podman", "tool:1", "Dockerfile:2: RUN make"),
+        "c": SandboxChoice("podman", "tool:1"),
         "d": SandboxChoice("bwrap"),
     }
     expected = "4 tasks: 2 in bwrap, 1 in an image (podman), 1 can't run"

@@ -129,34 +129,6 @@ def test_own_cases_can_be_scored_by_checks(pytester: pytest.Pytester) -> None:
     assert "verdict on" not in by_default.screen
 
 
-# With the skill, the number of words varies from run to run;
-# no answer ever has all of them.
-NOISY: Final = f"""
-WORDS = {WORDS!r}
-MORE = (3, -1, 2, 3, -1, 3, 0, 2)
-
-def answer(question):
-    case = int(question.messages[-1][1].split()[1])
-    words = 2
-    if {BODY!r} in question.system:
-        words = min(6, max(0, 2 + MORE[case] + (2 if question.run % 2 else -2)))
-    return " ".join(WORDS[:words]) or "-"
-"""
-
-
-@pytest.mark.parametrize(("score", "more_runs"), [("checks", True), ("pass", False)])
-def test_frugal_runs_look_at_the_score(
-    pytester: pytest.Pytester, score: str, more_runs: bool
-) -> None:
-    """After two runs the lift of checks is open, and there is no pass to wait for."""
-    cases = [case(f"Case {n} ?", *WORDS, id=f"c{n}") for n in range(8)]
-    write_skill(pytester.path / "skills/gate", cases)
-    (pytester.path / "noisy.py").write_text(NOISY)
-    options = ("--skill-runs", "2..8", "--skill-score", score)
-    finished = run_skills(pytester, "scripted:noisy.py:answer", *options)
-    assert (finished.summary["runs"] > 2) == more_runs
-
-
 def test_an_unknown_score_is_a_usage_error(pytester: pytest.Pytester) -> None:
     with pytest.raises(argparse.ArgumentTypeError, match="'all' is not pass or checks"):
         OPTIONS["score"].kind.parse("all")

@@ -7,7 +7,7 @@ import pytest
 
 from support.kit import write_skill
 from support.runs import SkillRun, run_skills
-from support.sandboxes import needs_bwrap
+from support.sandboxes import needs_docker
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 MODEL = f"scripted:{EXAMPLES}/harbour_tasks_model.py:answer"
@@ -36,7 +36,7 @@ def outcomes(run: SkillRun) -> dict[str, str]:
     return {one["nodeid"]: one["outcome"] for one in run.report["outcomes"]}
 
 
-@needs_bwrap
+@needs_docker
 def test_each_task_is_compared_with_and_without_its_own_skills(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
@@ -57,7 +57,7 @@ def test_each_task_is_compared_with_and_without_its_own_skills(
     assert (skill["name"], skill["tokens"]) == ("tasks", 0)
 
 
-@needs_bwrap
+@needs_docker
 @pytest.mark.parametrize(
     "args",
     [pytest.param((), marks=pytest.mark.nightly), ("-n", "1")],
@@ -70,7 +70,7 @@ def test_the_oracle_solves_them_all(
     assert outcomes(run) == {f"{BERTH}[oracle]": "passed", f"{DUES}[oracle]": "passed"}
 
 
-@needs_bwrap
+@needs_docker
 def test_the_reward_is_the_score_the_verifier_says_why_and_it_can_run_again(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
@@ -86,7 +86,7 @@ def test_the_reward_is_the_score_the_verifier_says_why_and_it_can_run_again(
     assert collected(pytester, str(tasks), *ORACLE, "--lf") == [f"{DUES}[oracle]"]
 
 
-@needs_bwrap
+@needs_docker
 def test_the_same_tasks_with_another_skill(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
@@ -211,7 +211,7 @@ def test_the_id_of_a_task_with_a_number_names_it_alone_too(
     assert collected(pytester, f"{second}-2[oracle]") == [f"{second}[oracle]"]
 
 
-@needs_bwrap
+@needs_docker
 def test_a_task_without_skills_has_nothing_to_compare(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:
@@ -226,7 +226,7 @@ def test_a_task_without_skills_has_nothing_to_compare(
 
 
 @pytest.mark.nightly
-@needs_bwrap
+@needs_docker
 def test_workers_of_a_cluster_have_all_that_a_task_needs(
     pytester: pytest.Pytester, tasks: Path
 ) -> None:

@@ -68,18 +68,6 @@ def test_a_usage_error_ends_the_run(
             "'chroot' is not auto, bwrap, docker, podman or none",
         ),
         ("--skill-no-worse", "--skill-no-worse: there is nothing to compare with"),
-        (
-            "--skill-batch tests",
-            "'tests' is not wait, submit or fallback (paths go before it",
-        ),
-        ("--skill-batch=later", "'later' is not wait, submit or fallback"),
-        ("--skill-batch --skill-replay x", "can't be combined with --skill-replay"),
-        ("--skill-batch=submit --skill-fresh", "--skill-fresh: can't be combined with"),
-        (
-            "--skill-batch=submit --skill-runs 2..4",
-            "can't be combined with --skill-batch",
-        ),
-        ("--skill-batch --model scripted:answers.json", "can't be asked by batch"),
     ],
 )
 def test_values_of_options(pytester: pytest.Pytester, args: str, message: str) -> None:
@@ -194,10 +182,6 @@ def test_what_a_conftest_adds_is_refused_on_a_cluster(
         (
             "skill_max_tokens = many",
             "tox.ini: skill_max_tokens: 'many' is not a whole number",
-        ),
-        (
-            "skill_runs = 12..3",
-            "tox.ini: skill_runs: '12..3': the smaller number comes first",
         ),
         ("skill_fresh = maybe", "tox.ini: skill_fresh: 'maybe' is not true or false"),
         (

@@ -163,12 +163,12 @@ def test_agents_that_can_not_be_answered_are_refused_by_name(
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     with LoopbackServer(office) as server:
         done = run_skills(
-            pytester, server, "--skill-agent", "goose", "--skill-agent", "loop"
+            pytester, server, "--skill-agent", "opencode", "--skill-agent", "loop"
         )
         write(pytester, {**FIXED, "models": ["loop/*"]})
         kept = run_skills(pytester, server, "--skill-agent", "loop")
     assert done.status == 4
-    assert "fixed has a user, and goose can't be answered" in done.screen
+    assert "fixed has a user, and opencode can't be answered" in done.screen
     assert "Use loop or claude or codex" in done.screen
     assert kept.outcomes == {"passed": 1}
 

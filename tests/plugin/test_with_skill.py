@@ -61,7 +61,7 @@ def test_a_case_without_other_checks_is_asked_with_the_skill_alone(
     pytester: pytest.Pytester,
 ) -> None:
     cases = [polite(1), {"id": "b", "input": "How?", "expected": {"contains": "gate"}}]
-    result = run(pytester, cases, "--skill-runs", "2..6")
+    result = run(pytester, cases, "--skill-runs", "2")
     assert result.outcomes == {"failed": 1, "passed": 1}
     arms = {record["arm"] for record in result.records if record["case"] == "c1"}
     assert arms == {"skill"}

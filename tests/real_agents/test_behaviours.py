@@ -211,8 +211,7 @@ def trigger(row: Row, skill: Path) -> Came:
         cells[way] = f"error ×{asked}"
         if done.answer and (activity := done.answer.activity):
             what = "opened" if activity.activated else "not opened"
-            # After its answer, an agent may ask for more, and hang up:
-            # Grok does at times.
+            # After its answer, an agent may ask for more, and hang up.
             only = done.answer.stop != "decided" or asked == activity.turns
             cells[way] = f"{what} ×{activity.turns}" + (
                 "" if only else f", asked ×{asked}"

@@ -17,27 +17,15 @@ _HOOK: Final = {"type": "command", "command": f"echo {TRAP}"}
 _SERVERS: Final = {"mcpServers": {TRAP: {"command": "echo", "args": [TRAP]}}}
 _SKILL: Final = f"---\nname: trap\ndescription: {TRAP}\n---\n\n{TRAP}\n"
 _FOLDERS: Final = (
-    *(
-        ".claude",
-        ".codex",
-        ".agents",
-        ".gemini",
-        ".qwen",
-        ".copilot",
-        ".kimi",
-        ".pi",
-        ".grok",
-    ),
-    *(
-        ".config/opencode",
-        ".config/goose",
-        ".config/agents",
-        ".factory",
-        ".cline",
-        ".goose",
-    ),
+    ".claude",
+    ".codex",
+    ".agents",
+    ".gemini",
+    ".copilot",
+    ".config/opencode",
+    ".config/agents",
 )
-_MEMORIES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md", "QWEN.md", ".goosehints")
+_MEMORIES: Final = ("AGENTS.md", "CLAUDE.md", "GEMINI.md")
 # What agents read in a home, in any of their folders.
 HOME_FILES: Final = {
     ".claude.json": json.dumps(_SERVERS),
@@ -45,7 +33,6 @@ HOME_FILES: Final = {
         {"hooks": {"SessionStart": [{"hooks": [_HOOK]}]}}
     ),
     ".gemini/settings.json": json.dumps(_SERVERS),
-    ".qwen/settings.json": json.dumps(_SERVERS),
     ".codex/config.toml": f'developer_instructions = "{TRAP}"\n',
     ".gitconfig": f"[user]\n\tname = {TRAP}\n",
     ".npmrc": f"//registry.example/:_authToken={TRAP}\n",
@@ -79,7 +66,6 @@ def test_nothing_of_the_user_reaches_an_agent(
         monkeypatch.setenv(folder, str(tmp_path / ".claude"))
     for variable in (
         "TRAP",
-        "GOOSE_SYSTEM_PROMPT",
         "CLAUDE_CODE_EXTRA_BODY",
         "GEMINI_SYSTEM_MD",
     ):

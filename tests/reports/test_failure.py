@@ -487,11 +487,16 @@ def graded(arm: str, output: str, passed: bool) -> Record:
         Grade("regex", True, "fine"),
         Grade("max_words", False, "90 words", required=False),
     )
-    outcome = "passed" if passed else "failed"
     return Record(
-        "gate", "open", "haiku", arm, 1, outcome,  # type: ignore[arg-type]
-        output=output, checks=grades,
-    )  # fmt: skip
+        "gate",
+        "open",
+        "haiku",
+        arm,
+        1,
+        "passed" if passed else "failed",
+        output=output,
+        checks=grades,
+    )
 
 
 RECORDS = [graded("skill", "Push it.", False), graded("baseline", "gate up", True)]

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli.commands.list import LastResult
-from pytest_upskill.reports.benchmark_folder import benchmark_places
 from pytest_upskill.reports.history_rows import row_data
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.numbers import LIFT, metrics
@@ -154,14 +153,6 @@ def test_the_line_of_a_test_shows_checks_where_some_pass() -> None:
     assert "- 1/7 -> 6/7 checks -" in item_numbers(records, ASCII_MARKS)
     all_or_none = checked_run([(0, 7)]).records
     assert "checks" not in item_numbers(all_or_none, UNICODE_MARKS)
-
-
-def test_the_benchmark_has_the_share_and_the_verdict_on_it() -> None:
-    (place,) = benchmark_places(CHECKS)
-    benchmark = dict(place.files)["benchmark.json"]
-    assert f"{HELPS}: {CHECKS.verdicts[0].sentence}" in benchmark
-    assert '"pass_rate": "+0.74"' in benchmark
-    assert "shares of answers" not in benchmark  # the note on it is of them, too
 
 
 # The history.

@@ -21,6 +21,7 @@ from support.made_studies import (
     EVERY_WORD,
     HURTS,
     LONG,
+    MISSING,
     UNCHANGED,
     made_contrast,
     made_study,
@@ -43,7 +44,7 @@ LOST = (-40, -62, -18)
 
 def hostile() -> Study:
     names = [*BAD_NAMES, *(f"{'x' * 2000} (line {number})" for number in (4, 9))]
-    made = made_study([made_contrast(name, LOST, "shown") for name in names])
+    made = made_study([made_contrast(name, LOST) for name in names])
     arms = tuple(
         replace(arm, opened={BAD_NAMES[2]: 3, BAD_NAMES[0]: 2}) for arm in made.arms
     )
@@ -78,8 +79,7 @@ def test_no_line_is_wider_than_the_terminal(
 
 
 def test_the_tables_at_80_columns() -> None:
-    missing = made_contrast("csv with all others", None, "incomplete")
-    lines = study_lines([made_study([HURTS, UNCHANGED, missing])], TerminalLook(80))
+    lines = study_lines([made_study([HURTS, UNCHANGED, MISSING])], TerminalLook(80))
     assert lines == [
         "",
         "What skills do to each other · loop/haiku · 10 cases × 4 runs · 480 trials, 3",
@@ -89,7 +89,7 @@ def test_the_tables_at_80_columns() -> None:
         "──────────────────────────────────────────────────────────────",
         "pdf with docs-writer  -20 (-35 to -5)     -31  hurts",
         "csv with pdf          +3 (-12 to +18)     -31  no change shown",
-        "csv with all others   –                   -31  incomplete",
+        "csv with all others   –                     –  incomplete",
         "",
         "By how many points the lift changes; the intervals hold for all 3 of them",
         "  together.",
@@ -188,7 +188,7 @@ def test_markdown_of_a_study_alone_is_no_verdict_on_tests() -> None:
 
 def test_markdown_of_many_and_hostile_names_stays_a_comment() -> None:
     names = [f"{LONG}-{number}" for number in range(1000)]
-    study = made_study([made_contrast(name, LOST, "shown") for name in names])
+    study = made_study([made_contrast(name, LOST) for name in names])
     assert len(markdown_summary(made_run(cases=0, studies=(study,) * 9))) < LIMIT
     text = markdown_summary(made_run(cases=0, studies=(hostile(),)))
     assert "<script>" not in text

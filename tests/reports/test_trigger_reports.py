@@ -1,7 +1,5 @@
 """Triggers in every report: the same numbers, also where nothing else was tested."""
 
-import csv
-import io
 import re
 from dataclasses import replace
 
@@ -12,7 +10,6 @@ from hypothesis import strategies as st
 from pytest_upskill.reports.junit_properties import case_properties, suite_properties
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.page import run_page
-from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.reports.terminal.layout import ASCII_MARKS, TerminalLook, text_width
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.results.run import RunResults
@@ -122,15 +119,6 @@ def test_the_page_has_all_queries() -> None:
     assert len(page["tests"]) == 40
     assert page["tests"][14]["outcome"] == "failed"
     assert page["tests"][14]["passes"] == {"skill": [0, 3]}
-
-
-def test_csv_has_a_row_for_each_trial() -> None:
-    rows = list(csv.DictReader(io.StringIO(csv_text(MIXED))))
-    own = [row for row in rows if row["tags"] in ("opens", "stays-closed")]
-    assert len(own) == len(MIXED.records) - len(MIXED.case_records)
-    assert len(rows) == len(MIXED.records)
-    assert (own[0]["tags"], own[0]["activated"]) == ("opens", "true")
-    assert (own[0]["opened"], own[0]["case"]) == ("gate", "trigger-needs-0")
 
 
 def test_junit_has_the_numbers() -> None:

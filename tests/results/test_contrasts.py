@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.results.contrasts import Contrast, ContrastWord, State, is_within
+from pytest_upskill.results.contrasts import Contrast, ContrastWord, is_within
 from pytest_upskill.stats import cases_to_rule_out, paired_lift
 from support.made_studies import made_contrast
 
@@ -14,34 +14,31 @@ SHARES = st.floats(0, 1, allow_nan=False)
 
 
 @pytest.mark.parametrize(
-    ("change", "state", "margin", "word"),
+    ("change", "margin", "word"),
     [
-        ((0, -4, 6), "none shown", 0.1, "no loss shown"),
-        ((0, -4, 6), "none shown", None, "no change shown"),
-        ((0, -4, 6), "dropped", 0.03, "not known"),
-        ((-40, -62, -18), "shown", 0.1, "hurts"),
+        ((0, -4, 6), 0.1, "no loss shown"),
+        ((0, -4, 6), None, "no change shown"),
+        ((0, -4, 6), 0.03, "not known"),
+        ((-40, -62, -18), 0.1, "hurts"),
         # Below the margin, and a loss all the same
-        ((-5, -8, -2), "shown", 0.1, "hurts"),
-        ((30, 10, 50), "shown", None, "helps"),
-        ((0, -4, 6), "incomplete", 0.1, "incomplete"),
-        ((-40, -62, -18), "incomplete", None, "incomplete"),
-        (None, "incomplete", None, "incomplete"),
+        ((-5, -8, -2), 0.1, "hurts"),
+        ((30, 10, 50), None, "helps"),
+        (None, 0.1, "incomplete"),
     ],
 )
 def test_the_word_of_a_contrast(
     change: tuple[int, int, int] | None,
-    state: State,
     margin: float | None,
     word: ContrastWord,
 ) -> None:
-    assert made_contrast("x", change, state, margin=margin).word == word
+    assert made_contrast("x", change, margin).word == word
 
 
 def test_a_loss_is_told_as_points_lost() -> None:
-    lost = made_contrast("x", (-12, -21, -3), "shown", margin=0.1)
+    lost = made_contrast("x", (-12, -21, -3), margin=0.1)
     assert lost.words == "loses 12 points (3 to 21)"
-    assert made_contrast("x", (1, 0, 2), "shown").words == "no change shown (0 to +2)"
-    assert made_contrast("x", (12, 3, 21), "shown").words == "gains 12 points (3 to 21)"
+    assert made_contrast("x", (1, 0, 2)).words == "no change shown (0 to +2)"
+    assert made_contrast("x", (12, 3, 21)).words == "gains 12 points (3 to 21)"
 
 
 def test_what_is_not_known_is_told_with_its_interval() -> None:
@@ -51,17 +48,12 @@ def test_what_is_not_known_is_told_with_its_interval() -> None:
     assert replace(unknown, lift=None).words == "not measured"
 
 
-def test_a_contrast_is_incomplete_until_it_is_measured() -> None:
-    assert Contrast("x", ("a",), ("b",)).word == "incomplete"
-
-
 @given(st.lists(st.tuples(SHARES, SHARES), min_size=1, max_size=30), st.floats(0.01, 1))
 def test_words_agree_with_the_interval(
     pairs: list[tuple[float, float]], margin: float
 ) -> None:
     change = paired_lift(pairs, 2)
-    state: State = "shown" if change.shown else "none shown"
-    contrast = Contrast("x", ("a",), ("b",), margin, change, len(pairs), 2, state)
+    contrast = Contrast("x", ("a",), ("b",), margin, change, len(pairs))
     assert (contrast.word == "hurts") == (change.high < 0)
     assert (contrast.word == "helps") == (change.low > 0)
     if contrast.word == "no loss shown":

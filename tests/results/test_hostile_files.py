@@ -16,7 +16,6 @@ from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.page import run_page
-from pytest_upskill.reports.record_files import csv_text
 from pytest_upskill.results import history
 from pytest_upskill.results.accepted import read_results
 from pytest_upskill.results.merging import Source, merged
@@ -25,9 +24,7 @@ from pytest_upskill.results.run_file import read_run, results_values
 from support.made import accepted_count, made_run
 from support.made_studies import made_study
 
-RUN = made_run(
-    cases=2, accepted={0: accepted_count(1, 2)}, looks=(1, 3), studies=(made_study(),)
-)
+RUN = made_run(cases=2, accepted={0: accepted_count(1, 2)}, studies=(made_study(),))
 REPORT: dict[str, Any] = json.loads(json.dumps(results_values(RUN)))
 ACCEPTED: dict[str, Any] = {
     "schema": 1,
@@ -125,7 +122,6 @@ def test_odd_results_are_an_error_or_can_be_reported(
     except ResultsError:
         return
     history.packed(run)
-    csv_text(run)
     run_page(run, [])
     assert "nan" not in markdown_summary(run, [], 0).split()
 
@@ -194,8 +190,6 @@ def test_a_text_that_is_no_report_is_one_line(
 @pytest.mark.parametrize(
     ("key", "value", "told"),
     [
-        ("looks", [0, 3], r"looks\[0\]: must be 1 or more"),
-        ("looks", [3, 1], "looks: numbers of runs that do not rise"),
         ("seconds", 2**53, "seconds: must be 1e\\+09 or less"),
         ("seconds", float("nan"), "seconds: must be"),
         ("started", "9999-12-31T23:59:59-12:00", "started: no time of a run"),

@@ -142,18 +142,6 @@ def test_a_case_counts_with_all_its_runs_or_not_at_all() -> None:
     assert len(only(run).summary.by_case) == 9
 
 
-def test_frugal_runs_fall_back_to_the_last_look() -> None:
-    """Cases that went the same way rest, so those that went on must not be left out."""
-    whole = made_run(cases=10, runs=3, passes=always_helps, looks=(3, 6, 12))
-    longer = made_run(cases=10, runs=5, passes=always_helps, looks=(3, 6, 12))
-    run = refused(longer, lambda record: record.case == "case-0" and record.run == 5)
-    verdict = only(run)
-    assert len(verdict.summary.by_case) == 10
-    assert verdict.lift == only(whole).lift
-    assert verdict.sentence == f"{only(whole).sentence}; the budget ended the run"
-    assert replace(run, gates=Gates(min_lift=0.1)).gate.passed is False
-
-
 def test_the_sweet_spot_leaves_out_a_model_that_was_not_asked_all_cases() -> None:
     run = made_run(cases=30, models=("haiku", "sonnet", "opus"), passes=always_helps)
     prices = {"haiku": 0.001, "sonnet": 0.002, "opus": 0.01}

@@ -10,7 +10,7 @@ import pytest
 from pytest_upskill.results.arm_comparison import CaseChange
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import UnpairedCases, compare_runs
-from pytest_upskill.stats import holm, paired_lift, plan_level
+from pytest_upskill.stats import holm, paired_lift
 from support.made import made_record, made_run, pair_of
 
 
@@ -211,14 +211,6 @@ def test_a_model_that_got_worse_is_told_from_the_skill(baseline_falls: bool) -> 
     assert len(pair.differences) == 1 + baseline_falls
     (same_day,) = compare_runs(run_of(3), run_of(3)).pairs
     assert same_day.differences == []
-
-
-def test_frugal_runs_have_a_stricter_level() -> None:
-    one, two = run(range(3), runs=3, looks=(3, 6)), run(range(1, 12), runs=3)
-    (pair,) = compare_runs(one, two).pairs
-    pairs = [(float(n < 3), float(n >= 1)) for n in range(12)]
-    assert pair.change
-    assert pair.change.lift == paired_lift(pairs, 3, plan_level((3, 6)))
 
 
 def test_no_case_in_common_is_no_change() -> None:

@@ -140,7 +140,7 @@ def test_the_third_arm_has_one_place_in_the_schema(third: str) -> None:
         made_run(skills=("gate", "door"), models=("haiku", "local"), cases=7, runs=3),
         made_run(arms=("skill",), gates=Gates(min_pass_rate=0.5)),
         made_run(accepted={0: accepted_count(1), 5: accepted_count(0)}),
-        made_run(gates=Gates(min_lift=0.9, confident=True), looks=(3, 6), commit=None),
+        made_run(gates=Gates(min_lift=0.9, confident=True), commit=None),
         made_run(arms=("baseline", "previous", "skill")),
         made_run(cases=0),
         replace(made_run(), skills=(FULL,)),

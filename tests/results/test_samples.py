@@ -181,17 +181,3 @@ def test_copies_of_a_case_are_no_evidence_of_a_regression() -> None:
     (found,) = compare({GROUP: mixed})
     assert found.together
     assert "9 of 15 runs passed (accepted: 15 of 15" in found.reasons[0]
-
-
-def test_a_case_with_runs_of_its_own_is_not_weighted_as_a_frugal_one(
-    tmp_path: Path,
-) -> None:
-    run = made_run(
-        cases=1, runs=8, passes=lambda *place: place[3] != 6, looks=(3, 6, 12)
-    )
-    own = replace(run, tests=tuple(replace(test, own_runs=True) for test in run.tests))
-    file = tmp_path / "run.json"
-    file.write_text(results_text(own))
-    for one in (own, read_run(file)):
-        assert [row.arm("skill").rate for row in one.summaries] == [7 / 8]
-    assert run.summaries[0].arm("skill").rate == pytest.approx(5 / 6)

@@ -8,7 +8,6 @@ import pytest
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.loaded_cases import LoadedCases
 from pytest_upskill.skills.suites.reading import read_suite
-from pytest_upskill.trials.trial import start_files
 
 TOML = """\
 version = "1.0"
@@ -105,15 +104,11 @@ def test_a_task_of_harbor(read: Read) -> None:
         ("hard", "brass-lamps", "csv"),
     )
     assert case.input == "Light the lamps into `/output/lamps.csv`."
-    assert (needs.workdir, needs.places, needs.python) == (
-        "/app",
-        ("/output",),
-        ("wax==1.*",),
-    )
+    assert (needs.workdir, needs.places) == ("/app", ("/output",))
+    assert needs.build
+    assert (needs.build.dockerfile, needs.build.without) == ("Dockerfile", "skills")
     assert (needs.memory_mb, needs.storage_mb, needs.cpus) == (2048, 512, 2)
-    assert {file.path for file in start_files(case)} == {"Dockerfile", "lamps.csv"}
     assert Path(case.skills).parts[-3:] == ("lamps", "environment", "skills")
-    assert case.skills_at == ("/root/.claude/skills",)
     assert case.reference
     assert case.reference.run == "solve.sh"
     assert case.is_task
@@ -245,21 +240,6 @@ def test_an_unknown_schema_is_read_with_a_warning(read: Read) -> None:
     assert "9.9" in loaded.warnings[0][1]
 
 
-def test_what_only_an_image_can_have_is_told(read: Read) -> None:
-    dockerfile = (
-        "FROM x\nWORKDIR /app\nCOPY setup.sh missing.bin ./\nRUN npm ci\n"
-        "RUN bash setup.sh\nRUN pip install -r r.txt\n"
-    )
-    files = {
-        "environment__Dockerfile": dockerfile,
-        "environment__setup.sh": "curl x.org/a",
-    }
-    build = _case(read(HARBOR, **files)).sandbox.build
-    assert build
-    words = [text.rpartition(": ")[2].split()[0] for text in build.others]
-    assert words == ["FROM", "RUN", "pip", "no", "/app/setup.sh"]
-
-
 def test_tasks_are_found_below_folders_and_get_different_ids(tmp_path: Path) -> None:
     for name in ("easy/lamps", "hard/lamps", ".hidden/lamps", "node_modules/lamps"):
         for path, text in HARBOR.items():
@@ -302,5 +282,4 @@ def test_links_that_lead_nowhere_hide_nothing(read: Read, tmp_path: Path) -> Non
     context = tmp_path / "lamps/environment"
     (context / "loop").symlink_to("loop")
     (context / "gone").symlink_to("nothing")
-    files = start_files(_case(read({})))
-    assert {file.path for file in files} == {"Dockerfile", "lamps.csv"}
+    assert _case(read({})).sandbox.build

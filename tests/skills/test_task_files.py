@@ -1,6 +1,7 @@
 """The parts of a case for tasks: where it runs, its skills, its solution."""
 
 import json
+import shutil
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -9,9 +10,9 @@ from typing import Any
 import pytest
 
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.case import Case
+from pytest_upskill.skills.case import BuildContext, Case
 from pytest_upskill.skills.suites.suite import Suite
-from pytest_upskill.skills.task_environment import TaskEnvironment, environment_of
+from pytest_upskill.skills.task_environment import environment_of, places_in
 from pytest_upskill.skills.task_files import verifier_files
 from pytest_upskill.trials.arm import Arm
 from pytest_upskill.trials.trial import start_files, task_of
@@ -51,7 +52,6 @@ def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
             "places": ["/output"],
             "env": {"LANG": "C"},
             "image": "debian:12",
-            "packages": ["poppler-utils"],
             "memory_mb": 2048,
             "cpus": 2,
         }
@@ -61,11 +61,7 @@ def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
         ("/output",),
         (("LANG", "C"),),
     )
-    assert (needs.image, needs.packages, needs.memory_mb) == (
-        "debian:12",
-        ("poppler-utils",),
-        2048,
-    )
+    assert (needs.image, needs.memory_mb) == ("debian:12", 2048)
     assert (needs.cpus, needs.storage_mb, needs.build) == (2, None, None)
 
 
@@ -77,7 +73,7 @@ def test_the_sandbox_has_what_the_case_says(read: Read) -> None:
         {"places": ["/a/../b"]},
         {"env": {"A B": "1"}},
         {"memory_mb": 0},
-        {"packages": ["-o x"]},
+        {"packages": ["poppler-utils"]},
         {"image": "--help"},
         {"image": "dir:/etc"},
         {"image": "debian\nUSER 0"},
@@ -169,127 +165,92 @@ def test_a_folder_that_the_skill_uses_cannot_be_hidden_with_a_solution(
     )
 
 
-def test_a_context_knows_what_only_an_image_can_do(tmp_path: Path) -> None:
-    folder = tmp_path / "environment"
-    folder.mkdir()
-    (folder / "data.csv").write_text("1\n")
-    lines = [
-        "FROM --platform=linux/riscv64 ubuntu:24.04",
-        "WORKDIR /app",
-        "COPY data.csv .",
-    ]
-    (folder / "Dockerfile").write_text(
-        "\n".join([*lines, "RUN curl https://x.org/tool | sh"])
-    )
-    context = environment_of(tmp_path, "environment/Dockerfile", "", 5).build
-    assert context.others == ("Dockerfile:4: RUN curl https://x.org/tool | sh",)
-    assert context.copied == ("/app/data.csv",)
-    assert (context.platform, context.seconds) == ("linux/riscv64", 5)
-    (folder / "Dockerfile").write_text("FROM bench/tools:1\n")
-    other = environment_of(tmp_path, "environment/Dockerfile", "", None).build
-    assert other.others == ("Dockerfile: FROM bench/tools:1",)
-    assert (other.platform, other.seconds) == ("", 600)
-    assert other.digest != context.digest
-
-
-def test_the_digest_of_a_context_is_that_of_its_files(tmp_path: Path) -> None:
+@pytest.fixture
+def context(tmp_path: Path) -> Path:
     folder = tmp_path / "environment"
     (folder / "skills").mkdir(parents=True)
-    (folder / "Dockerfile").write_text("FROM ubuntu:24.04\n")
+    (folder / "Dockerfile").write_text("FROM ubuntu:24.04\nWORKDIR /app\n")
     (folder / "run.sh").write_text("echo\n")
-
-    def digest() -> str:
-        made = environment_of(
-            tmp_path, "environment/Dockerfile", "environment/skills", None
-        )
-        return made.build.digest
-
-    first = digest()
-    (folder / "skills" / "SKILL.md").write_text("no part of it")
-    assert digest() == first
-    (folder / "run.sh").chmod(0o755)
-    assert digest() != first
+    (folder / "link").symlink_to("run.sh")
+    return folder
 
 
-@pytest.fixture
-def environment(tmp_path: Path) -> Callable[..., TaskEnvironment]:
-    def made(*lines: str, **files: str) -> TaskEnvironment:
-        folder = tmp_path / "environment"
-        for name, text in {"Dockerfile": "\n".join(lines), **files}.items():
-            (folder / name).parent.mkdir(parents=True, exist_ok=True)
-            (folder / name).write_text(text)
-        return environment_of(
-            tmp_path, "environment/Dockerfile", "environment/skills", None
-        )
-
-    return made
+def _built(context: Path, seconds: float | None = None) -> tuple[BuildContext, str]:
+    file = "environment/Dockerfile"
+    return environment_of(context.parent, file, "environment/skills", seconds)
 
 
-DEBIAN = ("FROM debian", "WORKDIR /app")
-Make = Callable[..., TaskEnvironment]
+def test_a_context_is_all_beside_a_dockerfile_but_the_skills(context: Path) -> None:
+    build, workdir = _built(context, 5)
+    assert (build.folder, build.dockerfile) == (str(context), "Dockerfile")
+    assert (build.without, build.seconds, workdir) == ("skills", 5, "/app")
+    assert _built(context)[0].seconds == 600
+    with pytest.raises(ValueError, match="must be in a folder"):
+        environment_of(context, "Dockerfile", "", None)
 
 
 @pytest.mark.parametrize(
-    ("ignored", "copied"),
+    ("lines", "workdir"),
     [
-        ("*\n!data", {"/app/data/a.csv", "/app/data/deep/b.csv"}),
-        ("*\n!data\ndata/deep", {"/app/data/a.csv"}),
-        ("!data\n*", set()),
-        ("*.csv\nDockerfile\n.*", {"/app/data/a.csv", "/app/data/deep/b.csv"}),
-        ("*\n!data/**\n**/b.csv", {"/app/data/a.csv"}),
-        ("**/" * 5_000 + "*", set()),
+        ("", "/workspace"),
+        ("WORKDIR /app/", "/app"),
+        ("workdir '/srv/app'", "/srv/app"),
+        ("WORKDIR /build\nFROM debian\nWORKDIR /app\nWORKDIR /", "/app"),
+        ("# WORKDIR /app", "/workspace"),
     ],
 )
-def test_the_last_pattern_that_is_about_a_file_wins(
-    environment: Make, ignored: str, copied: set[str]
+def test_an_agent_works_in_the_last_workdir(
+    context: Path, lines: str, workdir: str
 ) -> None:
-    files = {"data/a.csv": "1", "data/deep/b.csv": "2", ".dockerignore": ignored}
-    made = environment(*DEBIAN, "COPY . .", **files)
-    assert {file.path for file in made.files} == copied
+    (context / "Dockerfile").write_text(f"FROM debian\n{lines}\n")
+    assert _built(context)[1] == workdir
 
 
-def test_the_digest_has_a_dockerfile_that_is_ignored(environment: Make) -> None:
-    first = environment(*DEBIAN, **{".dockerignore": "*"}).build
-    assert environment(*DEBIAN, "RUN touch a").build.digest != first.digest
-
-
-def test_links_and_empty_folders_are_made(environment: Make, tmp_path: Path) -> None:
-    folder = tmp_path / "environment"
-    (folder / "in" / "empty").mkdir(parents=True)
-    (folder / "in" / "link").symlink_to("data")
-    made = environment(*DEBIAN, "COPY in /in", "RUN touch a", **{"in/data/a.csv": "1"})
-    assert made.build.others == ()
-    assert made.build.steps == (
-        "mkdir -p /in/empty",
-        "mkdir -p /in && ln -sfn -- data /in/link",
-        "cd /app && touch a",
-    )
-    # It is followed
-    assert len(environment(*DEBIAN, "COPY in/link /in").build.others) == 1
-
-
-def test_skills_that_are_copied_one_by_one(environment: Make) -> None:
-    skills = {"skills/lamps/SKILL.md": "x", "skills/wicks/SKILL.md": "x"}
-    lines = [f"COPY skills/{name} /root/skills/{name}" for name in ("lamps", "wicks")]
-    both = environment(*DEBIAN, *lines, **skills)
-    assert (both.recipe.skills_at, both.build.missing) == (("/root/skills",), ())
-    for line in (lines[0], "COPY skills/* /root/skills/"):  # not all, or not as folders
-        some = environment(*DEBIAN, line)
-        assert (some.recipe.skills_at, len(some.build.missing)) == ((), 1)
-
-
-def test_what_no_image_can_be_built_from(environment: Make) -> None:
-    assert len(environment("# nothing").build.missing) == 1
-    assert environment("FROM\tdebian").build.others == ()
-
-
-def test_a_name_that_is_not_utf8_needs_an_image(
-    environment: Make, tmp_path: Path
+def test_the_digest_of_a_context_changes_with_what_a_build_can_copy(
+    context: Path,
 ) -> None:
-    environment(*DEBIAN)
-    try:
-        Path(tmp_path, "environment", "x\udcff").touch()
-    except OSError:
-        pytest.skip("the file system has no such names")
-    made = environment(*DEBIAN, "COPY . .")
-    assert (made.files, len(made.build.others)) == ((), 1)
+    digests = [_built(context)[0].digest]
+    (context / "skills" / "SKILL.md").write_text("no part of it")
+    assert _built(context)[0].digest == digests[0]
+
+    def change_link() -> None:
+        (context / "link").unlink()
+        (context / "link").symlink_to("Dockerfile")
+
+    for change in (
+        lambda: (context / "run.sh").write_text("exit\n"),
+        lambda: (context / "run.sh").chmod(0o755),
+        lambda: (context / "run.sh").rename(context / "start.sh"),
+        lambda: (context / "Dockerfile").write_text("FROM debian\n"),
+        change_link,
+    ):
+        change()
+        digests.append(_built(context)[0].digest)
+    assert len(set(digests)) == len(digests)
+
+
+def test_the_digest_of_a_context_does_not_depend_on_the_order_of_its_files(
+    context: Path, tmp_path: Path
+) -> None:
+    for name in "abc":
+        (context / name).write_text(name)
+    copy = tmp_path / "copy" / "environment"
+    copy.mkdir(parents=True)
+    (copy / "skills").mkdir()
+    for file in sorted(context.iterdir(), reverse=True):
+        if not file.is_dir():
+            shutil.copy(file, copy, follow_symlinks=False)
+    assert _built(copy)[0].digest == _built(context)[0].digest
+
+
+@pytest.mark.parametrize(
+    ("instruction", "places"),
+    [
+        ("Write `/output/sum.csv` and /data/deep/b.csv.", ["/output", "/data"]),
+        ("Read /app/a.csv, not /appendix/a.csv.", ["/appendix"]),
+        ("Use /home/ann/x, /opt/x and /opt/x/.", ["/home/ann", "/opt/x"]),
+        ("Not /etc/passwd, /tests/a.py, https://x.org/a/b or /sum.", []),
+    ],
+)
+def test_folders_that_an_instruction_names(instruction: str, places: list[str]) -> None:
+    assert places_in(instruction, "/app") == places

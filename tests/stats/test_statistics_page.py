@@ -10,11 +10,9 @@ from pytest_upskill.stats import (
     CasePasses,
     detectable_lift,
     flakiness,
-    look_plan,
     normalised_gain,
     paired_lift,
     pass_hat_k,
-    plan_level,
     wilson,
     worsened,
 )
@@ -56,7 +54,6 @@ def numbers() -> dict[str, str]:
         "regression": f"in each of three cases it is (p = {fallen.p_value:.3f})",
         "recall20": f"{wilson(1.0, 20).low * 100:.0f} %",
         "recall5": f"{wilson(1.0, 5).low * 100:.0f} %",
-        "level": f"{plan_level(look_plan(3, 12)) * 100:.1f} %",
     }
 
 

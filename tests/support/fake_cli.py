@@ -1,5 +1,5 @@
-"""A fake Claude Code: a small script on PATH that speaks Messages and has one tool,
-bash.
+"""Fake CLIs of agents on PATH; by default Claude Code, which speaks Messages and has
+one tool, bash.
 """
 
 import sys
@@ -42,15 +42,16 @@ def fake_cli(
     *,
     version: str = f"echo {VERSION}",
     breaks: str = "",
+    agent: str = _AGENT,
 ) -> Path:
     """A folder for PATH. ``version`` is what it does to tell that,
-    ``breaks`` what comes first.
+    ``breaks`` what comes first, ``agent`` what it is in Python.
     """
     folder.mkdir(parents=True, exist_ok=True)
     program = folder / name
     program.write_text(
         f'#!/bin/sh\ncase "$*" in *--version*) {version}; exit;; esac\n{breaks}\n'
-        f"exec {_PYTHON} -c '{_quoted(_AGENT)}'\n"
+        f"exec {_PYTHON} -c '{_quoted(agent)}'\n"
     )
     program.chmod(0o755)
     return folder

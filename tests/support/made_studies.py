@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.results.contrasts import Contrast, State, Study, StudyArm
+from pytest_upskill.results.contrasts import Contrast, Study, StudyArm
 from pytest_upskill.results.model_change import ModelAnswers, ModelChange, skill_changes
 from pytest_upskill.results.routing import RoutedQuery, Routing
 from pytest_upskill.stats import Lift
@@ -21,25 +21,22 @@ LONG = "a-skill-with-a-name-that-is-as-long-as-a-name-may-ever-be-really"
 def made_contrast(
     name: str,
     change: tuple[int, int, int] | None,
-    state: State = "none shown",
     margin: float | None = None,
 ) -> Contrast:
     """``change`` is in points, with its interval."""
-    lift = (
-        Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01)
-        if change
-        else None
-    )
     contrast = Contrast(name, (f"{name}: on",), (f"{name}: off",), margin)
-    return replace(contrast, lift=lift, cases=10, runs=4, state=state, tokens=-31.0)
+    if change is None:
+        return contrast
+    lift = Lift(change[0] / 100, change[1] / 100, change[2] / 100, 0.01)
+    return replace(contrast, lift=lift, cases=10, tokens=-31.0)
 
 
-HURTS = made_contrast("pdf with docs-writer", (-20, -35, -5), "shown")
-HELPS = made_contrast("pdf with csv", (15, 3, 27), "shown")
-UNCHANGED = made_contrast("csv with pdf", (3, -12, 18), "dropped")
+HURTS = made_contrast("pdf with docs-writer", (-20, -35, -5))
+HELPS = made_contrast("pdf with csv", (15, 3, 27))
+UNCHANGED = made_contrast("csv with pdf", (3, -12, 18))
 KEPT = made_contrast("without Links", (0, -4, 6), margin=0.1)
 UNKNOWN = made_contrast("without Pages", (0, -26, 26), margin=0.1)
-MISSING = made_contrast("csv with all others", (-10, -40, 20), "incomplete")
+MISSING = made_contrast("csv with all others", None)
 EVERY_WORD = (HURTS, HELPS, UNCHANGED, KEPT, UNKNOWN, MISSING)
 
 
@@ -61,6 +58,7 @@ def made_study(contrasts: Sequence[Contrast] = EVERY_WORD, **changes: Any) -> St
             "pdf loses 20 points when docs-writer is installed",
             "Of 6 pairs: 1 hurts",
         ),
+        runs=4,
         trials=480,
         errored=3,
         error="haiku: 529 overloaded",

@@ -47,6 +47,7 @@ def image_for(program: str) -> str:
 
 
 needs_bwrap = pytest.mark.usefixtures("bwrap")
+needs_docker = pytest.mark.usefixtures("docker")
 
 
 @asynccontextmanager

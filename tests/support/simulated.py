@@ -5,20 +5,10 @@ and teachers' commands make of such runs.
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 from pytest_upskill.measure.study_runner import differences
 from pytest_upskill.results.contrasts import MARGIN, Contrast
-from pytest_upskill.stats import (
-    Family,
-    Look,
-    guarded,
-    look,
-    paired_lift,
-    rest_after,
-    steps,
-    weights,
-)
+from pytest_upskill.stats import Lift, guarded, judge_family, paired_lift
 from pytest_upskill.teach.descriptions import (
     HELD_OUT_SHARE,
     adjusted_lifts,
@@ -52,43 +42,6 @@ def ask(draw: random.Random, chances: Chances, runs: int) -> Passes:
         (passes(draw, baseline, runs), passes(draw, skill, runs))
         for baseline, skill in chances
     ]
-
-
-def frugal(
-    draw: random.Random,
-    chances: Chances,
-    plan: tuple[int, ...],
-    *,
-    rests: bool = True,
-    models: int = 1,
-) -> tuple[Look, int, int]:
-    """The last look of frugal runs, after how many runs it was,
-    and the calls that it took.
-    """
-    most, rest = plan[-1], rest_after(plan) if rests else None
-    cases = [
-        [(draw.random() < baseline, draw.random() < skill) for _ in range(most)]
-        for baseline, skill in chances
-    ]
-    for runs in steps(plan):
-        rested = [rest and runs > rest and len(set(case[:rest])) == 1 for case in cases]
-        asked = [
-            case[: rest if is_resting else runs]
-            for case, is_resting in zip(cases, rested, strict=True)
-        ]
-        seen = look([weighted(case, rest) for case in asked], runs, plan, models=models)
-        if not seen.open:
-            return seen, runs, 2 * sum(map(len, asked))
-    raise AssertionError("a plan has an end")
-
-
-def weighted(case: list[tuple[bool, bool]], rest: int | None) -> tuple[float, float]:
-    """The rates of a case."""
-    own = weights(case, rest)
-    baseline, skill = (
-        sum(w for w, run in zip(own, case, strict=True) if run[arm]) for arm in (0, 1)
-    )
-    return baseline, skill
 
 
 def shares(
@@ -164,7 +117,7 @@ def _unrelated(
     return case
 
 
-# Studies: variants with known pass rates, asked look by look as a study runner does.
+# Studies: variants with known pass rates, judged together as a study runner does.
 
 Rates = Mapping[str, list[float]]  # by arm: the chance of each case to pass
 
@@ -180,39 +133,17 @@ class Simulated:
     true: Mapping[str, float]
 
 
-@dataclass(frozen=True)
-class Outcome:
-    family: Family
-    asked: int  # trials
-    whole: int  # trials if every arm had got all runs
-
-
-def carry_out(draw: random.Random, study: Simulated, plan: tuple[int, ...]) -> Outcome:
-    """The looks of a study; variants that no open contrast needs are asked no more."""
-    family = Family((one.name for one in study.contrasts), plan)
-    passed: dict[str, list[list[float]]] = {
-        name: [[] for _ in own] for name, own in study.rates.items()
-    }
-    asked = 0
-    for before, runs in pairwise((0, *plan)):
-        open_ones = [one for one in study.contrasts if one.name in family.open]
-        needed = {name for one in open_ones for name in (*one.plus, *one.minus)}
-        for name in study.rates:
-            if name in needed:
-                for chance, own in zip(study.rates[name], passed[name], strict=True):
-                    own += [float(draw.random() < chance) for _ in range(runs - before)]
-                asked += len(study.rates[name]) * (runs - before)
-        scores = {
-            name: {str(case): [own] for case, own in enumerate(cases)}
-            for name, cases in passed.items()
-            if name in needed
+def carry_out(draw: random.Random, study: Simulated, runs: int) -> dict[str, Lift]:
+    """The effects of a study, by the names of its contrasts."""
+    scores = {
+        name: {
+            str(case): [[passes(draw, chance, runs) / runs]]
+            for case, chance in enumerate(chances)
         }
-        found = {one.name: differences(one, scores, runs) for one in open_ones}
-        family.look({name: own for name, own in found.items() if own})
-        if not family.open:
-            break
-    whole = sum(len(own) for own in study.rates.values()) * plan[-1]
-    return Outcome(family, asked, whole)
+        for name, chances in study.rates.items()
+    }
+    found = {one.name: differences(one, scores) for one in study.contrasts}
+    return judge_family({name: own for name, own in found.items() if own})
 
 
 LIFT = 0.4  # of the skills, on average over all cases that there could be

@@ -29,10 +29,25 @@ TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
 @pytest.mark.parametrize(
     ("grades", "outcome"),
     [
-        ((Grade("contains", True, ""), Grade("contains", True, "")), "passed"),
-        ((Grade("contains", True, ""), Grade("contains", False, "")), "failed"),
         (
-            (Grade("contains", True, ""), Grade("words", False, "", required=False)),
+            (
+                Grade("contains", passed=True, reason=""),
+                Grade("contains", passed=True, reason=""),
+            ),
+            "passed",
+        ),
+        (
+            (
+                Grade("contains", passed=True, reason=""),
+                Grade("contains", passed=False, reason=""),
+            ),
+            "failed",
+        ),
+        (
+            (
+                Grade("contains", passed=True, reason=""),
+                Grade("words", passed=False, reason="", required=False),
+            ),
             "passed",
         ),
     ],
@@ -61,7 +76,7 @@ def test_score_is_the_share_of_weight_that_passed(
 
 
 def test_graded_record_has_trial_answer_and_checks() -> None:
-    grades = (Grade("contains", True, "because"),)
+    grades = (Grade("contains", passed=True, reason="because"),)
     answer = Answer("text", Usage(10, 5, 2), seconds=1.23456, stored=True)
     assert graded_record(TRIAL, answer, grades) == Record(
         skill="gate",
@@ -155,22 +170,21 @@ def test_json_of_a_record_has_every_field() -> None:
     names = [field.name for field in dataclasses.fields(Record)]
     files = (AnswerFile.of("a", b""),)
     turns = (Turn("user", "q"),)
-    done = Activity(3, 2, True, read=("a.md",))
-    usage = Usage(9, 5, 0, 7, batch=True, hour=2)
+    done = Activity(3, 2, activated=True, read=("a.md",))
+    usage = Usage(9, 5, 0, 7, hour=2)
     answer = Answer("x", usage, files=files, transcript=turns, activity=done)
     record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
-    record = with_judge(record, 3, Usage(9, 8, 7, 6, batch=True))
+    record = with_judge(record, 3, Usage(9, 8, 7, 6))
     written = json_values(record)
     assert list(written) == names
     assert record.usage == answer.usage
     assert (record.judge_input_tokens, record.judge_output_tokens) == (9, 8)
     assert (record.judge_cached_tokens, record.judge_written_tokens) == (7, 6)
-    assert record.judge_batch
 
 
 def test_a_test_report_carries_no_defaults() -> None:
     record = graded_record(
-        TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", True, "yes"),)
+        TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", passed=True, reason="yes"),)
     )
     assert json.loads(dump_records([record])) == [
         {
@@ -200,7 +214,7 @@ def test_record_has_the_files_and_transcript_of_its_answer() -> None:
 def test_record_tells_the_agent_even_without_an_answer() -> None:
     trial, done = (
         dataclasses.replace(TRIAL, agent="loop", model="haiku"),
-        Activity(4, 3, True),
+        Activity(4, 3, activated=True),
     )
     record = graded_record(trial, Answer("x", activity=done), ())
     assert (record.agent, record.label, record.activity) == ("loop", "loop/haiku", done)
@@ -208,7 +222,10 @@ def test_record_tells_the_agent_even_without_an_answer() -> None:
 
 
 def test_huge_weights_still_give_a_share() -> None:
-    grades = (Grade("a", True, "", 1e308), Grade("b", False, "", 1e308))
+    grades = (
+        Grade("a", passed=True, reason="", weight=1e308),
+        Grade("b", passed=False, reason="", weight=1e308),
+    )
     assert graded_record(TRIAL, Answer("x"), grades).score == 0.5
 
 

@@ -10,7 +10,7 @@ from ..trials.answer import Answer, Reply
 from ..trials.trial import Question, Task
 from .logins import Login
 from .recorder import Recorder
-from .sandboxes.sandbox import SKILLS, Mount, Sandbox, SandboxKind, SandboxSpec
+from .sandboxes.sandbox import SKILLS, Mount, Sandbox
 
 NO_MCP: Final = "it can't be given the MCP servers of the case"
 Send = Callable[[Model], Awaitable[Answer]]
@@ -52,15 +52,6 @@ class Agent(ABC):
     def mounts(self) -> tuple[Mount, ...]:
         """Files and folders of the host that it needs inside."""
         return ()
-
-    async def sandbox_spec(
-        self,
-        kind: SandboxKind,  # noqa: ARG002
-        spec: SandboxSpec,
-        task: Task,  # noqa: ARG002
-    ) -> SandboxSpec:
-        """What the sandbox of a trial is to have."""
-        return spec
 
     def answer_at_once(self, task: Task) -> Answer | None:  # noqa: ARG002
         """The answer to a task that needs no sandbox; None if it does, as mostly."""

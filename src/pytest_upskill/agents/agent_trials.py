@@ -167,13 +167,11 @@ class AgentTrials:
         apart = (skill for skill in recorder.skills if not skill.in_plugin)
         skill_mounts = [Mount(skill.host, skill.inside) for skill in apart]
         skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
-        skill_mounts += await self._staging.copies_of_skills(task)
         skill_mounts += await self._staging.mcp_mounts(task)
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         place = await self._staging.sandbox_of(task)
-        spec = await agent.sandbox_spec(place.kind, replace(spec, mounts=mounts), task)
-        sandbox = await place.kind.open(spec)
+        sandbox = await place.kind.open(replace(spec, mounts=mounts))
         try:
             async with asyncio.timeout(_FILES_SECONDS):
                 workspace = await start.workspace()
@@ -212,7 +210,7 @@ def _by(task: Task, answer: Answer, *findings: str) -> Answer:
 def _known_to_checks(place: TaskSandbox, task: Task, start: Snapshot) -> frozenset[str]:
     """Files of the start that checks have, too: no setup is run again for them."""
     if place.is_own:
-        has_setup = place.setup(task.needs, task.setup)
+        has_setup = task.setup
         return frozenset(() if has_setup else (file.path for file in start.files))
     given = {file.digest for file in task.files}
     return frozenset(file.path for file in start.files if file.digest in given)

@@ -24,16 +24,14 @@ from .._util.keys import without_keys
 from .._util.texts import digest, harmless, one_line, plain
 from ..errors import shown
 from ..skills.case import BuildContext, WorkspaceFile
-from ..skills.dockerfile import OWNER
 from .run_folder import remove, run_folder
 from .sandboxes.sandbox import SandboxError
 from .snapshot import MOST_START_BYTES, MOST_START_FILES, Link, Snapshot, is_safe
 
+# Root may read and write every file of an image, so the agent may, too
+OWNER: Final = 0o600
 PROGRAMS: Final = ("docker", "podman")
-INSTALL: Final = (
-    "Install podman (apt install podman, dnf install podman, brew install podman) or"
-    " docker."
-)
+INSTALL: Final = "Install podman (apt, dnf or brew install podman) or docker"
 # The name of images that are built, without their tag
 BUILT: Final = "localhost/upskill-task"
 _PULL_SECONDS: Final = 900.0

@@ -8,24 +8,26 @@ import functools
 import json
 import os
 import re
+import secrets
 import stat
 import subprocess
 import sys
 import sysconfig
 import threading
-from collections.abc import Iterable, Sequence
+import time
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path, PurePath
 from typing import Final
 
-from .._util.files import read_file, resolved, user_cache
+from .._util.files import read_file, replace_file, resolved, user_cache
 from .._util.keys import without_credentials
 from .._util.texts import digest
 from ..skills.case import SandboxNeeds
 from ..skills.folder import is_private, is_skill
 from .logins import CLAUDE, CODEX
-from .package_cache import daily_versions, whole_folder
+from .run_folder import remove
 from .sandboxes.sandbox import (
     HOME,
     MCP,
@@ -193,14 +195,16 @@ _PIP: Final = (
     *("--only-binary", ":all:", "--ignore-installed", "--no-warn-script-location"),
 )
 _PIP_SECONDS: Final = 600
+_DAY_SECONDS: Final = 86_400.0  # versions are looked up again after this time
 _NO_WHEEL: Final = re.compile(r"No matching distribution found for ([^\n]+?)\.?$")
 _lock: Final = threading.Lock()
 
 
 def why_no_requirement(text: str) -> str | None:
     """Why a requirement can't be used; None if it can."""
-    plain = len(text) < 200 and text.isprintable()  # uv reads them as lines of a file
-    if plain and _REQUIREMENT.fullmatch(text) and not _ARCHIVE.match(text):
+    # A second line could be an option, such as another index.
+    is_line = len(text) < 200 and text.isprintable()
+    if is_line and _REQUIREMENT.fullmatch(text) and not _ARCHIVE.match(text):
         return None
     return f'"{text}" is not a requirement of a package like "pypdf==5.*"'
 
@@ -222,13 +226,13 @@ def python_packages(requirements: Sequence[str]) -> Path:
 def _installed(requirements: tuple[str, ...]) -> Path:
     """Cached, so that all trials of a run have the same packages."""
     stored = _cache() / f"{digest(_platform(), *requirements)[:32]}.json"
-    resolution = daily_versions(stored, lambda: _resolved(requirements))
+    resolution = _daily_versions(stored, lambda: _resolved(requirements))
 
     def install(new: Path) -> None:
         _pip("--no-deps", "--target", str(new), "--", *resolution)
         _call_python_by_name(new / "bin")
 
-    return whole_folder(_cache() / digest(_platform(), *resolution)[:32], install)
+    return _whole_folder(_cache() / digest(_platform(), *resolution)[:32], install)
 
 
 def _resolved(requirements: tuple[str, ...]) -> list[str]:
@@ -303,6 +307,45 @@ def _reason(errors: bytes) -> str:
             f" {hint}"
         )
     return f"{message.rstrip('.')}. Only wheels are used: {hint}"
+
+
+def _daily_versions(file: Path, look_up: Callable[[], list[str]]) -> list[str]:
+    """The exact versions, looked up once a day; if that fails, those of the last
+    time.
+    """
+    previous: list[str] | None = None
+    with suppress(OSError, ValueError):
+        previous = [str(requirement) for requirement in json.loads(read_file(file))]
+        if time.time() - file.stat().st_mtime < _DAY_SECONDS:
+            return previous
+    try:
+        versions = look_up()
+    except SandboxError:
+        if previous is None:
+            raise
+        return previous
+    with suppress(OSError):
+        replace_file(file, json.dumps(versions))
+    return versions
+
+
+def _whole_folder(folder: Path, make: Callable[[Path], None]) -> Path:
+    """A folder of the cache, made whole or not at all."""
+    if folder.is_dir():
+        return folder
+    new = folder.with_name(f"new-{secrets.token_hex(8)}")
+    try:
+        new.mkdir(parents=True)
+        make(new)
+        new.rename(folder)
+    except OSError as error:
+        if not folder.is_dir():  # else another run was faster
+            raise SandboxError(
+                f"{folder.parent} can't be written: {error.strerror}."
+            ) from None
+    finally:
+        remove(new)
+    return folder
 
 
 def _platform() -> str:

@@ -18,17 +18,9 @@ from ..trials.subject import ORACLE
 from ..trials.transcript import Activity
 from ..trials.trial import Task
 from .agent import Agent, Call
-from .prepared_scripts import environment, install_packages, prepared_in, with_prepared
 from .recorder import Recorder
-from .sandboxes.sandbox import (
-    SOLUTION,
-    CommandResult,
-    Sandbox,
-    SandboxKind,
-    SandboxSpec,
-)
+from .sandboxes.sandbox import SOLUTION, CommandResult, Sandbox
 from .snapshot import Snapshot, TooLargeError, is_safe, pack
-from .verifier_folder import PreparedFolder
 
 VERSION: Final = "1"
 _UNLIMITED: Final = 10.0**6  # seconds; the trial has a limit
@@ -43,21 +35,8 @@ class Oracle(Agent):
     name = ORACLE
     protocols = ()
 
-    def __init__(self) -> None:
-        self._folders = dict[str, PreparedFolder]()  # by digest of a reference
-
     def version(self) -> str:
         return VERSION
-
-    async def sandbox_spec(
-        self, kind: SandboxKind, spec: SandboxSpec, task: Task
-    ) -> SandboxSpec:
-        """With what the script of a reference would download."""
-        if not (reference := task.reference) or not reference.run:
-            return spec
-        folder = await prepared_in(kind, spec, reference.downloads)
-        self._folders[reference.digest] = folder
-        return with_prepared(spec, folder)
 
     def answer_at_once(self, task: Task) -> Answer | None:
         """The answer, unless commands have to be run, or the
@@ -97,8 +76,7 @@ class Oracle(Agent):
         if not (reference := task.reference):
             return _NOTHING
         if reference.run:
-            folder = self._folders.get(reference.digest, PreparedFolder())
-            return await _run_script(sandbox, reference, folder, task.timeout)
+            return await _run_script(sandbox, reference, task.timeout)
         for file in reference.files:
             try:
                 await sandbox.write(file.path, file.data, mode=file.mode)
@@ -109,18 +87,14 @@ class Oracle(Agent):
 
 
 async def _run_script(
-    sandbox: Sandbox,
-    reference: CaseReference,
-    folder: PreparedFolder,
-    timeout: float | None,
+    sandbox: Sandbox, reference: CaseReference, timeout: float | None
 ) -> Answer:
     """Whatever its exit status, the checks decide."""
     script = f"{SOLUTION}/{reference.run}"
     limit = _UNLIMITED if timeout is None else max(1.0, timeout - _MARGIN)
-    env = {**await environment(sandbox, folder), **dict(reference.env)}
-    if await install_packages(sandbox):
-        env["PYTHONPATH"] = sandbox.spec.env.get("PYTHONPATH", "")
-    ran = await sandbox.run(["bash", sandbox.path(script)], timeout=limit, env=env)
+    ran = await sandbox.run(
+        ["bash", sandbox.path(script)], timeout=limit, env=dict(reference.env)
+    )
     output = without_keys(ran.output.decode("utf-8", "replace"))
     answer = _answer(output[-_LONGEST_OUTPUT:])
     if not (problem := _problem(ran, limit)):

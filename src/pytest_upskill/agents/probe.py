@@ -244,33 +244,15 @@ Kind = Literal["skill", "read", "shell", "write", "say"]
 
 # Names of tools, the likeliest first, without the prefix of a server.
 _TOOLS: Final[dict[str, tuple[str, ...]]] = {
-    "skill": (
-        "skill",
-        "skills",
-        "activate_skill",
-        "use_skill",
-        "load_skill",
-        "read_skill",
-    ),
-    "shell": (
-        *(
-            "bash",
-            "shell",
-            "exec_command",
-            "shell_command",
-            "run_shell_command",
-            "execute",
-        ),
-        *("run_command", "run_commands", "execute_command", "run_terminal_cmd"),
-        *("run_terminal_command",),
-    ),
-    "read": ("read", "read_file", "view", "read_text_file", "read_files"),
-    "write": ("write", "write_file", "create", "write_text_file", "create_file"),
+    "skill": ("skill", "activate_skill"),
+    "shell": ("bash", "shell", "exec_command", "shell_command", "run_shell_command"),
+    "read": ("read", "read_file", "view"),
+    "write": ("write", "write_file", "create"),
 }
-_COMMAND: Final = ("command", "cmd", "commands", "script")
-_PATH: Final = ("filepath", "path", "absolutepath", "file", "filename", "targetfile")
-_CONTENT: Final = ("content", "filetext", "contents", "text")
-_SKILL_KEYS: Final = ("skill", "name", "skillname")
+_COMMAND: Final = ("command", "cmd")
+_PATH: Final = ("filepath", "path", "absolutepath")
+_CONTENT: Final = ("content", "filetext")
+_SKILL_KEYS: Final = ("skill", "name")
 _EMPTY: Final = {
     "string": "x",
     "integer": 1,
@@ -363,14 +345,12 @@ def _filled(tool: Tool, kind: str, argument: str, text: str) -> dict[str, Any]:
     for name, form in (schema.get("properties") or {}).items():
         plain_name = name.lower().replace("_", "")
         if kind == "shell" and plain_name in _COMMAND:
-            filled[name] = [argument] if form.get("type") == "array" else argument
+            filled[name] = argument
         elif kind in ("read", "write") and plain_name in _PATH:
             wants_absolute = "absolute" in f"{name} {form.get('description')}".lower()
             filled[name] = (
                 str(PurePosixPath(WORKSPACE, argument)) if wants_absolute else argument
             )
-        elif kind == "read" and plain_name == "files":  # a list of objects
-            filled[name] = [{"path": argument}]
         elif kind == "write" and plain_name in _CONTENT:
             filled[name] = text
         elif kind == "skill" and plain_name in _SKILL_KEYS:

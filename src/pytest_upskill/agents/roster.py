@@ -24,16 +24,9 @@ _CLASSES: Final = {
     ORACLE: ("oracle", "Oracle"),
     "claude": ("clis.claude", "ClaudeCode"),
     "codex": ("clis.codex", "Codex"),
-    "goose": ("clis.goose", "Goose"),
-    "pi": ("clis.pi", "Pi"),
     "opencode": ("clis.opencode", "OpenCode"),
     "copilot": ("clis.copilot", "Copilot"),
-    "qwen": ("clis.qwen", "QwenCode"),
     "gemini": ("clis.gemini", "GeminiCLI"),
-    "kimi": ("clis.kimi", "KimiCode"),
-    "cline": ("clis.cline", "Cline"),
-    "droid": ("clis.droid", "Droid"),
-    "grok": ("clis.grok", "Grok"),
 }
 _TITLES: Final[Mapping[ProtocolName, str]] = {
     "messages": "Anthropic Messages",

@@ -33,7 +33,6 @@ from .sandboxes.sandbox import (
     Mount,
     Sandbox,
     SandboxSpec,
-    can_be_mounted,
 )
 from .snapshot import (
     MOST_START_BYTES,
@@ -97,11 +96,6 @@ def _folder_name(name: str) -> str:
     return name if plain else slug(name) or "skill"
 
 
-def _name_of_copy(copy: SkillCopy) -> str:
-    """The name of its folder, which is not always that of the skill."""
-    return PurePosixPath(copy.folder).name or _folder_name(copy.name)
-
-
 @dataclass(frozen=True)
 class StartState:
     """The workspace at the start of a trial."""
@@ -147,20 +141,6 @@ class Staging:
             copying = asyncio.to_thread(_copied, copy, target, self._files_of)
             self._skills[copy] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._skills[copy])
-
-    async def copies_of_skills(self, task: Task) -> list[Mount]:
-        """The tested skills in the folders that the task's Dockerfile copies them
-        to.
-        """
-        tested = [
-            copy for copy in task.skills if copy.name in task.tested and not copy.plugin
-        ]
-        folders = [folder for folder in task.skills_at if can_be_mounted(folder)]
-        return [
-            Mount((await self.skill(copy)).host, f"{folder}/{_name_of_copy(copy)}")
-            for copy in tested
-            for folder in folders
-        ]
 
     async def mcp_mounts(self, task: Task) -> tuple[Mount, ...]:
         """The stand-ins for the MCP servers of a task."""
@@ -217,7 +197,7 @@ class Staging:
                 raise NoAnswerError(
                     f"the path {file.path!r} leads out of the workspace"
                 )
-        if not place.is_own and not place.setup(task.needs, task.setup):
+        if not place.is_own and not task.setup:
             return StartState(None, task.files)
         key = setup_key(task)
         if key not in self._starts:
@@ -256,7 +236,7 @@ class Staging:
         place, start = await self.sandbox_of(task), Snapshot(task.files)
         if place.is_own:
             start = await asyncio.to_thread(place.start, task.needs, task.files)
-        setup = place.setup(task.needs, task.setup)
+        setup = task.setup
         if not setup:
             return await self._saved(task, pack(start, limited=False), 0.0)
         sandbox = await place.kind.open(await self.spec_for(task))

@@ -243,10 +243,7 @@ def _workspace(answer: Answer, task: Task | None, grading: _Grading) -> Workspac
     if task is None:
         return Workspace(answer)
     place = (grading.sandbox, task.image, task.needs, task.files)
-    run, verify = (
-        commands_in(*place),
-        verifiers_in(*place, task.reference, network=grading.network),
-    )
+    run, verify = commands_in(*place), verifiers_in(*place, network=grading.network)
     return Workspace(
         answer, task.files, has_setup=bool(task.setup), run=run, verify=verify
     )

@@ -25,6 +25,7 @@ _DEFAULT_SECONDS: Final = 600.0
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 _ROUNDING: Final = 1e-9
 _SHOWN: Final = 300  # characters of the output in an error
+_SUPPLY: Final = "put it into the image, or allow verifiers the network"
 
 
 class VerifierForm(Strict):
@@ -102,9 +103,9 @@ def _reward(context: CheckContext) -> float:
                 f.data for f in verifier.files if f.path == verifier.script
             )
             problem = f"{error}{'; its lines end with CR LF' if crlf else ''}"
-    if verified.unmet and (problem or reward < 1):
-        needs = one_line(first_few(verified.unmet, 3, "; "), 600)
-        problem = f"it needs what is not there without a network: {needs}"
+    if verified.missing and (problem or reward < 1):
+        line = one_line(verified.missing, 200)
+        problem = f"it needs what is not there ({line}): {_SUPPLY}"
     if problem:
         end = end_of(verified.output, _SHOWN)
         raise CheckError(

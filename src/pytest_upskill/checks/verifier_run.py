@@ -1,18 +1,18 @@
 """Runs a verifier after the agent, in a copy of what it left, in a separate sandbox.
 
-The sandbox has the tests, which the agent never saw, and what they would download.
+The sandbox has the tests, which the agent never saw.
 Nothing that the agent left decides how they end, as far as that is possible: its code
 may run in the same process as a test that imports it, with the same rights as the
 script that writes the reward.
 """
 
 import asyncio
+import os
 import posixpath
 import re
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -20,14 +20,8 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import first_few, one_line, plain
 from ..agents.needs import spec_for
-from ..agents.prepared_scripts import (
-    UNMET,
-    environment,
-    install_packages,
-    prepared_in,
-    with_prepared,
-)
 from ..agents.sandboxes.sandbox import (
+    PACKAGES,
     CommandResult,
     Mount,
     Sandbox,
@@ -38,10 +32,8 @@ from ..agents.sandboxes.sandbox import (
 from ..agents.snapshot import Link, Snapshot, fill, unpack
 from ..agents.staging import close_sandbox
 from ..agents.task_sandbox import TaskSandbox
-from ..agents.verifier_folder import PreparedFolder
 from ..errors import CheckError
-from ..skills.case import CaseReference, SandboxNeeds, WorkspaceFile
-from ..skills.verifier_script import VerifierDownloads, WheelSet, downloads_of
+from ..skills.case import SandboxNeeds, WorkspaceFile
 from .command_check import sandbox_of, wait_for
 from .final_workspace import STEERING, IsFromStart, Verify
 
@@ -64,12 +56,12 @@ for folder in "$@"; do
     case $problem in '' | *'ermission denied') ;; *) echo "$folder" ;; esac
 done
 """
-_UV_FAILED: Final = re.compile(  # lines of its own: an agent's answer may say the same
-    r"^[ ]*(?:error:|hint:|Caused by:|[×├╰]).*"
-    r"(?:Failed to inspect Python interpreter|No interpreter found for|No solution"
-    r" found when"
-    r"|network connectivity is disabled|not found in the provided package locations"
-    r"|Failed to fetch: ).*$",
+# What shells, curl, wget, git, apt, pip, uv and npm say without a program or a network.
+_MISSING: Final = re.compile(
+    rf"^{TESTS}/\S+: line \d+: \S+: command not found$"
+    r"|^.*(?:Could not resolve host|unable to resolve host address|EAI_AGAIN"
+    r"|Temporary failure (?:resolving|in name resolution)|Name or service not known)"
+    r".*$",
     re.MULTILINE,
 )
 _OWN_PROGRAMS: Final = re.compile(r"(?:^|/)\.local/(?:$|bin/|lib/)")
@@ -95,16 +87,6 @@ class Verifier:
     def name(self) -> str:
         return posixpath.join(self.task, self.folder, self.script)
 
-    @cached_property
-    def downloads(self) -> VerifierDownloads:
-        return downloads_of(self.script, self.texts)
-
-    @cached_property
-    def texts(self) -> dict[str, str]:
-        return {
-            file.path: text for file in self.files if (text := file.text) is not None
-        }
-
     @property
     def folders(self) -> tuple[str, ...]:
         """Where its files are inside; some packages have them in
@@ -121,7 +103,7 @@ class Verified:
     # By name of the file; None: it is no file
     rewards: tuple[tuple[str, bytes | None], ...] = ()
     problem: str = ""  # why the reward does not count
-    unmet: tuple[str, ...] = ()  # what it needs and was not there
+    missing: str = ""  # the line that says which program or host was not there
 
 
 def verifiers_in(
@@ -129,16 +111,13 @@ def verifiers_in(
     image: str,
     needs: SandboxNeeds,
     start: Sequence[WorkspaceFile] = (),
-    reference: CaseReference | None = None,
     *,
     network: bool = False,
 ) -> Verify:
     """Runs verifiers in sandboxes of a kind, by its name, with what a task needs.
 
-    ``start`` are the files that the trial started with. What the script of a
-    ``reference`` has installed is there, too.
+    ``start`` are the files that the trial started with.
     """
-    installed = reference.downloads.by_pip if reference else ()
 
     def verify(
         packed: bytes, verifier: Verifier, is_from_start: IsFromStart
@@ -147,9 +126,7 @@ def verifiers_in(
             place = sandbox_of(needs, sandbox, image)
             given = place.start(needs, start).files if place.is_own else start
             left = _without_steering(unpack(packed, given), given, is_from_start)
-            return wait_for(
-                _in_sandbox(place, needs, left, verifier, installed, network=network)
-            )
+            return wait_for(_in_sandbox(place, needs, left, verifier, network=network))
         except (SandboxError, ValueError) as error:
             reason = one_line(str(error), 300)
         except TimeoutError:
@@ -164,13 +141,12 @@ async def _in_sandbox(
     needs: SandboxNeeds,
     left: Snapshot,
     verifier: Verifier,
-    installed: Sequence[WheelSet],
     *,
     network: bool,
 ) -> Verified:
     inside = place.needs_inside(needs)._replace(network=False)
     spec = await spec_for(inside, place.image)
-    return await verified(place.kind, spec, left, verifier, installed, network=network)
+    return await verified(place.kind, spec, left, verifier, network=network)
 
 
 def _without_steering(
@@ -223,20 +199,13 @@ async def verified(
     spec: SandboxSpec,
     left: Snapshot,
     verifier: Verifier,
-    installed: Sequence[WheelSet] = (),
     *,
     network: bool,
 ) -> Verified:
-    """Run a verifier on what an agent left; ``spec`` is that of the agent's sandbox.
-
-    With ``network`` it has one if it needs more than what can be prepared.
-    """
+    """Run a verifier on what an agent left; ``spec`` is that of the agent's sandbox."""
     if kind.name == "none":
         raise SandboxError(_NO_TESTS)
-    wheels = tuple(dict.fromkeys((*verifier.downloads.wheels, *installed)))
-    folder = await prepared_in(kind, spec, replace(verifier.downloads, wheels=wheels))
-    network = network and bool(verifier.downloads.others or folder.unmet)
-    sandbox = await kind.open(_spec(spec, folder, verifier, network))
+    sandbox = await kind.open(_spec(spec, verifier, network))
     try:
         async with asyncio.timeout(_FILES_SECONDS):
             await fill(sandbox, agents_files(left, spec))
@@ -247,18 +216,7 @@ async def verified(
                 f"{LOGS}/{name}" for name in ("verifier", "agent", "artifacts")
             )
             await fill(sandbox, Snapshot(folders=logs))
-            env = _environment(spec.kept, verifier)
-            env |= await environment(sandbox, folder, spec.kept, network=network)
-            await install_packages(sandbox)
-        for wheel_set in installed:
-            pip = [
-                "sh",
-                "-c",
-                'exec pip install -q "$@"',
-                "sh",
-                *wheel_set.requirements,
-            ]
-            await sandbox.run(pip, timeout=_FILES_SECONDS, env=env)
+            env = await _environment(sandbox, spec, verifier)
         script = f"{TESTS}/{verifier.script}"
         ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
         text = without_keys(ran.output.decode("utf-8", "replace")).strip()
@@ -268,43 +226,58 @@ async def verified(
         async with asyncio.timeout(_FILES_SECONDS):
             rewards = await _rewards(sandbox)
             problem = await _why_not_trusted(sandbox, verifier)
-            missing = () if network else folder.unmet
-            unmet = (*missing, *await _unmet(sandbox, verifier, text))
-        return Verified(output, rewards, problem, unmet)
+        missing = _MISSING.search(text)
+        return Verified(output, rewards, problem, missing[0] if missing else "")
     finally:
         await close_sandbox(sandbox)
 
 
-def _spec(
-    spec: SandboxSpec, folder: PreparedFolder, verifier: Verifier, network: bool
-) -> SandboxSpec:
+def _spec(spec: SandboxSpec, verifier: Verifier, network: bool) -> SandboxSpec:
     guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
     places = tuple(dict.fromkeys((*spec.places, *verifier.folders, LOGS)))
-    spec = replace(with_prepared(spec, folder), network=network, places=places)
+    spec = replace(spec, network=network, places=places)
     return replace(spec, mounts=(*spec.mounts, guard))
 
 
-def _environment(kept: Sequence[str], verifier: Verifier) -> dict[str, str]:
+async def _environment(
+    sandbox: Sandbox, spec: SandboxSpec, verifier: Verifier
+) -> dict[str, str]:
     """By which programs of the verifier read nothing of the agent's
     that they were not told to.
-
-    ``kept`` are the agent's folders.
     """
+    has_packages = any(mount.inside == PACKAGES for mount in spec.mounts)
     hidden = [
         f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))
     ]
     return {
         **dict(verifier.env),
-        "PYTHONPATH": _GUARD,
+        "PATH": await _path(sandbox, spec.kept),
+        "PYTHONPATH": f"{_GUARD}:{PACKAGES}" if has_packages else _GUARD,
         "PYTHONSAFEPATH": "1",
         "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # not the agent's bytecode
         "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
-        "UPSKILL_FOLDERS": "\n".join(kept),
+        "UPSKILL_FOLDERS": "\n".join(spec.kept),
         "UPSKILL_HIDDEN": "\n".join(hidden[:_MOST_HIDDEN]),
         "GIT_CONFIG_KEY_0": "core.fsmonitor",
         "GIT_CONFIG_VALUE_0": "false",
         "GIT_CONFIG_COUNT": "1",
+        "PIP_CONFIG_FILE": os.devnull,
+        "UV_NO_CONFIG": "1",
+        "UV_NO_SOURCES": "1",
     }
+
+
+async def _path(sandbox: Sandbox, kept: Sequence[str]) -> str:
+    """The PATH inside. Folders that an agent could put programs into come last."""
+    words = ["/bin/sh", "-c", 'printf %s "$PATH"']
+    ran = await sandbox.run(words, timeout=_TRY_SECONDS)
+    python = posixpath.dirname(sandbox.python)
+    first, last = list[str](), list[str]()
+    for folder in ran.output.decode("utf-8", "replace").split(":"):
+        place = posixpath.normpath(folder)
+        of_agent = _is_in(place, kept) and place != python
+        (last if of_agent else first).append(place)
+    return ":".join((*first, *last))
 
 
 def agents_files(left: Snapshot, spec: SandboxSpec) -> Snapshot:
@@ -385,19 +358,3 @@ async def _why_not_trusted(sandbox: Sandbox, verifier: Verifier) -> str:
     if names := full.output.decode("utf-8", "replace").split():
         return f"no space is left in {first_few(names, 3)}"
     return ""
-
-
-async def _unmet(sandbox: Sandbox, verifier: Verifier, output: str) -> tuple[str, ...]:
-    """What it asked for in vain: packages, and hosts that its own files name."""
-    asked = [failed[0].strip() for failed in _UV_FAILED.finditer(output)][:1]
-    try:
-        noted = (await sandbox.read(UNMET, MOST_REWARD)).decode("utf-8", "replace")
-        asked += [line for line in noted.splitlines() if line.strip()]
-    except OSError:
-        pass
-    texts = verifier.texts.values()
-    for finding in sandbox.findings:
-        host = finding.partition("asked for host ")[2].partition(" ")[0]
-        if host and any(host in text for text in texts):
-            asked.append(f"the host {host}")
-    return tuple(dict.fromkeys(asked))

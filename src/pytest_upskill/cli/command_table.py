@@ -99,7 +99,7 @@ COMMANDS: Final = (
     Subcommand(
         "cases",
         "write",
-        "write cases for a skill, or convert those of another form",
+        "write cases for a skill",
         "pytest-upskill cases skills/wick --add 6",
         f"0 success, 1 no usable cases, {USAGE}",
         module="teach_commands",
@@ -119,13 +119,6 @@ COMMANDS: Final = (
         "pytest-upskill describe skills/wick --eval-agent claude --with skills",
         f"0 better or good enough, 1 not shown, {USAGE}",
         module="teach_commands",
-    ),
-    Subcommand(
-        "install",
-        "write",
-        "copy a skill to where agents look for skills",
-        "pytest-upskill install skills/wick --agent claude --agent codex",
-        f"0 success, 1 not everything was installed, {USAGE}",
     ),
     Subcommand(
         "matrix",
@@ -341,10 +334,9 @@ def add_options(
     return groups
 
 
-def add_skill(parser: argparse.ArgumentParser, *, optional: bool = False) -> None:
+def add_skill(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "skill",
-        nargs="?" if optional else None,
         metavar="SKILL",
         help="a skill: its folder, its SKILL.md, or its name in skills_dir",
     )

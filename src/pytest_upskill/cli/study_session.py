@@ -40,7 +40,6 @@ from ..skills.bundle import bundle_root, entry_in, entry_name, skill_files_in
 from ..skills.folder import is_skill
 from ..skills.search import find_skills, labels_of
 from ..skills.task_folders import tasks_at
-from ..stats import look_plan
 from ..trials.subject import Subject
 from ..trials.trial import Trial
 from .command_table import option_values
@@ -178,9 +177,7 @@ def study_session(
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
     settings = replace(_settings(args), user_model=user_model_here(args))
-    looks = look_plan(settings.first_runs or settings.runs, settings.runs)
-    # The looks say when to ask for more, and studies have their own arms.
-    settings = replace(settings, first_runs=None, baseline=True, against=None)
+    settings = replace(settings, baseline=True, against=None)
     bundles = _bundles(skills, settings) if as_one else ()
     sources = loaded or bundles or _sources(skills, settings, tasks=tasks)
     _require_judge(sources, settings)
@@ -220,7 +217,12 @@ def study_session(
     )
     evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
     runner = StudyRunner(
-        evaluator, looks, screen.begin, screen.done, engine.close, engine.known_before
+        evaluator,
+        settings.runs,
+        screen.begin,
+        screen.done,
+        engine.close,
+        engine.known_before,
     )
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:

@@ -132,10 +132,6 @@ class AgentJobs:
         return len(self._running) if begun is None else begun
 
     @property
-    def is_busy(self) -> bool:
-        return bool(self._running or self._waiting)
-
-    @property
     def spent(self) -> list[PaidCall]:
         """All replies that the running agents have got so far."""
         return [call for trial in list(self._running) for call in trial.spent]

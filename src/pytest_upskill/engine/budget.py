@@ -195,21 +195,6 @@ class Budget:
             self._refused_cases[question.of_case] = refusal
         return refusal
 
-    def refusal_in_batch(self, question: Question) -> Text | None:
-        """The same for a question of a batch: if it does not fit
-        though nothing is in flight.
-        """
-        if not self.is_limited:
-            return None
-        refusal = self._refused_cases.get(question.of_case)
-        if (
-            not refusal
-            and not self._held
-            and not self._fits(self._worst_in_batch(question))
-        ):
-            refusal = self._refused_cases[question.of_case] = self.reached(question)
-        return refusal
-
     def expect_ruling(self, question: Question, rubric: Rubric) -> None:
         """A judge will be asked about the answer to a question."""
         self._rubrics[question.key] = rubric
@@ -268,36 +253,8 @@ class Budget:
             return False
         return True
 
-    def hold_worst(self, question: Question) -> bool:
-        """Reserve what a question of a batch could spend at most;
-        False if it does not fit.
-
-        The whole batch is in flight at once, and nothing is learned before its end.
-        """
-        if not self.is_limited:
-            return True
-        worst = self._worst_in_batch(question)
-        fits = self._fits(worst)
-        if fits:
-            self._held[question.key].append(worst)
-        return fits
-
-    def hold_paid(self, question: Question) -> None:
-        """The same for a question that an earlier run has submitted,
-        whether it fits or not.
-        """
-        if self.is_limited:
-            self._held[question.key].append(self._worst_in_batch(question))
-
-    def _worst_in_batch(self, question: Question) -> _Amount:
-        worst = self._counts[question.model].worst(question)
-        amount = self._at_most(question.model, *worst, batch=True)
-        return self._with_ruling(question, amount)
-
     def reached(self, question: Question) -> Text:
-        """Why a question of a batch, or a trial that has spent all that was left,
-        is refused.
-        """
+        """Why a trial that has spent all that was left is refused."""
         if self._most_cost is None:
             return self._tokens_reached(question)
         return self._cost_reached(question)
@@ -488,12 +445,10 @@ class Budget:
             or self._tokens + amount.tokens <= self._most_tokens
         ) and (self._most_cost is None or self._cost + amount.usd <= self._most_cost)
 
-    def _at_most(
-        self, model: str, prompt: int, output: int, *, batch: bool = False
-    ) -> _Amount:
+    def _at_most(self, model: str, prompt: int, output: int) -> _Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
         kinds = ((0, 0), (prompt, 0), (0, prompt))
-        usages = (Usage(prompt, output, *kind, batch=batch) for kind in kinds)
+        usages = (Usage(prompt, output, *kind) for kind in kinds)
         return max(self._amount(model, usage) for usage in usages)
 
     def _amount(self, model: str, usage: Usage) -> _Amount:

@@ -34,7 +34,6 @@ from ..trials.answer_times import renewed
 from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentJobs, Trials
-from .batches import Batches, BatchOptions, Waiting
 from .budget import Budget, PaidCall
 from .lane import STOPPED, Job, Lane, adapter_error, over_budget, unexpected
 from .model_calls import ModelCalls
@@ -45,7 +44,6 @@ from .store import KnownAnswers
 Parameters = ParamSpec("Parameters")
 Result = TypeVar("Result")
 OpenModel = Callable[[str], Awaitable[Model]]
-_POLL: Final = 0.1  # seconds
 _GRACE: Final = 1.2  # seconds that calls in flight have at the end: they are paid for
 _LEASE_POLL: Final = 0.25
 _INTERRUPT_POLL: Final = 1.0
@@ -109,7 +107,6 @@ class Engine:
         agents_at_once: int | None = None,
         takes_tools: Callable[[str], bool] = lambda _: True,
         caches_from: Callable[[str], int | None] = lambda _: None,
-        by_batch: BatchOptions | None = None,
         max_age: float = FOREVER,
     ) -> None:
         self._open_model = open_model
@@ -151,11 +148,6 @@ class Engine:
             self.budget,
             spell,
         )
-        self._batches: Batches | None = None
-        if by_batch:
-            self._batches = Batches(
-                by_batch, self._answers, self.budget, spell, self._pump, self._lease
-            )
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
@@ -171,8 +163,6 @@ class Engine:
         for trial in trials:
             if trial.rubric:
                 self.budget.expect_ruling(trial.question, trial.rubric)
-        if self._batches:
-            self._batches.planned |= plan.known_keys
 
         def judge(replies: Sequence[Future[Reply]]) -> None:
             for trial, reply in zip(trials, replies, strict=True):
@@ -201,35 +191,6 @@ class Engine:
         """Forget a question that has its reply: it may be asked again."""
         if self._loop:
             self._loop.call_soon_threadsafe(self._safely, self._forget, key)
-
-    @_apart_from_signals
-    def step(self) -> Waiting | None:
-        """Wait for all replies but those of batches; returns the batches to wait
-        for.
-        """
-
-        async def is_settled() -> bool:
-            pending = self._batches.pending if self._batches else set[Job]()
-            return all(
-                job.reply.done() or job in pending for job in list(self._jobs.values())
-            )
-
-        with self._lock:
-            loop = self._running_loop()
-        # On the engine's thread, where a judge's question follows an answer at once.
-        while not asyncio.run_coroutine_threadsafe(is_settled(), loop).result():
-            time.sleep(_POLL)
-        return self.waiting
-
-    @property
-    def waiting(self) -> Waiting | None:
-        """Batches that have not ended."""
-        return self._batches.waiting if self._batches else None
-
-    @property
-    def failed_in_batches(self) -> int:
-        """How many questions failed in their batch; the next run submits them again."""
-        return self._batches.failed if self._batches else 0
 
     def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
         """The replies to questions given by key; None if one of them is unknown."""
@@ -532,8 +493,6 @@ class Engine:
             name = job.question.model
             if job.question.task:
                 self._agents.add(job)
-            elif self._batches and self._batches.takes(job.question):
-                self._lane(name).by_batch.append(job)
             else:
                 self._lane(name).add(job)
         for name in self._with_answers & self._lanes.keys():
@@ -560,11 +519,7 @@ class Engine:
         for lane in self._lanes.values():
             if self._stopped or lane.dead:
                 lane.settle_all(lane.dead or self._reason)
-            elif (
-                (lane.waiting or lane.by_batch)
-                and lane.model is None
-                and not lane.opening
-            ):
+            elif lane.waiting and lane.model is None and not lane.opening:
                 lane.opening = True
                 self._begin(self._open(lane))
         if self._stopped:
@@ -572,8 +527,6 @@ class Engine:
             for job in elsewhere:
                 job.settle(NoAnswer(self._reason))
             self._agents.stop(self._reason)
-            if self._batches:
-                self._batches.stop(self._reason)
         dead = {name: lane.dead for name, lane in self._lanes.items() if lane.dead}
         self._agents.begin(dead, self._begin, self._waits_for_judge)
         # Until calls in flight have spent less than they reserved
@@ -602,11 +555,6 @@ class Engine:
             job = lane.take(now)
             job.task = self._begin(self._run(lane, job))
         self._set_timer(now)
-        busy = self._agents.is_busy or any(
-            lane.is_busy for lane in self._lanes.values()
-        )
-        if self._batches and not busy and not self._stopped:
-            self._batches.begin(self._lanes.values(), self._begin)
 
     def _waits_for_judge(self, job: Job) -> bool:
         """Whether a new question could take what the judge of other answers needs."""

@@ -29,7 +29,6 @@ _MOST_REFUSED: Final = 4
 _MOST_FATAL: Final = 3
 _NO_LIMIT: Final = 1_000_000
 STOPPED: Final = "not asked: the run was stopped"
-GOES_ON: Final = "not answered yet: the run was stopped, and its batch goes on"
 
 
 def unexpected(bug: BaseException) -> str:
@@ -63,7 +62,7 @@ class Job:
     reply: "Future[Reply]" = field(default_factory=Future)
     attempts: int = 0  # without refused ones
     refused: int = 0
-    retries: int = 0  # after errors, also of a batch
+    retries: int = 0  # after errors
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
     call: int = 0  # its number in the lane, in the last attempt
@@ -74,7 +73,6 @@ class Job:
     # What the provider should cache, in the last attempt
     shared: tuple[Shared, ...] = ()
     task: "asyncio.Task[None] | None" = None  # of the last attempt
-    submitted: int = 0  # times in a batch that refused it
     outdated: Answer | None = None  # stored; used if the question can't be asked again
     not_renewed: str = ""  # why that was used
     lease: str = ""  # the key of its answer, while this run asks it
@@ -122,8 +120,6 @@ class Lane:
     held: list[Job] = field(default_factory=list)  # until their prefix is cached
     held_until: float = math.inf
     prefixes: Prefixes = field(default_factory=Prefixes)
-    by_batch: list[Job] = field(default_factory=list)  # for the next batch
-    submitting: bool = False
     model: Model | None = None
     limit: Limit | None = None
     opening: bool = False
@@ -225,11 +221,6 @@ class Lane:
         self.held_until = math.inf
 
     @property
-    def is_busy(self) -> bool:
-        """Whether questions are being asked, or wait for that, one by one."""
-        return bool(self.in_flight or self.waiting or self.pausing or self.held)
-
-    @property
     def to_retry(self) -> int:
         """How many questions wait to be asked again."""
         return len(self.pausing) + sum(job.refused > 0 for job in list(self.waiting))
@@ -291,7 +282,7 @@ class Lane:
 
     def settle_all(self, reason: str) -> None:
         """Settle all jobs with ``reason``."""
-        for queue in (self.waiting, self.pausing, self.held, self.by_batch):
+        for queue in (self.waiting, self.pausing, self.held):
             jobs = list(queue)
             queue.clear()
             for job in jobs:

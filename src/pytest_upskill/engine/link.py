@@ -28,14 +28,12 @@ from ..errors import UpskillError
 from ..trials.answer import Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
-from .batches import Waiting
 from .engine import Engine
 
 Address = tuple[Any, str]
 
 _WAITING: Final = 128  # connections that are not accepted yet
 _PAUSE: Final = 0.05  # seconds
-_LONGEST_PLAN: Final = 60.0  # seconds from a worker's promise of a plan to the plan
 
 
 class LinkServer:
@@ -49,7 +47,6 @@ class LinkServer:
         self._engine = engine
         self._on_plan = on_plan
         self._plan_key: str | None = None
-        self._planned = threading.Event()
         self._lock = threading.Lock()
         self._authkey = os.urandom(32)
         self._folder = tempfile.TemporaryDirectory(
@@ -110,11 +107,6 @@ class LinkServer:
 
     def _on_plan_of(self, plan: Plan) -> None:
         self._on_plan(plan)
-        self._planned.set()
-
-    def _on_step(self, _: None) -> Waiting | None:
-        self._planned.wait(_LONGEST_PLAN)
-        return self._engine.step()
 
     def _on_ask(self, keys: Sequence[str]) -> list[Reply] | None:
         futures = self._engine.replies_to(keys)
@@ -167,10 +159,6 @@ class LinkClient:
         if replies is None:
             replies = self._call("ask_whole", list(questions))
         return list(replies)
-
-    def step(self) -> Waiting | None:
-        waiting: Waiting | None = self._call("step", None)
-        return waiting
 
     def close(self) -> None:
         self._connection.close()

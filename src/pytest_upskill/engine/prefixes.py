@@ -5,8 +5,7 @@ cheaper. So the first goes ahead and the others wait, while questions with anoth
 prefix are asked. They wait ten seconds at most, and not at all after two failures.
 """
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Final
 
 from ..skills.skill import estimated_tokens
@@ -115,25 +114,3 @@ class Prefixes:
             prefix.failures += prefix.first is use
         self.refused(use)
         return went_ahead
-
-
-def with_shared(
-    questions: Sequence[Question], min_tokens: int | None
-) -> list[Question]:
-    """The questions of a batch, with what the provider should cache of them."""
-    prefixes = Prefixes(min_tokens)
-    uses = [prefixes.use_of(question) for question in questions]
-    shared = [
-        (
-            tuple(
-                prefix.part for prefix in use.prefixes if prefix.is_worth_caching(0.0)
-            )
-            if use
-            else ()
-        )
-        for use in uses
-    ]
-    return [
-        replace(question.without_keys(), shared=parts)
-        for question, parts in zip(questions, shared, strict=True)
-    ]

@@ -12,8 +12,6 @@ from .._util.texts import harmless
 from ..agents.logins import LoginProvider
 from ..agents.roster import Roster, fitting_models, subjects_of
 from ..engine.agent_jobs import Trials
-from ..engine.batch_files import BatchFiles
-from ..engine.batches import BatchOptions
 from ..engine.budget import Budget
 from ..engine.engine import Engine
 from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
@@ -441,32 +439,6 @@ class Assembly:
                 ),
             )
 
-    def batched(self, settings: Settings) -> list[str]:
-        """The models that are asked by batch, by the names that questions go to."""
-        return [
-            name
-            for name, spec in self.specs.items()
-            if settings.batch
-            and spec.provider.batches
-            and not (settings.judge_agent and name == settings.judge)
-        ]
-
-    def require_batches(self, settings: Settings, names: Iterable[str]) -> None:
-        """Raise SettingsError if none of these models has a batch API."""
-        models = list(names)
-        if settings.batch and not {*self.batched(settings)} & {*models}:
-            providers = [each.name for each in self._providers.values() if each.batches]
-            problem = "nothing to ask by batch: agents don't use it"
-            if models:
-                problem = f"{', '.join(models)} can't be asked by batch"
-            hint = (
-                "Name a model or ",
-                Setting("judge"),
-                f" of {' or '.join(providers)}, or drop ",
-                Setting("batch"),
-            )
-            raise SettingsError("batch", problem, (*hint, "."))
-
     def engine(
         self,
         settings: Settings,
@@ -528,7 +500,6 @@ class Assembly:
             agents_at_once=settings.agents_at_once,
             takes_tools=self._takes_tools,
             caches_from=self.caches_from if settings.prompt_cache else lambda _: None,
-            by_batch=self._by_batch(settings, root),
             max_age=FOREVER if settings.replay_file else settings.max_age,
         )
 
@@ -536,15 +507,6 @@ class Assembly:
         """Tokens of the shortest prefix that the server of a model caches."""
         spec = self.specs[name]
         return spec.provider.caches_from(spec)
-
-    def _by_batch(self, settings: Settings, root: Path) -> BatchOptions | None:
-        if settings.batch is None:
-            return None
-        names, files = {*self.batched(settings)}, BatchFiles(root / FOLDER)
-        waits = settings.batch != "submit"
-        return BatchOptions(
-            names.__contains__, files, waits, settings.batch == "fallback"
-        )
 
     def stored_trials(
         self,
@@ -565,27 +527,6 @@ class Assembly:
             outdated = {question.key for question in marked if question.renew}
             current = [trial for trial in trials if trial.question.key not in outdated]
             return stored_trials(current, answers.get), outdated
-        finally:
-            answers.close()
-
-    def in_batches(
-        self, settings: Settings, root: Path, trials: Iterable[Trial]
-    ) -> int:
-        """How many questions are in a batch that was not collected."""
-        files = BatchFiles(root / FOLDER)
-        collects = settings.batch or not settings.fresh
-        if not collects or settings.replay_file or not files.any():
-            return 0
-        keys = {key for batch in files.all() for key in batch.keys}
-        answers = self._answers(settings, root, lambda _: None)
-        try:
-            questions = {
-                trial.question.key: trial.question for trial in trials
-            }.values()
-            submitted = [
-                question for question in questions if answers.key_of(question) in keys
-            ]
-            return sum(answers.get(question) is None for question in submitted)
         finally:
             answers.close()
 

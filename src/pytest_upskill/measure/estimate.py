@@ -216,18 +216,17 @@ def cost_bound(
     trials: Iterable[Trial],
     stored: Mapping[str, StoredTrial],
     price_of: PriceOf,
-    batched: Collection[str] = (),
 ) -> CostBound:
-    """Of trials without those that are stored; some models are asked by batch."""
+    """Of trials without those that are stored."""
     calls = list[Calls]()
     by_key = {trial.question.key: trial for trial in trials if not trial.is_open}
     for key, trial in by_key.items():
         if key not in stored:
-            calls.append(_longest_calls(trial.question, batched))
+            calls.append(_longest_calls(trial.question))
             calls += _longest_answers(trial.question)
         if trial.rubric:
             votes = stored[key].judge_missing if key in stored else trial.rubric.votes
-            calls.append(_longest_judging(trial.rubric, trial.question, votes, batched))
+            calls.append(_longest_judging(trial.rubric, trial.question, votes))
     unpriced = {
         group.model for group in calls if group.times and price_of(group.model) is None
     }
@@ -245,25 +244,22 @@ def outdated_line(
     outdated: Collection[str],
     max_age: float,
     price_of: PriceOf,
-    batched: Collection[str] = (),
 ) -> str:
     """How many stored answers are too old to be compared, and what asking again
     costs.
     """
     again = [trial for trial in trials if trial.question.key in outdated]
-    bound = cost_bound(again, {}, price_of, batched)
+    bound = cost_bound(again, {}, price_of)
     price = "".join(f", {words}" for words in bound.words(limit=None) if words)
     age = f"more than {age_words(max_age)} older than the other arms"
     return f"{counted(len(outdated), 'stored answer')} {age}: asked again{price}"
 
 
-def _longest_calls(question: Question, batched: Collection[str]) -> Calls:
+def _longest_calls(question: Question) -> Calls:
     prompt, model = _prompt(question), question.model
     if question.task is None:
         prompt = _TOKENIZERS * prompt + _TEMPLATE
-        return Calls(
-            model, 1, Usage(prompt, question.max_output, 0, batch=model in batched)
-        )
+        return Calls(model, 1, Usage(prompt, question.max_output, 0))
     turns = question.task.max_turns
     prompt = _TOKENIZERS * (prompt + _agent_prompt(question.task.agent))
     reply = min(_LONGEST_REPLY, question.max_output)
@@ -295,16 +291,13 @@ def _user_prompt(user: User, question: Question) -> int:
     return sum(map(estimated_tokens, texts)) + _TURN
 
 
-def _longest_judging(
-    rubric: Rubric, question: Question, votes: int, batched: Collection[str]
-) -> Calls:
+def _longest_judging(rubric: Rubric, question: Question, votes: int) -> Calls:
     texts = estimated_tokens("".join((*rubric.texts, rubric.context)))
     prompt = (
         _TOKENIZERS * (texts + _prompt(question) + _JUDGE_PROMPT) + question.max_output
     )
     prompt += _TOKENIZERS * _agent_prompt(rubric.task.agent) if rubric.task else 0
-    batch = rubric.judge in batched
-    return Calls(rubric.judge, votes, Usage(prompt, rubric.max_output, 0, batch=batch))
+    return Calls(rubric.judge, votes, Usage(prompt, rubric.max_output, 0))
 
 
 def _total_cost(calls: Iterable[Calls], price_of: PriceOf) -> float | None:

@@ -1,16 +1,17 @@
 """Studies: the same cases, asked in several arms, and how these differ.
 
 A plan says what is asked (cases in arms), what is compared (contrasts) and what
-follows from that (``conclude``); a `StudyRunner` carries it out look by look.
+follows from that (``conclude``); a `StudyRunner` carries it out.
 `skill_matrix` and `ablation` plan.
 """
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from itertools import chain, pairwise
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import chain
 from pathlib import Path
-from statistics import fmean, variance
+from statistics import fmean
 from typing import Any, Final
 
 from .._util.texts import counted
@@ -22,7 +23,7 @@ from ..settings import Score, Settings
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
 from ..skills.suites.reading import read_suites
-from ..stats import LEVEL, Differences, Family, Lift, family_level, paired_lift
+from ..stats import LEVEL, Differences, Lift, judge_family, paired_lift
 from ..stats.descriptive import mean_and_spread
 from ..stats.intervals import half_width
 from ..stats.power import fewest_cases
@@ -99,38 +100,32 @@ class StudyRunner:
     """Carries out studies, and estimates what they take."""
 
     evaluator: Evaluator
-    looks: tuple[int, ...]  # numbers of runs after which the contrasts are looked at
+    runs: int
     begin: Callable[[str], None] = lambda _: None  # a step, in words
     done: Callable[[str], None] = lambda _: None  # what came of it
     stop: Callable[[], None] | None = None  # after Ctrl-C, ask no more
     stored: Callable[[Sequence[Question]], KnownBefore] = lambda _: KnownBefore()
 
     def run(self, plan: StudyPlan) -> Study:
-        """Ask look by look; arms whose contrasts are all settled are not asked
-        again.
-        """
-        progress = _Progress(plan, self.looks, self.evaluator.settings.max_age)
-        for before, runs in pairwise((0, *self.looks)):
-            self._ask(progress, range(before + 1, runs + 1))
-            progress.look(runs)
-            self.done(progress.words)
-            if not progress.family.open:
-                break
-        return plan.conclude(progress.study(), progress.scores())
-
-    def _ask(self, progress: "_Progress", runs: range) -> None:
-        """Ask everything at once, and add the records."""
-        plan = progress.plan
-        asked = list(self._trials(plan, runs, progress.open_arms))
-        numbers = (
-            f"run {runs[0]}" if len(runs) == 1 else f"runs {runs[0]} to {runs[-1]}"
-        )
-        self.begin(f"{plan.subject.label}: {numbers}, {counted(len(asked), 'trial')}")
+        """Ask everything at once, and judge all contrasts together."""
+        asked = list(self._trials(plan))
+        size = f"{counted(self.runs, 'run')}, {counted(len(asked), 'trial')}"
+        self.begin(f"{plan.subject.label}: {size}")
         records, interrupted = self.ask(asked)
-        progress.interrupted |= interrupted
-        for item, record in zip(asked, records, strict=True):
-            progress.records[record.arm].append(record)
-            progress.by_question[item.trial.question.key] = record
+        max_age = self.evaluator.settings.max_age
+        by_arm: dict[str, list[Record]] = {
+            arm.name: [] for group in plan.groups for arm in group.arms
+        }
+        for record in records:
+            by_arm[record.arm].append(record)
+        keys = (item.trial.question.key for item in asked)
+        by_question = dict(zip(keys, records, strict=True))
+        answers = _Answers(
+            plan, self.runs, max_age, by_arm, by_question, interrupted=interrupted
+        )
+        study = answers.study()
+        self.done(_done_words(study))
+        return plan.conclude(study, answers.scores)
 
     def ask(self, asked: Sequence[ToGrade]) -> tuple[list[Record], bool]:
         """The records, and whether Ctrl-C came: then only of what was answered
@@ -145,11 +140,8 @@ class StudyRunner:
             return self.evaluator.records(asked), True
 
     def estimate(self, plans: Sequence[StudyPlan], *, free: bool) -> Estimate:
-        """What the studies take that is not stored, with as many runs as there may
-        be.
-        """
-        runs = range(1, self.looks[-1] + 1)
-        planned = [item.trial for plan in plans for item in self._trials(plan, runs)]
+        """What the studies take that is not stored."""
+        planned = [item.trial for plan in plans for item in self._trials(plan)]
         return replace(
             self.estimate_of(planned, free=free), warning=self._warning(plans)
         )
@@ -172,7 +164,7 @@ class StudyRunner:
 
     def _warning(self, plans: Sequence[StudyPlan]) -> str:
         """If there are too few cases to show anything, however large."""
-        fewest = fewest_cases(family_level(1, self.looks))
+        fewest = fewest_cases()
         groups = [group for plan in plans for group in plan.groups]
         samples = [
             {lift_sample_of(case) for case, _ in group.cases} for group in groups
@@ -182,82 +174,49 @@ class StudyRunner:
             return ""
         return f"Too few cases: {most} can't show any difference ({fewest} needed)."
 
-    def _trials(
-        self, plan: StudyPlan, runs: range, names: Collection[str] | None = None
-    ) -> Iterator[ToGrade]:
-        """Of all arms, or those of these names."""
+    def _trials(self, plan: StudyPlan) -> Iterator[ToGrade]:
         for group in plan.groups:
-            arms = [arm for arm in group.arms if names is None or arm.name in names]
             for checked in group.cases:
-                # A case may say how many runs it has.
-                most = checked[0].runs or runs[-1]
-                numbers = [run for run in runs if run <= most]
+                # A case may say that it has fewer runs.
+                runs = min(self.runs, checked[0].runs or self.runs)
                 yield from self.evaluator.trials(
-                    group.skill, [checked], plan.subject, arms, numbers
+                    group.skill, [checked], plan.subject, group.arms, range(1, runs + 1)
                 )
 
 
+def _done_words(study: Study) -> str:
+    """``1 of 5 differences shown, 1 incomplete``."""
+    words = Counter(contrast.word for contrast in study.contrasts)
+    shown, incomplete = words["helps"] + words["hurts"], words["incomplete"]
+    missing = f", {incomplete:,} incomplete" if incomplete else ""
+    return f"{shown:,} of {counted(words.total(), 'difference')} shown{missing}"
+
+
 @dataclass
-class _Progress:
-    """A study while it is carried out."""
+class _Answers:
+    """All answers of a study."""
 
     plan: StudyPlan
-    looks: tuple[int, ...]
+    runs: int
     max_age: float  # seconds between answers that can be compared
-    records: dict[str, list[Record]] = field(default_factory=dict)  # by arm
-    by_question: dict[str, Record] = field(default_factory=dict)  # arms share some
-    interrupted: bool = False
-    _incomplete: set[str] = field(default_factory=set)  # contrasts with answers missing
+    records: Mapping[str, Sequence[Record]]  # by arm
+    by_question: Mapping[str, Record]  # arms share some
+    interrupted: bool
 
-    def __post_init__(self) -> None:
-        self.records = {
-            arm.name: [] for group in self.plan.groups for arm in group.arms
-        }
-        self.family = Family(
-            (contrast.name for contrast in self.plan.contrasts), self.looks
-        )
+    def _judged(self) -> dict[str, Lift]:
+        """All contrasts without missing answers, judged together."""
+        family: dict[str, Differences] = {}
+        for contrast in self.plan.contrasts:
+            if self._lacks_answers(contrast):
+                continue
+            if by_case := differences(contrast, self.scores):
+                family[contrast.name] = by_case
+        return judge_family(family)
 
-    @property
-    def open_arms(self) -> Collection[str]:
-        """The arms that an open contrast needs; at first, all of them."""
-        if not self.by_question:
-            return self.records
-        contrasts = filter(self._is_open, self.plan.contrasts)
-        return {
-            name for contrast in contrasts for name in (*contrast.plus, *contrast.minus)
-        }
-
-    def _is_open(self, contrast: Contrast) -> bool:
-        return contrast.name in self.family.open
-
-    @property
-    def words(self) -> str:
-        """``1 of 5 differences shown, 2 open, 1 incomplete``;
-        others are not worth further runs.
-        """
-        total = counted(len(self.plan.contrasts), "difference")
-        shown = self.family.shown.keys() - self._incomplete
-        counts = {"open": len(self.family.open), "incomplete": len(self._incomplete)}
-        words = [f"{number:,} {word}" for word, number in counts.items() if number]
-        return ", ".join([f"{len(shown):,} of {total} shown", *words])
-
-    def look(self, runs: int) -> None:
-        """Judge all contrasts that are not shown yet, and settle those that can be."""
-        scores, by_contrast = self.scores(), dict[str, Differences]()
-        for contrast in filter(self._is_open, self.plan.contrasts):
-            if self._has_errors(contrast) or self._is_apart(contrast):
-                self._incomplete.add(contrast.name)
-                if contrast.name in self.family.known:
-                    continue  # the look before had all answers, and says more
-            if by_case := differences(contrast, scores, runs):
-                by_contrast[contrast.name] = by_case
-        self.family.look(by_contrast, self._incomplete)
-        if self.interrupted:
-            self._incomplete |= self.family.open
-            self.family.open.clear()
-
-    def _has_errors(self, contrast: Contrast) -> bool:
-        return any(record.outcome == "errored" for record in self._records_of(contrast))
+    def _lacks_answers(self, contrast: Contrast) -> bool:
+        records = self._records_of(contrast)
+        has_errors = any(record.outcome == "errored" for record in records)
+        return has_errors or self._is_apart(contrast)
 
     def _is_apart(self, contrast: Contrast) -> bool:
         return asked_apart(self._records_of(contrast), self.max_age)
@@ -266,6 +225,7 @@ class _Progress:
         names = (*contrast.plus, *contrast.minus)
         return chain.from_iterable(self.records[name] for name in names)
 
+    @cached_property
     def scores(self) -> dict[str, Scores]:
         return {
             arm.name: scores_of(group, self.records[arm.name])
@@ -274,7 +234,7 @@ class _Progress:
         }
 
     def study(self) -> Study:
-        """What came of it so far, without conclusions."""
+        """What came of it, without conclusions."""
         records, plan = [*chain.from_iterable(self.records.values())], self.plan
         costs = [
             record.cost for record in self.by_question.values() if not record.stored
@@ -282,18 +242,22 @@ class _Progress:
         errors = [
             record.error or "" for record in records if record.outcome == "errored"
         ]
-        scores = self.scores()
+        judged = self._judged()
         return Study(
             title=plan.title,
             legend=plan.legend,
             agent=plan.subject.agent,
             model=plan.subject.model,
             arms=tuple(
-                _arm(arm, self.records[arm.name], scores[arm.name])
+                _arm(arm, self.records[arm.name], self.scores[arm.name])
                 for group in plan.groups
                 for arm in group.arms
             ),
-            contrasts=tuple(map(self._measured, plan.contrasts)),
+            contrasts=tuple(
+                self._measured(contrast, judged.get(contrast.name))
+                for contrast in plan.contrasts
+            ),
+            runs=self.runs,
             trials=len(self.by_question),
             errored=len(errors),
             error=next(
@@ -304,28 +268,12 @@ class _Progress:
             apart=any(map(self._is_apart, plan.contrasts)),
         )
 
-    def _measured(self, contrast: Contrast) -> Contrast:
-        name, family = contrast.name, self.family
-        by_case, judged = (
-            family.known.get(name),
-            {**family.unshown, **family.shown}.get(name),
-        )
-        if by_case is None or judged is None:
+    def _measured(self, contrast: Contrast, lift: Lift | None) -> Contrast:
+        by_case = differences(contrast, self.scores)
+        if lift is None or by_case is None:
             return contrast
-        if name in self._incomplete:
-            state = contrast.state
-        elif name in family.shown:
-            state = "shown"
-        else:
-            state = "none shown" if by_case.runs == self.looks[-1] else "dropped"
-        return replace(
-            contrast,
-            lift=judged.lift,
-            cases=len(by_case.values),
-            runs=by_case.runs,
-            state=state,
-            **self._tokens(contrast),
-        )
+        cases = len(by_case.values)
+        return replace(contrast, lift=lift, cases=cases, **self._tokens(contrast))
 
     def _tokens(self, contrast: Contrast) -> dict[str, Any]:
         """Of two arms: a difference of lifts has tokens that say nothing."""
@@ -390,9 +338,7 @@ def scores_of(group: CasesInArms, records: Iterable[Record]) -> Scores:
     return {key: cases for key, cases in by_sample.items() if len(cases) == sizes[key]}
 
 
-def differences(
-    contrast: Contrast, scores: Mapping[str, Scores], runs: int
-) -> Differences | None:
+def differences(contrast: Contrast, scores: Mapping[str, Scores]) -> Differences | None:
     """The difference of every sample that all arms have; None if there is none."""
     names = (*contrast.plus, *contrast.minus)
     means = {
@@ -404,8 +350,6 @@ def differences(
         return None
     return Differences(
         tuple(values.values()),
-        runs,
-        fmean(sum(_chance(scores[name][key]) for name in names) for key in values),
         reach=float(max(len(contrast.plus), len(contrast.minus))),
         margin=contrast.margin,
     )
@@ -440,10 +384,3 @@ def lift_between(over: Scores, of: Scores) -> Lift | None:
 
 def _mean(cases: Sequence[Sequence[float]]) -> float:
     return fmean(fmean(values) for values in cases)
-
-
-def _chance(cases: Sequence[Sequence[float]]) -> float:
-    """The variance of a run; cases of a sample share their answers,
-    so they don't reduce it.
-    """
-    return fmean(variance(values) if len(values) > 1 else 0.0 for values in cases)

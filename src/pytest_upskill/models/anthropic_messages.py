@@ -8,7 +8,6 @@ from .._util.json_forms import whole_number
 from ..trials.answer import Answer, Usage
 from ..trials.transcript import Step, ToolCall
 from ..trials.trial import Question, Shared
-from .batching import AnthropicBatches
 from .model import ModelSpec
 from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import not_a_reply, refuses_schema
@@ -97,10 +96,6 @@ class AnthropicModel(SdkModel):
         if "cache_control" in message:
             return "cache"
         return "schema" if refuses_schema(message) else ""
-
-    def batches(self) -> AnthropicBatches:
-        """Its batches: they ask the very same, at half the price."""
-        return AnthropicBatches(self)
 
 
 def _messages(question: Question) -> list[dict[str, Any]]:

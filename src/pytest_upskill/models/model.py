@@ -131,8 +131,6 @@ class Provider(ABC):
     needs_key: bool = field(default=False, kw_only=True)
     # Whether the prefix alone names a model
     bare: bool = field(default=False, kw_only=True)
-    # Whether its models have a batch API
-    batches: bool = field(default=False, kw_only=True)
     opening: ClassVar[str] = "starting"  # what ``open`` does, in words
     longer_prompts: ClassVar[str] = ""  # how to have its models take them
 

@@ -13,7 +13,6 @@ from ..trials.answer import Answer, Usage
 from ..trials.transcript import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from . import openai_responses
-from .batching import OpenAIBatches
 from .model import ModelSpec
 from .sdk import NO_KEY, Request, SdkModel, answer_of
 from .sdk_errors import clean, not_a_reply, refuses_schema
@@ -97,10 +96,6 @@ class OpenAIModel(SdkModel):
         return [
             one_line(clean(str(model.get("id")), self.secrets), 60) for model in models
         ]
-
-    def batches(self) -> OpenAIBatches:
-        """Its batches: they ask the very same, at half the price."""
-        return OpenAIBatches(self)
 
     def _refused_in(self, message: str, question: Question) -> str:
         # Some take tools, or all questions, only there

@@ -25,7 +25,6 @@ _FORM: Final = (
 _MILLION: Final = 1_000_000
 _WRITTEN: Final = 1.25  # of the input price, for tokens written to the cache
 _HOUR: Final = 2.0  # of the input price, for tokens cached for an hour
-_BATCH: Final = 0.5  # of the price, in both batch APIs; for cached tokens, too
 # Suffixes of a model's id that name a version of it.
 _OF_BEDROCK: Final = re.compile(r"^[a-z-]+\.(?=anthropic\.)|(?<=\d)-v\d(:\d)?$")
 _EDITION: Final = re.compile(r"[-@](\d{8}|\d{4}-\d{2}-\d{2}|latest)$")
@@ -53,17 +52,6 @@ FREE: Final = Price(0, 0, 0)
 PriceOf = Callable[[str], Price | None]  # by the name of a model
 
 
-def by_batch(price: Price) -> Price:
-    """The price in a batch."""
-    return Price(
-        _BATCH * price.input,
-        _BATCH * price.output,
-        _BATCH * price.cached,
-        tuple((start, by_batch(dearer)) for start, dearer in price.steps),
-        None if price.written is None else _BATCH * price.written,
-    )
-
-
 def cost(price: Price | None, usage: Usage) -> float | None:
     """USD of one answer, None if the price or the usage is unknown."""
     if price is None:
@@ -72,8 +60,6 @@ def cost(price: Price | None, usage: Usage) -> float | None:
         return 0.0
     if usage.input is None or usage.output is None:
         return None
-    if usage.batch:
-        price = by_batch(price)
     for start, dearer in price.steps:
         if usage.input > start:
             price = dearer

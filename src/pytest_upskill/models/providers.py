@@ -59,7 +59,6 @@ PROVIDERS: Final[Providers] = {
             "https://api.anthropic.com",
             ("ANTHROPIC_BASE_URL",),
             price_list="anthropic",
-            batches=True,
             speaks=("messages",),
             key_envs=("ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN"),
             needs_key=True,
@@ -70,7 +69,6 @@ PROVIDERS: Final[Providers] = {
             "https://api.openai.com/v1",
             ("OPENAI_BASE_URL", "OPENAI_API_BASE"),  # the second is the older name
             price_list="openai",
-            batches=True,
             # New models refuse some of agents' requests in Chat
             speaks=("responses", "chat"),
             key_envs=("OPENAI_API_KEY",),

@@ -14,7 +14,6 @@ from .._util.json_forms import about_values
 # No answer comes near these limits, thinking included.
 MOST_BYTES: Final = 16_000_000
 MOST_VALUES: Final = 10_000
-RESULTS: Final = "application/binary"  # what the SDKs accept for the results of a batch
 
 _Read = Callable[..., AsyncGenerator[bytes]]
 
@@ -24,16 +23,7 @@ class TooLarge(Exception):
 
 
 async def limit_size(response: Any) -> None:
-    """A hook of the SDKs' HTTP clients, which call it before they use a response.
-
-    Results of a batch have no limit: their lines have,
-    and are read one after the other.
-    """
-    if (
-        response.status_code == 200
-        and response.request.headers.get("accept") == RESULTS
-    ):
-        return
+    """A hook of the SDKs' HTTP clients, which call it before they use a response."""
     response.aiter_raw = _limited(response.aiter_raw)  # as it arrives
     response.aiter_bytes = _limited(response.aiter_bytes)  # unpacked, a part at a time
     check_values(await response.aread())

@@ -174,13 +174,9 @@ class SdkModel(ABC):
     @abstractmethod
     async def ask(self, question: Question) -> Answer: ...
 
-    def request_for(self, question: Question) -> Request:
-        """The path and body of a question."""
-        return self._request(question, self._left_out)
-
     @abstractmethod
     def _request(self, question: Question, left_out: frozenset[str]) -> Request:
-        """The same without some parts."""
+        """The path and body of a question, without some parts."""
 
     @abstractmethod
     def _refused_in(self, message: str, question: Question) -> str:
@@ -219,23 +215,6 @@ class SdkModel(ABC):
             else:
                 self._left_out |= left_out
                 return reply
-
-    def read(self, reply: Any, question: Question) -> Answer:
-        """The answer in a reply that did not come through the client."""
-        with self.translated() as usages:
-            return self._answer_in(reply, question, usages)
-
-    @abstractmethod
-    def _answer_in(
-        self, reply: Any, question: Question, usages: list[Usage]
-    ) -> Answer: ...
-
-    def adapts(self, question: Question, message: str) -> bool:
-        """Whether to ask again without what an error says that the server refuses."""
-        less = self._left_out | {self._refused_in(message, question)}
-        is_other = self._request(question, less) != self.request_for(question)
-        self._left_out = less if is_other else self._left_out
-        return is_other
 
 
 @runtime_checkable

@@ -16,7 +16,6 @@ from typing import Any, Final, TextIO
 import pytest
 
 from ..engine import Engine, LinkClient, LinkServer
-from ..engine.batches import Waiting
 from ..engine.lane import STOPPED
 from ..errors import UpskillError
 from ..reports.terminal.live import progress_line
@@ -28,7 +27,6 @@ from .spending import Spending
 
 DRAW_EVERY: Final = 0.25
 LOG_EVERY: Final = 30.0
-_MOST_SKIPPED: Final = 20  # identical lines of a log
 
 # Add a line below (index, cursor up), save the cursor, go down and clear; then back.
 _BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
@@ -78,15 +76,6 @@ class Asking:
                 asker.start(plan)
             except UpskillError as error:
                 self.refuse(f"not asked: {error}")
-
-    def step(self) -> Waiting | None:
-        """Ask what needs no waiting for a batch; returns the batches to wait for."""
-        asker = self._client or self.engine
-        try:
-            return asker.step() if asker and not self._refusal else None
-        except UpskillError as error:
-            self.refuse(f"not asked: {error}")
-            return None
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self.engine
@@ -251,7 +240,6 @@ class ProgressLine:
         self._writer._file = self._file.file
 
     def _work(self) -> None:
-        logged, skipped = "", 0
         while not self._closing.wait(DRAW_EVERY if self._in_place else LOG_EVERY):
             progress = self._spending.progress()
             with self._file.lock:
@@ -260,12 +248,7 @@ class ProgressLine:
                 elif self._in_place:
                     self._file.draw(progress_line(progress, self._writer.fullwidth - 1))
                 else:
-                    line = progress_line(progress, 200)
-                    if progress.batches and line == logged and skipped < _MOST_SKIPPED:
-                        skipped += 1  # nothing changes, perhaps for hours
-                        continue
-                    self._file.log(line)
-                    logged, skipped = line, 0
+                    self._file.log(progress_line(progress, 200))
 
 
 def can_draw(file: TextIO, environ: Mapping[str, str]) -> bool:

@@ -10,15 +10,13 @@ from typing import Final
 import pytest
 
 from .._util.keys import shown_command, shown_words
-from .._util.texts import harmless, one_line, printed
+from .._util.texts import harmless, printed
 from ..engine import Engine
-from ..engine.batches import Waiting
-from ..engine.lane import GOES_ON, STOPPED
 from ..errors import InputError, shown
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..reports.markdown import markdown_summary
-from ..reports.terminal.closing_lines import Ending, closing_lines, spent_words
+from ..reports.terminal.closing_lines import Ending, closing_lines
 from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import (
@@ -65,19 +63,12 @@ from .next_command import (
     with_page,
 )
 from .paths import NO_CASES, command_for_cases
-from .planning import NO_REFERENCE
+from .planning import ALL_SKIPPED, NO_REFERENCE
 from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
-from .spending import Spending, batches_of
+from .spending import Spending
 
-# The exit status of a run whose batches have not ended: EX_TEMPFAIL
-TRY_LATER: Final = 75
-_MOST_REASONS: Final = 3
 _KEPT: Final = "all answers so far are kept: the same command continues"
-_IN_BATCH: Final = (
-    "the batch goes on at the provider: the same command collects its answers"
-)
-_IN_ANOTHER: Final = "the same command submits again what failed in its batch"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = (
     "the same command starts over: answers of scripted models are not kept"
@@ -189,7 +180,7 @@ class Conclusion:
         """Empty if there is nothing to accept."""
         if not something_to_accept(results):
             return []
-        may_ask = not self._settings.replay_file and self._settings.batch != "submit"
+        may_ask = not self._settings.replay_file
         return accepting(self._config, fresh=may_ask and is_better(results))
 
     def _notes(self, results: RunResults, acceptance: Sequence[str]) -> list[str]:
@@ -277,7 +268,10 @@ class Conclusion:
         quiet = bool(config.get_verbosity() < 0 or config.option.no_summary)
         notes = list[str]()
         if results and not results.verdicts and not results.triggers and not failed:
-            notes += untested_notes(results) or [NOTHING_TESTED]
+            if results.records:
+                notes += untested_notes(results) or [NOTHING_TESTED]
+            else:
+                problems = [*problems, *_nothing_tested(results)]
         if results and quiet:
             notes += [
                 *worse_notes(results.comparisons),
@@ -349,7 +343,7 @@ class Conclusion:
             return _FIX_FIRST if session.testsfailed else "", same_command(config)
         if results and results.interrupted and not session.shouldfail:
             kept = "" if self._engine.not_kept else _KEPT
-            hint = _IN_BATCH if self._engine.waiting else kept if stored else _NOT_KEPT
+            hint = kept if stored else _NOT_KEPT
             return "" if settings.replay_file else hint, same_command(config)
         if ledger.only_missing:
             return "", listing(config)
@@ -360,8 +354,6 @@ class Conclusion:
             if withheld and settings.replay_file:
                 return _RECORD_AGAIN, recording(config, settings.replay_file)
             missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
-            if missing and len(missing) == self._engine.failed_in_batches:
-                return _IN_ANOTHER, same_command(config)
             hint, late = (
                 _FIX if stored else _FIX_FIRST,
                 [reply.timed_out for reply in missing],
@@ -411,12 +403,22 @@ class Conclusion:
         return f"next: raise {flags}; then the same command {outcome}", []
 
 
+def _nothing_tested(results: RunResults) -> list[str]:
+    """Why a run that does not fail has no answer: it must not look like a success."""
+    reasons = results.untested_by_reason
+    return [f"{NOTHING_TESTED} of {names}: {reason}" for reason, names in reasons] or [
+        NOTHING_TESTED
+    ]
+
+
 def _write_cases(results: RunResults) -> str:
     """What to do if nothing can be tested, which a note explains."""
     if any(reason == NO_CASES for reason, _ in results.untested_by_reason):
         return f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
     if any(reason == NO_REFERENCE for reason, _ in results.untested_by_reason):
         return 'next: give cases a "reference", then the same command tries it'
+    if all(why.startswith(ALL_SKIPPED) for why, _ in results.untested_by_reason):
+        return ""  # the reason says what to do
     return "next: edit the cases, then the same command asks them"
 
 
@@ -459,31 +461,3 @@ def write_problems(config: pytest.Config, problems: Iterable[str]) -> None:
         for problem in problems:
             for line in fitted_lines(config, [f"upskill: {harmless(problem)}"]):
                 reporter.write_line(line, red=True)
-
-
-def write_submitted(
-    config: pytest.Config,
-    waiting: Waiting,
-    engine: Engine,
-    spending: Spending,
-    problems: Sequence[str],
-) -> None:
-    """The last lines of a run that only submits: there is nothing to report yet."""
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if not reporter:
-        return
-    replies = [reply for _, reply in engine.settled() if isinstance(reply, NoAnswer)]
-    failed = (
-        reply.reason for reply in replies if reply.reason not in (STOPPED, GOES_ON)
-    )
-    reasons = list(dict.fromkeys(one_line(harmless(reason), 500) for reason in failed))
-    write_problems(config, [*problems, *reasons[:_MOST_REASONS]])
-    if (spent := spending.total()) and spent.calls:
-        reporter.write_line(spent_words(spent))
-    text = (
-        f"upskill: {batches_of(waiting)}: nothing is tested yet, and the same command"
-        " collects "
-    )
-    text += f"the answers (exit status {TRY_LATER})"
-    for line in fitted_lines(config, [harmless(text)]):
-        reporter.write_line(line)

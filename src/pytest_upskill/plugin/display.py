@@ -10,7 +10,6 @@ import pytest
 from .._util.texts import counted, harmless, one_line
 from ..agents.roster import Roster
 from ..errors import shown, without_commands
-from ..measure.assembly import Assembly
 from ..models import ModelSpec
 from ..models.model import Download, Progress
 from ..reports.terminal.layout import (
@@ -142,21 +141,6 @@ def header_lines(
     notes = [*selected.notes, *([f"not read: {unread}"] if unread else [])]
     notes += left_out_lines(selected.left_out)
     return [*lines, *(f"upskill: {note}" for note in notes)]
-
-
-def batch_lines(models: Assembly, settings: Settings) -> list[str]:
-    """Which models are asked by batch, and which are not."""
-    batched = models.batched(settings)
-    if not batched:
-        return []
-    names = [name for name in models.specs if name not in batched]
-    rest_note = f"; not by batch: {', '.join(map(harmless, names))}" if names else ""
-    return [
-        (
-            "upskill: by batch, at half the price:"
-            f" {', '.join(map(harmless, batched))}{rest_note}"
-        )
-    ]
 
 
 def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str]:

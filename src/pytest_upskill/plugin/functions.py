@@ -402,7 +402,7 @@ def _planned(
     """Its digest is of its source."""
     path, line, _ = item.reportinfo()
     case = Case(_case_of(item, subject.label), "", line=(line or 0) + 1)
-    arms, runs = arms_of(marked.skill, settings), settings.first_runs or settings.runs
+    arms, runs = arms_of(marked.skill, settings), settings.runs
     return planned_case(
         item.nodeid,
         case,

@@ -254,9 +254,7 @@ class CaseItem(ItemOfFile):
         """
         run = self.parent.run
         if run.asks:
-            (self._records,) = records_of_items(
-                [self], [run.groups.runs_of(self.planned)], run.ask
-            )
+            (self._records,) = records_of_items([self], run.ask)
             self._require_answers()
 
     def _require_answers(self) -> None:
@@ -345,23 +343,15 @@ def _reason(text: str) -> str:
     return one_line(text, None).replace("::", r"\u003a:")
 
 
-def records_of_items(
-    items: Sequence[CaseItem], runs: Sequence[int], ask: Ask
-) -> list[list[Record]]:
-    """The records of each item up to its number of runs;
-    new questions are asked all at once.
-    """
-    trials_by_item = [
-        [trial for trial in item.trials if not trial.later or trial.run <= most]
-        for item, most in zip(items, runs, strict=True)
-    ]
+def records_of_items(items: Sequence[CaseItem], ask: Ask) -> list[list[Record]]:
+    """The records of each item; new questions are asked all at once."""
     graded = [
         {(record.arm, record.run): record for record in item._graded} for item in items
     ]
     new = [
         (item, records, trial)
-        for item, trials, records in zip(items, trials_by_item, graded, strict=True)
-        for trial in trials
+        for item, records in zip(items, graded, strict=True)
+        for trial in item.trials
         if (trial.arm, trial.run) not in records
     ]
     to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
@@ -373,8 +363,8 @@ def records_of_items(
         records[trial.arm, trial.run] = record
         item._graded.append(record)
     return [
-        [records[trial.arm, trial.run] for trial in trials]
-        for trials, records in zip(trials_by_item, graded, strict=True)
+        [records[trial.arm, trial.run] for trial in item.trials]
+        for item, records in zip(items, graded, strict=True)
     ]
 
 

@@ -57,11 +57,9 @@ class Ledger:
         self,
         model_ids: dict[str, str],  # by label
         price_of: PriceOf,
-        looks: tuple[int, ...] = (),
     ) -> None:
         self.model_ids = model_ids
         self._price_of = cache(price_of)  # lazy: it may import a lot
-        self._looks = looks  # at which numbers of runs to stop early
         self._started = datetime.now(UTC)
         self._clock = monotonic()
         self._skills: tuple[SkillInfo, ...] = ()
@@ -146,9 +144,7 @@ class Ledger:
             # xdist's own report of a dead worker, with "???" for the phase. If the test
             # had ended by then, its records stay.
             trials = self._planned[report.nodeid].trials
-            lost = [
-                errored_record(trial, CRASHED) for trial in trials if not trial.later
-            ]
+            lost = [errored_record(trial, CRASHED) for trial in trials]
             self._records.setdefault(report.nodeid, lost)
 
     def _add_word(self, report: pytest.TestReport) -> None:
@@ -306,7 +302,6 @@ class Ledger:
             gates=settings.gates,
             idle_gates=self._idle_gates,
             by_outcome=self._by_outcome,
-            looks=self._looks,
             unmatched=(
                 ()
                 if settings.accept or settings.aa

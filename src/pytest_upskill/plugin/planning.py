@@ -10,7 +10,7 @@ from typing import Final, NamedTuple
 
 import pytest
 
-from .._util.texts import counted, harmless
+from .._util.texts import counted, first_few, harmless, one_line
 from ..measure.assembly import Assembly
 from ..measure.estimate import cost_bound, outdated_line
 from ..results.accepted import NOTHING_ACCEPTED, AcceptedResults
@@ -56,6 +56,7 @@ def _of_skill(item: pytest.Item) -> tuple[SkillInfo, PlannedCase] | None:
     return info, planned
 
 
+ALL_SKIPPED: Final = "all cases are skipped"
 NO_REFERENCE: Final = "no case has a reference that the oracle could carry out"
 _GATES: Final = {  # by whether they are of triggers
     False: ("min_lift", "min_pass_rate", "max_token_growth", "no_worse"),
@@ -150,12 +151,18 @@ def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     """
     skills, models = dict[str, bool](), dict[str, bool]()
     edited, others = set[str | None](), set[str | None]()
+    reasons = dict[str | None, dict[str, None]]()
     for item in items:
         if labels := _labels(item):
             if not item.get_closest_marker(EDIT_ME):
                 edited |= {labels.skill, labels.model}
-            if not (planned := planned_of(item)) or planned.agent != ORACLE:
+            reason = item.case.skip if isinstance(item, CaseItem) else None
+            planned = planned_of(item)
+            if reason or not planned or planned.agent != ORACLE:
                 others |= {labels.skill, labels.model}
+            for name in labels:
+                if reason:
+                    reasons.setdefault(name, {})[one_line(reason, 250)] = None
             asks = not is_skipped(item)
             skills[labels.skill] = skills.get(labels.skill, False) or asks
             if labels.model:
@@ -166,13 +173,17 @@ def _all_skipped(items: Iterable[pytest.Item]) -> dict[str, str]:
     )
     return {
         name: (
-            ("all cases are skipped" if name in others else NO_REFERENCE)
+            (_skipped_words(reasons.get(name, ())) if name in others else NO_REFERENCE)
             if name in edited
             else examples
         )
         for name, any_asked in named.items()
         if not any_asked
     }
+
+
+def _skipped_words(reasons: Iterable[str]) -> str:
+    return ": ".join(filter(None, [ALL_SKIPPED, first_few([*reasons], 1)]))
 
 
 def planned_of(item: pytest.Item) -> PlannedCase | None:
@@ -215,25 +226,7 @@ class Announcement:
         if not self._settings.replay_file:
             cost, again = self._cost(plan)
         lines = collected_lines(plan, asks=self._asks, cost=cost)
-        return [*lines, *again, *repeat_lines(plan), *self._in_batches(plan)]
-
-    def _in_batches(self, plan: Plan) -> list[str]:
-        """Questions that an earlier run submitted; asking them again costs twice."""
-        settings, root = self._settings, self._config.rootpath
-        number = self._models.in_batches(settings, root, plan.trials())
-        if not number:
-            return []
-        questions = counted(number, "question")
-        if settings.batch:
-            verb = "their answers are" if number > 1 else "its answer is"
-            return [
-                (
-                    f"upskill: {questions} in a batch already: {verb} collected,"
-                    " not asked for again"
-                )
-            ]
-        collect = f"{FLAGS['batch']} collects the answers"
-        return [f"upskill: {questions} in a batch that was not collected: {collect}"]
+        return [*lines, *again, *repeat_lines(plan)]
 
     def _cost(self, plan: Plan) -> tuple[list[str], list[str]]:
         """What is stored and what the others cost, and the line on what is too old."""
@@ -242,9 +235,9 @@ class Announcement:
         ]
         settings, root = self._settings, self._config.rootpath
         models = self._models
-        price_of, batched = cache(models.price_of), models.batched(settings)
+        price_of = cache(models.price_of)
         stored, outdated = models.stored_trials(settings, root, trials, self._notify)
-        bound = cost_bound(trials, stored, price_of, batched)
+        bound = cost_bound(trials, stored, price_of)
         words = bound.words(
             limit=settings.max_cost,
             suggest=FLAGS["max_cost"] if self._is_seen else "",
@@ -252,7 +245,7 @@ class Announcement:
         )
         if not outdated:
             return words, []
-        line = outdated_line(trials, outdated, settings.max_age, price_of, batched)
+        line = outdated_line(trials, outdated, settings.max_age, price_of)
         return words, [f"upskill: {line}"]
 
     @property
@@ -426,10 +419,7 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     # A judge is asked once per answer and vote; repairs of its replies come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
     arms = {len({trial.arm for trial in test.trials}) for test in tests}
-    first = {
-        max(trial.run for trial in test.trials if not trial.later) for test in tests
-    }
-    runs = first | {test.trials[-1].run for test in tests}
+    runs = {test.trials[-1].run for test in tests}
     sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
     judge = f", and {judged:,} by the judge" if judged else ""
     most = counted(len(trials) + judged, "call")

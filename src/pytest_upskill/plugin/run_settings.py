@@ -57,20 +57,9 @@ def _unset_by(
 
 def _require_sense(settings: Settings) -> None:
     """Find out before the first call which settings contradict each other."""
-    runs, first_runs, gates = settings.runs, settings.first_runs, settings.gates
+    gates = settings.gates
     if settings.noise:
         _require_noise(settings.noise)
-    if first_runs and (settings.aa or not settings.baseline):
-        raise SettingsError(
-            "runs",
-            "needs a baseline: more runs are added depending on the lift",
-            (
-                "Give one number, or drop ",
-                Setting("aa" if settings.aa else "baseline"),
-                ".",
-            ),
-            value=f"{first_runs}..{runs}",
-        )
     if settings.cluster_send_keys and not settings.cluster:
         hint = ("Add ", Setting("cluster"), " ADDRESS.")
         raise SettingsError(
@@ -78,7 +67,6 @@ def _require_sense(settings: Settings) -> None:
         )
     if settings.record_file and settings.replay_file:
         raise _contradiction("record_file", "replay_file")
-    _require_batch_sense(settings)
     needs_baseline = {
         "min_lift": gates.min_lift,
         "max_token_growth": gates.max_token_growth,
@@ -90,29 +78,6 @@ def _require_sense(settings: Settings) -> None:
     if gates.no_worse and not settings.against:
         hint = ("Add ", Setting("against"), " REF.")
         raise SettingsError("no_worse", "there is nothing to compare with", hint)
-
-
-def _require_batch_sense(settings: Settings) -> None:
-    if settings.batch is None:
-        return
-    if settings.replay_file:
-        raise _contradiction("batch", "replay_file")
-    if settings.batch != "submit":
-        return
-    # Each of these asks for more depending on answers, while tests run,
-    # or asks all again.
-    unplanned = {
-        "runs": settings.first_runs is not None,
-        "fresh": settings.fresh,
-    }
-    for setting, is_set in unplanned.items():
-        if is_set:
-            problem = ("can't be combined with ", Setting("batch"), "=submit")
-            value = (
-                f"{settings.first_runs}..{settings.runs}" if setting == "runs" else ""
-            )
-            hint = ("Wait for the batch: ", Setting("batch"), ".")
-            raise SettingsError(setting, problem, hint, value=value)
 
 
 def _require_noise(number: int) -> None:

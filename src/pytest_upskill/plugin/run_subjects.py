@@ -116,19 +116,12 @@ class RunSubjects:
     # Before the first call.
 
     def add_judge(self, sources: Iterable[SkillSource]) -> None:
-        """Also add the model that plays users, if there are any.
-
-        SettingsError if batches are chosen, but no model supports them.
-        """
+        """Also add the model that plays users, if there are any."""
         self.judges = self.models.add_judge(self.settings)
         if self.agents:
             cases = (case for source in sources for case in _asked_cases(source))
             self._with_user = cases_with_user(cases, self._subjects)
             add_user_model(self.models, self._with_user, self.settings)
-        chat = [
-            subject.model for subject in self.by_label.values() if subject.agent == CHAT
-        ]
-        self.models.require_batches(self.settings, dict.fromkeys([*chat, *self.judges]))
 
     @property
     def _subjects(self) -> dict[Subject, str]:
@@ -361,8 +354,7 @@ def _unusual(paths: Iterable[str]) -> list[str]:
 def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
     """What the cases of a skill need that may run.
 
-    Who names tasks wants their wheels; and one that lacks some is
-    no reason to run no other.
+    Naming tasks allows their images.
     """
     return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
 

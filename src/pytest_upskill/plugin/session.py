@@ -16,7 +16,6 @@ import pytest
 from .._util.interrupts import stop_on_second_interrupt, take_sigterm_as_ctrl_c
 from .._util.keys import shown_command
 from .._util.texts import counted, one_line
-from ..engine.batches import Waiting
 from ..errors import InputError
 from ..settings import Settings
 from ..skills.bundle import entry_name
@@ -35,9 +34,8 @@ from .artifacts import (
     require_own_paths,
 )
 from .asking import Asking
-from .concluding import TRY_LATER, Conclusion, write_problems, write_submitted
+from .concluding import Conclusion, write_problems
 from .display import (
-    batch_lines,
     fitted_lines,
     header_lines,
     plugin_lines,
@@ -47,7 +45,7 @@ from .display import (
     write_annotations,
 )
 from .functions import MarkedTests
-from .groups import Groups, looks_of
+from .groups import Groups
 from .item_lines import BriefSections, ItemLines, only_dots
 from .items import BrokenCaseItem, ItemOfFile, NotAnswered, Unrunnable, taken_properties
 from .ledger import Ledger
@@ -105,7 +103,6 @@ class SkillSession:
         self._ledger: Ledger | None = None
         self._spending: Spending | None = None
         self._required = False
-        self._waiting: Waiting | None = None  # batches of a run that only submits
         self._problems: list[str] = []
         self._conclusion: Conclusion | None = None
         config.pluginmanager.register(
@@ -173,7 +170,7 @@ class SkillSession:
         self._asking = Asking(config, engine, self._begin)
         price_of = subjects.models.price_of
         self._spending = Spending(engine, price_of, settings, subjects.models.opening)
-        self._ledger = ledger = Ledger(subjects.model_ids, price_of, looks_of(settings))
+        self._ledger = ledger = Ledger(subjects.model_ids, price_of)
         self._conclusion = Conclusion(config, subjects, ledger, engine, self._spending)
         lines = ItemLines(config, settings.against, ledger.records_of)
         config.pluginmanager.register(lines, "upskill-item-lines")
@@ -222,7 +219,6 @@ class SkillSession:
             self.settings,
             verbose=verbose,
         )
-        lines += batch_lines(subjects.models, self.settings)
         has_triggers = any(source.suites.has_triggers for source in sources)
         unused = cli_agent_flags(self._config, has_triggers=has_triggers)
         if not subjects.has_agents and unused and sources:
@@ -385,8 +381,6 @@ class SkillSession:
             # Not in the controller, which collects nothing.
             if plan.nodeids or plan.untested or plan.unmatched:
                 self._begin(plan)
-                if self.settings.batch == "submit":
-                    self._waiting = self._asking.step()
         with self._asking.progress_shown(self._spending):
             result = yield
         if self._ledger:
@@ -417,12 +411,7 @@ class SkillSession:
     def groups(self) -> Groups:
         """What is decided over all cases of a skill on a model."""
         assert self._session
-        return Groups(self.settings, self.ask, self._session.items)
-
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self) -> bool | None:
-        """Run no test while a batch is open."""
-        return True if self._waiting else None
+        return Groups(self.ask, self._session.items)
 
     # Ending.
 
@@ -474,14 +463,8 @@ class SkillSession:
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         self._expect_interrupts()
-        engine = self._asking.engine
-        if engine and self.settings.batch == "submit" and not self._stopped:
-            self._waiting = engine.waiting  # with xdist, only workers know it until now
         self._asking.close()
         self.subjects.models.leave_cluster()
-        if self._waiting:
-            session.exitstatus = TRY_LATER
-            return
         if self._config.option.collectonly:
             # What a run would report as errors and failures.
             kinds = (Unrunnable, BrokenCaseItem)
@@ -521,8 +504,6 @@ class SkillSession:
         engine, spending = self._asking.engine, self._spending
         if not (self._conclusion and engine and spending and self._session):
             write_problems(config, self._problems)
-        elif self._waiting:
-            write_submitted(config, self._waiting, engine, spending, self._problems)
         else:
             selected = [source.label for source in self._selected.sources]
             self._conclusion.write_closing(self._session, self._problems, selected)

@@ -8,7 +8,6 @@ from typing import Final
 
 from .._util.texts import counted, dollars, harmless, one_line
 from ..engine import Engine
-from ..engine.batches import Waiting
 from ..errors import shown
 from ..models.prices import FREE, PriceOf, cost, saved_by_cache
 from ..reports.terminal.closing_lines import Spent
@@ -91,8 +90,8 @@ class Spending:
         agents, turns = engine.agents_at_work
         for model, usage in turns:
             spent = self._with(spent, model, usage)
-        questions, seconds_left, waiting = engine.questions, None, engine.waiting
-        if spent.calls >= _ENOUGH_TO_GUESS and not waiting:
+        questions, seconds_left = engine.questions, None
+        if spent.calls >= _ENOUGH_TO_GUESS:
             elapsed = time.monotonic() - self._started
             seconds_left = elapsed / spent.calls * (questions - self._seen)
         return Progress(
@@ -109,7 +108,6 @@ class Spending:
             ", ".join(
                 dict.fromkeys((*map(self._opening, engine.opening), *_images(agents)))
             ),
-            batches_of(waiting) if waiting else "",
             engine.elsewhere,
         )
 
@@ -145,17 +143,6 @@ class Spending:
             number_of_calls = f"{counted(len(calls), 'call')} without an answer"
             used = f"{number_of_calls} used {about}{tokens}{price}"
             yield f"{harmless(model)}: {used}; not in the table."
-
-
-def batches_of(waiting: Waiting) -> str:
-    """``120 questions in 2 batches, 45 done, since 14:05``."""
-    began = time.localtime(waiting.since)
-    today = began[:3] == time.localtime()[:3]
-    since = time.strftime("%H:%M" if today else "%Y-%m-%d %H:%M", began)
-    batches = "a batch" if waiting.batches == 1 else f"{waiting.batches:,} batches"
-    questions = f"{counted(waiting.questions, 'question')} in {batches}"
-    trouble = f" ({one_line(waiting.trouble, 100)})" if waiting.trouble else ""
-    return f"{questions}, {waiting.done:,} done, since {since}{trouble}"
 
 
 def _images(agents: int) -> list[str]:

@@ -1,17 +1,13 @@
-"""Rows of the history, one for each run, skill and model, as JSON and CSV."""
+"""Rows of the history, one for each run, skill and model, as JSON."""
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, Final
 
 from .._util.git import Commit
 from .._util.json_forms import json_values
-from .._util.texts import harmless, one_line
+from .._util.texts import one_line
 from ..results.history import KeptRow
-from .numbers import Number
-from .record_files import safe_cell
 
 _SHORT: Final = 7  # digits of a commit
 
@@ -42,32 +38,4 @@ def row_data(kept: KeptRow) -> dict[str, Any]:
         "commit": head.commit and head.commit.id,
         "dirty": head.commit and head.commit.dirty,
         **json_values(kept.row),
-    }
-
-
-def history_csv(kept_rows: Sequence[KeptRow], metric: Number) -> str:
-    """A line for each row, with the metric once more in columns of its own, for
-    plots.
-    """
-    out = io.StringIO()
-    lines = [_csv_data(kept, metric) for kept in kept_rows]
-    writer = csv.DictWriter(out, [*lines[0]] if lines else [], lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(lines)
-    return out.getvalue()
-
-
-def _csv_data(kept: KeptRow, metric: Number) -> dict[str, Any]:
-    low, high = metric.bounds_of(kept.row) or (None, None)
-    value = metric.amount(kept.row)
-    data = {
-        **row_data(kept),
-        "metric": metric.name,
-        "value": value,
-        "low": low,
-        "high": high,
-    }
-    return {
-        key: safe_cell(harmless(value) if isinstance(value, str) else value)
-        for key, value in data.items()
     }

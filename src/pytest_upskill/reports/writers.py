@@ -4,9 +4,6 @@ one that fails does not stop the others.
 A new report is one function and one entry in `REPORTS`, plus its option.
 """
 
-import os
-import re
-import shutil
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
@@ -20,8 +17,7 @@ from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.run_file import results_bytes
 from ..skills.folder import SKILL_NAMES
-from .benchmark_folder import benchmark_places
-from .record_files import csv_text, transcript_files
+from .record_files import transcript_files
 
 # A setting, and a function that writes its report and returns the paths.
 Writer = tuple[str, Callable[[], Sequence[Path]]]
@@ -115,8 +111,6 @@ REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
     "html_file": lambda file, run: write_report(file, _page(run)),
     "markdown_file": lambda file, run: write_report(file, run.markdown()),
-    "csv_file": lambda file, run: write_csv(file, run.results),
-    "benchmark_folder": lambda folder, run: add_benchmark(folder, run.results),
     "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
 }
 
@@ -140,14 +134,6 @@ def write_report(file: Path, content: str | bytes) -> list[Path]:
     return [file]
 
 
-def write_csv(file: Path, results: RunResults) -> list[Path]:
-    if not results.records:
-        raise SettingsError(
-            "csv_file", "nothing to write: there are no answers", value=shown(file)
-        )
-    return write_report(file, csv_text(results))
-
-
 def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     """Overwrite those of the same trials, and keep others."""
     # Agents get all of a skill's folder: it must not fill up with what they said.
@@ -165,33 +151,3 @@ def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     for path, text in files.items():
         replace_file(folder / path, text)
     return [folder]
-
-
-def add_benchmark(folder: Path, results: RunResults) -> list[Path]:
-    """Add an iteration, with the same number for all skills and models; overwrite
-    none.
-    """
-    places = {folder / place.folder: place.files for place in benchmark_places(results)}
-    if not places:
-        problem = "nothing to write: no case has an answer"
-        raise SettingsError("benchmark_folder", problem, value=shown(folder))
-    number = 1 + max(map(_last_iteration, places))
-    for place, files in places.items():
-        _add_folder(place / f"iteration-{number}", files)
-    return [place / f"iteration-{number}" for place in places]
-
-
-def _last_iteration(place: Path) -> int:
-    names = [entry.name for entry in place.iterdir()] if place.is_dir() else []
-    matches = [re.fullmatch(r"iteration-(\d{1,9})", name, re.ASCII) for name in names]
-    return max((int(match[1]) for match in matches if match), default=0)
-
-
-def _add_folder(folder: Path, files: Iterable[tuple[str, str]]) -> None:
-    draft = folder.with_name(f".{folder.name}.{os.getpid()}")
-    try:
-        for name, content in files:
-            replace_file(draft / name, content)
-        draft.rename(folder)  # fails if another run took the number meanwhile
-    finally:
-        shutil.rmtree(draft, ignore_errors=True)

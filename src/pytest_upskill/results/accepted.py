@@ -344,7 +344,6 @@ def planned_case(
         siblings=siblings,
         of=of,
         agent=first.agent,
-        own_runs=case.runs is not None,
         is_trigger=case.is_trigger,
         skill_only=case.skill_only and first.agent != ORACLE,
     )

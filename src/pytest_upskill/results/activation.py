@@ -23,8 +23,7 @@ _MOST_SKILLS: Final = 6  # of a bundle
 MORE_ROOM: Final = "shorten the descriptions of all skills, or install fewer"
 
 Runs = Sequence[Mapping[str, Record]]  # of a case
-# Runs of several cases and what each counts, those of a sample together.
-Samples = Sequence[Sequence[tuple[Runs, Sequence[float]]]]
+Samples = Sequence[Sequence[Runs]]  # the cases of a sample together
 
 
 @dataclass(frozen=True)
@@ -78,7 +77,7 @@ def activation_of(samples: Samples, members: Sequence[str] = ()) -> Activation |
 
     ``members`` are the skills of a bundle.
     """
-    all_runs = [run for cases in samples for runs, _ in cases for run in runs]
+    all_runs = [run for cases in samples for runs in cases for run in runs]
     openings = [_opened(run) for run in all_runs]
     if not openings or None in openings:
         return None
@@ -86,8 +85,7 @@ def activation_of(samples: Samples, members: Sequence[str] = ()) -> Activation |
         count=sum(map(bool, openings)),
         trials=len(openings),
         shares=tuple(
-            fmean([fmean(map(_is_opened, runs), weights) for runs, weights in cases])
-            for cases in samples
+            fmean([fmean(map(_is_opened, runs)) for runs in cases]) for cases in samples
         ),
         untold=sum(map(_untold, all_runs)),
         not_invoked=sum(map(_not_invoked, all_runs)),

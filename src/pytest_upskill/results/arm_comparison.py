@@ -146,19 +146,19 @@ def unit_of(score: Score) -> str:
 
 
 def compare_arms(
-    rows: Sequence[Summary], over: str, of: str = "skill", level: float = LEVEL
+    rows: Sequence[Summary], over: str, of: str = "skill"
 ) -> list[Comparison | None]:
     """One for each model of a skill, adjusted for several models; None without
     pairs.
     """
-    by_score = {score: _lifts(rows, score, over, of, level) for score in _SCORES}
+    by_score = {score: _lifts(rows, score, over, of) for score in _SCORES}
     comparisons: list[Comparison | None] = []
     for number, row in enumerate(rows):
         lifts = {score: lift for score in _SCORES if (lift := by_score[score][number])}
         changes = {
             amount: change
             for amount in AMOUNTS
-            if (change := paired_ratio(row.pairs(amount, over, of), level))
+            if (change := paired_ratio(row.pairs(amount, over, of)))
         }
         paired = row.score in lifts
         comparisons.append(Comparison(row.score, lifts, changes) if paired else None)
@@ -226,34 +226,32 @@ def _drop(
 
 
 def _lifts(
-    rows: Sequence[Summary], score: Score, over: str, of: str, level: float
+    rows: Sequence[Summary], score: Score, over: str, of: str
 ) -> list[Lift | None]:
     """Of each model, adjusted for several of them; None without pairs."""
     pairs = [row.scores(over, of, score) for row in rows]
     lifts = [
-        paired_lift(scores, row.runs, level) if scores else None
+        paired_lift(scores, row.runs) if scores else None
         for row, scores in zip(rows, pairs, strict=True)
     ]
     p_values = iter(holm([lift.p_value for lift in lifts if lift]))
-    adjusted = [lift and adjusted_lift(lift, next(p_values), level) for lift in lifts]
+    adjusted = [lift and adjusted_lift(lift, next(p_values)) for lift in lifts]
     return [
         # Without an effect, the ends are a claim: there is none of 20 points or more.
         (
             lift
             if lift is None or lift.shown
-            else guarded_twice(
-                lift, [after - before for before, after in scores], level
-            )
+            else guarded_twice(lift, [after - before for before, after in scores])
         )
         for lift, scores in zip(adjusted, pairs, strict=True)
     ]
 
 
-def adjusted_lift(lift: Lift, p_value: float, level: float = LEVEL) -> Lift:
+def adjusted_lift(lift: Lift, p_value: float) -> Lift:
     """With the p-value among several; the interval includes 0 unless that is
     evidence.
     """
-    if p_value >= 1 - level:  # no evidence, as one of several models
+    if p_value >= 1 - LEVEL:  # no evidence, as one of several models
         lift = lift._replace(low=min(lift.low, 0.0), high=max(lift.high, 0.0))
     return lift._replace(p_value=p_value)
 

@@ -17,14 +17,10 @@ from ..trials.subject import WithSubject
 # A loss of at most this many points does not count, unless someone says so
 MARGIN: Final = 0.1
 
-# shown: the interval excludes 0, adjusted for all contrasts of the study; none
-# shown: all runs were made; dropped: more runs could hardly have shown anything;
-# incomplete: answers are missing.
-State = Literal["shown", "none shown", "dropped", "incomplete"]
-
+# hurts, helps: the interval excludes 0, adjusted for all contrasts of the study;
 # no loss shown: a loss of more than the margin is ruled out; not known:
 # neither that nor a change is shown, for want of cases; no change shown: the
-# same where there is no margin.
+# same where there is no margin; incomplete: answers are missing.
 ContrastWord = Literal[
     "hurts", "helps", "no loss shown", "no change shown", "not known", "incomplete"
 ]
@@ -53,12 +49,9 @@ class Contrast:
     plus: tuple[str, ...]  # names of arms
     minus: tuple[str, ...]
     margin: Share | None = None  # a loss below it does not count
-    # What came of it; until it is measured, it is incomplete.
-    # A mean over cases, adjusted; None without a complete case
+    # What came of it: a mean over cases, adjusted; None if answers are missing
     lift: LiftValue | None = None
     cases: Whole = 0
-    runs: Whole = 0
-    state: State = "incomplete"
     # Of a trial, of two arms: a mean over cases, if they are known
     tokens: Number | None = None
     # Its 95 % interval; None: too few cases
@@ -67,7 +60,7 @@ class Contrast:
     @computed_field
     @property
     def word(self) -> ContrastWord:
-        if self.lift is None or self.state == "incomplete":
+        if self.lift is None:
             return "incomplete"
         if self.lift.shown:
             return "helps" if self.lift.low > 0 else "hurts"
@@ -150,6 +143,7 @@ class Study(WithSubject):
     arms: tuple[StudyArm, ...]
     contrasts: tuple[Contrast, ...]  # as they are to be read
     conclusions: tuple[str, ...] = ()  # sentences; the last one is what to remember
+    runs: Whole = 0
     trials: Whole = 0
     errored: Whole = 0  # trials without an answer
     error: str = ""  # the most frequent reason
@@ -181,13 +175,11 @@ class Study(WithSubject):
 
     @property
     def size(self) -> str:
-        """``24 cases × 2 to 8 runs``; empty if nothing was measured."""
-        runs = sorted({contrast.runs for contrast in self.contrasts if contrast.runs})
-        if not runs:
+        """``24 cases × 2 runs``; empty if nothing was measured."""
+        cases = max((contrast.cases for contrast in self.contrasts), default=0)
+        if not cases:
             return ""
-        cases = max(contrast.cases for contrast in self.contrasts)
-        fewest = f"{runs[0]} to " if len(runs) > 1 else ""
-        return f"{counted(cases, 'case')} × {fewest}{counted(runs[-1], 'run')}"
+        return f"{counted(cases, 'case')} × {counted(self.runs, 'run')}"
 
     @property
     def spent(self) -> str:

@@ -390,13 +390,8 @@ def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
         )
         reach = 2.0 if BASELINE in new.arms else 1.0
         if values:
-            family[name] = Differences(
-                values, max(old.runs, new.runs), chance=0.0, reach=reach
-            )
-    if not family:
-        return {}
-    plan = (max(effect.runs for effect in family.values()),)  # one look
-    return {name: judged.lift for name, judged in judge_family(family, plan).items()}
+            family[name] = Differences(values, reach)
+    return judge_family(family)
 
 
 def _lifts(row: Summary) -> dict[str, float]:

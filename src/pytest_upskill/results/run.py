@@ -18,7 +18,6 @@ from typing import Annotated, Any, Final, Literal
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    Field,
     PlainSerializer,
     SerializationInfo,
     computed_field,
@@ -31,9 +30,9 @@ from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
 from ..options import DAY
 from ..settings import Gates
-from ..stats import LEVEL, flakiness, pass_hat_k, plan_level
+from ..stats import flakiness, pass_hat_k
 from ..trials.answer import AnswerFile
-from ..trials.plan import Group, PlannedCase, Runs, SkillInfo, Unmatched
+from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import Cause, causes_of
@@ -156,12 +155,6 @@ def _moment(moment: datetime) -> datetime:
     return moment
 
 
-def _rising(looks: tuple[int, ...]) -> tuple[int, ...]:
-    if list(looks) != sorted(set(looks)):
-        raise ValueError("numbers of runs that do not rise")
-    return looks
-
-
 def _possible_gates(gates: Gates) -> Gates:
     numbers = [
         number for number in vars(gates).values() if isinstance(number, float | int)
@@ -214,7 +207,6 @@ def _cut_files(files: Sequence[AnswerFile]) -> Iterator[AnswerFile]:
 
 
 Moment = Annotated[datetime, AfterValidator(_moment)]
-Looks = Annotated[tuple[Runs, ...], Field(max_length=50), AfterValidator(_rising)]
 _Records = Annotated[
     Many[Record], PlainSerializer(_all_brief, return_type=tuple[Record, ...])
 ]
@@ -241,7 +233,6 @@ class RunResults:
     idle_gates: Many[str] = ()  # that don't apply to what was selected
     # Whether tests were selected by how they ended (--lf, --sw)
     by_outcome: Flag = False
-    looks: Looks = ()  # of frugal runs
     commit: Commit | None = None
     versions: Mapping[str, str] = field(default_factory=dict)
     # skills, by agent
@@ -545,7 +536,6 @@ class RunResults:
                 not_run=self._not_run(pair),
                 against=skill.against,
                 score=skill.score,
-                looks=self.looks,
                 tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
                 started=self.started,
@@ -569,9 +559,7 @@ class RunResults:
 
     @cached_property
     def verdicts(self) -> list[Verdict]:
-        verdicts = verdicts_of(
-            self.summaries, plan_level(self.looks) if self.looks else LEVEL
-        )
+        verdicts = verdicts_of(self.summaries)
         accepted = {
             run.pair: run.since for run in self.comparisons if not run.of_triggers
         }

@@ -16,7 +16,7 @@ from .._util.texts import counted, one_line, percent
 from ..options import DAY
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import LEVEL, ROUNDING, CasePasses, fell_together, plan_level
+from ..stats import ROUNDING, CasePasses, fell_together
 from ..trials.arm import EARLIER
 from ..trials.plan import Count
 from ..trials.records import Record
@@ -192,16 +192,13 @@ class _Side:
 def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     """What changed from one run to the other, adjusted for all skills and models."""
     old, new = _sides(before), _sides(after)
-    level = max(
-        plan_level(run.looks) if run.looks else LEVEL for run in (before, after)
-    )
     pairs: list[PairComparison] = []
     rows = {key: _paired(old[key], new[key]) for key in new if key in old}
     versions = dict(zip(rows, compare_versions([*rows.values()], EARLIER), strict=True))
     baselines = _fallen_baselines(before, after, rows)
     for _, group in groupby(rows, key=lambda key: (key[0].skill, bool(key[1]))):
         keys = list(group)
-        changes = compare_arms([rows[key] for key in keys], EARLIER, level=level)
+        changes = compare_arms([rows[key] for key in keys], EARLIER)
         for key, change in zip(keys, changes, strict=True):
             change = change and replace(change, versions=versions[key])
             compared = _comparison(old[key], new[key], rows[key], change)

@@ -1,19 +1,17 @@
 """How a skill does on a model: in each arm, over all cases and by case."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from functools import partial
-from math import fsum
-from operator import mul
-from statistics import fmean, variance
-from typing import Final, Literal, NamedTuple, get_args
+from statistics import fmean
+from typing import Final, Literal, get_args
 
 from .._util import grouped
 from .._util.texts import counted, one_line
 from ..options import DAY, age_words
 from ..settings import Score
-from ..stats import Interval, rest_after, weights, wilson
+from ..stats import Interval, wilson
 from ..trials.answer_times import outdated
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count, PlannedCase
@@ -53,12 +51,11 @@ class ArmSummary:
     passed: int = 0
     unfinished: int = 0  # of those that failed: at a limit, or without a word
     retries: int = 0  # questions that were asked again after errors
-    score_variance: float | None = None  # of the runs of one case
     turns: float | None = None
     tool_calls: float | None = None
     asked_first: datetime | None = None
     asked_last: datetime | None = None
-    count: Count = _NO_RUNS  # passes of complete runs, all of the same weight
+    count: Count = _NO_RUNS  # passes of complete runs
 
     @property
     def interval(self) -> Interval | None:
@@ -114,7 +111,6 @@ class Summary(WithPair):
     not_asked: int = 0  # trials that a budget kept from being asked
     by_case: tuple[CaseSummary, ...] = ()
     against: str | None = None  # the git ref of the arm ``previous``
-    most_runs: int | None = None  # the upper limit of frugal runs
     score: Score = "pass"  # what the lift compares
     agent: str = CHAT
     agent_version: str = ""
@@ -297,21 +293,6 @@ class Summary(WithPair):
                 samples.setdefault(case.sample or case.case, []).append(score)
         return {sample: fmean(scores) for sample, scores in samples.items()}
 
-    def run_variance(self, over: str, of: str = "skill") -> float | None:
-        """The variance of one run's difference, for `spreads`;
-        None if the rates tell it.
-        """
-        arms = [
-            [case.arm(arm).score_variance for arm in (over, of)]
-            for case in self.by_case
-        ]
-        sums = [
-            sum(both)
-            for pair in arms
-            if len(both := [v for v in pair if v is not None]) == 2
-        ]
-        return fmean(sums) if sums and self.score == "checks" else None
-
 
 def budget_words(done: int, over_budget: int, noun: str = "case") -> str:
     """``the budget ended the run after 6 of 10 cases``."""
@@ -370,27 +351,6 @@ def cases_by_sample(cases: Iterable[CaseSummary]) -> list[list[CaseSummary]]:
 Run = Mapping[str, Record]  # of a case
 
 
-class _Runs(NamedTuple):
-    """The complete runs of a case, and what each counts."""
-
-    runs: Sequence[Run]
-    weights: Sequence[float]
-
-
-def kinds_of(runs: Sequence[Run], score: Score) -> list[Hashable]:
-    """The chosen score of each run, in all arms."""
-    return [
-        tuple((arm, _value(record, score)) for arm, record in sorted(run.items()))
-        for run in runs
-    ]
-
-
-def alike(records: Sequence[Record], score: Score) -> bool:
-    """Whether all runs of a case went the same way."""
-    runs = _complete_runs(records, {record.arm for record in records})
-    return len(set(kinds_of(runs, score))) == 1
-
-
 def _value(record: Record, score: Score) -> float | None:
     return float(record.passed_common) if score == "pass" else record.score
 
@@ -402,7 +362,6 @@ def summarize(
     model_id: str,
     not_run: int,
     against: str | None = None,
-    looks: tuple[int, ...] = (),
     score: Score = "pass",
     tests: Iterable[PlannedCase] = (),
     max_age: float = DAY,
@@ -412,31 +371,25 @@ def summarize(
 ) -> Summary:
     """Sum up the records of one skill on one model, of a run that ``started`` then.
 
-    ``looks`` are those of frugal runs; ``tests`` tell what is known of cases besides
-    records; ``members`` are the skills of a bundle.
+    ``tests`` tell what is known of cases besides records;
+    ``members`` are the skills of a bundle.
     """
     records = [record for record in records if record.pair == pair]
     planned = {test.case: test for test in tests}
-    own_runs = {case for case, test in planned.items() if test.own_runs}
     not_asked = sum(record.over_budget for record in records)
-    records = without_cut_runs(records, looks, own_runs)
     left_out = cases_over_budget(records)
     records = [record for record in records if record.case not in left_out]
     by_case = grouped(records, lambda record: record.case)
     arms: set[str] = {"skill", *(record.arm for record in records)}
-    later_runs = rest_after(looks) if looks else None
     complete = {
-        case: _Runs(
-            runs,
-            weights(kinds_of(runs, score), None if case in own_runs else later_runs),
-        )
+        case: runs
         for case, of_case in by_case.items()
         if (runs := _complete_runs(of_case, arms))
     }
     cases = [
         CaseSummary(
             case,
-            len(runs.runs),
+            len(runs),
             _arms(by_case[case], [[runs]]),
             planned[case].lift_sample if case in planned else "",
             planned[case].sample if case in planned else "",
@@ -452,7 +405,6 @@ def summarize(
         pair=pair,
         model_id=model_id,
         not_run=0,
-        looks=looks,
         score=score,
         tests=planned.values(),
         max_age=max_age,
@@ -469,7 +421,6 @@ def summarize(
         not_asked=not_asked,
         by_case=tuple(cases),
         against=against,
-        most_runs=looks[-1] if looks else None,
         score=score,
         agent=agent,
         agent_version=agents_in(records).get(agent, ""),
@@ -478,8 +429,8 @@ def summarize(
         apart=asked_apart(
             (
                 record
-                for case in complete.values()
-                for run in case.runs
+                for runs in complete.values()
+                for run in runs
                 for record in run.values()
             ),
             max_age,
@@ -496,26 +447,6 @@ def summarize(
 def cases_over_budget(records: Iterable[Record]) -> set[str]:
     """Cases that a budget kept from being asked, in any arm or run."""
     return {record.case for record in records if record.over_budget}
-
-
-def without_cut_runs(
-    records: list[Record], looks: tuple[int, ...], own_runs: Collection[str]
-) -> list[Record]:
-    """Frugal runs up to the last look before the budget ended.
-
-    Which cases get later runs depends on how the first ones ended, so none may be left
-    out for want of them; but the run may stop at any look.
-    """
-    frugal = [record for record in records if looks and record.case not in own_runs]
-    refused = [
-        record.run for record in frugal if record.over_budget and record.run > looks[0]
-    ]
-    if not refused:
-        return records
-    last = max(look for look in looks if look < min(refused))
-    return [
-        record for record in records if record.case in own_runs or record.run <= last
-    ]
 
 
 def _possible_lift(
@@ -588,8 +519,12 @@ def _complete_runs(records: Sequence[Record], arms: set[str]) -> list[Run]:
     return [run for _, run in sorted(runs.items()) if run.keys() == arms]
 
 
+# The complete runs in an arm: of each case of each sample.
+_Samples = Sequence[Sequence[Sequence[Record]]]
+
+
 def _arms(
-    records: Sequence[Record], complete: Sequence[Sequence[_Runs]]
+    records: Sequence[Record], complete: Sequence[Sequence[Sequence[Run]]]
 ) -> dict[str, ArmSummary]:
     """Each arm that has records; ``complete`` are the complete runs of
     each case of each sample.
@@ -598,29 +533,17 @@ def _arms(
     return {
         arm: _arm(
             of_arm,
-            [
-                [([run[arm] for run in case.runs], case.weights) for case in cases]
-                for cases in complete
-            ],
+            [[[run[arm] for run in runs] for runs in cases] for cases in complete],
         )
         for arm, of_arm in by_arm.items()
     }
 
 
-# The runs of a case, and what each counts
-_Weighted = tuple[Sequence[Record], Sequence[float]]
-
-
-def _arm(
-    records: Sequence[Record], complete: Sequence[Sequence[_Weighted]]
-) -> ArmSummary:
-    cases = [runs for sample in complete for runs, _ in sample]
+def _arm(records: Sequence[Record], complete: _Samples) -> ArmSummary:
+    cases = [runs for sample in complete for runs in sample]
     answers = [record for runs in cases for record in runs]
     common = [record.common_checks for record in records]
     grades = [grade for checks in common for grade in checks]
-    scores = (
-        [r.score for r in answers if r.score is not None] if len(cases) == 1 else []
-    )
     times = [record.asked_at for record in answers if record.asked_at is not None]
     return ArmSummary(
         samples=len(complete),
@@ -638,7 +561,6 @@ def _arm(
         passed=sum(record.passed_common for record in records),
         unfinished=sum(record.is_unfinished for record in records),
         retries=sum(record.retries for record in records),
-        score_variance=variance(scores) if len(scores) > 1 else None,
         turns=_mean([r.activity.turns if r.activity else None for r in answers]),
         tool_calls=_mean(
             [r.activity.tool_calls if r.activity else None for r in answers]
@@ -662,7 +584,7 @@ def checks_of(records: Iterable[Record], arm: str) -> tuple[float, float] | None
 
 
 def _mean_over_samples(
-    samples: Sequence[Sequence[_Weighted]], value: Callable[[Record], float | None]
+    samples: _Samples, value: Callable[[Record], float | None]
 ) -> float | None:
     """Mean over samples of the mean over cases of the mean over runs.
 
@@ -671,22 +593,10 @@ def _mean_over_samples(
     """
     return _mean(
         [
-            _mean(
-                [
-                    _weighted([value(record) for record in runs], share)
-                    for runs, share in cases
-                ]
-            )
+            _mean([_mean([value(record) for record in runs]) for runs in cases])
             for cases in samples
         ]
     )
-
-
-def _weighted(values: Sequence[float | None], shares: Sequence[float]) -> float | None:
-    if len(set(shares)) == 1:  # exactly the mean, without a rounding error
-        return _mean(values)
-    numbers = [value for value in values if value is not None]
-    return fsum(map(mul, numbers, shares)) if len(numbers) == len(values) else None
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

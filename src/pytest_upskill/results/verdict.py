@@ -8,7 +8,6 @@ from typing import Final, Literal
 from .._util.texts import counted, first_few, one_line, points
 from ..settings import Score
 from ..stats import (
-    LEVEL,
     POWER,
     RELEVANT_LIFT,
     ROUNDING,
@@ -144,10 +143,10 @@ class Verdict:
         return tuple(case for case, pair in scores.items() if condition(*pair))
 
 
-def verdicts_of(summaries: Sequence[Summary], level: float = LEVEL) -> list[Verdict]:
+def verdicts_of(summaries: Sequence[Summary]) -> list[Verdict]:
     """One for each summary, in their order, adjusted for several models of a skill."""
     models = [row for row in summaries if row.agent != ORACLE]
-    judged = iter(_verdicts_on(models, level))
+    judged = iter(_verdicts_on(models))
     return [
         _of_oracle(row) if row.agent == ORACLE else next(judged) for row in summaries
     ]
@@ -160,14 +159,14 @@ def _of_oracle(row: Summary) -> Verdict:
     return Verdict(row, {}, word, "; ".join([*parts, oracle_sentence(row)]), None)
 
 
-def _verdicts_on(summaries: Sequence[Summary], level: float) -> list[Verdict]:
+def _verdicts_on(summaries: Sequence[Summary]) -> list[Verdict]:
     verdicts: list[Verdict] = []
     versions = iter(compare_versions(summaries, PREVIOUS))
     for _, group in groupby(summaries, key=lambda summary: summary.skill):
         rows = list(group)
         arms = dict.fromkeys(chain([BASELINE], *(row.arms for row in rows)))
         compared_arms = [arm for arm in arms if arm != SKILL]
-        over = {arm: compare_arms(rows, arm, level=level) for arm in compared_arms}
+        over = {arm: compare_arms(rows, arm) for arm in compared_arms}
         compared_with = over.get(AGAIN, over[BASELINE])
         models = sum(comparison is not None for comparison in compared_with)
         for number, row in enumerate(rows):
@@ -179,15 +178,15 @@ def _verdicts_on(summaries: Sequence[Summary], level: float) -> list[Verdict]:
             change = next(versions)
             if since := comparisons.get(PREVIOUS):
                 comparisons[PREVIOUS] = replace(since, versions=change)
-            verdicts.append(_verdict(row, comparisons, level, models))
+            verdicts.append(_verdict(row, comparisons, models))
     return verdicts
 
 
 def _verdict(
-    row: Summary, comparisons: Mapping[str, Comparison], level: float, models: int
+    row: Summary, comparisons: Mapping[str, Comparison], models: int
 ) -> Verdict:
     # Several models can show less than one
-    level_per_model = shared_level(models, level)
+    level_per_model = shared_level(models)
     if over := comparisons.get(AGAIN):
         by_chance = by_chance_of(row, level_per_model)
         words = aa_words(row, over, by_chance)
@@ -198,19 +197,17 @@ def _verdict(
     lift = over.lift if over else None
     word = _word(row, lift)
     outlook = _outlook(row, lift, smallest, models) if word in _OPEN else ""
-    effect = _lift_per_opening(row, over, level)
+    effect = _lift_per_opening(row, over)
     sentence = _sentence(row, word, over, effect, outlook)
     return Verdict(row, comparisons, word, sentence, smallest, effect)
 
 
-def _lift_per_opening(
-    row: Summary, over: Comparison | None, level: float
-) -> Lift | None:
+def _lift_per_opening(row: Summary, over: Comparison | None) -> Lift | None:
     """None where it is the lift itself, or hardly known."""
     used = row.activation
     if not over or not used or used.count == used.trials:
         return None
-    return lift_per_use(over.lift, row.scores(over="baseline"), used.shares, level)
+    return lift_per_use(over.lift, row.scores(over="baseline"), used.shares)
 
 
 def _word(row: Summary, lift: Lift | None) -> Word | None:
@@ -253,8 +250,6 @@ def _sentence(
         parts.append(f"{share_words(row, 'baseline')} pass without it")
     if over and over.tokens:
         parts.append(token_words(over.tokens))
-    if row.most_runs and row.runs < row.most_runs:
-        parts.append(f"after {row.runs} of {counted(row.most_runs, 'run')}")
     budget = row.budget_words if word != "incomplete" else ""
     used = row.activation
     opened = (

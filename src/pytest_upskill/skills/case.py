@@ -14,7 +14,6 @@ from .._util.texts import digest
 from .case_forms import DEFAULT_ANSWERS, CaseForm
 from .invocation import Invocation
 from .task_forms import DEFAULT_WORKDIR, SandboxForm
-from .verifier_script import VerifierDownloads, downloads_of
 
 Role = Literal["user", "assistant"]
 
@@ -37,16 +36,6 @@ class BuildContext:
     without: str = field(default="", compare=False, repr=False)  # the skills in it
     # That a build may take
     seconds: float = field(default=600.0, compare=False, repr=False)
-    # What only an image can carry out, with the line; and files that are copied,
-    # absolute.
-    others: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    copied: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    # Such as linux/amd64, if written
-    platform: str = field(default="", compare=False, repr=False)
-    # Without an image
-    steps: tuple[str, ...] = field(default=(), compare=False, repr=False)
-    # files, so it fails
-    missing: tuple[str, ...] = field(default=(), compare=False, repr=False)
 
 
 class SandboxNeeds(NamedTuple):
@@ -60,7 +49,6 @@ class SandboxNeeds(NamedTuple):
     env: tuple[tuple[str, str], ...] = ()
     image: str = ""  # of a container
     build: BuildContext | None = None  # of an image
-    packages: tuple[str, ...] = ()  # system packages, where no image is used
     memory_mb: int | None = None
     storage_mb: int | None = None
     cpus: float | None = None
@@ -79,7 +67,6 @@ class SandboxNeeds(NamedTuple):
             tuple(form.env.items()),
             form.image or "",
             None,
-            tuple(form.packages),
             form.memory_mb,
             form.storage_mb,
             form.cpus,
@@ -152,14 +139,6 @@ class CaseReference:
             self.text, self.run, repr(self.env), *(file.digest for file in self.files)
         )
 
-    @cached_property
-    def downloads(self) -> VerifierDownloads:
-        """What its script would download."""
-        texts = {
-            file.path: text for file in self.files if (text := file.text) is not None
-        }
-        return downloads_of(self.run, texts) if self.run else VerifierDownloads()
-
 
 @dataclass(frozen=True)
 class McpServer:
@@ -201,7 +180,6 @@ class Case:
     invoke: Invocation | None = None
     system: str | None = None
     skills: str = ""  # a folder with the skills of this case, absolute
-    skills_at: tuple[str, ...] = ()  # where the task's Dockerfile copies them to
     reference: CaseReference | None = None  # how it is solved
     skip: str | None = None  # the reason
     xfail: str | None = None  # the reason

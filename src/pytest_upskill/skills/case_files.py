@@ -13,7 +13,6 @@ from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import guess
 from .case import Case, McpServer, WorkspaceFile
 from .case_forms import CaseForm, ContextForm
-from .docker_commands import SYSTEM_FOLDERS
 from .folder import (
     TOOL_FOLDERS,
     NotTextError,
@@ -27,6 +26,23 @@ from .folder import (
 from .mcp_mocks import MOCKS, McpMocks
 from .task_forms import FileOfSkill
 
+SYSTEM_FOLDERS: Final = frozenset(
+    {
+        "bin",
+        "boot",
+        "dev",
+        "etc",
+        "lib",
+        "lib32",
+        "lib64",
+        "proc",
+        "run",
+        "sbin",
+        "sys",
+        "usr",
+        "var",
+    }
+)
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
 _MCP: Final = '"mcp" names servers, which only agents can use'
 _BINARY: Final = "a plain question can't have such a file, an agent can"

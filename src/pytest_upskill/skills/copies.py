@@ -16,20 +16,15 @@ from .._util.keys import without_keys
 from ..errors import InputError, SkillError
 from .context import FilesOnDisk
 from .folder import (
-    COPY_DIGEST_NAME,
     MAX_FILE_BYTES,
     TOOL_FOLDERS,
     belongs,
-    digest_of,
     installed_files,
     mode_of,
-    walk,
 )
 from .frontmatter import with_field
 from .skill import LONGEST_NAME, Skill
 from .skill_parts import By, Part, PartedText, told_apart
-
-_NO_EDITS: Final = (COPY_DIGEST_NAME, ".pyc", ".DS_Store")  # in a copy
 
 
 @dataclass(frozen=True)
@@ -105,16 +100,6 @@ def write_copy(
         problem = f"can't be copied: {reason_of(error)}"
         raise SkillError(folder, problem, "Check its files.") from None
     return new
-
-
-def digest_of_copy(folder: Path) -> str:
-    """Of all files in an installed copy, also those that are never copied,
-    which a user added.
-    """
-    files = (parent / name for parent, _, names in walk(folder) for name in names)
-    return digest_of(
-        folder, sorted(file for file in files if not file.name.endswith(_NO_EDITS))
-    )
 
 
 def text_files(skill: Skill, cases: Collection[str] = ()) -> list[str]:

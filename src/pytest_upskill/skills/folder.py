@@ -17,7 +17,6 @@ MANIFEST: Final = ".claude-plugin/plugin.json"  # of a plugin
 CASES_NAME: Final = "skill_meta.json"
 SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
 EVALS_NAME: Final = "evals/evals.json"
-COPY_DIGEST_NAME: Final = ".pytest-upskill"  # in an installed copy: its digest
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
 TOOL_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "bower_components"}
@@ -52,7 +51,6 @@ _NOT_TAUGHT: Final = frozenset(
         "skill_results.json",
         "evals",
         "pytest.ini",
-        COPY_DIGEST_NAME,
     }
     | {"eval.yaml", "eval.yml"}
 )

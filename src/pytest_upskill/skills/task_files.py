@@ -35,17 +35,13 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
             problems.append((case.place_of(*place), str(error)))
             return None
 
-    skills, skills_at = form.skills or "", tuple[str, ...]()
+    skills = form.skills or ""
     needs, files = case.sandbox, case.exact
     if form.sandbox and (file := form.sandbox.dockerfile):
         make = partial(environment_of, folder, file, skills, form.sandbox.build_timeout)
         if made := read(make, "sandbox", "dockerfile"):
-            needs = made.needs(needs, form.sandbox.workdir or made.workdir)
-            own = {name for name, _ in case.files} | {file.path for file in case.exact}
-            files += tuple(
-                file for file in made.files if _inside(needs, file.path) not in own
-            )
-            skills_at = made.recipe.skills_at
+            build, workdir = made
+            needs = needs._replace(build=build, workdir=form.sandbox.workdir or workdir)
     texts = tuple((_inside(needs, name), text) for name, text in case.files)
     exact = tuple(replace(file, path=_inside(needs, file.path)) for file in files)
     if case.is_task:
@@ -66,7 +62,6 @@ def with_task_files(case: Case, form: CaseForm, folder: Path) -> Case:
         exact=exact,
         sandbox=needs,
         skills=installed or "",
-        skills_at=skills_at,
         reference=solution or None,
     )
 

@@ -23,7 +23,6 @@ _REQUIREMENT: Final = re.compile(
     rf"(?:{_VERSION}(?:\s*,\s*{_VERSION})*)?\s*(?:;[^\n]*)?"
 )
 _LONGEST: Final = 200  # characters of a requirement
-_PACKAGE: Final = re.compile(r"[a-z0-9][\w.+:-]*")
 _VARIABLE: Final = re.compile(r"[A-Za-z_]\w*")
 # No option, no file
 _IMAGE: Final = re.compile(r"[A-Za-z0-9](?:[\w.@-]|/(?!/)|:(?!/))*")
@@ -60,19 +59,9 @@ TextOrFile = Annotated[
 ]
 
 
-def is_requirement(value: str) -> bool:
-    return len(value) <= _LONGEST and bool(_REQUIREMENT.fullmatch(value))
-
-
 def _requirement(value: str) -> str:
-    if not is_requirement(value):
+    if len(value) > _LONGEST or not _REQUIREMENT.fullmatch(value):
         raise ValueError(f"{value!r} is not a package like 'pypdf' or 'pypdf==5.*'")
-    return value
-
-
-def _package(value: str) -> str:
-    if not _PACKAGE.fullmatch(value):
-        raise ValueError(f"{value!r} is not a system package like 'poppler-utils'")
     return value
 
 
@@ -157,16 +146,15 @@ class SandboxForm(Strict):
         allow_inf_nan=False,
         description="Seconds that a build may take (default: 600).",
     )
-    packages: list[Annotated[str, AfterValidator(_package)]] = Field(
-        default_factory=list,
-        description="System packages that must be installed if no image is used.",
-    )
     memory_mb: int | None = Field(None, gt=0, description="The most memory, in MB.")
     storage_mb: int | None = Field(
         None, gt=0, description="The most disk space, in MB."
     )
     cpus: float | None = Field(
-        None, gt=0, allow_inf_nan=False, description="How many processors it may use."
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description="How many processors it may use, in docker or podman.",
     )
 
 

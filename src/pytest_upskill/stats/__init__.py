@@ -5,6 +5,7 @@ Uses the standard library only, and nothing else of the project.
 
 from .by_chance import ByChance, shown_by_chance
 from .descriptive import flakiness, kappa_of, normalised_gain, pass_hat_k
+from .families import Differences, judge_family
 from .intervals import (
     LEVEL,
     ROUNDING,
@@ -22,20 +23,6 @@ from .intervals import (
     paired_ratio,
     shared_level,
     wilson,
-)
-from .looks import (
-    Differences,
-    Family,
-    Judged,
-    Look,
-    family_level,
-    judge_family,
-    look,
-    look_plan,
-    plan_level,
-    rest_after,
-    steps,
-    weights,
 )
 from .power import (
     POWER,
@@ -65,18 +52,14 @@ __all__ = [
     "CasePasses",
     "Change",
     "Differences",
-    "Family",
     "Interval",
-    "Judged",
     "Lift",
-    "Look",
     "Ruled",
     "Worsening",
     "cases_to_rule_out",
     "corrected_rate",
     "detectable_lift",
     "drop",
-    "family_level",
     "fell_together",
     "flakiness",
     "guarded",
@@ -86,21 +69,15 @@ __all__ = [
     "kappa_of",
     "lift_change",
     "lift_per_use",
-    "look",
-    "look_plan",
     "newcombe",
     "normalised_gain",
     "paired_effect",
     "paired_lift",
     "paired_ratio",
     "pass_hat_k",
-    "plan_level",
-    "rest_after",
     "shared_level",
     "shown_by_chance",
     "sign_flip",
-    "steps",
-    "weights",
     "wilson",
     "worsened",
 ]

@@ -48,22 +48,6 @@ def cases_to_rule_out(loss: float, level: float = LEVEL) -> int:
     return max(2, int(log((1 - level) / 2) / log1p(-loss)) + 1) if loss < 1 else 2
 
 
-def spreads(
-    pairs: Pairs, runs: int, chance: float | None = None
-) -> tuple[float, float]:
-    """The variance between cases' true differences,
-    and that of a single run around them.
-
-    ``chance`` is the latter if it was observed, as for shares of checks; that of pass
-    rates follows from the rates.
-    """
-    _, spread = mean_and_spread([skill - baseline for baseline, skill in pairs])
-    if chance is None:
-        mixed = sum(rate * (1 - rate) for pair in pairs for rate in pair) / len(pairs)
-        chance = mixed * runs / (runs - 1)
-    return max(0.0, spread**2 - chance / runs), chance
-
-
 class Kind(NamedTuple):
     """A kind of case: its chances to pass, and the share of cases that are of it."""
 

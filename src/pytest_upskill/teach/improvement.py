@@ -295,8 +295,6 @@ def change_of(
 ) -> AttemptChange:
     name = f"{attempt.label} against {against}"
     contrast = Contrast(name, (attempt.label,), (against,), lift=lift, cases=cases)
-    if lift:
-        contrast = replace(contrast, state="shown" if lift.shown else "none shown")
     return AttemptChange(attempt.number, part, student, contrast, score)
 
 

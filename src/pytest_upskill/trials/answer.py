@@ -48,15 +48,13 @@ class Usage:
 
     ``input`` includes cached tokens, whatever the provider counts, so that arms
     compare, and those ``written`` to its cache, which some charge more for, and still
-    more for those of them that stay there for an ``hour``. ``batch``: they were asked
-    for in a batch, which costs half as much.
+    more for those of them that stay there for an ``hour``.
     """
 
     input: _Count = None
     output: _Count = None
     cached: _Count = None
     written: _Count = 0
-    batch: Annotated[bool, SkipValidation] = False
     hour: _Count = 0
 
     def __post_init__(self) -> None:
@@ -65,7 +63,6 @@ class Usage:
             value = getattr(self, name)
             if type(value) is not int or not 0 <= value <= MOST:
                 object.__setattr__(self, name, whole_number(value))
-        object.__setattr__(self, "batch", self.batch is True)
 
     @property
     def tokens(self) -> int:
@@ -88,7 +85,6 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
         total([usage.output for usage in usages]),
         total([usage.cached for usage in usages]),
         total([usage.written for usage in usages]),
-        bool(usages) and all(usage.batch for usage in usages),
         total([usage.hour for usage in usages]),
     )
 

@@ -14,8 +14,8 @@ from ..skills.case import McpServer
 
 _LONGEST: Final = 64  # characters of a tool's name that all providers take
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
-# Of Claude Code and Qwen Code, Codex, Gemini CLI, Copilot, and people. An agent's own
-# tools may well be called read_file.
+# Of Claude Code, Codex, Gemini CLI, Copilot, and people. An agent's own tools may
+# well be called read_file.
 _FORMS: Final = (
     "mcp__{}__{}",
     "mcp__{}.{}",

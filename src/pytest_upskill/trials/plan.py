@@ -182,8 +182,6 @@ class PlannedCase(WithPair):
     siblings: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
-    # It says itself how often it is asked, so it is never frugal
-    own_runs: Flag = False
     is_trigger: Flag = False  # a query, which lift and verdicts leave out
     skill_only: Flag = False  # not asked without the skill, so they leave it out, too
 
@@ -251,15 +249,7 @@ class Plan:
     def trials(self) -> Iterable[Trial]:
         """Those that are asked before their tests run."""
         trials = (trial for test in self.tests for trial in test.trials)
-        return (trial for trial in trials if not trial.is_open and not trial.later)
-
-    @property
-    def known_keys(self) -> set[str]:
-        """The keys of all questions that are known before the tests run,
-        asked first or later.
-        """
-        trials = (trial for test in self.tests for trial in test.trials)
-        return {trial.question.key for trial in trials if not trial.is_open}
+        return (trial for trial in trials if not trial.is_open)
 
     @cached_property
     def key(self) -> str:

@@ -99,8 +99,6 @@ class Record(WithPair):
     judge_written_tokens: Whole = 0
     agent: str = CHAT
     activity: Activity | None = None  # of an agent
-    batch: Flag = False  # whether its answer came by batch, at half the price
-    judge_batch: Flag = False  # whether all replies of the judge did
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
     retries: Whole = 0  # how often it was asked again after errors
     asked_at: Time | None = None  # seconds since the epoch
@@ -116,7 +114,7 @@ class Record(WithPair):
             self.cached_tokens,
             self.written_tokens,
         )
-        return Usage(*counts, self.batch, self.hour_tokens)
+        return Usage(*counts, self.hour_tokens)
 
     @property
     def tokens(self) -> int | None:
@@ -169,7 +167,6 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         transcript=answer.transcript,
         written_tokens=answer.usage.written or 0,
         hour_tokens=answer.usage.hour or 0,
-        batch=answer.usage.batch,
         agent=trial.agent,
         activity=answer.activity,
         retries=answer.retries,
@@ -187,7 +184,6 @@ def with_judge(record: Record, calls: int, usage: Usage) -> Record:
         judge_output_tokens=usage.output,
         judge_cached_tokens=usage.cached or 0,
         judge_written_tokens=usage.written or 0,
-        judge_batch=usage.batch,
     )
 
 

@@ -66,8 +66,6 @@ class Task:
     timeout: float | None = None  # seconds, if they are not those of the run
     # What the oracle carries out; no other agent has one
     reference: CaseReference | None = None
-    # Other folders where an agent finds the skills under test
-    skills_at: tuple[str, ...] = ()
 
     @property
     def plugin(self) -> SkillCopy | None:
@@ -92,7 +90,6 @@ class Task:
             *(() if self.timeout is None else (f"timeout {self.timeout}",)),
             *(("invoked", *self.invoke) if self.invoke else ()),
             *(("reference", self.reference.digest) if self.reference else ()),
-            *(("skills at", *self.skills_at) if self.skills_at else ()),
             "skills",
             *(digest(skill.name, skill.digest) for skill in self.skills),
         )
@@ -219,7 +216,6 @@ class Trial(WithSubject):
     run: int
     question: Question
     rubric: Rubric | None = None
-    later: bool = False  # asked only if the first runs leave the verdict open
     agent: str = CHAT
     has_skill: bool = True  # whether the skill under test is there
 
@@ -281,10 +277,6 @@ def trials_of(
         for arm in arms
     }
     all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
-    if subject.agent == ORACLE:  # more runs are for verdicts, which it gets none of
-        all_runs = case.runs or settings.first_runs or settings.runs
-    not_frugal = case.is_trigger or case.skill_only or case.runs
-    first = all_runs if not_frugal else settings.first_runs or all_runs
     if runs is None:
         runs = range(1, all_runs + 1)
     return [
@@ -296,7 +288,6 @@ def trials_of(
             run,
             question if number == 1 else replace(question, run=number),
             rubric,
-            later=run > first,
             agent=subject.agent,
             has_skill=arm in with_skill,
         )
@@ -443,7 +434,6 @@ def task_of(
         user=None if is_oracle else user_of(case, settings),
         timeout=case.timeout,
         reference=case.reference if is_oracle and arm.name == SKILL else None,
-        skills_at=case.skills_at if arm.tested else (),
     )
 
 

@@ -54,7 +54,7 @@ def test_a_request_is_a_question() -> None:
 
 
 def test_what_is_said_before_a_result_follows_it() -> None:
-    """As Kimi Code has it, which loads a skill so."""
+    """Some agents load a skill so."""
     call = {"functionCall": {"name": "skill", "args": {}}}
     result = {"functionResponse": {"name": "skill", "response": {"output": "loaded"}}}
     contents = [

@@ -53,7 +53,7 @@ def _keys(monkeypatch: pytest.MonkeyPatch) -> None:
 
 WHOLE: list[tuple[ProtocolName, Json]] = [
     (
-        "messages",  # as Claude Code and pi ask
+        "messages",  # as Claude Code asks
         {
             "model": "m",
             "system": [{**TEXT, **CACHE}],
@@ -122,7 +122,7 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
         },
     ),
     (
-        "chat",  # as Copilot, Kimi and Qwen Code ask
+        "chat",  # as Copilot asks
         {
             "model": "m",
             "messages": [
@@ -176,7 +176,7 @@ WHOLE: list[tuple[ProtocolName, Json]] = [
         },
     ),
     (
-        "responses",  # as Copilot and pi ask; Codex has tests of its own
+        "responses",  # as Copilot asks; Codex has tests of its own
         {
             "model": "m",
             "input": [

@@ -199,7 +199,7 @@ def test_calls_beside_the_conversation_have_an_end_too() -> None:
 def test_a_tool_that_must_be_called_begins_no_conversation(
     path: str, choice: Any
 ) -> None:
-    """As Grok asks for the title of its session."""
+    """An agent may ask so for the title of its session."""
     tools = [{"name": "bash", "input_schema": {"type": "object"}}]
     titled = {
         **GOOD,

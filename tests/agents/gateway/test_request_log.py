@@ -193,7 +193,7 @@ def test_an_agent_of_an_agent_has_turns_but_not_the_answer() -> None:
 
 
 def test_what_every_agent_of_an_agent_is_told_first_does_not_make_them_one() -> None:
-    """Qwen Code says in one text where it is, and then what to do."""
+    """An agent may say in one text where it is, and then what to do."""
     head = (
         "<system-reminder>\n" + "This is the workspace, and these are its files.\n" * 40
     )
@@ -363,9 +363,9 @@ def test_a_summary_of_opencode_comes_back_as_if_the_model_had_said_it() -> None:
     assert turns[-3:] == ["call: {}", "result: b", "assistant: Done."]
 
 
-def test_a_summary_of_qwen_code_keeps_the_last_call() -> None:
+def test_a_summary_may_keep_the_last_call_beside_it() -> None:
     begun = [
-        said_by("system", "You are Qwen Code."),
+        said_by("system", "You are an agent."),
         said_by("user", "<system-reminder>\nGo."),
     ]
     wish = said_by("user", "First, reason in your <analysis> block.")
@@ -605,7 +605,7 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
 
 
 def test_what_an_agent_says_before_each_question_tells_no_conversations_apart() -> None:
-    """goose begins with the time."""
+    """An agent may begin with the time."""
     time = user("<info-msg>\nIt is currently 10:00\n</info-msg>")
     answer, _ = kept(
         (ask(time, user("Go.")), calls("1")),

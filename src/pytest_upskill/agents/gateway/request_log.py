@@ -239,7 +239,7 @@ class RequestLog:
         texts = [item.text for item in opening] or [""]
         ends = texts[0][:_SHARED], texts[-1][-_SHARED:]  # the prompt comes last
         new_thread = digest(*ends, "tools" if request.tools else "")[:16]
-        # Before a look at its calls: Qwen Code keeps the last one beside the summary.
+        # Before a look at its calls: an agent may keep the last one beside the summary.
         from_summary = self._continues_from_summary(request, self.main)
         for item in reversed(request.items):
             if threads := self._calls.get(item.call):

@@ -21,7 +21,6 @@ from typing import Final
 
 from ..._util.files import read_file, reason_of
 from . import inside
-from .cgroup import NO_GROUP, group_of, limited_by
 from .hosts import INSIDE, AskedHosts
 from .sandbox import HOME, Mount, SandboxError, SandboxKind, SandboxSpec
 from .served import ServedSandbox
@@ -95,10 +94,6 @@ class Bwrap(SandboxKind):
     def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
         return _why_not()
 
-    @property
-    def limited_by(self) -> str:
-        return limited_by()
-
     async def open(self, spec: SandboxSpec) -> ServedSandbox:
         program = shutil.which("bwrap")
         if program is None:
@@ -112,9 +107,7 @@ class Bwrap(SandboxKind):
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
-        group = NO_GROUP
         try:
-            group = group_of(spec.limits)
             arguments = [
                 program,
                 *_NAMESPACES,
@@ -137,18 +130,16 @@ class Bwrap(SandboxKind):
             )
             # In the thread of the loop: --die-with-parent is about the thread.
             process = subprocess.Popen(
-                [*group.start, *_KILLED_FIRST, *arguments, "--", *helper],
+                [*_KILLED_FIRST, *arguments, "--", *helper],
                 pass_fds=passed,
                 stdin=subprocess.DEVNULL,
                 stdout=subprocess.DEVNULL,
                 stderr=errors,
                 start_new_session=True,
-                env=group.env,
                 cwd="/",
             )
         except OSError as error:
             ours.close()
-            group.remove()
             if hosts:
                 await hosts.close()
             raise SandboxError(f"bwrap could not be started: {error}.") from None
@@ -156,7 +147,7 @@ class Bwrap(SandboxKind):
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, spec, hosts, group)
+        sandbox = ServedSandbox(process, ours, spec, hosts)
         sandbox.python = python()
         try:
             await sandbox.start(code, spec.environment(_path()))

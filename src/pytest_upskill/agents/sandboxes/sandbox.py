@@ -75,7 +75,7 @@ class SandboxLimits:
     files: int = 100_000  # in these folders
     file_size: int = 512 * 2**20  # bytes of one file
     output: int = 2**20  # bytes of a command's output; the middle of more is dropped
-    cpus: float | None = None  # None is all; bubblewrap needs a control group for it
+    cpus: float | None = None  # None is all, and so it is in bubblewrap
 
 
 @dataclass(frozen=True)
@@ -166,11 +166,6 @@ def why_not_writable(folder: str) -> str | None:
     if any(_is_in(system, {folder}) or _is_in(folder, {system}) for system in _SYSTEM):
         return "the system is there"
     return None
-
-
-def can_be_mounted(folder: str) -> bool:
-    """Whether files can be added in this folder, for reading."""
-    return folder.startswith("/etc/") or why_not_writable(folder) is None
 
 
 def _is_in(path: str, folders: Iterable[str]) -> bool:
@@ -308,11 +303,6 @@ class SandboxKind(ABC):
     @abstractmethod
     def why_not(self, image: str = "") -> str | None:
         """Why it can't be used here, and how to fix that; None if it works."""
-
-    @property
-    def limited_by(self) -> str:
-        """Who limits memory and processes."""
-        return self.name
 
     @abstractmethod
     async def open(self, spec: SandboxSpec) -> Sandbox:

@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import Final
 
 from ..._util.files import PLAIN
-from .cgroup import NO_GROUP, LimitGroup
 from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import (
@@ -45,13 +44,8 @@ class ServedSandbox(Sandbox):
         channel: socket.socket,
         spec: SandboxSpec,
         hosts: AskedHosts | None = None,
-        group: LimitGroup = NO_GROUP,
     ) -> None:
         self._hosts = hosts
-        self._group = group
-        self._ended = (
-            "it ended, perhaps at its limit of memory" if group.start else "it ended"
-        )
         self._process = process
         self._channel = channel
         self.spec = spec
@@ -189,7 +183,6 @@ class ServedSandbox(Sandbox):
         except subprocess.TimeoutExpired:
             self._process.kill()
             self._process.wait()
-        self._group.remove()
 
     async def _ask(
         self,
@@ -231,7 +224,7 @@ class ServedSandbox(Sandbox):
         try:
             await self._loop.sock_sendall(self._channel, data)
         except OSError:
-            raise self._break(self._ended) from None
+            raise self._break("it ended") from None
         except asyncio.CancelledError:
             self._break("a request was interrupted")
             raise
@@ -263,7 +256,7 @@ class ServedSandbox(Sandbox):
                 for at in range(0, len(passed) - 3, 4):
                     self._take(int.from_bytes(passed[at : at + 4], sys.byteorder))
         if not data:
-            self._break(self._ended)
+            self._break("it ended")
             return
         self._received += data
         while len(self._received) >= FRAME:

@@ -75,7 +75,6 @@ class _Findings:
     """
 
     sandboxes: Mapping[str, str | None]
-    limits: Mapping[str, str]  # who limits memory and processes, of sandboxes that work
     tried: Mapping[str, Probe]
     missing: Mapping[str, str]  # agents that are not installed: how to install them
     keys: Mapping[str, str]
@@ -85,19 +84,20 @@ class _Findings:
     @property
     def conclusion(self) -> str:
         """What can be run here, and what to do about the rest."""
-        if not self.limits:
+        working = [name for name, problem in self.sandboxes.items() if not problem]
+        if not working:
             agents = "No agent can run: no sandbox works."
         else:
             ready = ", ".join(name for name, probe in self.tried.items() if probe.works)
             state = "Ready" if self.logins else "Ready but for a key"
-            place = next(iter(self.limits))
+            place = working[0]
             agents = f"{state}: {ready} in {place}." if ready else "No agent works."
             if not self.tried and not self.missing:  # only the oracle is asked about
                 agents = f"Ready: {ORACLE} in {place}, which asks no model."
         broken = ", ".join(
             name for name, probe in self.tried.items() if not probe.works
         )
-        broken = f" Not ready: {broken}." if broken and self.limits else ""
+        broken = f" Not ready: {broken}." if broken and working else ""
         keys = f"Keys: {', '.join(self.logins)}." if self.logins else _without_key()
         if self.own_logins:
             keys = f"Keys: {', '.join(self.logins)}. " if self.logins else ""
@@ -144,7 +144,6 @@ class _Findings:
             agents[name] = {"installed": False, "install": command}
         data = {
             "sandboxes": self.sandboxes,
-            "limits": self.limits,
             "agents": agents,
             "keys": self.keys,
             "logins": self.own_logins,
@@ -154,14 +153,7 @@ class _Findings:
 
     def _sandbox_rows(self) -> list[tuple[str, ...]]:
         return [
-            (
-                name,
-                (
-                    _limited(self.limits[name])
-                    if problem is None
-                    else f"NO: {_folded(problem)}"
-                ),
-            )
+            (name, "yes" if problem is None else f"NO: {_folded(problem)}")
             for name, problem in self.sandboxes.items()
         ]
 
@@ -190,7 +182,6 @@ def run_doctor(args: argparse.Namespace) -> tuple[str, int]:
             name: kind if isinstance(kind, str) else None
             for name, kind in sandboxes.items()
         },
-        {kind.name: kind.limited_by for kind in usable},
         tried,
         {
             agent.name: agent.install
@@ -272,10 +263,6 @@ def _sandbox(name: str) -> SandboxKind | str:
         return kind_of(name, may_fetch=False)
     except SettingsError as error:
         return f"{error.problem} {error.hint}".strip()
-
-
-def _limited(by: str) -> str:
-    return _folded(f"yes; memory and processes are limited by {by}")
 
 
 def _folded(problem: str, width: int = _WIDTH) -> str:

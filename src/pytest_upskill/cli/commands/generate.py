@@ -112,18 +112,15 @@ def ending_lines(taught: Taught, settings: TeachSettings, width: int) -> Iterato
 def _next_commands(
     taught: Taught, settings: TeachSettings, folder: str
 ) -> Iterator[str]:
-    """Commands with the models of this run; nobody should install
-    what was shown not to help.
-    """
+    """Commands with the models of this run, first of all that which helps most."""
     test = f"  test it:     {shown_command(_test_command(folder, settings))}"
     refine = (
         f"  improve it:  {shown_command(command_words('refine', folder, settings))}"
     )
     if taught.best.learning and not (taught.helps and taught.succeeded):
         yield from (refine, test)
-        return
-    install = shown_command(["pytest-upskill", "install", folder, "--agent", "claude"])
-    yield from (test, refine, f"  install it:  {install}")
+    else:
+        yield from (test, refine)
 
 
 def _test_command(folder: str, settings: TeachSettings) -> list[str]:

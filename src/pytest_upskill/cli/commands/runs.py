@@ -19,7 +19,7 @@ from ..._util.json_forms import json_values
 from ..._util.texts import counted, first_few, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
-from ...reports.history_rows import history_csv, row_data
+from ...reports.history_rows import row_data
 from ...reports.numbers import metrics
 from ...reports.page import run_page, trend_page
 from ...reports.terminal.layout import TerminalLook, wrapped
@@ -78,17 +78,13 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--html", type=Path, metavar="FILE", help="write the trend as an HTML page"
     )
-    parser.add_argument("--csv", type=Path, metavar="FILE", help="write a CSV file")
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument(
         "-n",
         "--limit",
         type=whole(1).parse,
         metavar="N",
-        help=(
-            f"maximum number of runs (default: {_RUNS}, or all with --json, --html,"
-            " --csv)"
-        ),
+        help=f"maximum number of runs (default: {_RUNS}, or all with --json, --html)",
     )
     add_options(parser, "runs", Settings)
     single = parser.add_subparsers(
@@ -102,7 +98,6 @@ def add_runs_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run_runs(args: argparse.Namespace) -> tuple[str, int]:
-    require_apart({"html": args.html, "csv": args.csv})
     history = runs(runs_folder(args.runs_folder, Path.cwd()))
     look = stdout_look()
     if args.what == "show":
@@ -110,15 +105,15 @@ def run_runs(args: argparse.Namespace) -> tuple[str, int]:
     if args.what == "compare":
         return _compare(args, history, look)
     if not history and not args.json:
-        return _NONE, 1 if args.html or args.csv else 0
+        return _NONE, 1 if args.html else 0
     damaged: list[str] = []
     matches = _matching_runs(args, history, damaged)
-    limit = args.limit or (None if args.json or args.html or args.csv else _RUNS)
+    limit = args.limit or (None if args.json or args.html else _RUNS)
     listed = list(islice(matches, limit))
     kept_rows = [kept for rows in listed for kept in rows]
     written = _written(args, kept_rows)
     # If a file was asked for, writing none is a failure.
-    status = 1 if (args.html or args.csv) and not listed else 0
+    status = 1 if args.html and not listed else 0
     if args.json:
         data = {
             "schema": 1,
@@ -178,9 +173,6 @@ def _written(args: argparse.Namespace, kept_rows: Sequence[KeptRow]) -> list[str
     if args.html and kept_rows:
         save_file(args.html, trend_page(kept_rows, metric))
         lines.append(f"{shown(args.html)}: {metric.title}, {size}")
-    if args.csv and kept_rows:
-        save_file(args.csv, history_csv(kept_rows, metric))
-        lines.append(f"{shown(args.csv)}: {size}")
     return lines
 
 

@@ -21,7 +21,7 @@ from ...settings import Settings
 from ...skills.bundle import Bundle
 from ...skills.copies import beside, save_beside
 from ...skills.skill_parts import Part
-from ...stats import cases_to_rule_out, family_level
+from ...stats import cases_to_rule_out, shared_level
 from ...teach.case_file import ids_held_out
 from ...teach.teach_settings import TeachSettings
 from ...trials.trial import lift_sample_of
@@ -146,27 +146,21 @@ class _Ablate:
         self, ablation: Ablation, held_out: Sequence[CheckedCase]
     ) -> None:
         session, parts = self._session, len(ablation.parts)
-        looks, margin, apply = (
-            session.runner.looks,
-            size_of(ablation.margin),
-            session.args.apply,
-        )
+        margin, apply = size_of(ablation.margin), session.args.apply
         # Cases that ask the same count as one.
         have, held = (
             len({lift_sample_of(case) for case, _ in cases})
             for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
-            cases_to_rule_out(ablation.margin, family_level(effects, looks))
+            cases_to_rule_out(ablation.margin, shared_level(effects))
             for effects in (parts, 1)
         )
-        # Parts that are shown to be missed leave their share of
-        # the error to the others.
-        if apply and have < needed_held:
+        if apply and have < needed:
             problem = (
-                f"too few cases to rule out a loss of {margin}: it takes up to"
-                f" {needed:,} to choose from {counted(parts, 'part')}, and"
-                f" {needed_held:,} held-out ones (there are {have:,} and {held:,})"
+                f"too few cases to rule out a loss of {margin}: it takes {needed:,} to"
+                f" choose from {counted(parts, 'part')}, and {needed_held:,} held-out"
+                f" ones (there are {have:,} and {held:,})"
             )
             hint = (
                 "Write more, raise ",
@@ -176,14 +170,10 @@ class _Ablate:
             )
             raise InputError(shown(ablation.source.skill.file), problem, (*hint, "."))
         if have < needed:
-            could_go = "not that one could go: that takes up to"
-            if have >= needed_held:
-                could_go = (
-                    "that one could go only if others are missed: else that takes"
-                )
             session.screen.text(
                 f"{counted(have, 'case')} may show that a {ablation.noun} is missed,"
-                f" but {could_go} {needed:,}, with a margin of {margin}."
+                f" but not that one could go: that takes {needed:,}, with a margin of"
+                f" {margin}."
             )
         if apply and held < needed_held:
             session.screen.text(

@@ -21,7 +21,6 @@ from ...teach.query_writing import write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
-from ..case_conversion import convert_cases
 from ..command_table import Groups, add_options, add_skill, option_values
 from ..output import terminal_width, write
 from ..project import config_here, find_skill
@@ -45,7 +44,7 @@ def add_teach_arguments(
             help="what the skill is for, or what to change in it, in words",
         )
     else:
-        add_skill(parser, optional=command == "cases")
+        add_skill(parser)
     if command in ("cases", "refine"):
         parser.add_argument(
             "--task",
@@ -142,33 +141,9 @@ def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
     groups["runs and attempts"].add_argument(
         "--add", type=int, metavar="N", help="add N cases to those of the skill"
     )
-    output = groups["output"]
-    output.add_argument(
-        "--from",
-        dest="suite",
-        metavar="SUITE",
-        help=(
-            "write the cases of a suite in another form, such as evals/, and ask no"
-            " model"
-        ),
-    )
-    output.add_argument(
-        "--output",
-        metavar="FILE",
-        help="with --from: where to (default: skill_meta.json)",
-    )
-    output.add_argument(
-        "--overwrite",
-        action="store_true",
-        help="with --from: replace a file that is there",
-    )
 
 
 def run_cases(args: argparse.Namespace) -> tuple[str, int]:
-    if args.suite:
-        return convert_cases(args)
-    if not args.skill:
-        raise InputError("SKILL", "missing", "Name a skill, or a suite with --from.")
     suite = read_suites(skill_file(find_skill(args.skill, os.environ)).parent).cases
     if suite and suite.has_cases and args.add is None:
         problem = "this skill has cases already"

@@ -90,7 +90,6 @@ class SentTrial:
     files: tuple[tuple[WorkspaceFile, ...], ...] = ()  # of each skill
     start: Answer | None = None  # what the setup made
     is_setup: bool = False
-    context: tuple[WorkspaceFile, ...] = ()  # what an image may be built from
 
 
 @dataclass(frozen=True)

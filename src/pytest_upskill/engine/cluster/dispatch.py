@@ -4,15 +4,13 @@ import asyncio
 from concurrent.futures import CancelledError as FuturesCancelled
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from secrets import token_hex
 from typing import TYPE_CHECKING, Any, Final
 
 from ..._util.texts import counted, one_line
 from ...agents.staging import setup_key
 from ...errors import InputError
-from ...skills.case import SandboxNeeds, WorkspaceFile
-from ...skills.task_environment import context_files
+from ...skills.case import WorkspaceFile
 from ...trials.answer import Answer
 from ...trials.arm import SkillCopy, digest_of_copy
 from ...trials.trial import Question, Task
@@ -88,7 +86,7 @@ class Dispatch:
         assert task
         files = [await asyncio.to_thread(_files_of, skill) for skill in task.skills]
         prepared: Answer | None = None
-        if task.setup or (task.needs.build and task.needs.build.steps):
+        if task.setup or task.needs.build:
             start = await self._start(question, trial.call)
             if isinstance(start, str) or not isinstance(start.reply, Answer):
                 return start
@@ -102,7 +100,6 @@ class Dispatch:
             allowance,
             tuple(files),
             prepared,
-            context=await asyncio.to_thread(_context_of, task.needs),
         )
         return await self._carried_out(sent, trial)
 
@@ -123,8 +120,7 @@ class Dispatch:
         # No trial
         setup = replace(question, task=replace(question.task, skills=()), run=0)
         name = f"upskill-setup-{self._run}-{key[:16]}-{token_hex(2)}"
-        context = await asyncio.to_thread(_context_of, question.task.needs)
-        sent = SentTrial(name, setup, Allowance(), is_setup=True, context=context)
+        sent = SentTrial(name, setup, Allowance(), is_setup=True)
         return await self._carried_out(sent, DispatchedTrial(call))
 
     async def _carried_out(
@@ -229,14 +225,6 @@ class Dispatch:
             trial.begun += 1
         else:
             trial.spent.append(trial.call.paid(event.usage, by_user=event.by_user))
-
-
-def _context_of(needs: SandboxNeeds) -> tuple[WorkspaceFile, ...]:
-    """The files that a worker would build an image from, if it may need one."""
-    build = needs.build
-    if not build or not (build.others or needs.packages or needs.python):
-        return ()
-    return context_files(Path(build.folder), build.without)
 
 
 def _files_of(skill: SkillCopy) -> tuple[WorkspaceFile, ...]:

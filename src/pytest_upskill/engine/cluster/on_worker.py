@@ -255,7 +255,7 @@ class WorkerRun:
             _env.unset(self._variables)
 
     def carry_out(self, sent: SentTrial) -> Outcome:
-        question, key = self._with_context(sent), sent.question.key
+        question, key = sent.question, sent.question.key
         assert question.task
         for skill, files in zip(question.task.skills, sent.files, strict=True):
             self._files[skill.digest] = files
@@ -272,21 +272,6 @@ class WorkerRun:
             del self._budgets[key]
         unanswered, self._engine.budget.unanswered = self._engine.budget.unanswered, []
         return Outcome(reply, *budget.spent, tuple(unanswered), trial.exceeded)
-
-    def _with_context(self, sent: SentTrial) -> Question:
-        """The question of a trial, with the files of its image on this machine."""
-        task = sent.question.task
-        if not sent.context or not task or not task.needs.build:
-            return sent.question
-        build = task.needs.build
-        folder = self._folder / f"context-{build.digest}"
-        for file in sent.context if not folder.exists() else ():
-            target = folder / file.path
-            target.parent.mkdir(parents=True, exist_ok=True)
-            target.write_bytes(file.data)
-            target.chmod(file.mode)
-        needs = task.needs._replace(build=replace(build, folder=str(folder)))
-        return replace(sent.question, task=replace(task, needs=needs))
 
     def _reply_to(self, question: Question) -> Reply:
         """Wait for a trial as long as it is wanted: its controller or worker may

@@ -45,14 +45,7 @@ _MOST_CHARACTERS: Final = 30_000_000
 # Fields of records.
 _UNSHOWN: Final = frozenset(
     {
-        *(
-            "judge_calls",
-            "judge_batch",
-            "batch",
-            "written_tokens",
-            "hour_tokens",
-            "retries",
-        ),
+        *("judge_calls", "written_tokens", "hour_tokens", "retries"),
         *(f"judge_{kind}_tokens" for kind in ("input", "output", "cached", "written")),
         "asked_at",
     }

@@ -32,7 +32,6 @@ class Progress:
     agents: int = 0  # at work
     turns: int = 0  # of these
     opening: str = ""  # what must happen before models can be asked
-    batches: str = ""  # what batches will answer
     elsewhere: int = 0  # questions that another run is asking
 
 
@@ -53,8 +52,6 @@ def progress_line(progress: Progress, width: int) -> str:
     # A run that waits must not look as if it hung.
     if progress.opening:
         parts.append(progress.opening)
-    if progress.batches:
-        parts.append(progress.batches)
     if progress.elsewhere:
         parts.append(f"{progress.elsewhere:,} asked by another run")
     if progress.pausing:

@@ -10,7 +10,7 @@ from ...agents.task_sandbox import SandboxChoice
 from .tables import text_table
 
 CAN_NOT: Final = "can't run"
-_LONGEST: Final = 200  # characters of a reason
+_LONGEST: Final = 300  # characters of a reason
 _WIDTH: Final = 80
 _NARROW: Final = 24  # columns of a reason, at least
 
@@ -26,7 +26,7 @@ def sandbox_counts(places: Mapping[str, SandboxChoice]) -> str:
 
 
 def sandbox_table(places: Mapping[str, SandboxChoice]) -> list[str]:
-    """A line for each task: its sandbox, and why it needs an image or can't run."""
+    """A line for each task: its sandbox, or why it can't run."""
     free = _WIDTH - max(map(len, places), default=0) - len(CAN_NOT) - 2 * len("  ")
     rows = [
         (

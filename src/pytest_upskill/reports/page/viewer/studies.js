@@ -52,7 +52,7 @@ function contrastColumns(rows, idOf) {
     { id: "name", title: "contrast", kind: "name", cell: (row) => html`
       <a class="case-name" href=${href({ contrast: idOf(row) })}>${row.name}</a>
       <small><span class="narrow">${row.texts.change ?? DASH} · </span>
-        ${counted(row.cases, "case")} × ${counted(row.runs, "run")}</small>` },
+        ${counted(row.cases, "case")}</small>` },
     { id: "plot", title: html`<${Scale} low=${end.replace("+", "-")} title="change" high=${end} />`, kind: "plot",
       cell: ({ lift }) => (lift ? html`<${Interval} value=${lift.lift} low=${lift.low} high=${lift.high}
         limit=${Math.ceil(20 * limit - 1e-9) / 20} />` : null) },
