@@ -51,10 +51,12 @@ static: types docs wheel lint layers
 format: $(VENV)/.dev
 	$(BIN)/ruff format .
 	$(BIN)/ruff check --fix .
+	$(BIN)/python ci/count_style.py --lower
 
 lint: $(VENV)/.dev
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
+	$(BIN)/python ci/count_style.py
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

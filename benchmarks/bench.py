@@ -12,7 +12,7 @@ import os
 import platform
 import sys
 import tempfile
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Final
@@ -39,7 +39,7 @@ from measure import (
 )
 from serve import ANSWER, Rules, busy, busy_server, server
 from storing import store
-from tables import RESULTS, limited, note, show, written
+from tables import RESULTS, Row, limited, note, show, written
 
 CASES: Final = 500
 CALLS: Final = CASES * 2
@@ -130,14 +130,18 @@ def calls(folder: Path) -> None:
         ["wall/ideal, -n 0", *limited(alone / IDEAL, 1.5)],
     ]
     for workers in WORKERS[1:]:
-        start = difference(runs[f"empty test -n {workers}"], runs["empty test -n 0"])
-        one = medians[f"plugin -n {workers}"]
-        name = f"-n {workers} less workers' start-up ({start:.2f} s), by -n 0"
-        limits.append([name, *limited((one.wall - start) / alone, 1.25)])
-        limits.append(
-            [f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")]
-        )
+        limits += worker_limits(workers, runs, alone)
     show("Limits", limits)
+
+
+def worker_limits(
+    workers: int, runs: Mapping[str, list[Measured]], alone: float
+) -> Iterator[Row]:
+    start = difference(runs[f"empty test -n {workers}"], runs["empty test -n 0"])
+    one = middle(runs[f"plugin -n {workers}"])
+    name = f"-n {workers} less workers' start-up ({start:.2f} s), by -n 0"
+    yield [name, *limited((one.wall - start) / alone, 1.25)]
+    yield [f"worker of -n {workers}", *limited(one.worker_peak or 0.0, 60, " MB")]
 
 
 def busy_servers(folder: Path) -> None:
@@ -237,7 +241,6 @@ def startup(folder: Path) -> None:
     empty = write_empty_test(folder / "empty")
     skill = write_skill(folder / "lamp", 1)
     scripted = write_scripted(folder / "answers.json", ANSWER)
-    python = [sys.executable, "-c"]
     with server(0.0) as url:
         of_server = [
             "--skill",
@@ -249,9 +252,9 @@ def startup(folder: Path) -> None:
             "--skill-fresh",
         ]
         commands: dict[str, Callable[[], Measured]] = {
-            "python": partial(measure, [*python, "pass"], folder),
+            "python": partial(measure, [sys.executable, "-c", "pass"], folder),
             "python, import openai": partial(
-                measure, [*python, "import openai"], folder
+                measure, [sys.executable, "-c", "import openai"], folder
             ),
             "pytest without the plugin": partial(
                 measure, pytest_command("-p", "no:upskill"), empty

@@ -39,6 +39,7 @@ def all_fell(draw: random.Random, cases: int, _spread: tuple[float, float]) -> C
 
 def red(
     change: Callable[[random.Random, int, tuple[float, float]], Chances],
+    *,
     cases: int,
     runs: int,
     repeats: int,
@@ -76,11 +77,25 @@ def main() -> None:
     ):
         count = repeats if groups == 1 else repeats // 4
         shares = [
-            red(unchanged, cases, runs, count, groups),
-            red(unchanged, cases, runs, count, groups, MOSTLY_SURE),
-            red(one_broke, cases, runs, count, groups),
-            red(one_broke, cases, runs, count, groups, MOSTLY_SURE),
-            red(all_fell, cases, runs, count, groups),
+            red(unchanged, cases=cases, runs=runs, repeats=count, groups=groups),
+            red(
+                unchanged,
+                cases=cases,
+                runs=runs,
+                repeats=count,
+                groups=groups,
+                spread=MOSTLY_SURE,
+            ),
+            red(one_broke, cases=cases, runs=runs, repeats=count, groups=groups),
+            red(
+                one_broke,
+                cases=cases,
+                runs=runs,
+                repeats=count,
+                groups=groups,
+                spread=MOSTLY_SURE,
+            ),
+            red(all_fell, cases=cases, runs=runs, repeats=count, groups=groups),
         ]
         rows.append([groups, cases, runs, *(f"{share:.1%}" for share in shares)])
     headers = ["pairs", "cases", "runs", "unchanged, noisy", "unchanged, mostly sure"]

@@ -118,7 +118,7 @@ def test_an_option_is_written_as_on_the_command_line() -> None:
     assert options["runs"].words(4) == ["--skill-runs", "4"]
     assert options["timeout"].words(0.1) == ["--skill-timeout", "0.1"]
     assert options["baseline"].kind == OFF_SWITCH
-    assert options["baseline"].words(False) == ["--skill-no-baseline"]
+    assert options["baseline"].words(value=False) == ["--skill-no-baseline"]
 
 
 @pytest.mark.parametrize("table", [Settings, Gates, TeachSettings])

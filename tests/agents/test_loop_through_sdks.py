@@ -77,7 +77,7 @@ def carried_out(
             always(kind),
             timeout,
             lambda _: spec,
-            lambda _: price,
+            price_of=lambda _: price,
         )
         asked = Question(
             "m", "", (("user", prompt),), 500, 1, task=Task("loop", "1", **task)

@@ -31,7 +31,7 @@ def asked(use: Use, *replies: bytes, passed: tuple[int, ...] = ()) -> object:
         ours, theirs = socket.socketpair()
         process = subprocess.Popen(["sleep", "1000"])
         box = ServedSandbox(process, ours, SandboxSpec(limits=SandboxLimits(files=3)))
-        theirs.setblocking(False)
+        theirs.settimeout(0)
         try:
             asking = asyncio.ensure_future(use(box))
             request = await loop.sock_recv(theirs, 2**16)

@@ -104,7 +104,7 @@ def test_the_first_request_counts_with_its_tools() -> None:
     tool = Tool("Skill", f"- gate: {GATE}", '{"enum": ["boat"]}')
     activity = recorded("Go.", tools=(tool,), result=f"boat: {BOAT}").activity
     assert activity.listed == (
-        ListedSkill("gate", "whole", True),
+        ListedSkill("gate", "whole", tested=True),
         ListedSkill("boat", "name"),
     )
     assert activity.sent == ("whole",)

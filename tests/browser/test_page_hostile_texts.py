@@ -104,7 +104,7 @@ def test_answers_of_a_megabyte_do_not_hang_the_page(page: Page, tmp_path: Path) 
     for pair in pairs:
         made = made_run(cases=1, runs=1)
         spans = tuple((n, n + 1) for n in range(0, 20_000, 2))
-        checks = (Grade("regex", True, "found", found=spans),)
+        checks = (Grade("regex", passed=True, reason="found", found=spans),)
         records = [
             replace(record, output=pair[record.arm == "skill"], checks=checks)
             for record in made.records
@@ -151,7 +151,7 @@ def test_no_markdown_hangs_or_runs(page: Page, tmp_path: Path, kind: str) -> Non
     text = HOSTILE[kind]
     made = made_run(cases=1)
     spans = tuple(found.span() for found in re.finditer("x", text))
-    checks = (Grade("contains", True, "found", found=spans),)
+    checks = (Grade("contains", passed=True, reason="found", found=spans),)
     records = [replace(record, output=text, checks=checks) for record in made.records]
     opened(page, replace(made, records=tuple(records)), tmp_path)
     assert page.js("document.querySelectorAll('.card .answer').length") == 2

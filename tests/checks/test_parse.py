@@ -32,18 +32,18 @@ def test_any_of_needs_one_group() -> None:
     assert graded(expected, "a b") == (
         Grade(
             "any_of",
-            True,
-            'choice 1 of 2 passed: "a" is in the answer; "b" is in the answer',
+            passed=True,
+            reason='choice 1 of 2 passed: "a" is in the answer; "b" is in the answer',
         ),
     )
     assert graded(expected, "a") == (
-        Grade("any_of", True, "choice 2 of 2 passed: 1 word (limit 1)"),
+        Grade("any_of", passed=True, reason="choice 2 of 2 passed: 1 word (limit 1)"),
     )
     assert graded(expected, "x y") == (
         Grade(
             "any_of",
-            False,
-            'none of 2 choices passed: (1) "a" is not in the answer; (2) 2 words'
+            passed=False,
+            reason='none of 2 choices passed: (1) "a" is not in the answer; (2) 2 words'
             " (limit 1)",
         ),
     )

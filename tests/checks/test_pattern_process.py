@@ -28,7 +28,7 @@ def no_cache() -> Iterator[None]:
 
 
 def process_id() -> int:
-    search("a", True, "a" * 10)
+    search("a", "a" * 10, case_sensitive=True)
     process = matching._PROCESS._process
     assert process
     return process.pid
@@ -40,7 +40,7 @@ def process_id() -> int:
 def test_a_pattern_that_takes_gigabytes_is_refused_and_the_next_one_works() -> None:
     with pytest.raises(ValueError, match="a pattern may use 512 MB of memory"):
         compile_pattern(NESTED_SETS)
-    assert search("b+", True, "abbc") == "bb"
+    assert search("b+", "abbc", case_sensitive=True) == "bb"
 
 
 @pytest.mark.parametrize(
@@ -82,7 +82,7 @@ def test_its_time_is_taken_from_the_answers(monkeypatch: pytest.MonkeyPatch) -> 
     with time_budget.time_budget(60):
         for _ in range(3):
             with pytest.raises(LimitReachedError):
-                search("(a|aa)+$", True, "a" * 5_000 + "b")
+                search("(a|aa)+$", "a" * 5_000 + "b", case_sensitive=True)
         assert time_budget.seconds_left() < 60 - 3 * 0.04
 
 
@@ -93,7 +93,7 @@ def test_who_kills_the_process_harms_no_check() -> None:
     process.kill()
     process.wait()
     matching._spans.cache_clear()
-    assert search("[xy]", True, "zy") == "y"
+    assert search("[xy]", "zy", case_sensitive=True) == "y"
     assert process_id() != first
 
 
@@ -112,4 +112,4 @@ def test_no_module_of_the_current_folder_is_loaded(
         (tmp_path / name).write_text("raise SystemExit")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    assert search("a", False, "xA") == "A"
+    assert search("a", "xA", case_sensitive=False) == "A"

@@ -78,10 +78,10 @@ def test_contains_needs_the_exact_text(text: str, answer: str) -> None:
 def test_checks_are_graded_in_order_with_a_reason() -> None:
     expected = {"contains": ["9.0", "cuda"], "not_contains": ["8.0", "7.0"]}
     assert graded(expected, "9.0 and 8.0") == (
-        Grade("contains", True, '"9.0" is in the answer'),
-        Grade("contains", False, '"cuda" is not in the answer'),
-        Grade("not_contains", False, '"8.0" is in the answer'),
-        Grade("not_contains", True, '"7.0" is not in the answer'),
+        Grade("contains", passed=True, reason='"9.0" is in the answer'),
+        Grade("contains", passed=False, reason='"cuda" is not in the answer'),
+        Grade("not_contains", passed=False, reason='"8.0" is in the answer'),
+        Grade("not_contains", passed=True, reason='"7.0" is not in the answer'),
     )
 
 

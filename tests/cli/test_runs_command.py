@@ -226,7 +226,7 @@ def test_show_shows_all_of_a_run(
         runs=3,
         passes=lambda number, *_: number != 1,
         gates=Gates(min_pass_rate=0.99),
-        commit=Commit("abc" * 13 + "a", True),
+        commit=Commit("abc" * 13 + "a", dirty=True),
         started=STARTED + timedelta(minutes=5),
     )
     keep(

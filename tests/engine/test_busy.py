@@ -76,7 +76,9 @@ def asked_of(
     monkeypatch: pytest.MonkeyPatch, server: Busy, calls: int, in_flight: int = 64
 ) -> Outcome:
     model = SimulatedModel(server)
-    return simulated(monkeypatch, {"m": model}, questions_to("m", calls), in_flight)
+    return simulated(
+        monkeypatch, {"m": model}, questions_to("m", calls), in_flight=in_flight
+    )
 
 
 @pytest.mark.parametrize(
@@ -186,7 +188,7 @@ class Refusing(SimulatedModel):
     def visit(self, question: Question, now: float) -> Verdict:
         if self.server.taken >= self.takes or self.never(question.messages[-1][1]):
             self.server.refused += 1
-            return Verdict(False, self.headers)
+            return Verdict(taken=False, headers=self.headers)
         return super().visit(question, now)
 
 
@@ -247,7 +249,7 @@ def test_models_of_one_server_share_what_it_takes(
     models = {"a": SimulatedModel(server), "b": SimulatedModel(server)}
     wanted = questions_to("a", 200) + questions_to("b", 200)
     ideal = server.ideal(400, 50)
-    outcome = simulated(monkeypatch, models, wanted, 50)
+    outcome = simulated(monkeypatch, models, wanted, in_flight=50)
     assert outcome.reasons == []
     assert outcome.seconds <= 1.15 * ideal
     assert server.refused <= 2 * 50 + 400 / 4
@@ -261,7 +263,11 @@ def test_server_that_refuses_by_chance_loses_nothing(
     take = Busy.visit
 
     def visit(busy: Busy, *when: Any) -> Verdict:
-        return Verdict(False, {}) if chance.random() < 0.85 else take(busy, *when)
+        return (
+            Verdict(taken=False, headers={})
+            if chance.random() < 0.85
+            else take(busy, *when)
+        )
 
     monkeypatch.setattr(Busy, "visit", visit)
     outcome = simulated(monkeypatch, {"m": model}, questions_to("m", 200))
@@ -285,7 +291,7 @@ def test_server_that_recovers_is_used_again(monkeypatch: pytest.MonkeyPatch) -> 
             self.server.cap = (2, 30, 0, 16)[int(now // 10) % 4]
             if self.server.cap == 0:
                 self.server.refused += 1
-                return Verdict(False, {})
+                return Verdict(taken=False, headers={})
             return super().visit(question, now)
 
     model = Tides(Busy())

@@ -22,7 +22,13 @@ TRIAL = replace(
         Turn("result", "a line of output\n" * 10_000, "bash", reply=2, seconds=0.5),
     ),
     activity=Activity(
-        3, 2, True, ("gate",), ("references/a.md",), ("run.sh",), ("cut",)
+        3,
+        2,
+        activated=True,
+        opened=("gate",),
+        read=("references/a.md",),
+        scripts=("run.sh",),
+        findings=("cut",),
     ),
     workspace=bytes(range(256)) * 40,
 )

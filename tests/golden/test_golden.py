@@ -41,6 +41,15 @@ COLOURS = ("FORCE_COLOR", "PY_COLORS", "CLICOLOR_FORCE", "BUILD_NUMBER")
 
 
 @pytest.mark.usefixtures("short_pauses")
+def set_environment(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for variable in list(os.environ):
+        if variable.startswith("GIT_") or variable in COLOURS:
+            monkeypatch.delenv(variable)
+    for variable, value in ENVIRONMENT.items():
+        monkeypatch.setenv(variable, value)
+    monkeypatch.setenv("GIT_CEILING_DIRECTORIES", str(folder.parent))
+
+
 @pytest.mark.parametrize("name", RUNS)
 def test_run(
     name: str,
@@ -52,15 +61,8 @@ def test_run(
     commands = (HERE / name / "commands").read_text(encoding="utf-8").splitlines()
     if any("bwrap" in command for command in commands):
         require_bwrap()
-    for variable in list(os.environ):
-        if variable.startswith("GIT_") or variable in COLOURS:
-            monkeypatch.delenv(variable)
     folder = pytester.path
-    for variable, value in {
-        **ENVIRONMENT,
-        "GIT_CEILING_DIRECTORIES": str(folder.parent),
-    }.items():
-        monkeypatch.setenv(variable, value)
+    set_environment(folder, monkeypatch)
     for source in (HERE / "shared", HERE / name / "input"):
         if source.exists():
             shutil.copytree(source, folder, dirs_exist_ok=True)
@@ -79,7 +81,7 @@ def test_run(
         if name == "three_hundred_cases":
             report = shortened(report)
         outputs["report.json"] = laid_out(report) + "\n"
-    if pytestconfig.getoption("--renew", False):
+    if pytestconfig.getoption("--renew", default=False):
         renew(HERE / name, outputs)
     elif changes := difference(HERE / name, outputs):
         pytest.fail(changes, pytrace=False)

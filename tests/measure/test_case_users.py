@@ -68,7 +68,7 @@ def test_what_can_not_be_answered_is_refused_with_its_place(
 
 
 def trial_of(case: Case) -> Trial:
-    (trial,) = trials_of("gate", case, LOOP, [Arm("skill")], CHEAP)
+    (trial,) = trials_of("gate", case, LOOP, [Arm("skill")], settings=CHEAP)
     return trial
 
 

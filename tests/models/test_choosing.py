@@ -72,7 +72,7 @@ def chosen(
         for query in queries
     ]
     trials = [
-        trials_of("pdf", case, SUBJECT, [ARM], Settings(), runs=[1])[0]
+        trials_of("pdf", case, SUBJECT, [ARM], settings=Settings(), runs=[1])[0]
         for case in cases
     ]
     with LoopbackServer(script) as server:

@@ -77,7 +77,12 @@ def test_only_turns_of_agents_use_the_prompt_cache() -> None:
 
 def test_a_prompt_that_is_too_long_names_the_option() -> None:
     error = status_error(
-        400, {}, "exceeds the context size", {}, spec_of("local:m.gguf"), ()
+        400,
+        {},
+        message="exceeds the context size",
+        headers={},
+        spec=spec_of("local:m.gguf"),
+        secrets=(),
     )
     assert error.hint.endswith("local:FILE.gguf?context=N takes longer ones")
 

@@ -40,5 +40,5 @@ class _Collector:
         if self._came:
             terminalreporter.section("real agents")
             terminalreporter.write_line("\n\n".join(rendered(self._came)))
-            if self._config.getoption("--accept", False):
+            if self._config.getoption("--accept", default=False):
                 accept(self._came)

@@ -347,7 +347,7 @@ def test_an_agent_does_as_expected(
     if not is_there(row.agent, PACKAGES[row.agent]["npm"]):
         pytest.skip(f"{row.agent} is not installed. {HOW}")
     monkeypatch.setenv("PATH", path_for(row.agent))
-    accepts = pytestconfig.getoption("--accept", False)
+    accepts = pytestconfig.getoption("--accept", default=False)
     differ, told, version = list[str](), "", agent_named(row.agent).version()
     for attempt in ("first", "second"):  # where programs end late, once is no proof
         cells, told = BEHAVIOURS[behaviour](row, write_gate(tmp_path / attempt))

@@ -65,7 +65,9 @@ def test_the_last_lines_of_a_verifier_are_whole() -> None:
     output = "\n".join(
         [*(f"line {n}" for n in range(20)), "x " * 50 + "end", "  2 failed"]
     )
-    grades = (Grade("verifier", False, "reward 0", share=0, output=output),)
+    grades = (
+        Grade("verifier", passed=False, reason="reward 0", share=0, output=output),
+    )
     lines = [line for line in brief(record(checks=grades)) if line.startswith("  | ")]
     assert lines[:8] == [f"  | line {n}" for n in range(13, 20)] + [
         "  | " + "x " * 37 + "x"

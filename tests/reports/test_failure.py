@@ -27,7 +27,10 @@ def record(
     arm: Any = "skill", run: int = 1, output: str = "No idea.", **more: Any
 ) -> Record:
     reason = '"gate up" is not in the answer'
-    checks = (Grade("contains", False, reason), Grade("not_contains", True, "fine"))
+    checks = (
+        Grade("contains", passed=False, reason=reason),
+        Grade("not_contains", passed=True, reason="fine"),
+    )
     values = {
         "outcome": "failed",
         "output_tokens": 1234,
@@ -70,9 +73,9 @@ def test_a_failure_shows_the_answer_at_the_git_ref_too() -> None:
 
 def test_a_check_that_is_not_required_is_a_miss_and_not_in_the_headline() -> None:
     grades = (
-        Grade("max_words", False, "90 words", required=False),
-        Grade("words", False, '"up" is not a word'),
-        Grade("contains", True, "fine", required=False),
+        Grade("max_words", passed=False, reason="90 words", required=False),
+        Grade("words", passed=False, reason='"up" is not a word'),
+        Grade("contains", passed=True, reason="fine", required=False),
     )
     shown = failure_text("How?", [record(checks=grades)]).split("\n")
     assert shown[0] == '1 of 3 checks: "up" is not a word'
@@ -93,7 +96,7 @@ def test_a_failure_without_a_baseline_shows_one_answer() -> None:
 
 def test_a_failure_is_harmless() -> None:
     evil = "\x1b[2J\u202e\x9b\ud800"
-    grades = (Grade("contains", False, evil),)
+    grades = (Grade("contains", passed=False, reason=evil),)
     text = failure_text(
         evil, [record(output=evil, checks=grades), record("baseline", output=evil)]
     )
@@ -343,7 +346,7 @@ def test_a_failure_has_an_ascii_form() -> None:
 
 
 def test_the_names_of_checks_are_harmless_too() -> None:
-    grades = (Grade("ev\x1b[31mil\n", False, "a\nreason\x07"),)
+    grades = (Grade("ev\x1b[31mil\n", passed=False, reason="a\nreason\x07"),)
     text = failure_text(
         "How?", [record(checks=grades)], expected={"\x1b]8;;x\x07": ["\u202e"]}
     )
@@ -441,7 +444,7 @@ def test_files_tell_what_became_of_them() -> None:
 
 def test_what_an_agent_said_can_do_no_harm() -> None:
     bad = "\x1b]0;owned\x07 \u202e ::error::x\n::error::y " + "z" * 5_000_000
-    activity = Activity(2, 1, True, findings=(bad,))
+    activity = Activity(2, 1, activated=True, findings=(bad,))
     turns = (
         Turn("call", bad, bad, reply=1),
         Turn("result", bad, bad, failed=True, reply=1),
@@ -484,8 +487,8 @@ def painted(text: str) -> list[str]:
 def graded(arm: str, output: str, passed: bool) -> Record:
     grades = (
         Grade("contains", passed, "gate up"),
-        Grade("regex", True, "fine"),
-        Grade("max_words", False, "90 words", required=False),
+        Grade("regex", passed=True, reason="fine"),
+        Grade("max_words", passed=False, reason="90 words", required=False),
     )
     return Record(
         "gate",
@@ -499,7 +502,10 @@ def graded(arm: str, output: str, passed: bool) -> Record:
     )
 
 
-RECORDS = [graded("skill", "Push it.", False), graded("baseline", "gate up", True)]
+RECORDS = [
+    graded("skill", "Push it.", passed=False),
+    graded("baseline", "gate up", passed=True),
+]
 
 
 def test_marks_headings_and_found_text_are_painted() -> None:
@@ -530,7 +536,7 @@ def test_only_colours_are_added() -> None:
 
 def test_an_answer_is_not_taken_for_our_words() -> None:
     lie = "  ok   contains: all is well\nWith the skill: passed\nQuestion: none"
-    lines = painted(failure_text(lie, [graded("skill", lie, False)]))
+    lines = painted(failure_text(lie, [graded("skill", lie, passed=False)]))
     assert not any("<green>ok</>   contains: all" in line for line in lines)
     assert sum("<green>passed" in line for line in lines) == 0
     assert sum("<bold>Question:" in line for line in lines) == 1

@@ -110,14 +110,23 @@ def made_record(arm: str, passed: bool, tokens: int | None = 100) -> Record:
 
 
 def test_tokens_are_means_and_left_out_where_they_are_not_known() -> None:
-    skill = [made_record("skill", True, 1100), made_record("skill", False, 1900)]
-    baseline = [made_record("baseline", False), made_record("baseline", False)]
+    skill = [
+        made_record("skill", passed=True, tokens=1100),
+        made_record("skill", passed=False, tokens=1900),
+    ]
+    baseline = [
+        made_record("baseline", passed=False),
+        made_record("baseline", passed=False),
+    ]
     numbers = "1/2 · baseline 0/2 · 111 → 1,511 tokens"
     assert item_numbers(baseline + skill, UNICODE_MARKS) == numbers
     assert item_numbers(skill, ASCII_MARKS) == "1/2 - 1,511 tokens"
-    unknown = [made_record("skill", True, None), made_record("skill", True)]
+    unknown = [
+        made_record("skill", passed=True, tokens=None),
+        made_record("skill", passed=True),
+    ]
     assert item_numbers(unknown, UNICODE_MARKS) == "2/2"
-    previous = [*skill, made_record("previous", True)]
+    previous = [*skill, made_record("previous", passed=True)]
     assert (
         item_numbers(previous, ASCII_MARKS, "a" * 30)
         == f"1/2 - at {'a' * 19}~ 1/1 - 1,511 tokens"

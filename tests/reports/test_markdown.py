@@ -103,7 +103,7 @@ def regressed(**more: Any) -> RunResults:
 def hostile(text: str, results: RunResults | None = None) -> RunResults:
     """Every text that comes from outside is this one."""
     made = results or regressed(models=(text,))
-    grades = (Grade(text, False, text),)
+    grades = (Grade(text, passed=False, reason=text),)
     records = [
         replace(
             record, output=text, checks=grades if record.outcome == "failed" else ()

@@ -32,7 +32,7 @@ def fixed(case: int, _model: str, arm: str, _run: int) -> bool:
 
 
 def both(**more: object) -> tuple[RunResults, RunResults]:
-    before = made_run(passes=broken, commit=Commit("b" * 40, True), **more)  # type: ignore[arg-type]
+    before = made_run(passes=broken, commit=Commit("b" * 40, dirty=True), **more)  # type: ignore[arg-type]
     return before, made_run(passes=fixed, started=STARTED + timedelta(days=1), **more)  # type: ignore[arg-type]
 
 

@@ -210,7 +210,14 @@ def test_two_runs_are_compared_by_checks() -> None:
 
 def test_the_last_result_of_a_list_is_of_the_score() -> None:
     known = LastResult(
-        "m", 0.0, 0.0, "now", False, score="checks", checks=0.83, baseline_checks=0.1
+        "m",
+        0.0,
+        0.0,
+        "now",
+        edited_since=False,
+        score="checks",
+        checks=0.83,
+        baseline_checks=0.1,
     )
     assert str(known) == "accepted m 83% of checks, 10% without (now)"
     assert str(replace(known, score="pass")) == "accepted m 0%, 0% without (now)"

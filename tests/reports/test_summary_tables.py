@@ -247,7 +247,10 @@ def test_checks_are_shown_per_answer(
 
 
 def test_checks_of_answers_with_more_and_fewer_of_them_are_shares() -> None:
-    good, bad = Grade("contains", True, ""), Grade("contains", False, "")
+    good, bad = (
+        Grade("contains", passed=True, reason=""),
+        Grade("contains", passed=False, reason=""),
+    )
     # Eight on average, which nobody asked
     counts = {"a": (14, 20), "b": (1, 2), "c": (2, 2)}
     records = [

@@ -249,18 +249,32 @@ def asked(run: int, passed: bool, asked_at: int | None) -> list[Record]:
 
 
 def test_runs_of_an_unchanged_case_are_pooled_once() -> None:
-    accepted = case_result([*asked(1, True, 5), *asked(2, True, 7)], "d", "s")
+    accepted = case_result(
+        [*asked(1, passed=True, asked_at=5), *asked(2, passed=True, asked_at=7)],
+        "d",
+        "s",
+    )
     assert accepted == CaseResult(2, 2, 0, 11, "d", "s", 7)
-    later = [*asked(1, True, 7), *asked(2, False, 8), *asked(3, True, 9)]
+    later = [
+        *asked(1, passed=True, asked_at=7),
+        *asked(2, passed=False, asked_at=8),
+        *asked(3, passed=True, asked_at=9),
+    ]
     pooled = accepted.pooled(later)
     assert pooled == CaseResult(3, 4, 0, 11, "d", "s", 9)
     assert pooled.pooled(later) == pooled
-    assert pooled.pooled(asked(4, True, None)) == pooled
-    just_asked = [replace(record, stored=False) for record in asked(1, True, 9)]
+    assert pooled.pooled(asked(4, passed=True, asked_at=None)) == pooled
+    just_asked = [
+        replace(record, stored=False) for record in asked(1, passed=True, asked_at=9)
+    ]
     assert pooled.pooled(just_asked).count == Count(4, 5)
     assert (
         pooled.pooled(
-            [record for record in asked(4, True, 10) if record.arm == "skill"]
+            [
+                record
+                for record in asked(4, passed=True, asked_at=10)
+                if record.arm == "skill"
+            ]
         )
         == pooled
     )
@@ -271,7 +285,9 @@ def test_pooled_runs_do_not_grow_for_ever() -> None:
 
     def runs(number: int, since: int) -> list[Record]:
         return [
-            record for run in range(number) for record in asked(run, False, since + run)
+            record
+            for run in range(number)
+            for record in asked(run, passed=False, asked_at=since + run)
         ]
 
     enough = accepted.pooled(runs(10, 1))

@@ -116,7 +116,7 @@ def test_trials_that_were_stopped_at_a_limit_are_told_beside_the_verdict(
     activity = BOTH.records[0].activity
     assert activity
     answer = Answer("", stop=stop, activity=activity)
-    stopped = Grade("files", False, answer.why_not_gradable)
+    stopped = Grade("files", passed=False, reason=answer.why_not_gradable)
     first, *others = BOTH.records
     results = replace(BOTH, records=(replace(first, checks=(stopped,)), *others))
     what = f"loop/haiku: 1 of 12 trials stopped at {limit}"

@@ -84,7 +84,9 @@ def test_transcripts_are_kept_as_far_as_there_is_room(
 
 
 def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:
-    results = made_run(models=("haiku", "local"), cases=50, commit=Commit("abc", True))
+    results = made_run(
+        models=("haiku", "local"), cases=50, commit=Commit("abc", dirty=True)
+    )
     file = keep(results, tmp_path, BIG)
     head, _, records = gzip.decompress(file.read_bytes()).partition(b"\n")
     both = gzip.compress(head + b"\n") + gzip.compress(records)
@@ -92,7 +94,10 @@ def test_a_list_reads_only_the_head_of_a_file(tmp_path: Path) -> None:
     (run,) = runs(tmp_path)
     assert [row.model for row in run.head.summary] == ["haiku", "local"]
     assert run.head.summary[0].lift == results.summaries[0].lift
-    assert (run.head.started, run.head.commit) == (results.started, Commit("abc", True))
+    assert (run.head.started, run.head.commit) == (
+        results.started,
+        Commit("abc", dirty=True),
+    )
     assert (run.head.summary[0].cases, run.head.summary[0].all_cases) == (50, 50)
     with pytest.raises(ResultsError, match="damaged"):
         read_run(file)

@@ -77,7 +77,7 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
     results, _ = merged([one, two])
     assert results.missing == {
-        Group(pair_of(skill, model), False): 2
+        Group(pair_of(skill, model), of_triggers=False): 2
         for skill in ("gate", "door")
         for model in ("haiku", "local")
     }
@@ -195,7 +195,9 @@ def test_queries_of_shards_become_one_summary() -> None:
         0
     ].trigger_summaries == (whole.trigger_summaries)
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
-    assert lacking.missing == {Group(pair_of("gate", "haiku", "claude"), True): 3}
+    assert lacking.missing == {
+        Group(pair_of("gate", "haiku", "claude"), of_triggers=True): 3
+    }
     reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])
     assert list(lacking.gate.reasons) == reasons != []
     assert merged([Source("1.json", one)] * 2, subset=True)[0].gate.passed

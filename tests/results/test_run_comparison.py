@@ -109,7 +109,7 @@ def test_all_models_of_a_run_are_one_family() -> None:
     but not beside one where six changed.
     """
 
-    def run_of(later: bool, *models: str) -> RunResults:
+    def run_of(*models: str, later: bool) -> RunResults:
         def passes(number: int, model: str, _arm: str, _run: int) -> bool:
             changed = later and number < 6
             return not changed if model == "haiku" else (number % 2 == 0) != changed
@@ -117,7 +117,7 @@ def test_all_models_of_a_run_are_one_family() -> None:
         return made_run(cases=8, models=models, passes=passes)
 
     for models, reasons in ((("haiku",), 1), (("haiku", "opus"), 0)):
-        found = compare_runs(run_of(False, *models), run_of(True, *models))
+        found = compare_runs(run_of(*models, later=False), run_of(*models, later=True))
         assert len(found.reasons) == reasons
 
 

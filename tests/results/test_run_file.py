@@ -366,8 +366,8 @@ def test_places_and_texts_of_skills_are_read_back(tmp_path: Path) -> None:
     made = made_run(cases=1)
     (skill,) = made.skills
     grades = (
-        Grade("contains", True, "", found=((0, 4), (7, 9))),
-        Grade("not_contains", False, "", unwanted=((2, 3),)),
+        Grade("contains", passed=True, reason="", found=((0, 4), (7, 9))),
+        Grade("not_contains", passed=False, reason="", unwanted=((2, 3),)),
     )
     rerun = Rerun(("--skill-runs", "3"), ("--model", "haiku"), "..")
     results = replace(

@@ -269,7 +269,10 @@ def test_a_baseline_of_no_tokens_has_no_change() -> None:
 
 
 def test_checks_are_counted_over_every_answer_of_an_arm() -> None:
-    good, bad = Grade("contains", True, ""), Grade("contains", False, "")
+    good, bad = (
+        Grade("contains", passed=True, reason=""),
+        Grade("contains", passed=False, reason=""),
+    )
     rows = [
         record("baseline", checks=(bad, bad, bad)),
         record("skill", checks=(good, good, bad)),

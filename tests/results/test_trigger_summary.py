@@ -333,7 +333,15 @@ def test_interval_covers_the_true_recall(queries: int, runs: int) -> None:
             for number in range(queries):
                 opened = passes(draw, draw.betavariate(a, b), runs)
                 asked.append(
-                    QueryRate(f"trigger-{number}", "", True, opened, runs, 0, {})
+                    QueryRate(
+                        f"trigger-{number}",
+                        "",
+                        should_open=True,
+                        opened=opened,
+                        runs=runs,
+                        errored=0,
+                        instead={},
+                    )
                 )
             share = share_of(asked)
             assert share

@@ -77,7 +77,7 @@ def test_the_arms_differ_by_the_text_of_the_skill_only(tmp_path: Path) -> None:
     skill = at("main", folder)
     assert (skill.previous, at(None, folder).previous) == (OLD, None)
     arms = arms_of(skill, Settings())
-    trials = trials_of("gate", CASE, Subject(CHAT, "haiku"), arms, Settings())
+    trials = trials_of("gate", CASE, Subject(CHAT, "haiku"), arms, settings=Settings())
     baseline, previous, new = trials
     assert (baseline.arm, previous.arm, new.arm) == ("baseline", "previous", "skill")
     assert previous.question.system == new.question.system.replace(BODY, OLD)

@@ -70,11 +70,11 @@ def test_the_arms_differ_by_that_text_only(tmp_path: Path) -> None:
     folder = write_all(tmp_path / "gate")
     subject, settings = Subject(CHAT, "haiku"), Settings(references=True)
     plain = trials_of(
-        "gate", CASE, subject, arms_of(loaded(folder), Settings()), Settings()
+        "gate", CASE, subject, arms_of(loaded(folder), Settings()), settings=Settings()
     )
     skill = loaded(folder, references=True)
     baseline, full = trials_of(
-        "gate", CASE, subject, arms_of(skill, settings), settings
+        "gate", CASE, subject, arms_of(skill, settings), settings=settings
     )
     assert baseline.question == plain[0].question
     assert full.question.system == plain[1].question.system.replace(BODY, skill.text)

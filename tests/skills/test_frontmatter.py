@@ -24,7 +24,12 @@ def read(frontmatter: str) -> Parsed:
 def test_good_frontmatter() -> None:
     parsed = parse(f"---\n{GOOD}---\n\nBody.\n\n---\n\nMore.\n")
     assert parsed == Parsed(
-        FIELDS, {"name": 2, "description": 3}, "Body.\n\n---\n\nMore.", 5, (), True
+        FIELDS,
+        {"name": 2, "description": 3},
+        "Body.\n\n---\n\nMore.",
+        5,
+        (),
+        has_frontmatter=True,
     )
 
 

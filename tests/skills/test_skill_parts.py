@@ -206,9 +206,14 @@ MARKDOWN = st.lists(st.sampled_from(MARKS) | st.text(max_size=3), max_size=40).m
 )
 
 
-@given(MARKDOWN, st.sampled_from(["section", "paragraph"]), st.booleans(), st.data())
-@example("", "section", False, None)
-@example("#######\r#", "section", False, None)
+@given(
+    body=MARKDOWN,
+    by=st.sampled_from(["section", "paragraph"]),
+    bare=st.booleans(),
+    data=st.data(),
+)
+@example(body="", by="section", bare=False, data=None)
+@example(body="#######\r#", by="section", bare=False, data=None)
 def test_all_parts_together_are_the_text(
     body: str, by: By, bare: bool, data: st.DataObject | None
 ) -> None:

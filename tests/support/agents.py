@@ -50,8 +50,8 @@ class MemorySandbox(Sandbox):
         self.timeouts = list[float]()
         self._command = command
         for path, data in files.items():
-            data = data.encode() if isinstance(data, str) else data
-            self.files[posixpath.join(WORKSPACE, path)] = data
+            content = data.encode() if isinstance(data, str) else data
+            self.files[posixpath.join(WORKSPACE, path)] = content
 
     async def run(
         self,

@@ -99,12 +99,14 @@ class Busy:
             wait = max(wait, min(self._ends) - now)
         if wait > 0:
             self.refused += 1
-            return Verdict(False, {**self._told(wall), **self._wait(wait, wall)})
+            return Verdict(
+                taken=False, headers={**self._told(wall), **self._wait(wait, wall)}
+            )
         self.taken += 1
         self._ends.append(now + self.latency)
         for bucket, amount in self._buckets():
             bucket.left -= amount
-        return Verdict(True, self._told(wall))
+        return Verdict(taken=True, headers=self._told(wall))
 
     def ideal(self, calls: int, in_flight: int) -> float:
         """The seconds that the calls take at least, with so many in flight."""

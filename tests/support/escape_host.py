@@ -106,7 +106,7 @@ def host() -> Iterator[Host]:
             doors[-1].bind(address)
             doors[-1].listen()
         for door in doors:
-            door.setblocking(False)
+            door.settimeout(0)
         opened = os.open(folder / "secret", os.O_RDONLY)
         os.set_inheritable(opened, True)
         os.environ["ANTHROPIC_API_KEY"] = SECRET

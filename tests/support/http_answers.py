@@ -48,33 +48,13 @@ async def send(what: Answer, reader: StreamReader, writer: StreamWriter) -> bool
         await client_left(reader, None)
         return False
     if what.way == "reset":
-        writer.write(what.head + what.body[: len(what.body) // 2] + _half(what.parts))
-        if what.parts:
-            await writer.drain()
-            # An RST takes back what the client has not read yet
-            await asyncio.sleep(0.05)
-        # Without lingering, closing the socket sends RST instead of FIN.
-        no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
-        writer.get_extra_info("socket").setsockopt(
-            socket.SOL_SOCKET, socket.SO_LINGER, no_linger
-        )
-        writer.transport.abort()
+        await _reset(what, writer)
         return False
     if what.delay and await client_left(reader, what.delay):
         return False
     if what.parts:
-        writer.write(what.head + _half(what.parts))
-        await writer.drain()
-        if what.way == "stall":
-            await client_left(reader, None)
-        if what.way in ("cut", "stall"):
+        if not await _send_parts(what, reader, writer):
             return False
-        while what.gate and not what.gate.is_set():
-            if await client_left(reader, 0.01):
-                return False
-        writer.write(
-            b"".join(map(_chunk, what.parts[len(what.parts) // 2 :])) + b"0\r\n\r\n"
-        )
     elif what.way == "trickle":
         writer.write(what.head)
         for byte in what.body:
@@ -84,6 +64,36 @@ async def send(what: Answer, reader: StreamReader, writer: StreamWriter) -> bool
     else:
         writer.write(what.head + what.body)
     await writer.drain()
+    return True
+
+
+async def _reset(what: Answer, writer: StreamWriter) -> None:
+    writer.write(what.head + what.body[: len(what.body) // 2] + _half(what.parts))
+    if what.parts:
+        await writer.drain()
+        # An RST takes back what the client has not read yet
+        await asyncio.sleep(0.05)
+    # Without lingering, closing the socket sends RST instead of FIN.
+    no_linger = struct.pack("hh" if sys.platform == "win32" else "ii", 1, 0)
+    writer.get_extra_info("socket").setsockopt(
+        socket.SOL_SOCKET, socket.SO_LINGER, no_linger
+    )
+    writer.transport.abort()
+
+
+async def _send_parts(what: Answer, reader: StreamReader, writer: StreamWriter) -> bool:
+    """Send a stream in two halves; return False if it ends before its time."""
+    writer.write(what.head + _half(what.parts))
+    await writer.drain()
+    if what.way == "stall":
+        await client_left(reader, None)
+    if what.way in ("cut", "stall"):
+        return False
+    while what.gate and not what.gate.is_set():
+        if await client_left(reader, 0.01):
+            return False
+    rest = what.parts[len(what.parts) // 2 :]
+    writer.write(b"".join(map(_chunk, rest)) + b"0\r\n\r\n")
     return True
 
 

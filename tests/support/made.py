@@ -135,7 +135,7 @@ def made_run(
         "records": tuple(records),
         "questions": {(t.skill, t.case): f"How do I open {t.case}?" for t in tests},
         "gates": gates or Gates(),
-        "commit": Commit("c0ffee" * 6 + "c0ff", False),
+        "commit": Commit("c0ffee" * 6 + "c0ff", dirty=False),
         "versions": {"pytest-upskill": "1.2.3"},
     }
     return RunResults(**{**values, **more})

@@ -104,7 +104,7 @@ def readable_record(record: Record, number: int) -> Record:
             passed,
             f'"### Breaking" is {"" if passed else "not "}in the answer',
         ),
-        Grade("max_words", True, "71 words, at most 120"),
+        Grade("max_words", passed=True, reason="71 words, at most 120"),
         Grade(
             "judge",
             passed,
@@ -248,8 +248,8 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
     def record(old: Record) -> Record:
         places = ((0, 3), (2, 40), (30, 10**6))
         checks = (
-            Grade(PAYLOADS[2], False, ALL_PAYLOADS, found=places),
-            Grade("contains", False, ALL_PAYLOADS, unwanted=places),
+            Grade(PAYLOADS[2], passed=False, reason=ALL_PAYLOADS, found=places),
+            Grade("contains", passed=False, reason=ALL_PAYLOADS, unwanted=places),
         )
         error = ALL_PAYLOADS if old.run == 2 else None
         outcome = "errored" if old.run == 2 else old.outcome
@@ -265,7 +265,13 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
             Turn(kind, ALL_PAYLOADS, PAYLOADS[2]) for kind in get_args(TurnKind)
         )
         done = Activity(
-            1, 1, True, PAYLOADS, PAYLOADS, PAYLOADS, (ALL_PAYLOADS, *PAYLOADS)
+            1,
+            1,
+            activated=True,
+            opened=PAYLOADS,
+            read=PAYLOADS,
+            scripts=PAYLOADS,
+            findings=(ALL_PAYLOADS, *PAYLOADS),
         )
         return replace(
             new, outcome=outcome, files=files, transcript=transcript, activity=done
@@ -295,7 +301,7 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
         tests=tuple(map(test, made.tests)),
         questions={(s, c): ALL_PAYLOADS for s in skills for c in PAYLOADS},
         gates=Gates(min_lift=0.9),
-        commit=Commit(PAYLOADS[0], True),
+        commit=Commit(PAYLOADS[0], dirty=True),
         versions={PAYLOADS[0]: PAYLOADS[1]},
     )
 

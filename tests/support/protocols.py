@@ -78,8 +78,12 @@ def answer_to(asked: Asked, action: Reply | Fault) -> Answer:
         refused = json.dumps({"message": action.message}).encode()
         return answer(refused, JSON, action.status, header_lines(headers))
     return error_in(
-        *(asked.protocol, action.status, action.message, action.error_type),
-        *(header_lines(headers), action.details),
+        asked.protocol,
+        action.status,
+        action.message,
+        action.error_type,
+        more=header_lines(headers),
+        details=action.details,
     )
 
 
@@ -199,6 +203,7 @@ def error_in(
     status: int,
     message: str,
     kind: str,
+    *,
     more: str = "",
     details: Sequence[Mapping[str, object]] = (),
 ) -> Answer:

@@ -107,6 +107,7 @@ def simulated(
     monkeypatch: pytest.MonkeyPatch,
     models: Mapping[str, Model],
     questions: Sequence[Question],
+    *,
     in_flight: int = 64,
     answers: KnownAnswers | None = None,
     timeout: float = 120,

@@ -180,7 +180,10 @@ def test_evaluate_puts_references_in_context(tmp_path: Path) -> None:
         return Reply("gate up" if "Type gate" in asked.system else "no")
 
     with LoopbackServer(answer) as server:
-        plain, full = measured(server.url, False), measured(server.url, True)
+        plain, full = (
+            measured(server.url, references=False),
+            measured(server.url, references=True),
+        )
     assert [run.summaries[0].arm("skill").rate for run in (plain, full)] == [0, 1]
     assert [file.path for file in plain.skills[0].unseen_files] == ["how.md"]
     assert (full.skills[0].seen_files, full.skills[0].unseen_files) == (("how.md",), ())

@@ -539,5 +539,5 @@ def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
 def test_cases_for_agents_are_not_for_plain_questions(tmp_path: Path) -> None:
     good, fallen = tried(tmp_path, case("red", **LEFT))
     assert (good, len(fallen)) == ([], 1)
-    assert "leaves" in cases_schema(False, agents=True)
-    assert "leaves" not in cases_schema(False)
+    assert "leaves" in cases_schema(judge=False, agents=True)
+    assert "leaves" not in cases_schema(judge=False)

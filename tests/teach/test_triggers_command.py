@@ -84,8 +84,8 @@ def entry(query: str, should: bool) -> dict[str, Any]:
 
 
 def reply(should: int, should_not: int, first: int = 0) -> str:
-    made = [entry(wish(first + one), True) for one in range(should)]
-    made += [entry(miss(first + one), False) for one in range(should_not)]
+    made = [entry(wish(first + one), should=True) for one in range(should)]
+    made += [entry(miss(first + one), should=False) for one in range(should_not)]
     return json.dumps({"queries": made})
 
 
@@ -150,14 +150,14 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(
 ) -> None:
     folder = skill(project)
     bad = [
-        entry("please use Lamp Colours on my kitchen tonight", True),
-        entry("does lampcolour work with a dimmer in the hall?", False),
-        entry("Use it when a room should get a colour", True),
-        entry(wish(1), True),
-        entry(wish(1).upper(), True),
-        entry(miss(1), False),
-        entry("short", False),
-        entry("x y " * 25_000, False),
+        entry("please use Lamp Colours on my kitchen tonight", should=True),
+        entry("does lampcolour work with a dimmer in the hall?", should=False),
+        entry("Use it when a room should get a colour", should=True),
+        entry(wish(1), should=True),
+        entry(wish(1).upper(), should=True),
+        entry(miss(1), should=False),
+        entry("short", should=False),
+        entry("x y " * 25_000, should=False),
         {"query": ["no", "text"], "should_trigger": True},
         {"question": "what?"},
         "hello",
@@ -166,7 +166,10 @@ def test_queries_that_name_the_skill_are_asked_for_again_with_the_reason(
     status, shown, _ = run(project, fake, "--queries", "8")
     assert (status, "8 kept, 9 rejected" in shown) == (0, True)
     assert kinds(folder) == (4, 4)
-    assert saved(folder)[:2] == [entry(wish(1), True), entry(miss(1), False)]
+    assert saved(folder)[:2] == [
+        entry(wish(1), should=True),
+        entry(miss(1), should=False),
+    ]
     _, again = fake.of("query author")
     assert (
         "Write 3 with should_trigger true and 3 with should_trigger false"
@@ -257,12 +260,12 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()
     mine = [
-        {**entry(f"my own query, number {one} of many", True), "note": one}
+        {**entry(f"my own query, number {one} of many", should=True), "note": one}
         for one in range(5)
     ]
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
     (folder / "skill_meta.json").write_text(
-        json.dumps({"triggers": [entry("a bulb?", False)]})
+        json.dumps({"triggers": [entry("a bulb?", should=False)]})
     )
     fake = FakeModels(queries=[reply(20, 20)])
     status, shown, _ = run(project, fake, "--queries", "10")
@@ -280,12 +283,16 @@ def test_known_queries_are_kept_and_completed(project: Project) -> None:
 def test_queries_that_are_there_already_are_not_added_again(project: Project) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()
-    mine = [entry(wish(1), True), entry(miss(1), False)]
+    mine = [entry(wish(1), should=True), entry(miss(1), should=False)]
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
     fake = FakeModels(queries=[json.dumps({"queries": mine}), reply(1, 1, 10)])
     status, shown, _ = run(project, fake, "--queries", "4")
     assert (status, "2 kept, 2 rejected" in shown) == (0, True)
-    assert saved(folder) == [*mine, entry(wish(10), True), entry(miss(10), False)]
+    assert saved(folder) == [
+        *mine,
+        entry(wish(10), should=True),
+        entry(miss(10), should=False),
+    ]
 
 
 def test_a_near_miss_of_the_other_kind_is_no_duplicate(project: Project) -> None:
@@ -293,7 +300,10 @@ def test_a_near_miss_of_the_other_kind_is_no_duplicate(project: Project) -> None
     query = (
         "we have 12 windows in the long dark hall, so make them as red as the old barn"
     )
-    pair = [entry(query, True), entry(query.replace("red", "tall"), False)]
+    pair = [
+        entry(query, should=True),
+        entry(query.replace("red", "tall"), should=False),
+    ]
     fake = FakeModels(queries=[json.dumps({"queries": pair})])
     status, _, _ = run(project, fake, "--queries", "2")
     assert (status, saved(folder)) == (0, pair)
@@ -302,7 +312,9 @@ def test_a_near_miss_of_the_other_kind_is_no_duplicate(project: Project) -> None
 def test_an_unbalanced_set_grows_no_further_than_asked(project: Project) -> None:
     folder = skill(project)
     (folder / "evals").mkdir()
-    mine = [entry(f"my own query, number {one} of many", True) for one in range(7)]
+    mine = [
+        entry(f"my own query, number {one} of many", should=True) for one in range(7)
+    ]
     (folder / "evals/triggers.json").write_text(json.dumps(mine))
     status, _, _ = run(project, FakeModels(queries=[reply(9, 9)]), "--queries", "10")
     assert (status, kinds(folder)) == (0, (7, 3))
@@ -371,7 +383,7 @@ def test_user_messages_of_traces_are_the_voice_of_queries(project: Project) -> N
     line = {"type": "user", "sessionId": "s", "message": claude, "uuid": "u"}
     (project.folder / "session.jsonl").write_text(json.dumps(line))
     written = json.loads(reply(1, 2))
-    written["queries"].append(entry(real, True))  # as it was said
+    written["queries"].append(entry(real, should=True))  # as it was said
     fake = FakeModels(queries=[json.dumps(written)])
     more = ("--from", "logs", "--from", "session.jsonl", "--queries", "4")
     status, shown, error = run(project, fake, *more)
@@ -406,7 +418,7 @@ def test_traces_without_users_are_refused(project: Project) -> None:
 
 def test_the_result_as_json(project: Project) -> None:
     folder = skill(project)
-    named = {"queries": [entry("use lamp-colours in my kitchen", True)]}
+    named = {"queries": [entry("use lamp-colours in my kitchen", should=True)]}
     fake = FakeModels(queries=[json.dumps(named), reply(2, 2)])
     status, shown, error = run(project, fake, "--json", "--queries", "4")
     data = json.loads(shown)
@@ -436,7 +448,9 @@ def test_the_estimate_counts_replies_that_replace_rejected_queries(
     project: Project,
 ) -> None:
     skill(project)
-    named = json.dumps({"queries": [entry("use lamp-colours in my kitchen", True)]})
+    named = json.dumps(
+        {"queries": [entry("use lamp-colours in my kitchen", should=True)]}
+    )
     fake = FakeModels(queries=[reply(1, 0), named])
     status, shown, _ = run(project, fake, "--queries", "4")
     assert status == 0
@@ -499,7 +513,7 @@ def test_from_python(project: Project) -> None:
 def test_hostile_text_reaches_no_terminal(project: Project) -> None:
     skill(project)
     evil = [
-        entry(f"\x1b]0;owned\x07 ::error::x {one} {wish(one)}\u202e", True)
+        entry(f"\x1b]0;owned\x07 ::error::x {one} {wish(one)}\u202e", should=True)
         for one in range(9)
     ]
     fake = FakeModels(queries=[json.dumps({"queries": evil}), reply(2, 2)])

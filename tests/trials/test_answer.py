@@ -58,7 +58,9 @@ def test_only_text_files_are_kept_whole(data: bytes, text: str | None) -> None:
 def test_answers_of_a_trial_are_joined() -> None:
     old, new = AnswerFile.of("a.txt", b"old"), AnswerFile.of("a.txt", b"new")
     other = AnswerFile.of("b.txt", b"b")
-    first = Answer("one", Usage(1, 2, 0), "length", 1.0, True, files=(old, other))
+    first = Answer(
+        "one", Usage(1, 2, 0), "length", 1.0, stored=True, files=(old, other)
+    )
     turn = Turn("assistant", "two")
     second = Answer(
         "two", Usage(10, None, 0), "end", 0.5, files=(new,), transcript=(turn,)
@@ -74,15 +76,32 @@ def test_answers_of_a_trial_are_joined() -> None:
 
 
 def test_joined_answers_of_agents_keep_what_they_did() -> None:
-    first = Activity(2, 1, False, (), ("a.md",), (), ("cut",))
-    second = Activity(3, 4, True, ("gate",), ("a.md", "b.md"), ("run.sh",), ("cut",))
+    first = Activity(
+        2, 1, activated=False, opened=(), read=("a.md",), scripts=(), findings=("cut",)
+    )
+    second = Activity(
+        3,
+        4,
+        activated=True,
+        opened=("gate",),
+        read=("a.md", "b.md"),
+        scripts=("run.sh",),
+        findings=("cut",),
+    )
     answers = [
         Answer("one", activity=first, workspace=b"1"),
         Answer("two", activity=second, workspace=b"2"),
     ]
     whole = joined(answers)
-    lists = ("gate",), ("a.md", "b.md"), ("run.sh",), ("cut",)
-    assert whole.activity == Activity(5, 5, True, *lists)
+    assert whole.activity == Activity(
+        5,
+        5,
+        activated=True,
+        opened=("gate",),
+        read=("a.md", "b.md"),
+        scripts=("run.sh",),
+        findings=("cut",),
+    )
     assert whole.workspace == b"2"
     assert joined([Answer("one")]).activity is None
 
@@ -126,7 +145,15 @@ def test_keys_are_masked_in_all_of_an_agents_answer(
         key,
         files=(AnswerFile(key, key, 1, "0"),),
         transcript=(Turn("result", key),),
-        activity=Activity(1, 1, True, (key,), (key,), (key,), (key,)),
+        activity=Activity(
+            1,
+            1,
+            activated=True,
+            opened=(key,),
+            read=(key,),
+            scripts=(key,),
+            findings=(key,),
+        ),
     )
     assert key not in repr(answer.without_keys())
 
@@ -143,4 +170,4 @@ def test_usage_keeps_only_counts(value: Any) -> None:
 
 
 def test_a_boolean_is_no_count() -> None:
-    assert Usage(True, False) == Usage()
+    assert Usage(input=True, output=False) == Usage()

@@ -92,7 +92,7 @@ def test_files_of_a_case_cross_to_another_process_once(tmp_path: Path) -> None:
     settings = Settings(runs=5)
     case = Case("one", "Go.", files=(("data.txt", "x" * 100_000),))
     arms = arms_of(skill, settings, agents=True)
-    trials = trials_of("gate", case, Subject("loop", "m"), arms, settings)
+    trials = trials_of("gate", case, Subject("loop", "m"), arms, settings=settings)
     assert len(trials) == 10
     assert len(pickle.dumps(trials)) < 200_000
 

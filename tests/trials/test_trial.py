@@ -42,7 +42,9 @@ def skill(tmp_path: Path) -> Skill:
 def trials(skill: Skill, case: Case = CASE, **options: Any) -> list[Trial]:
     settings = Settings(**options)
     arms = arms_of(skill, settings)
-    return trials_of("gatekeeper", case, Subject(CHAT, "haiku"), arms, settings)
+    return trials_of(
+        "gatekeeper", case, Subject(CHAT, "haiku"), arms, settings=settings
+    )
 
 
 def test_arms_differ_only_in_the_system_text(skill: Skill) -> None:
@@ -224,7 +226,7 @@ def test_the_name_of_an_arm_is_not_in_the_key(agent: str) -> None:
     arms = [
         Arm(name, "Trim it.", copies, ("wick",)) for name in ("skill", "wick alone")
     ]
-    both = trials_of("wick", CASE, Subject(agent, "haiku"), arms, Settings())
+    both = trials_of("wick", CASE, Subject(agent, "haiku"), arms, settings=Settings())
     assert [trial.arm for trial in both] == ["skill", "wick alone"]
     assert len({trial.question.key for trial in both}) == 1
 

@@ -53,7 +53,7 @@ def copy_of(skill: Skill) -> SkillCopy:
 def agent_trial(folder: Path, max_turns: int = 30) -> Trial:
     given = Settings(max_turns=max_turns)
     arms = arms_of(skill_in(folder), given, agents=True)
-    return trials_of("gate", TRIGGER, LOOP, arms, given)[0]
+    return trials_of("gate", TRIGGER, LOOP, arms, settings=given)[0]
 
 
 def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) -> None:
@@ -61,7 +61,7 @@ def test_an_agent_has_the_bare_query_the_skill_and_five_turns(tmp_path: Path) ->
     skill, other = skill_in(tmp_path), skill_in(tmp_path, "boat")
     others = (copy_of(other),)
     arms = arms_of(skill, settings, others, agents=True)
-    trials = trials_of("the gate", TRIGGER, LOOP, arms, settings)
+    trials = trials_of("the gate", TRIGGER, LOOP, arms, settings=settings)
     assert [(one.run, one.question.run) for one in trials] == [
         (1, 1),
         (2, 2),
@@ -100,7 +100,7 @@ def test_without_an_agent_a_model_chooses(tmp_path: Path) -> None:
     arms = arms_of(skill, Settings(), (copy_of(other),), agents=True)
     choice = choice_of(arms[-1])
     assert choice.names == ("boat", "gate")
-    [first, _, _] = trials_of("gate", TRIGGER, MODEL, arms, Settings())
+    [first, _, _] = trials_of("gate", TRIGGER, MODEL, arms, settings=Settings())
     assert (first.label, first.agent) == ("haiku", "chat")
     question = first.question
     assert question.messages == (("user", "Raise the gate."),)
@@ -123,7 +123,7 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
             TRIGGER,
             MODEL,
             arms_of(tested, Settings(), (copy_of(beside),), agents=True),
-            Settings(),
+            settings=Settings(),
         )[0].question
         for tested, beside in ((one, other), (other, one))
     ]
@@ -135,33 +135,39 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
     ("activity", "stop", "should", "passed", "reason"),
     [
         (
-            Activity(1, 1, True, ("gate",)),
+            Activity(1, 1, activated=True, opened=("gate",)),
             "decided",
             True,
             True,
             "the skill was opened",
         ),
         (
-            Activity(1, 1, True, ("gate",)),
+            Activity(1, 1, activated=True, opened=("gate",)),
             "decided",
             False,
             False,
             "the skill was opened",
         ),
         (
-            Activity(0, 0, True, ("gate",), findings=(GIVEN,)),
+            Activity(0, 0, activated=True, opened=("gate",), findings=(GIVEN,)),
             *("decided", False, False, "the skill was opened without being asked to"),
         ),
-        (Activity(1, 0, False), "end", True, False, "the skill was not opened"),
         (
-            Activity(1, 0, False),
+            Activity(1, 0, activated=False),
+            "end",
+            True,
+            False,
+            "the skill was not opened",
+        ),
+        (
+            Activity(1, 0, activated=False),
             "end",
             False,
             True,
             "the skill was not opened",
         ),
         (
-            Activity(2, 2, False, ("boat", "oar")),
+            Activity(2, 2, activated=False, opened=("boat", "oar")),
             *(
                 "decided",
                 True,
@@ -170,18 +176,18 @@ def test_the_skill_under_test_is_part_of_the_key(tmp_path: Path) -> None:
             ),
         ),
         (
-            Activity(2, 2, True, ("boat", "gate")),
+            Activity(2, 2, activated=True, opened=("boat", "gate")),
             "decided",
             True,
             True,
             "the skill was opened",
         ),
         (
-            Activity(5, 5, False),
+            Activity(5, 5, activated=False),
             *("max_turns", True, False, "the skill was not opened in 5 turns"),
         ),
         (
-            Activity(1, 0, False),
+            Activity(1, 0, activated=False),
             "refusal",
             True,
             False,
@@ -217,7 +223,9 @@ def test_what_was_decided(
     [
         (NoAnswer("no key"), "no key"),
         (
-            Answer("", stop="time", seconds=9.0, activity=Activity(1, 0, False)),
+            Answer(
+                "", stop="time", seconds=9.0, activity=Activity(1, 0, activated=False)
+            ),
             (
                 "the agent stopped at its time limit of 9 s, before it was decided"
                 " whether the skill is opened"
@@ -227,7 +235,10 @@ def test_what_was_decided(
             Answer(
                 "Hi.",
                 activity=Activity(
-                    1, 0, False, listed=(ListedSkill("gate", "not listed", True),)
+                    1,
+                    0,
+                    activated=False,
+                    listed=(ListedSkill("gate", "not listed", tested=True),),
                 ),
             ),
             UNTOLD,
@@ -247,15 +258,22 @@ def test_what_was_not_decided_is_an_error(
 
 
 def test_what_was_opened_before_the_time_was_up_is_opened(tmp_path: Path) -> None:
-    answer = Answer("", stop="time", activity=Activity(1, 1, True, ("gate",)))
-    assert trigger_record(agent_trial(tmp_path), answer, True).outcome == "passed"
+    answer = Answer(
+        "", stop="time", activity=Activity(1, 1, activated=True, opened=("gate",))
+    )
+    assert (
+        trigger_record(agent_trial(tmp_path), answer, should_open=True).outcome
+        == "passed"
+    )
 
 
 def test_a_model_that_chose_is_graded_alike(tmp_path: Path) -> None:
     arms = arms_of(skill_in(tmp_path), Settings(), agents=True)
-    [trial, *_] = trials_of("gate", TRIGGER, MODEL, arms, Settings())
+    [trial, *_] = trials_of("gate", TRIGGER, MODEL, arms, settings=Settings())
     record = trigger_record(
-        trial, Answer("", activity=Activity(1, 1, True, ("gate",))), True
+        trial,
+        Answer("", activity=Activity(1, 1, activated=True, opened=("gate",))),
+        should_open=True,
     )
     assert (record.outcome, record.agent) == ("passed", "chat")
     assert record.checks[0].reason == "the skill was opened"

@@ -328,14 +328,20 @@ def _secret_span(
     return None
 
 
+def _is_no_secret(value: str) -> bool:
+    """Whether a value is of a kind that nobody hides, whatever its name."""
+    word = value.lower().rstrip(".,:;!? ")
+    if len(word) < 3 or word in _WORDS or value.startswith("-"):
+        return True
+    patterns = (_PATH.fullmatch, _TEMPLATE.search, _VERSION.fullmatch)
+    return any(match(value) for match in patterns)
+
+
 def _is_secret(
     value: str, stem: str, name: str, before: str, match: re.Match[str], *, quoted: bool
 ) -> bool:
     """``name`` begins with the stem, and ``before`` is what the line has before it."""
-    word = value.lower().rstrip(".,:;!? ")
-    if len(word) < 3 or word in _WORDS or value.startswith("-"):
-        return False
-    if _PATH.fullmatch(value) or _TEMPLATE.search(value) or _VERSION.fullmatch(value):
+    if _is_no_secret(value):
         return False
     is_flag = _FLAG.search(before) is not None
     if stem in _KEYS and not is_flag and not _opens_something(before):

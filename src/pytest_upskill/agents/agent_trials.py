@@ -56,6 +56,7 @@ class AgentTrials:
         sandbox_for: SandboxFor,
         timeout: float,
         spec_of: Callable[[str], ModelSpec],
+        *,
         price_of: PriceOf = lambda _: None,
         files_of: FilesOf = SkillCopy.files,
     ) -> None:
@@ -103,7 +104,9 @@ class AgentTrials:
             if task.until_opened and not any(keys_of(skill.body) for skill in tested):
                 return NoAnswer(_NO_TEXT)
             recorder = Recorder(question, skills, partial(cost, price))
-            return await self._in_sandbox(agent, task, call, recorder, start, plugin)
+            return await self._in_sandbox(
+                agent, task, call, recorder=recorder, start=start, plugin=plugin
+            )
         except NoAnswerError as error:
             return NoAnswer(str(error))
         except SandboxError as error:
@@ -158,6 +161,7 @@ class AgentTrials:
         agent: Agent,
         task: Task,
         call: Call,
+        *,
         recorder: Recorder,
         start: StartState,
         plugin: str,

@@ -12,6 +12,7 @@ from ..trials import choice
 from ..trials.answer import Answer, NoAnswer
 from ..trials.choice import Listed, skill_tool
 from ..trials.transcript import Step, Tool, ToolCall, ToolResult
+from ..trials.trial import Question
 from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
 from .mcp import LoopServers
@@ -70,29 +71,17 @@ class LoopAgent(Agent):
         skills = [skill for skill in recorder.skills if not skill.users_only]
         servers = LoopServers(question.task.mcp if question.task else (), sandbox)
         tools = (*tools_for(skills), *servers.tools)
-        listed = skill_list(skills, sandbox)
-        has_user = question.task and question.task.user
-        base = SYSTEM_WITH_USER if has_user else SYSTEM
-        system = "\n\n".join(filter(None, [base, question.system, listed]))
-        ask = replace(question, system=system, tools=tools, task=None)
-        if question.task and (invoked := invoked_skill(question, recorder.skills)):
-            content = skill_content(invoked, sandbox, question.task.invoke)
-            ask = replace(ask, messages=(*ask.messages[:-1], ("user", content)))
+        ask = replace(_first_request(recorder, skills, sandbox), tools=tools)
         recorder.offer.add_tools(tools)
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)
         box, user = Toolbox(sandbox, skills, servers), UserTurns(recorder, call)
-        clock = asyncio.get_running_loop().time
         max_turns = question.task.max_turns if question.task else 1
         until_opened = bool(question.task and question.task.until_opened)
         for remaining in reversed(range(max_turns)):
-            asked_at, before = clock(), recorder.opened
-            reply = await call(ask)
-            if isinstance(reply, NoAnswer):
-                raise NoAnswerError(reply.reason)
-            seconds = clock() - asked_at if reply.seconds is None else reply.seconds
-            recorder.reply(reply, seconds)
+            before = recorder.opened
+            reply = await _ask(call, ask, recorder)
             if reply.refused or not reply.calls:
                 if not (said := await user.answer_to(reply)):
                     return recorder.answer(reply.stop)
@@ -105,20 +94,48 @@ class LoopAgent(Agent):
             results = await _results(box, reply, recorder)
             if until_opened and recorder.is_decided(before):
                 return recorder.answer("decided")
-            if (skipped := len(reply.calls) - MOST_CALLS) > 0:
-                finding = (
-                    f"calls of one turn that were not run: {skipped} of"
-                    f" {len(reply.calls)}"
-                )
-                recorder.add_finding(finding)
-            if box.is_full:
-                finding = (
-                    f"results of tools were cut after {LONGEST_TRIAL:,} characters"
-                )
-                recorder.add_finding(finding)
+            _record_limits(recorder, reply, box)
             step = Step(reply.text, reply.calls, results, reply.raw)
             ask = replace(ask, steps=(*ask.steps, step))
         return recorder.answer("max_turns")
+
+
+async def _ask(call: Call, question: Question, recorder: Recorder) -> Answer:
+    clock = asyncio.get_running_loop().time
+    asked_at = clock()
+    reply = await call(question)
+    if isinstance(reply, NoAnswer):
+        raise NoAnswerError(reply.reason)
+
+    seconds = clock() - asked_at if reply.seconds is None else reply.seconds
+    recorder.reply(reply, seconds)
+    return reply
+
+
+def _first_request(
+    recorder: Recorder, skills: Sequence[InstalledSkill], sandbox: Sandbox
+) -> Question:
+    question = recorder.question
+    task = question.task
+    base = SYSTEM_WITH_USER if task and task.user else SYSTEM
+    parts = [base, question.system, skill_list(skills, sandbox)]
+    request = replace(question, system="\n\n".join(filter(None, parts)), task=None)
+    if task and (invoked := invoked_skill(question, recorder.skills)):
+        content = skill_content(invoked, sandbox, task.invoke)
+        request = replace(request, messages=(*request.messages[:-1], ("user", content)))
+    return request
+
+
+def _record_limits(recorder: Recorder, reply: Answer, box: Toolbox) -> None:
+    skipped = len(reply.calls) - MOST_CALLS
+    if skipped > 0:
+        recorder.add_finding(
+            f"calls of one turn that were not run: {skipped} of {len(reply.calls)}"
+        )
+    if box.is_full:
+        recorder.add_finding(
+            f"results of tools were cut after {LONGEST_TRIAL:,} characters"
+        )
 
 
 def tools_for(skills: Sequence[InstalledSkill]) -> tuple[Tool, ...]:

@@ -291,8 +291,8 @@ def _arguments(call: ToolCall, schema: dict[str, Any] | None) -> dict[str, Any]:
             del args[name]  # some models write null for a default
         else:
             if isinstance(value, float) and value.is_integer():
-                value = args[name] = int(value)  # JSON does not tell 5.0 from 5
-            problems += _problems(name, value, properties[name])
+                args[name] = int(value)  # JSON does not tell 5.0 from 5
+            problems += _problems(name, args[name], properties[name])
     problems += [
         f"{name!r} is missing" for name in schema["required"] if name not in args
     ]

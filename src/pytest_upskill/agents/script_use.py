@@ -141,8 +141,8 @@ class ScriptUse:
         )
         for substitution in inner if depth else ():
             yield from self._run_by(substitution, depth - 1)
-        for words in _simple_commands(line):
-            words = self._proper(words)
+        for command_words in _simple_commands(line):
+            words = self._proper(command_words)
             if not words:
                 continue
             first, arguments = words[0], words[1:]

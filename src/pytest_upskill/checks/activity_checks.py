@@ -116,7 +116,7 @@ def _is_one(context: CheckContext, call: CallsForm, turn: Turn) -> bool:
     # Patterns are of other tools, where they may expect a space after a colon or not.
     texts = (compact(turn.text), turn.text)
     return not call.input_match or any(
-        search(call.input_match, True, text) for text in texts
+        search(call.input_match, text, case_sensitive=True) for text in texts
     )
 
 
@@ -234,7 +234,8 @@ def _commands(expected: bool) -> Evaluate:
 
 
 def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
-    return search(pattern, case_sensitive, folded(command, True)) is not None
+    text = folded(command, case_sensitive=True)
+    return search(pattern, text, case_sensitive=case_sensitive) is not None
 
 
 def _mcp_expected(context: CheckContext) -> Iterator[Result]:
@@ -261,7 +262,9 @@ def _mcp_expected(context: CheckContext) -> Iterator[Result]:
 
 
 def _has_match(pattern: str, flags: str, text: str) -> bool:
-    return search(f"(?{flags}){pattern}" if flags else pattern, True, text) is not None
+    if flags:
+        pattern = f"(?{flags}){pattern}"
+    return search(pattern, text, case_sensitive=True) is not None
 
 
 def expects_mcp(case: Case) -> bool:

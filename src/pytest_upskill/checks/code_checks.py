@@ -203,7 +203,7 @@ class CodeForm(Strict):
         description="As written behind the fence: python, toml, sh, …"
     )
     parses: bool = Field(
-        False,
+        default=False,
         description=(
             "Whether the block must parse; for python, json, toml, yaml and shell."
         ),

@@ -140,7 +140,9 @@ def _pattern(_: Any, written: str, instance: Any, __: Any) -> Iterator[Any]:
     """Like jsonschema's own, but with limits."""
     from jsonschema import ValidationError
 
-    if isinstance(instance, str) and search(written, True, instance) is None:
+    if not isinstance(instance, str):
+        return
+    if search(written, instance, case_sensitive=True) is None:
         yield ValidationError(f"{instance!r} does not match {written!r}")
 
 

@@ -92,7 +92,7 @@ def word_pattern(text: str) -> str:
     return rf"(?<!\w){spaced}(?!\w)"
 
 
-def search(pattern: str, case_sensitive: bool, text: str) -> str | None:
+def search(pattern: str, text: str, *, case_sensitive: bool) -> str | None:
     """What matches first; LimitReachedError if the search takes
     too long or too much memory.
     """
@@ -244,14 +244,20 @@ def find_texts(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[
 def find_words(answer: str, texts: list[str], case_sensitive: bool) -> Iterator[Span]:
     for text in texts:
         pattern = word_pattern(folded(text, case_sensitive))
-        yield from _matches(pattern, True, _placed(answer, case_sensitive))
+        yield from _matches(
+            pattern, _placed(answer, case_sensitive), case_sensitive=True
+        )
 
 
 def find_patterns(
     answer: str, patterns: list[str], case_sensitive: bool
 ) -> Iterator[Span]:
     for pattern in patterns:
-        yield from _matches(pattern, case_sensitive, _placed(answer, True))
+        yield from _matches(
+            pattern,
+            _placed(answer, case_sensitive=True),
+            case_sensitive=case_sensitive,
+        )
 
 
 def find_start(answer: str, text: str, case_sensitive: bool) -> Iterator[Span]:
@@ -268,7 +274,7 @@ def find_end(answer: str, text: str, case_sensitive: bool) -> Iterator[Span]:
         yield stop - len(part), stop
 
 
-def _matches(pattern: str, case_sensitive: bool, placed: str) -> Iterator[Span]:
+def _matches(pattern: str, placed: str, *, case_sensitive: bool) -> Iterator[Span]:
     seconds_left()
     for start, stop in _spans(pattern, case_sensitive, placed):
         if start < stop:

@@ -209,7 +209,7 @@ def checks_of(
     """
     checks = _written_checks(case, kinds, registered)
     return (
-        (*checks, Check(MCP_EXPECTED, True, written=True))
+        (*checks, Check(MCP_EXPECTED, argument=True, written=True))
         if expects_mcp(case)
         else checks
     )

@@ -27,14 +27,14 @@ def serve(packages: str, memory: int) -> None:
         pattern, case_sensitive, text, most, seconds = json.loads(line)
         _limit_time(2 * seconds)
         wanted = both if case_sensitive is None else [flags[case_sensitive]]
-        reply = _spans(regex, pattern, wanted, text, most, seconds)
+        reply = _spans(regex, pattern, wanted, text, most=most, seconds=seconds)
         _limit_time(0)
         sys.stdout.write(json.dumps([reply, process_time() - started]) + "\n")
         sys.stdout.flush()
 
 
 def _spans(
-    regex: Any, pattern: str, wanted: list[int], text: str, most: int, seconds: float
+    regex: Any, pattern: str, wanted: list[int], text: str, *, most: int, seconds: float
 ) -> list[tuple[int, int]] | str | None:
     """Where it matches; what is wrong with the pattern; None if that takes too long."""
     try:

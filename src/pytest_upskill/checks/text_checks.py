@@ -63,7 +63,7 @@ def _contains_any(context: CheckContext) -> Iterator[Result]:
 def _words(context: CheckContext) -> Iterator[Result]:
     for text in context.value:
         answer, part = _both(context, text)
-        if search(word_pattern(part), True, answer):
+        if search(word_pattern(part), answer, case_sensitive=True):
             yield True, f"{quoted(text)} is in {context.text_name} as a word"
         elif part in answer:
             yield (
@@ -91,9 +91,8 @@ def _compared(yes: str, no: str, holds: Callable[[str, str], bool]) -> Evaluate:
 def _matched(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         for text in context.value:
-            match = search(
-                text, context.case_sensitive, folded(context.answer.text, True)
-            )
+            answer = folded(context.answer.text, case_sensitive=True)
+            match = search(text, answer, case_sensitive=context.case_sensitive)
             matched_text = "nothing" if match is None else quoted(match)
             yield (
                 (match is not None) is expected,
@@ -127,7 +126,7 @@ def _words_in(text: str) -> int:
 
 
 def _characters_in(text: str) -> int:
-    return len(folded(text, True).strip())
+    return len(folded(text, case_sensitive=True).strip())
 
 
 def _max_output_tokens(context: CheckContext) -> Iterator[Result]:

@@ -208,9 +208,10 @@ def study_session(
         Setting("max_cost"),
         ", and run this again: nothing is asked twice",
     )
-    root = root_of_run(Path.cwd())
     engine = models.engine(
-        *(settings, root, notes.append),
+        settings,
+        root_of_run(Path.cwd()),
+        notes.append,
         spell=args.spell,
         budget_hint=hint,
         recording=recording,

@@ -103,6 +103,7 @@ class AgentJobs:
     def __init__(
         self,
         open_trials: Callable[[], Trials] | None,
+        *,
         at_once: int | None,
         lane_of: Callable[[str], Lane],
         pump: Callable[[], None],

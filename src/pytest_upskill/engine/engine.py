@@ -140,13 +140,13 @@ class Engine:
         self._tasks: set[asyncio.Task[None]] = set()
         self._agents = AgentJobs(
             open_trials,
-            agents_at_once,
-            self._lane,
-            self._pump_soon,
-            self._lease,
-            self._answers,
-            self.budget,
-            spell,
+            at_once=agents_at_once,
+            lane_of=self._lane,
+            pump=self._pump_soon,
+            lease=self._lease,
+            answers=self._answers,
+            budget=self.budget,
+            spell=spell,
         )
         self._lock = threading.Lock()
         self._loop: asyncio.AbstractEventLoop | None = None

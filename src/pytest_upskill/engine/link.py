@@ -82,7 +82,7 @@ class LinkServer:
     def _accept_one(self) -> None:
         try:
             client, _ = self._server.accept()
-            client.setblocking(True)
+            client.settimeout(None)
             threading.Thread(target=self._serve, args=(client,), daemon=True).start()
         # It has left, or there are too many files or threads
         except (OSError, RuntimeError):
@@ -129,7 +129,7 @@ def _bound(family: int, address: str | tuple[str, int]) -> socket.socket:
     try:
         server.bind(address)
         server.listen(_WAITING)
-        server.setblocking(False)
+        server.settimeout(0)
     except OSError:
         server.close()
         raise

@@ -338,48 +338,64 @@ def _agent_problems(
 ) -> Iterator[tuple[str, str, str]]:
     """The code, message and hint of each problem."""
     if check.name in _TOOL_CHECKS and check.wanted:
-        for name in _wanted_tools(check):
-            if name.casefold() == _SKILL_TOOL:
-                message = f"the baseline has no tool {quoted(name)}, so it always fails"
-                yield "tool-unknown", message, 'Use "skill_activated": true.'
-            elif name.casefold() not in _TOOLS and not name.startswith(_MCP):
-                message = (
-                    f"the agent loop has no tool {quoted(name)}{guess(name, _TOOLS)}"
-                )
-                tools = ", ".join(_TOOLS)
-                hint = f"It has {tools}. Ignore this if the case is for another agent."
-                yield "tool-unknown", message, hint
+        yield from _tool_problems(check)
     elif check.name in _FILE_VERBS and check.wanted:
-        files = installed_files(folder)
-        for path in check.texts:
-            if path.removeprefix("./") not in files:
-                message = f"no answer passes: {quoted(path)} is not a file of the skill"
-                hint = (
-                    f"Name a file that can be {_FILE_VERBS[check.name]}, relative to"
-                    " the skill."
-                )
-                yield "check-impossible", message + guess(path, list(files)), hint
+        yield from _skill_file_problems(check, folder)
     elif check.name == "unchanged" and not case.setup:
-        start = [file.path for file in start_files(case)]
-        for pattern in check.texts:
-            if not any(matches(path, pattern.removeprefix("./")) for path in start):
-                message = (
-                    f"no answer passes: the workspace starts without {quoted(pattern)}"
-                )
-                hint = "Name a file of the case: context.files or workspace."
-                yield "check-impossible", message + guess(pattern, start), hint
+        yield from _unchanged_problems(case, check)
     elif check.name in ("files", "command"):
-        files = installed_files(folder)
-        for path in _files_named(check.argument):
-            if path.removeprefix("./") in files:
-                message = (
-                    f"{quoted(path)} is part of the skill, so an agent may read it"
-                )
-                hint = (
-                    "Move it below evals/; here it is left out only if SKILL.md doesn't"
-                    " name it."
-                )
-                yield "expected-in-skill", message, hint
+        yield from _expected_file_problems(check, folder)
+
+
+def _tool_problems(check: WrittenCheck) -> Iterator[tuple[str, str, str]]:
+    for name in _wanted_tools(check):
+        if name.casefold() == _SKILL_TOOL:
+            message = f"the baseline has no tool {quoted(name)}, so it always fails"
+            yield "tool-unknown", message, 'Use "skill_activated": true.'
+        elif name.casefold() not in _TOOLS and not name.startswith(_MCP):
+            message = f"the agent loop has no tool {quoted(name)}{guess(name, _TOOLS)}"
+            tools = ", ".join(_TOOLS)
+            hint = f"It has {tools}. Ignore this if the case is for another agent."
+            yield "tool-unknown", message, hint
+
+
+def _skill_file_problems(
+    check: WrittenCheck, folder: Path
+) -> Iterator[tuple[str, str, str]]:
+    files = installed_files(folder)
+    verb = _FILE_VERBS[check.name]
+    for path in check.texts:
+        if path.removeprefix("./") not in files:
+            message = f"no answer passes: {quoted(path)} is not a file of the skill"
+            hint = f"Name a file that can be {verb}, relative to the skill."
+            yield "check-impossible", message + guess(path, list(files)), hint
+
+
+def _unchanged_problems(
+    case: Case, check: WrittenCheck
+) -> Iterator[tuple[str, str, str]]:
+    start = [file.path for file in start_files(case)]
+    for pattern in check.texts:
+        if not any(matches(path, pattern.removeprefix("./")) for path in start):
+            message = (
+                f"no answer passes: the workspace starts without {quoted(pattern)}"
+            )
+            hint = "Name a file of the case: context.files or workspace."
+            yield "check-impossible", message + guess(pattern, start), hint
+
+
+def _expected_file_problems(
+    check: WrittenCheck, folder: Path
+) -> Iterator[tuple[str, str, str]]:
+    files = installed_files(folder)
+    for path in _files_named(check.argument):
+        if path.removeprefix("./") in files:
+            message = f"{quoted(path)} is part of the skill, so an agent may read it"
+            hint = (
+                "Move it below evals/; here it is left out only if SKILL.md doesn't"
+                " name it."
+            )
+            yield "expected-in-skill", message, hint
 
 
 def _wanted_tools(check: WrittenCheck) -> Iterator[str]:

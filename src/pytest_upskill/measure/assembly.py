@@ -492,7 +492,12 @@ class Assembly:
             timeout=settings.call_timeout,
             timeout_of=lambda name: self.seconds_for(name, settings),
             answers=self._answers(
-                settings, root, notify, how_to_record, store_hint, recording
+                settings,
+                root,
+                notify,
+                how_to_record=how_to_record,
+                store_hint=store_hint,
+                recording=recording,
             ),
             budget=budget,
             spell=spell,
@@ -539,6 +544,7 @@ class Assembly:
         settings: Settings,
         root: Path,
         notify: Callable[[str], None],
+        *,
         how_to_record: str = "",
         store_hint: str = "",
         recording: Path | None = None,
@@ -573,5 +579,5 @@ class Assembly:
             sandbox,
             settings.agent_timeout,
             self.specs.__getitem__,
-            self.price_of,
+            price_of=self.price_of,
         )

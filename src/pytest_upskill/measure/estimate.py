@@ -121,7 +121,7 @@ def estimate_of(
 
 
 def calls_of_trials(
-    agent: str, model: str, trials: int, prompt: int, answer: int, max_turns: int
+    agent: str, model: str, *, trials: int, prompt: int, answer: int, max_turns: int
 ) -> Calls:
     """The calls of trials with prompts and answers of so many tokens."""
     if agent == CHAT:
@@ -139,7 +139,14 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
     )
     answer = min(ANSWER, question.max_output)
     calls = [
-        calls_of_trials(agent, question.model, 1, _prompt(question), answer, max_turns)
+        calls_of_trials(
+            agent,
+            question.model,
+            trials=1,
+            prompt=_prompt(question),
+            answer=answer,
+            max_turns=max_turns,
+        )
     ]
     if user := _user(question):
         usage = Usage(_user_prompt(user, question), ANSWER // 5, 0)

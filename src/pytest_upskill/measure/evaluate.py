@@ -64,8 +64,8 @@ class Evaluator:
                 case,
                 subject,
                 arms,
-                settings,
-                rubric,
+                settings=settings,
+                rubric=rubric,
                 version=version,
                 runs=runs,
             )

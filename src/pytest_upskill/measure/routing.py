@@ -40,7 +40,11 @@ class Router:
                 ToGrade(trial, route.case, checks)
                 for route in self.loaded.routes
                 for trial in trials_of(
-                    *("", route.case, subject, [arm], settings),
+                    "",
+                    route.case,
+                    subject,
+                    [arm],
+                    settings=settings,
                     version=version,
                     runs=runs,
                 )

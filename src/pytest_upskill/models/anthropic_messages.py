@@ -167,7 +167,7 @@ def _turn(content: list[Any], question: Question) -> ToolTurn:
         question.steps,
     )
     for use, call in zip(uses, calls, strict=True):
-        use |= _tool_use(call)
+        use.update(_tool_use(call))
     thoughts = [block.get("thinking") for block in _of_type(blocks, "thinking")]
     thinking = "\n\n".join(thought for thought in thoughts if isinstance(thought, str))
     return ToolTurn(tuple(calls), thinking, dumped(blocks))

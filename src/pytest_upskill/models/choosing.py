@@ -39,7 +39,9 @@ class Chooser:
         answer = await model.ask(by_schema(question))
         chose_none = answer.refused or answer.is_empty
         activity = (
-            Activity(1, 0, False) if chose_none else question.choice.written_in(answer)
+            Activity(1, 0, activated=False)
+            if chose_none
+            else question.choice.written_in(answer)
         )
         if activity is None:
             problem = (

@@ -100,7 +100,7 @@ def answer_in(reply: dict[str, Any], usage: Usage, question: Question) -> Answer
         question.steps,
     )
     for use, call in zip(uses, calls, strict=True):
-        use |= _call(call)
+        use.update(_call(call))
     text = "".join(_texts(items, "message", "content", "text"))
     refusal = "".join(_texts(items, "message", "content", "refusal"))
     thinking = "\n\n".join(_texts(reply["output"], "reasoning", "summary", "text"))

@@ -103,7 +103,12 @@ def _as_model_errors(
             )
             raise ModelError(problem, hint, fatal=True, no_tools=True) from None
         raise status_error(
-            error.status_code, error.body, message, headers, spec, secrets
+            error.status_code,
+            error.body,
+            message=message,
+            headers=headers,
+            spec=spec,
+            secrets=secrets,
         ) from None
     except (
         sdk.APIConnectionError,
@@ -210,6 +215,7 @@ def no_tools_hint(status: int, message: str) -> str:
 def status_error(
     status: int,
     body: object,
+    *,
     message: str,
     headers: Mapping[str, str],
     spec: ModelSpec,

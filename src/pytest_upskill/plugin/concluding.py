@@ -342,30 +342,12 @@ class Conclusion:
         if self._stopped and not ledger.has_plan:
             return _FIX_FIRST if session.testsfailed else "", same_command(config)
         if results and results.interrupted and not session.shouldfail:
-            kept = "" if self._engine.not_kept else _KEPT
-            hint = kept if stored else _NOT_KEPT
-            return "" if settings.replay_file else hint, same_command(config)
+            return self._interrupted_hint(stored=stored), same_command(config)
         if ledger.only_missing:
             return "", listing(config)
         withheld = results and results.withheld
         if (ledger.has_errors or withheld) and not session.shouldfail:
-            if self._engine.budget.refused:
-                return self._within_budget(stored=stored)
-            if withheld and settings.replay_file:
-                return _RECORD_AGAIN, recording(config, settings.replay_file)
-            missing = [r for _, r in self._engine.settled() if isinstance(r, NoAnswer)]
-            hint, late = (
-                _FIX if stored else _FIX_FIRST,
-                [reply.timed_out for reply in missing],
-            )
-            if any(late):
-                seconds_for = self._subjects.models.seconds_for
-                longest = max(
-                    seconds_for(name, settings) for name in self._subjects.specs
-                )
-                command = with_more_time(config, longest)
-                return _MORE_TIME if all(late) else hint, command
-            return hint, same_command(config)
+            return self._after_errors(stored=stored, withheld=bool(withheld))
         if session.testsfailed:
             cached = config.pluginmanager.hasplugin("lfplugin")
             return "", only_failures(config) if cached else same_command(config, "-vv")
@@ -378,13 +360,39 @@ class Conclusion:
         if settings.html_file and settings.html_file in self._written:
             browser = opener(os.environ)
             return "", [browser, shown(settings.html_file)] if browser else []
-        if (
-            not failed
-            and not _small_model_notes(specs)
-            and _worth_accepting(results, settings)
-        ):
+        should_accept = not failed and _worth_accepting(results, settings)
+        if should_accept and not _small_model_notes(specs):
             return _HELPS, accepting(config)
         return "", with_page(config)
+
+    def _interrupted_hint(self, *, stored: bool) -> str:
+        if self._settings.replay_file:
+            return ""
+        if not stored:
+            return _NOT_KEPT
+        return "" if self._engine.not_kept else _KEPT
+
+    def _after_errors(self, *, stored: bool, withheld: bool) -> tuple[str, list[str]]:
+        """The same command again, with what it needs to get further."""
+        if self._engine.budget.refused:
+            return self._within_budget(stored=stored)
+        if withheld and self._settings.replay_file:
+            return _RECORD_AGAIN, recording(self._config, self._settings.replay_file)
+
+        hint = _FIX if stored else _FIX_FIRST
+        late = []
+        for _, reply in self._engine.settled():
+            if isinstance(reply, NoAnswer):
+                late.append(reply.timed_out)
+        if not any(late):
+            return hint, same_command(self._config)
+
+        seconds_for = self._subjects.models.seconds_for
+        longest = max(
+            seconds_for(name, self._settings) for name in self._subjects.specs
+        )
+        command = with_more_time(self._config, longest)
+        return _MORE_TIME if all(late) else hint, command
 
     def _within_budget(self, *, stored: bool) -> tuple[str, list[str]]:
         """How to go on after a budget, which counts new calls only."""

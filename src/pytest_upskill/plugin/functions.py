@@ -186,7 +186,9 @@ class Asker:
             arms = subjects.arm_maker.arms(self._skill, agents=subject.agent != CHAT)
             (arm,) = (arm for arm in arms if arm.name == trial.arm)
             version = subjects.version_of(subject.agent)
-            question = question_of(case, subject, arm, settings, self._prompt, version)
+            question = question_of(
+                case, subject, arm, settings, prompt=self._prompt, version=version
+            )
         except InputError as error:
             raise AskFailed(message_of(error, self._config)) from None
         except ValueError as error:
@@ -407,7 +409,12 @@ def _planned(
         item.nodeid,
         case,
         trials_of(
-            marked.info.name, case, subject, arms, settings, runs=range(1, runs + 1)
+            marked.info.name,
+            case,
+            subject,
+            arms,
+            settings=settings,
+            runs=range(1, runs + 1),
         ),
         settings,
         digest=short_digest(inspect.getsource(item.function)),

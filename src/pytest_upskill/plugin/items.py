@@ -452,7 +452,11 @@ def is_skipped(item: pytest.Item) -> bool:
         if mark.name == "skip" or (mark.name == "skipif" and _holds(mark)):
             return True
         not_run = mark.name == "xfail" and mark.kwargs.get("run") is False
-        if not_run and _holds(mark) and not item.config.getoption("runxfail", False):
+        if (
+            not_run
+            and _holds(mark)
+            and not item.config.getoption("runxfail", default=False)
+        ):
             return True
     return False
 

@@ -148,76 +148,102 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
     )
     paths = [path_of(config, arg) for arg in ordinary]
     if by_option and not has_args:
-        ordinary, config.args_source = [], pytest.Config.ArgsSource.ARGS
+        ordinary = []
+        config.args_source = pytest.Config.ArgsSource.ARGS
     code = code_kept_out(config)
     config.args = code.without_skills(ordinary) if code else ordinary
 
-    roots = [root for root in settings.skill_paths if not task_at(root)]
-    named += [
-        task_arg(task) for root in settings.skill_paths if (task := task_at(root))
-    ]
-    named_files = {arg.skill_file: None for arg in named}
-    if only_below:
-        near = [*filter(Path.is_dir, paths), *named_files]
-        roots = [root for root in roots if any(_is_near(root, place) for place in near)]
+    named += map(task_arg, filter(None, map(task_at, settings.skill_paths)))
+    named_files = tuple(arg.skill_file for arg in named)
+    near = [*filter(Path.is_dir, paths), *named_files] if only_below else None
     ask = partial(asked_suite, config)
-    searches = [_skills_of(root, settings, ask) for root in roots]
-    ignored = _ignored(config)
-    skill_files = list(
-        dict.fromkeys(
-            file
-            for root, search in zip(roots, searches, strict=True)
-            for file in search.files
-            if not any(map(ignored, _below(root, file)))
-        )
+    found = _found_skills(config, settings, near, ask)
+    sources = _all_sources(
+        named,
+        found.files,
+        settings.tests_file,
+        ask,
+        below=paths if only_below else None,
     )
-    files = list(dict.fromkeys([*skill_files, *named_files]))
-    labels = labels_of(files, entry_name)
-    sources = _sources(named, settings.tests_file, labels, ask)
-    # If one case of a skill is named, the others don't run.
-    whole_skills = [
-        SkillArg(file, None) for file in skill_files if file not in named_files
-    ]
-    for file, source in _sources(
-        whole_skills, settings.tests_file, labels, ask
-    ).items():
-        if not only_below or any(file.is_relative_to(path) for path in paths):
-            sources[file] = source
     if sources:
         _require_file(settings.tests_file)
-    home = config.invocation_params.dir if by_option else _project(config)
-    folders = {folder_of(file) for file in files}
-    is_inside = (
-        code.skill_around
-        if code
-        else lambda path: not folders.isdisjoint(_upwards(path))
-    )
     conftests = partial(
         _conftests_for,
-        is_inside=is_inside,
-        home=home,
+        is_inside=code.skill_around if code else _inside_any(found.files + named_files),
+        home=config.invocation_params.dir if by_option else _project(config),
         root=config.rootpath,
         trusted=code is None,
     )
-    chosen = [
-        replace(source, conftests=conftests(source.folder))
-        for source in sources.values()
-    ]
+    chosen = [replace(source, conftests=conftests(source.folder)) for source in sources]
     if code:
         code.close(source.folder for source in chosen)
+    selected = _selected(chosen, named, found)
+    if selected.without_cases and not selected.sources and (by_option or named):
+        raise _nothing_to_test(selected.without_cases, settings)
+    return selected
+
+
+def _found_skills(
+    config: pytest.Config, settings: Settings, near: Sequence[Path] | None, ask: Ask
+) -> FoundSkills:
+    """The skills of the setting skill_paths; only those near these places, if any."""
+    ignored = _ignored(config)
+    files: list[Path] = []
+    left_out: list[SkippedFolder] = []
+    notes: list[str] = []
+    for root in settings.skill_paths:
+        if task_at(root):
+            continue
+        if near is not None and not any(_is_near(root, place) for place in near):
+            continue
+        search = _skills_of(root, settings, ask)
+        for file in search.files:
+            if not any(map(ignored, _below(root, file))):
+                files.append(file)
+        left_out += search.left_out
+        notes += search.notes
+    return FoundSkills(
+        tuple(dict.fromkeys(files)),
+        tuple(dict.fromkeys(left_out)),
+        tuple(dict.fromkeys(notes)),
+    )
+
+
+def _all_sources(
+    named: Sequence[SkillArg],
+    found: Sequence[Path],
+    tests_file: Path | None,
+    ask: Ask,
+    *,
+    below: Sequence[Path] | None,
+) -> list[SkillSource]:
+    """The sources of named skills, and of found ones below these paths, if any."""
+    named_files = {arg.skill_file for arg in named}
+    files = dict.fromkeys([*found, *(arg.skill_file for arg in named)])
+    labels = labels_of(list(files), entry_name)
+    sources = _sources(named, tests_file, labels, ask)
+    # If one case of a skill is named, the others don't run.
+    whole_skills = [SkillArg(file, None) for file in found if file not in named_files]
+    for file, source in _sources(whole_skills, tests_file, labels, ask).items():
+        if below is None or any(file.is_relative_to(path) for path in below):
+            sources[file] = source
+    return list(sources.values())
+
+
+def _selected(
+    chosen: Sequence[SkillSource], named: Sequence[SkillArg], found: FoundSkills
+) -> Selected:
     tested = {source.file: source.is_tested for source in chosen}
-    with_cases = tuple(source for source in chosen if tested[source.file])
-    without = tuple(source for source in chosen if not tested[source.file])
-    if without and not with_cases and (by_option or named):
-        raise _nothing_to_test(without, settings)
-    left_out = dict.fromkeys(skill for search in searches for skill in search.left_out)
+    labels = dict.fromkeys(arg.label for arg in named if arg.label)
+    selected = Selected(
+        tuple(source for source in chosen if tested[source.file]),
+        tuple(source for source in chosen if not tested[source.file]),
+        labels=tuple(labels),
+    )
     # A node id is about one skill
-    shows_left_out = any(not source.picks for source in chosen)
-    picked = dict.fromkeys(arg.label for arg in named if arg.label)
-    notes = dict.fromkeys(note for search in searches for note in search.notes)
-    if not shows_left_out:
-        left_out, notes = {}, {}
-    return Selected(with_cases, without, tuple(left_out), tuple(picked), tuple(notes))
+    if all(source.picks for source in chosen):
+        return selected
+    return replace(selected, left_out=found.left_out, notes=found.notes)
 
 
 def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
@@ -374,6 +400,11 @@ def _conftests_for(
     return next(
         (folder for folder in [*around, *project] if not is_inside(folder)), None
     )
+
+
+def _inside_any(skill_files: Iterable[Path]) -> Callable[[Path], bool]:
+    folders = {folder_of(file) for file in skill_files}
+    return lambda path: not folders.isdisjoint(_upwards(path))
 
 
 def _upwards(path: Path) -> tuple[Path, ...]:

@@ -81,9 +81,9 @@ def idle_gates(
 def selected_by_outcome(items: Iterable[pytest.Item], config: pytest.Config) -> bool:
     """Whether --lf or --sw chose from the tests, by how they ended the last time."""
     # An option is missing if its plugin is disabled
-    if config.getoption("stepwise", False):
+    if config.getoption("stepwise", default=False):
         return True
-    if not config.getoption("lf", False) or not config.cache:
+    if not config.getoption("lf", default=False) or not config.cache:
         return False
     failed = config.cache.get("cache/lastfailed", {})
     return all(
@@ -311,11 +311,13 @@ def collected_lines(
     lines = [", and ".join(parts)] if parts else []
     prefix = "" if asks else "a run would make "
     for line, agents in by_size.items():
+        by = "by"
+        for_whom = line
         if len(agents) > 1:
+            by = "each by"
             for who in ("judge", "user"):
-                line = line.replace(f"by the {who}", f"by the {who} for each")
-        each = "each by" if len(agents) > 1 else "by"
-        lines.append(line.replace(_BY, f"{each} {', '.join(agents)}"))
+                for_whom = for_whom.replace(f"by the {who}", f"by the {who} for each")
+        lines.append(for_whom.replace(_BY, f"{by} {', '.join(agents)}"))
     queries = [test for test in plan.tests if test.is_trigger]
     lines += _queries([test for test in queries if test.agent == CHAT])
     lines += _queries([test for test in queries if test.agent != CHAT])

@@ -259,7 +259,14 @@ class SkillFile(pytest.File):
             version = subjects.version_of(subject.agent)
             arms = self.arms_for(case, subject)
             return trials_of(
-                label, case, subject, arms, settings, rubric, prompt, version=version
+                label,
+                case,
+                subject,
+                arms,
+                settings=settings,
+                rubric=rubric,
+                prompt=prompt,
+                version=version,
             )
 
         items, broken = list[CaseItem | BrokenCaseItem](), list(loaded.broken)

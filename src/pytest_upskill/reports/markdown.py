@@ -305,13 +305,25 @@ def _triggers(rows: Sequence[TriggerSummary]) -> str:
 def _add_study(page: _Page, study: Study) -> None:
     table = contrast_table(study, _MOST_CONTRASTS)
     _add_block(
-        page, study.title, study.conclusions, facts_of(study), table, legend_of(study)
+        page,
+        study.title,
+        conclusions=study.conclusions,
+        facts=facts_of(study),
+        table=table,
+        legend=legend_of(study),
     )
 
 
 def _add_routing(page: _Page, routing: Routing) -> None:
     table, facts = skill_table(routing, _MOST_CONTRASTS), routing_facts(routing)
-    _add_block(page, routing.title, routing.conclusions, facts, table, LEGEND)
+    _add_block(
+        page,
+        routing.title,
+        conclusions=routing.conclusions,
+        facts=facts,
+        table=table,
+        legend=LEGEND,
+    )
 
 
 def _add_model_change(page: _Page, change: ModelChange) -> None:
@@ -320,12 +332,20 @@ def _add_model_change(page: _Page, change: ModelChange) -> None:
         model_change_facts(change),
     )
     legend = model_change_legend(change)
-    _add_block(page, change.title, change.conclusions, facts, table, legend)
+    _add_block(
+        page,
+        change.title,
+        conclusions=change.conclusions,
+        facts=facts,
+        table=table,
+        legend=legend,
+    )
 
 
 def _add_block(
     page: _Page,
     title: str,
+    *,
     conclusions: Sequence[str],
     facts: str,
     table: StudyTable,

@@ -91,26 +91,10 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
         records = later.records_of(test)
         if old_test := old.get(place):
             old_records = before.records_of(old_test)
-            was, now = passes_of(old_records), passes_of(records)
-            is_edited = (
-                old_test.digest and test.digest and old_test.digest != test.digest
-            )
-            kind: ChangeKind | None = "edited" if is_edited else None
-            if was and now and not is_edited:
-                compared += 1
-                kind = _kind(old_test, test, was, now)
-                kind = kind or _kind_of_answers(test, old_records, records)
-            if kind:
-                thresholds = (old_test.threshold, test.threshold)
-                scores = _score(old_records), _score(records)
-                changed[place] = ChangedCase(
-                    kind,
-                    was,
-                    now,
-                    scores,
-                    thresholds=thresholds,
-                    records=tuple(old_records),
-                )
+            answered = passes_of(old_records) and passes_of(records)
+            compared += bool(answered and not _is_edited(old_test, test))
+            if change := _change(old_test, test, old_records, records):
+                changed[place] = change
         elif test.of and test.group in whole[0]:
             changed[place] = ChangedCase("new", now=passes_of(records))
         else:
@@ -133,6 +117,38 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
         tuple(gone),
         compared,
         not_asked,
+    )
+
+
+def _is_edited(before: PlannedCase, after: PlannedCase) -> bool:
+    return bool(before.digest and after.digest) and before.digest != after.digest
+
+
+def _change(
+    old_test: PlannedCase,
+    test: PlannedCase,
+    old_records: Sequence[Record],
+    records: Sequence[Record],
+) -> ChangedCase | None:
+    """What became of a case that is in both runs; None if it is the same."""
+    was = passes_of(old_records)
+    now = passes_of(records)
+    kind: ChangeKind | None = None
+    if _is_edited(old_test, test):
+        kind = "edited"
+    elif was and now:
+        kind = _kind(old_test, test, was, now)
+        kind = kind or _kind_of_answers(test, old_records, records)
+    if not kind:
+        return None
+
+    return ChangedCase(
+        kind,
+        was,
+        now,
+        (_score(old_records), _score(records)),
+        thresholds=(old_test.threshold, test.threshold),
+        records=tuple(old_records),
     )
 
 

@@ -61,11 +61,19 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
         else:
             name, bounds = f"lift{unit_of(row.score)}", (lift.low, lift.high)
             yield from _missed(
-                name, lift.lift, bounds, gates.min_lift, gates, "+", " points"
+                name,
+                lift.lift,
+                bounds=bounds,
+                limit=gates.min_lift,
+                gates=gates,
+                sign="+",
+                unit=" points",
             )
     if gates.min_pass_rate is not None:
         bounds, rate = skill.interval or (0.0, 1.0), skill.rate or 0.0
-        yield from _missed("pass rate", rate, bounds, gates.min_pass_rate, gates)
+        yield from _missed(
+            "pass rate", rate, bounds=bounds, limit=gates.min_pass_rate, gates=gates
+        )
     if gates.max_token_growth is not None:
         over = verdict.over("baseline")
         growth = over.tokens if over else None
@@ -75,7 +83,13 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
             name, most = "token growth", gates.max_token_growth
             span = (growth.low, growth.high)
             yield from _missed(
-                name, growth.change, span, most, gates, "+", is_maximum=True
+                name,
+                growth.change,
+                bounds=span,
+                limit=most,
+                gates=gates,
+                sign="+",
+                is_maximum=True,
             )
     since = verdict.over("previous")
     if gates.no_worse and since and since.word == "worse":
@@ -92,7 +106,11 @@ def _of_triggers(row: TriggerSummary | Routing, gates: Gates) -> Iterator[str]:
         else:
             recall = row.recall
             yield from _missed(
-                "recall", recall.rate, recall.interval, gates.min_recall, gates
+                "recall",
+                recall.rate,
+                bounds=recall.interval,
+                limit=gates.min_recall,
+                gates=gates,
             )
     if gates.max_false_alarms is not None:
         if row.false_alarms is None:
@@ -104,19 +122,24 @@ def _of_triggers(row: TriggerSummary | Routing, gates: Gates) -> Iterator[str]:
                 gates.max_false_alarms,
             )
             yield from _missed(
-                name, alarms.rate, alarms.interval, most, gates, is_maximum=True
+                name,
+                alarms.rate,
+                bounds=alarms.interval,
+                limit=most,
+                gates=gates,
+                is_maximum=True,
             )
 
 
 def _missed(
     name: str,
     estimate: float,
+    *,
     bounds: tuple[float | None, float | None],
     limit: float,
     gates: Gates,
     sign: str = "",
     unit: str = "%",
-    *,
     is_maximum: bool = False,
 ) -> Iterator[str]:
     """``lift is +12 points (minimum +20; could be chance: -3 to +27)``, if it is.

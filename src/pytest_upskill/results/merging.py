@@ -1,6 +1,6 @@
 """Merge result files: the shards of a CI job become one run."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
 from typing import Final, TypeVar
@@ -48,9 +48,6 @@ def merged(
     tested = {
         name for test in tests if test.in_lift for name in (test.skill, test.label)
     }
-    places = {(record.pair, record.case) for record in records}
-    answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
-    lost = dict.fromkeys(nodeid for run in runs for nodeid in run.lost)
     stops = dict.fromkeys(
         run.interrupted for run in runs if run.interrupted is not None
     )
@@ -84,7 +81,7 @@ def merged(
         untested={
             name: reason for name, reason in untested.items() if name not in tested
         },
-        lost=tuple(nodeid for nodeid in lost if nodeid not in answered),
+        lost=_lost(runs, tests, records),
         interrupted="; ".join(stops) if stops else None,
         studies=tuple(study for run in runs for study in run.studies),
         routings=tuple(routing for run in runs for routing in run.routings),
@@ -96,12 +93,30 @@ def merged(
         notes.append(f"{counted(repeated, 'trial')} in several files, counted once.")
     if len(commits) > 1:
         notes.append("The files are from different commits.")
-    for name in results.agents:
+    notes += _version_notes(results.agents, runs)
+    return results, notes
+
+
+def _lost(
+    runs: Sequence[RunResults], tests: Sequence[PlannedCase], records: Sequence[Record]
+) -> tuple[str, ...]:
+    """Ids of tests that a run lost, and that no run answered."""
+    places = {(record.pair, record.case) for record in records}
+    answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
+    lost: dict[str, None] = {}
+    for run in runs:
+        for nodeid in run.lost:
+            if nodeid not in answered:
+                lost[nodeid] = None
+    return tuple(lost)
+
+
+def _version_notes(agents: Iterable[str], runs: Sequence[RunResults]) -> Iterator[str]:
+    for name in agents:
         versions = dict.fromkeys(run.agents[name] for run in runs if name in run.agents)
         if len(versions) > 1:
             listed = f"{one_line(name, 60)}: {one_line(', '.join(versions), 200)}"
-            notes.append(f"The files are of different versions of {listed}.")
-    return results, notes
+            yield f"The files are of different versions of {listed}."
 
 
 def _same(

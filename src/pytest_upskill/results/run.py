@@ -297,12 +297,12 @@ class RunResults:
         return trigger_summaries(
             self.triggers,
             self.records_of,
-            self.questions,
-            self.missing,
-            self.selected_to_fail,
-            {skill.name: skill.path for skill in self.skills},
-            tuple(beside),
-            {skill.name for skill in self.skills if skill.members},
+            questions=self.questions,
+            missing=self.missing,
+            by_outcome=self.selected_to_fail,
+            paths={skill.name: skill.path for skill in self.skills},
+            beside=tuple(beside),
+            bundles={skill.name for skill in self.skills if skill.members},
         )
 
     @computed_field
@@ -539,7 +539,7 @@ class RunResults:
                 tests=self._cases_of.get(pair, ()),
                 max_age=self.max_age,
                 started=self.started,
-                by_outcome=Group(pair, False) in self.selected_to_fail
+                by_outcome=Group(pair, of_triggers=False) in self.selected_to_fail
                 and pair.subject.agent != ORACLE,
                 members=skill.members,
             )
@@ -551,7 +551,7 @@ class RunResults:
 
     def _not_run(self, pair: SkillOnSubject) -> int:
         lost = sum(not self.records_of(test) for test in self._cases_of.get(pair, ()))
-        return lost + self.missing.get(Group(pair, False), 0)
+        return lost + self.missing.get(Group(pair, of_triggers=False), 0)
 
     @cached_property
     def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:

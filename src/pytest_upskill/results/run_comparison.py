@@ -200,8 +200,11 @@ def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
         keys = list(group)
         changes = compare_arms([rows[key] for key in keys], EARLIER)
         for key, change in zip(keys, changes, strict=True):
-            change = change and replace(change, versions=versions[key])
-            compared = _comparison(old[key], new[key], rows[key], change)
+            if change:
+                versioned = replace(change, versions=versions[key])
+            else:
+                versioned = None
+            compared = _comparison(old[key], new[key], rows[key], versioned)
             pairs.append(
                 replace(compared, tag=key[1], fallen_baseline=baselines.get(key))
             )

@@ -292,6 +292,7 @@ def _instead_words(instead: Mapping[str, int]) -> str:
 def trigger_summaries(
     tests: Iterable[PlannedCase],
     records_of: Callable[[PlannedCase], Sequence[Record]],
+    *,
     questions: Mapping[tuple[str, str], str],
     missing: Mapping[Group, int],
     by_outcome: Collection[Group],
@@ -304,18 +305,18 @@ def trigger_summaries(
     """
     groups = grouped(tests, lambda test: test.group)
     summaries = []
-    for group, queries_of in groups.items():
+    for group, all_tests in groups.items():
         skill, (agent, model) = group.pair
         not_asked = {
             test.case: asked
-            for test in queries_of
+            for test in all_tests
             if (asked := sum(record.over_budget for record in records_of(test)))
         }
-        queries_of = [test for test in queries_of if test.case not in not_asked]
-        by_query = [records_of(test) for test in queries_of]
+        asked_tests = [test for test in all_tests if test.case not in not_asked]
+        by_query = [records_of(test) for test in asked_tests]
         queries = tuple(
             query_rate(test, questions.get((skill, test.case), ""), records)
-            for test, records in zip(queries_of, by_query, strict=True)
+            for test, records in zip(asked_tests, by_query, strict=True)
         )
         records = [record for of_query in by_query for record in of_query]
         summaries.append(

@@ -358,12 +358,21 @@ def _declared(plugin: Path) -> tuple[tuple[str, ...], list[str]]:
         written = None
     default = [MCP_FILE] if (plugin / MCP_FILE).is_file() else []
     for part in (*default, *(written if isinstance(written, list) else [written])):
-        if isinstance(part, str):
+        if isinstance(part, dict):
+            servers += part
+        elif isinstance(part, str):
             try:
-                part = json.loads(text_of(read_skill_bytes(plugin, part)))
+                servers += _servers_in(plugin, part)
             except (ValueError, RecursionError) as error:
                 reason = f"{shown(plugin / part)}: {one_line(str(error), 200)}"
                 notes.append(f"MCP servers that can't be read are left out: {reason}")
-            part = part.get("mcpServers", part) if isinstance(part, dict) else None
-        servers += part if isinstance(part, dict) else ()
     return tuple(dict.fromkeys(servers)), notes
+
+
+def _servers_in(plugin: Path, path: str) -> list[str]:
+    """The names of the MCP servers in a file of a plugin."""
+    content = json.loads(text_of(read_skill_bytes(plugin, path)))
+    if not isinstance(content, dict):
+        return []
+    servers = content.get("mcpServers", content)
+    return list(servers) if isinstance(servers, dict) else []

@@ -81,8 +81,8 @@ class Files(Protocol):
 def references_in(lines: Iterable[str], first: int = 1) -> Iterator[Reference]:
     """References in order; ``first`` is the number of the first line."""
     fence, examples = "", _Examples()
-    for number, line in enumerate(lines, start=first):
-        line = line[:_LONGEST_LINE]
+    for number, whole_line in enumerate(lines, start=first):
+        line = whole_line[:_LONGEST_LINE]
         opening = _FENCE.match(line)
         if fence:
             bare = line.strip().lstrip("> ")

@@ -222,6 +222,7 @@ def _fault(
     key: str,
     message: str,
     hint: str,
+    *,
     level: Level,
     code: str = "skill-metadata",
 ) -> Fault:
@@ -230,7 +231,7 @@ def _fault(
 
 def _name_faults(file: Path, parsed: Parsed) -> Iterator[Fault]:
     def fault(message: str, hint: str, level: Level) -> Fault:
-        return _fault(parsed, "name", message, hint, level, "skill-name")
+        return _fault(parsed, "name", message, hint, level=level, code="skill-name")
 
     folder = file.parent
     name = parsed.fields.get("name")
@@ -277,7 +278,12 @@ def _is_named_like(folder: Path, name: str) -> bool:
 def _description_faults(parsed: Parsed) -> Iterator[Fault]:
     def fault(message: str, hint: str) -> Fault:
         return _fault(
-            parsed, "description", message, hint, "error", "skill-description"
+            parsed,
+            "description",
+            message,
+            hint,
+            level="error",
+            code="skill-description",
         )
 
     description = parsed.fields.get("description")
@@ -300,23 +306,23 @@ def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
             "'compatibility' must be a non-empty string",
             "Write 'compatibility: …'.",
         )
-        yield _fault(parsed, "compatibility", problem, hint, "warning")
+        yield _fault(parsed, "compatibility", problem, hint, level="warning")
     elif len(compatibility) > _LONGEST_COMPATIBILITY:
         length = len(compatibility)
         problem = (
             f"'compatibility' has {length} characters (limit {_LONGEST_COMPATIBILITY})"
         )
-        yield _fault(parsed, "compatibility", problem, "Shorten it.", "warning")
+        yield _fault(parsed, "compatibility", problem, "Shorten it.", level="warning")
     if not isinstance(fields.get("license", ""), str):
         problem, hint = "'license' must be a string", "For example: license: MIT"
-        yield _fault(parsed, "license", problem, hint, "warning")
+        yield _fault(parsed, "license", problem, hint, level="warning")
     metadata = fields.get("metadata", {})
     if metadata != "" and not isinstance(metadata, dict):
         problem, hint = (
             "'metadata' must map strings to strings",
             "Write 'key: value' below it.",
         )
-        yield _fault(parsed, "metadata", problem, hint, "error")
+        yield _fault(parsed, "metadata", problem, hint, level="error")
     elif metadata and (
         odd := next((k for k, v in metadata.items() if type(v) is not str), None)
     ):
@@ -325,7 +331,11 @@ def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
             f"'metadata' must map strings to strings: {one_line(odd, 60)!r} is {kind}"
         )
         yield _fault(
-            parsed, "metadata", problem, "Write it as one quoted string.", "warning"
+            parsed,
+            "metadata",
+            problem,
+            "Write it as one quoted string.",
+            level="warning",
         )
     tools = fields.get("allowed-tools", "")
     if not isinstance(tools, str) and not (
@@ -333,7 +343,7 @@ def _optional_faults(parsed: Parsed) -> Iterator[Fault]:
     ):
         problem = "'allowed-tools' must be a string or a list of strings"
         hint = "Write the tools on one line, separated by spaces."
-        yield _fault(parsed, "allowed-tools", problem, hint, "warning")
+        yield _fault(parsed, "allowed-tools", problem, hint, level="warning")
 
 
 def _unknown_keys(parsed: Parsed) -> Iterator[Fault]:
@@ -347,4 +357,6 @@ def _unknown_keys(parsed: Parsed) -> Iterator[Fault]:
             hint = "Agents may ignore it; 'metadata' has room for keys of your own."
             if key in _KEYS_OF_CLAUDE_CODE:
                 hint = "Claude Code reads it; other agents may ignore it."
-            yield _fault(parsed, key, problem, hint, "warning", "skill-unknown-key")
+            yield _fault(
+                parsed, key, problem, hint, level="warning", code="skill-unknown-key"
+            )

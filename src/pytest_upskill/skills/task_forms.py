@@ -110,7 +110,8 @@ class SandboxForm(Strict):
         ),
     )
     network: bool = Field(
-        False, description="Whether the network is needed; a run has to allow it."
+        default=False,
+        description="Whether the network is needed; a run has to allow it.",
     )
     workdir: Folder | None = Field(
         None,

@@ -77,32 +77,46 @@ def corrected_rate(
     share, of what should pass (sensitivity) and of what should fail (specificity). None
     of few samples, or if the judge is no better than chance.
     """
-    if (
-        min(sensitivity.n, specificity.n) < _ENOUGH
-        or sensitivity.rate + specificity.rate <= 1
-    ):
+    if min(sensitivity.n, specificity.n) < _ENOUGH:
         return None
+    if sensitivity.rate + specificity.rate <= 1:
+        return None
+
     z = normal_quantile((1 + level) / 2)
-    size, hits, misses = passed.n + z * z, sensitivity.n + 2, specificity.n + 2
-    share = (passed.n * passed.rate + z * z / 2) / size
-    right = (sensitivity.n * sensitivity.rate + 1) / hits
-    refused = (specificity.n * specificity.rate + 1) / misses
+    share, of_share = _adjusted(passed, z * z / 2)
+    right, of_hits = _adjusted(sensitivity, 1)
+    refused, of_misses = _adjusted(specificity, 1)
     skill = right + refused - 1
     if skill <= 0:
         return None
-    middle = min(1.0, max(0.0, (share + refused - 1) / skill))
-    of_hits, of_misses = right * (1 - right) / hits, refused * (1 - refused) / misses
-    shift = 2 * z * z * (middle * of_hits - (1 - middle) * of_misses)
-    variance = (
-        share * (1 - share) / size + middle**2 * of_hits + (1 - middle) ** 2 * of_misses
-    )
+
+    middle = _clamped((share + refused - 1) / skill)
+    center = middle + 2 * z * z * (middle * of_hits - (1 - middle) * of_misses)
+    variance = of_share + middle**2 * of_hits + (1 - middle) ** 2 * of_misses
     half = z * sqrt(variance) / skill
-    rate = (passed.rate + specificity.rate - 1) / (
-        sensitivity.rate + specificity.rate - 1
+    low = max(0.0, center - half)
+    high = min(1.0, center + half)
+
+    rate = _clamped(
+        (passed.rate + specificity.rate - 1) / (sensitivity.rate + specificity.rate - 1)
     )
-    rate = min(1.0, max(0.0, rate))
-    low, high = max(0.0, middle + shift - half), min(1.0, middle + shift + half)
     return rate, Interval(min(rate, low), max(rate, high))
+
+
+class _Adjusted(NamedTuple):
+    rate: float
+    variance: float
+
+
+def _adjusted(ruled: Ruled, added: float) -> _Adjusted:
+    """The rate with so many more successes and failures, and its variance."""
+    size = ruled.n + 2 * added
+    rate = (ruled.n * ruled.rate + added) / size
+    return _Adjusted(rate, rate * (1 - rate) / size)
+
+
+def _clamped(rate: float) -> float:
+    return min(1.0, max(0.0, rate))
 
 
 def newcombe(

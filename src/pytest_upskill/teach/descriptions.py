@@ -71,7 +71,12 @@ def describe_skill(
         )
         neighbours = _neighbours_text(models, start.base)
         run = start_run(
-            settings, context, models, material, estimate, start.folder_name
+            settings,
+            context,
+            models,
+            material,
+            estimate=estimate,
+            name=start.folder_name,
         )
         loop = Descriptions(run, learning, held_out, neighbours=neighbours)
         taught = loop.taught(start, is_new=False)
@@ -285,7 +290,14 @@ class Descriptions(Improvement):
             self.run.settings.runs * len(students),
         )
         return [
-            change_of(attempt, CURRENT, HELD_OUT, "", lift, len(self.held_out))
+            change_of(
+                attempt,
+                CURRENT,
+                part=HELD_OUT,
+                student="",
+                lift=lift,
+                cases=len(self.held_out),
+            )
             for attempt, lift in zip(candidates, lifts, strict=True)
         ]
 

@@ -267,7 +267,13 @@ class Improvement(ABC):
         runs = self.run.settings.runs * len(students)
         lift = paired_lift(pairs, runs, level) if pairs else None
         return change_of(
-            attempt, CURRENT, part, student, lift, len(pairs), of.skills[0].score
+            attempt,
+            CURRENT,
+            part=part,
+            student=student,
+            lift=lift,
+            cases=len(pairs),
+            score=of.skills[0].score,
         )
 
     def results(self, attempt: Attempt | None, part: str) -> RunResults | None:
@@ -287,6 +293,7 @@ class Improvement(ABC):
 def change_of(
     attempt: Attempt,
     against: str,
+    *,
     part: str,
     student: str,
     lift: Lift | None,
@@ -328,7 +335,13 @@ def lifts_of(attempt: Attempt) -> Iterator[AttemptChange]:
             row = verdict.summary
             cases = len({case.case for case in row.by_case})
             yield change_of(
-                attempt, BASELINE, part, row.label, verdict.lift, cases, row.score
+                attempt,
+                BASELINE,
+                part=part,
+                student=row.label,
+                lift=verdict.lift,
+                cases=cases,
+                score=row.score,
             )
 
 

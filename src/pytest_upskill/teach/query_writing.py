@@ -26,6 +26,7 @@ from ..skills.suites.reading import read_suites
 from ..skills.suites.triggers import TRIGGERS_NAME
 from .case_writing import (
     Author,
+    Authored,
     Cases,
     Missing,
     Rejected,
@@ -83,9 +84,7 @@ def write_triggers(
     check(settings)
     folder = skill.file.parent
     file = _growable_file(folder)
-    entries = _entries(file)
-    triggers = read_queries(folder) if entries or not file.exists() else ()
-    old = [UsableCase({}, trigger, ()) for trigger in triggers]
+    old = _old_queries(folder, file)
     number = settings.queries - len(old)
     with open_models(settings, context) as models:
         messages = read_user_messages(
@@ -94,13 +93,15 @@ def write_triggers(
         material = _material(skill, messages)
         require_unfinished(settings, context, material)
         if number <= 0:
-            problem = (
-                f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})"
+            raise CasesError(
+                file,
+                f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})",
+                ("Ask for more with ", Setting("queries"), f" {len(old) + 2}."),
             )
-            hint = ("Ask for more with ", Setting("queries"), f" {len(old) + 2}.")
-            raise CasesError(file, problem, hint)
         estimate = estimate_queries(QueryAuthor, models, material, number)
-        run = start_run(settings, context, models, material, estimate, skill.name)
+        run = start_run(
+            settings, context, models, material, estimate=estimate, name=skill.name
+        )
         context.screen.begin(f"Generating queries with {models.author}…")
         written = QueryAuthor(run, models.author, skill, messages.text).write(
             number, old
@@ -109,28 +110,38 @@ def write_triggers(
         if not written.usable:
             problem = f"no query could be used. Rejected: {written.reasons}"
             raise TeachError(f"{models.author}: {problem}\n  Try a stronger model.")
-        new = [usable.data for usable in written.usable]
-        text = json.dumps([*_entries(file), *new], indent=2, ensure_ascii=False)
-        save_file(file, f"{text}\n")
+        entries = [*_entries(file), *(usable.data for usable in written.usable)]
+        save_file(file, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
         run.mark_saved(folder, models.spent())
-        queries = [*old, *written.usable]
-        sentences = [
-            f"{_kinds(queries)}; {len(new):,} of them new, in {TRIGGERS_NAME}."
-        ]
-        if fewer := settings.queries - len(queries):
-            wanted = f"fewer than the {settings.queries} asked for: {written.stop}"
-            sentences.append(
-                f"{counted(fewer, 'query')} {wanted}. Run it again to complete the set."
-            )
-        sentences.append(
-            "Read them before you use them: one of the wrong kind counts against the"
-            " skill."
-        )
         current = Attempt(1, draft_of(skill), is_new=False)
         taught = Taught(
-            skill.name, (current,), 1, stop=written.stop, sentences=tuple(sentences)
+            skill.name,
+            (current,),
+            1,
+            stop=written.stop,
+            sentences=tuple(_sentences(old, written, settings)),
         )
         return with_costs(replace(taught, folder=folder), run)
+
+
+def _old_queries(folder: Path, file: Path) -> list[UsableCase]:
+    if file.exists() and not _entries(file):
+        return []
+    return [UsableCase({}, trigger, ()) for trigger in read_queries(folder)]
+
+
+def _sentences(
+    old: Sequence[UsableCase], written: Authored, settings: TeachSettings
+) -> Iterator[str]:
+    queries = [*old, *written.usable]
+    new = len(written.usable)
+    yield f"{_kinds(queries)}; {new:,} of them new, in {TRIGGERS_NAME}."
+    if fewer := settings.queries - len(queries):
+        wanted = f"fewer than the {settings.queries} asked for: {written.stop}"
+        yield f"{counted(fewer, 'query')} {wanted}. Run it again to complete the set."
+    yield (
+        "Read them before you use them: one of the wrong kind counts against the skill."
+    )
 
 
 @dataclass(frozen=True)

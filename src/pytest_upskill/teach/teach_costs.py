@@ -55,10 +55,8 @@ def estimate_teaching(
     """An upper estimate: as if every version were written. ``drafts``:
     the first one is, too.
     """
-    cases, prompt = (
-        new_cases + len(old_cases),
-        estimated_tokens(material.text) + _PROMPT,
-    )
+    cases = new_cases + len(old_cases)
+    prompt = estimated_tokens(material.text) + _PROMPT
     warning = ""
     outputs = (
         models.settings.answer_output(student.model) for student in models.students
@@ -77,10 +75,10 @@ def estimate_teaching(
         learning = round(cases * (1 - settings.holdout))
         failures = MOST_TRACES if models.with_agents else _FAILURES
         rewrites = settings.attempts - int(drafts)
-        calls.append(
-            _calls(models.teacher, rewrites, prompt + SKILL + failures, _DRAFT)
-        )
-        compared, active = 1, [usable for usable in old_cases if not usable.case.skip]
+        context = SKILL + failures
+        calls.append(_calls(models.teacher, rewrites, prompt + context, _DRAFT))
+        compared = 1
+        active = [usable for usable in old_cases if not usable.case.skip]
         if settings.max_skill_tokens is not None and not drafts:
             compared = min(settings.attempts, MOST_SIZES)
             warning = _too_few_to_shorten(active, settings)
@@ -91,11 +89,16 @@ def estimate_teaching(
         skilled = (settings.attempts + before) * learning + (compared + before) * (
             cases - learning
         )
-        screened = 2 * new_cases  # with those that replace them
-        for trials, context in ((cases + screened, 0), (skilled, SKILL)):
+        # New cases are tried on the model twice, with those that replace them.
+        for trials, context in ((cases + 2 * new_cases, 0), (skilled, SKILL)):
             prompt = QUESTION + context
             calls += _trials(
-                settings, models, trials, prompt, answer, settings.max_turns
+                settings,
+                models,
+                cases=trials,
+                prompt=prompt,
+                answer=answer,
+                turns=settings.max_turns,
             )
         if material.trace:
             for context in (0, SKILL, material.trace.tokens):
@@ -118,7 +121,14 @@ def estimate_descriptions(
         _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
     )
     trials = (settings.attempts + 1) * queries
-    calls = _trials(settings, models, trials, listed + _QUERY, _CHOICE, _CHOICE_TURNS)
+    calls = _trials(
+        settings,
+        models,
+        cases=trials,
+        prompt=listed + _QUERY,
+        answer=_CHOICE,
+        turns=_CHOICE_TURNS,
+    )
     calls.append(_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION))
     warning = _too_few_queries(held_out, settings.attempts)
     return replace(_estimate(models, calls), warning=warning)
@@ -153,6 +163,7 @@ def _written(
 def _trials(
     settings: TeachSettings,
     models: TeachModels,
+    *,
     cases: int,
     prompt: int,
     answer: int,
@@ -160,7 +171,14 @@ def _trials(
 ) -> list[Calls]:
     trials = cases * settings.runs
     return [
-        calls_of_trials(student.agent, student.model, trials, prompt, answer, turns)
+        calls_of_trials(
+            student.agent,
+            student.model,
+            trials=trials,
+            prompt=prompt,
+            answer=answer,
+            max_turns=turns,
+        )
         for student in models.students
     ]
 

@@ -204,6 +204,7 @@ def start_run(
     context: TeachContext,
     models: TeachModels,
     material: Material,
+    *,
     estimate: Estimate,
     name: str,
 ) -> TeachRun:

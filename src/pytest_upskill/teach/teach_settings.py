@@ -268,10 +268,11 @@ def command_words(
 
 def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
     """SettingsError for a value out of its limits, or an empty task."""
-    for name, kind in KINDS.items():
+    kinds = dict(KINDS)
+    if fewest_cases:
+        kinds["cases"] = whole(fewest_cases, 200)
+    for name, kind in kinds.items():
         value = getattr(settings, name)
-        if name == "cases" and fewest_cases:
-            kind = whole(fewest_cases, 200)
         if value is not None and not kind.allows(value):
             raise SettingsError(name, f"not {kind.noun}", value=value)
     if not settings.task.strip():

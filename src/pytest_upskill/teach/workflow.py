@@ -74,18 +74,11 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
     """
     check(settings, fewest_cases=FEWEST_CASES)
     parent = context.skills or context.root / "skills"
-    if settings.output:
-        name = checked_name("output", settings.output.resolve().name)
-        settings = replace(settings, name=name)
-    elif settings.name:
-        checked_name("name", settings.name)
+    settings = _with_checked_name(settings)
     with open_models(settings, context) as models:
         material = gather(settings, models.provider)
         start = material.start
-        old = CaseFile()
-        if start and start.base_folder:
-            old = read_case_file(start.base_folder, agents=settings.only_agents)
-        require_growable(old)
+        old = _case_file(start, settings)
         if start:
             models.require_room(start.name, start.tokens, context.screen.text)
         if models.students:
@@ -96,43 +89,70 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         estimate = estimate_teaching(
             settings, models, material, settings.cases, old.cases, drafts=True
         )
-        first_name = settings.name or (
-            start.folder_name if start else valid_name(settings.task)
+        run = start_run(
+            settings,
+            context,
+            models,
+            material,
+            estimate=estimate,
+            name=_first_name(settings, start),
         )
-        run = start_run(settings, context, models, material, estimate, first_name)
-        steps = _Steps(run)
-        first = steps.draft()
-        name = first.name
-        if not target:
-            name = _free_name(parent, name, run.state, force=settings.force)
-        draft = replace(first, name=name)
-        run.state.rename(name)
-        fewest = max(1, FEWEST_CASES - len(old.cases))
-        new, no_signal = steps.write_cases(draft, old.cases, settings.cases, fewest)
-        new += (
-            steps.write_adversarial_cases(draft, [*old.cases, *new])
-            if models.students
-            else []
-        )
+        return _write_and_measure(run, old, target, parent=parent)
+
+
+def _write_and_measure(
+    run: TeachRun, old: CaseFile, target: Path | None, *, parent: Path
+) -> Taught:
+    """The saved skill; without a target in the parent, under a name that is free."""
+    settings = run.settings
+    steps = _Steps(run)
+    first = steps.draft()
+    name = first.name
+    if not target:
+        name = _free_name(parent, name, run.state, force=settings.force)
+    draft = replace(first, name=name)
+    run.state.rename(name)
+
+    fewest = max(1, FEWEST_CASES - len(old.cases))
+    new, no_signal = steps.write_cases(draft, old.cases, settings.cases, fewest)
+    if run.models.students:
+        new += steps.write_adversarial_cases(draft, [*old.cases, *new])
         cases = _active_cases(old, new)
-        learning, held_out = split_cases(cases, settings.holdout)
-        if models.students:
-            before = steps.before(start, learning) if start else None
-            loop = Bodies(
-                *(run, learning, held_out, before),
-                spec=steps.spec(draft.name),
-                new_cases=frozenset(usable.case.id for usable in new),
-            )
-            taught = loop.taught(draft, is_new=True, no_signal=no_signal)
-            taught = compared_with_trace(run, taught, cases)
-        else:
-            parts = parts_of(learning, held_out)
-            taught = Taught(draft.name, (Attempt(1, draft),), 1, parts)
-        taught = save_taught(run, taught, old, new, target or parent / draft.name)
-        if taught.folder and name != first.name:
-            taken = shown(parent / first.name)
-            context.screen.text(f"{taken} already exists: saved as {name}")
-        return taught
+        taught = steps.improve(draft, cases, new=new, no_signal=no_signal)
+    else:
+        parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
+        taught = Taught(draft.name, (Attempt(1, draft),), 1, parts)
+
+    taught = save_taught(run, taught, old, new, target or parent / name)
+    if taught.folder and name != first.name:
+        taken = shown(parent / first.name)
+        run.screen.text(f"{taken} already exists: saved as {name}")
+    return taught
+
+
+def _with_checked_name(settings: TeachSettings) -> TeachSettings:
+    """The settings with the name that the folder for the skill gives it."""
+    if settings.output:
+        name = checked_name("output", settings.output.resolve().name)
+        return replace(settings, name=name)
+    if settings.name:
+        checked_name("name", settings.name)
+    return settings
+
+
+def _case_file(start: Draft | None, settings: TeachSettings) -> CaseFile:
+    """The cases that the skill has already; an error if none can be added."""
+    cases = CaseFile()
+    if start and start.base_folder:
+        cases = read_case_file(start.base_folder, agents=settings.only_agents)
+    require_growable(cases)
+    return cases
+
+
+def _first_name(settings: TeachSettings, start: Draft | None) -> str:
+    if settings.name:
+        return settings.name
+    return start.folder_name if start else valid_name(settings.task)
 
 
 def _target_folder(
@@ -174,14 +194,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     check(settings)
     limit = settings.max_skill_tokens
     if limit is not None and start.tokens <= limit:
-        size = (
-            f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,}"
-            " are allowed."
-        )
-        attempt = Attempt(1, start, is_new=False)
-        return Taught(
-            start.name, (attempt,), 1, sentences=(f"{size} No model was asked.",)
-        )
+        return _short_already(start, limit)
     if len(old.cases) < _FEWEST:
         problem = "this skill has too few cases"
         command = shown_command(command_words("cases", shown(path), settings))
@@ -199,7 +212,12 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(
-            settings, context, models, material, estimate, start.folder_name
+            settings,
+            context,
+            models,
+            material,
+            estimate=estimate,
+            name=start.folder_name,
         )
         steps = _Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
@@ -216,6 +234,15 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         if not taught.best.is_new and not new:
             return with_costs(taught, run)
         return save_taught(run, taught, old, new, start.base_folder or path)
+
+
+def _short_already(start: Draft, limit: int) -> Taught:
+    sentence = (
+        f"{start.name} has about {counted(start.tokens, 'token')}, and {limit:,}"
+        " are allowed. No model was asked."
+    )
+    attempt = Attempt(1, start, is_new=False)
+    return Taught(start.name, (attempt,), 1, sentences=(sentence,))
 
 
 def _require_both_parts(path: Path, old: CaseFile, settings: TeachSettings) -> None:
@@ -247,9 +274,12 @@ def add_cases(
     require_growable(old)
     missing = fewest - len(old.cases)
     if settings.cases < missing:
-        problem = f"a skill needs at least {fewest} cases"
-        hint = f"It has {len(old.cases)}: write at least {missing}."
-        raise SettingsError("cases", problem, hint, value=settings.cases)
+        raise SettingsError(
+            "cases",
+            f"a skill needs at least {fewest} cases",
+            f"It has {len(old.cases)}: write at least {missing}.",
+            value=settings.cases,
+        )
     require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
         models.require_room(start.name, start.tokens, context.screen.text)
@@ -260,7 +290,12 @@ def add_cases(
         once = replace(settings, attempts=1)
         estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
         run = start_run(
-            settings, context, models, material, estimate, start.folder_name
+            settings,
+            context,
+            models,
+            material,
+            estimate=estimate,
+            name=start.folder_name,
         )
         steps = _Steps(run)
         new, no_signal = steps.write_cases(
@@ -371,6 +406,28 @@ class _Steps:
         cases = [_with_tags(usable, "adversary", LEARN) for usable in written.usable]
         self.run.screen.done(f"{len(cases)} kept")
         return cases
+
+    def improve(
+        self,
+        draft: Draft,
+        cases: Sequence[UsableCase],
+        *,
+        new: Sequence[UsableCase],
+        no_signal: tuple[str, ...],
+    ) -> Taught:
+        """The best of several versions, measured with the students."""
+        start = self.run.material.start
+        learning, held_out = split_cases(cases, self.run.settings.holdout)
+        loop = Bodies(
+            self.run,
+            learning,
+            held_out,
+            self.before(start, learning) if start else None,
+            spec=self.spec(draft.name),
+            new_cases=frozenset(usable.case.id for usable in new),
+        )
+        taught = loop.taught(draft, is_new=True, no_signal=no_signal)
+        return compared_with_trace(self.run, taught, cases)
 
     def before(self, start: Draft, learning: Sequence[UsableCase]) -> Attempt:
         """The skill to improve, as it was."""

@@ -244,10 +244,10 @@ def trials_of(
     case: Case,
     subject: Subject,
     arms: Iterable[Arm],
+    *,
     settings: Settings,
     rubric: Rubric | None = None,
     prompt: Prompt = default_prompt,
-    *,
     version: str = "",
     runs: Iterable[int] | None = None,
 ) -> list[Trial]:
@@ -268,7 +268,7 @@ def trials_of(
     with_skill = {arm.name for arm in arms if arm.tested}
     questions = {
         arm.name: (
-            question_of(case, subject, arm, settings, prompt, version)
+            question_of(case, subject, arm, settings, prompt=prompt, version=version)
             if case.input
             else Question(
                 subject.model, "", (), settings.answer_output(subject.model), 1
@@ -302,6 +302,7 @@ def question_of(
     subject: Subject,
     arm: Arm,
     settings: Settings,
+    *,
     prompt: Prompt = default_prompt,
     version: str = "",
 ) -> Question:

@@ -177,7 +177,10 @@ def test_calls_without_ids_are_paired_with_their_results(made_up: str) -> None:
             if made_up == "both":
                 results.reverse()
             contents += [content, {"role": "user", "parts": results}]
-        assert await ask(opened, False, {**ASKED, "contents": contents}) == "Done."
+        assert (
+            await ask(opened, streamed=False, body={**ASKED, "contents": contents})
+            == "Done."
+        )
         answer = opened.answer()
         told = [
             turn.text for turn in answer.transcript if turn.kind in ("call", "result")
@@ -219,7 +222,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(kind: Any) -> None:
             assert "told to fail" in events[-1]["error"]["message"]
         else:
             with pytest.raises(httpx2.HTTPError):
-                await ask(opened, True)
+                await ask(opened, streamed=True)
         assert opened.endpoint.no_answer
         assert opened.answer().usage.output is None
 
@@ -251,7 +254,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(kind: Any) -> None:
 def test_what_google_refuses(fault: Fault, hint: str, fatal: bool) -> None:
     async def test(opened: Opened) -> None:
         with pytest.raises(Refused) as caught:
-            await ask(opened, False)
+            await ask(opened, streamed=False)
         assert caught.value.status in (400, 404)
         (error,) = opened.calls.errors
         assert hint in str(error)
@@ -265,7 +268,7 @@ def test_google_says_how_long_to_wait() -> None:
 
     async def test(opened: Opened) -> None:
         with pytest.raises(Refused):
-            await ask(opened, True)
+            await ask(opened, streamed=True)
         (error,) = opened.calls.errors
         assert error.rate_limited
         assert error.retry_after == 34.5
@@ -307,7 +310,12 @@ def test_the_effort_of_the_models_name_is_asked_for(model: str, thinking: Any) -
     }
 
     async def test(opened: Opened) -> None:
-        await ask(opened, False, {**ASKED, "generationConfig": given}, model=model)
+        await ask(
+            opened,
+            streamed=False,
+            body={**ASKED, "generationConfig": given},
+            model=model,
+        )
 
     (seen,) = at_endpoint(test, spec={"model_id": model, "effort": "low"}).asked
     assert seen.body["generationConfig"] == {"thinkingConfig": thinking, "topK": 3}
@@ -338,7 +346,7 @@ def test_a_provider_does_nothing_else_for_an_agent(with_own: bool) -> None:
     }
 
     async def test(opened: Opened) -> None:
-        await ask(opened, False, body)
+        await ask(opened, streamed=False, body=body)
         names = [f"tools.{name}" for tool in REACHING for name in tool] + [
             "cachedContent"
         ]
@@ -382,7 +390,7 @@ def test_with_a_network_it_may() -> None:
     task = Task("cli", needs=SandboxNeeds(network=True))
 
     async def test(opened: Opened) -> None:
-        await ask(opened, False, body)
+        await ask(opened, streamed=False, body=body)
         assert opened.findings == ()
 
     server = at_endpoint(test, question=replace(QUESTION, task=task))

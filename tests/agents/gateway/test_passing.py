@@ -214,7 +214,7 @@ def test_a_stream_that_breaks_off_breaks_off_for_the_agent(way: str, kind: Any) 
                 RuntimeError,
             )
             with pytest.raises(errors) as caught:
-                await ask(opened, True)
+                await ask(opened, streamed=True)
             if kind == "error_later":
                 # OpenAI's SDK makes no exception of an error in Responses.
                 assert ("told to fail" in str(caught.value)) == (way != "responses")
@@ -235,7 +235,7 @@ def test_an_agent_that_hangs_up_ends_the_call(way: str) -> None:
 
     async def run(server: LoopbackServer) -> None:
         async with open_endpoint(spec_of(provider, server.url), attempts=3) as opened:
-            asking = asyncio.ensure_future(ask(opened, True))
+            asking = asyncio.ensure_future(ask(opened, streamed=True))
             async with asyncio.timeout(60):
                 while not server.asked:
                     await asyncio.sleep(0.01)
@@ -266,7 +266,7 @@ def test_an_error_that_an_agent_can_mend_is_passed_on(way: str) -> None:
             with pytest.raises(
                 sdk.BadRequestError, match="prompt is too long"
             ) as caught:
-                await ask(opened, False)
+                await ask(opened, streamed=False)
             assert KEY not in caught.value.response.text
             assert "prompt is too long" in opened.endpoint.no_answer
             assert KEY not in opened.endpoint.no_answer
@@ -287,7 +287,7 @@ def test_other_errors_are_told_so_that_agents_do_not_ask_again(
     async def run(url: str) -> None:
         async with open_endpoint(spec_of(provider, url)) as opened:
             with pytest.raises(sdk.BadRequestError, match="gave no answer") as caught:
-                await ask(opened, False)
+                await ask(opened, streamed=False)
             assert KEY not in caught.value.response.text
             assert caught.value.response.headers["x-should-retry"] == "false"
 
@@ -339,7 +339,7 @@ def test_the_effort_of_the_models_name_is_asked_for(way: str) -> None:
 
     async def run(url: str) -> None:
         async with open_endpoint(spec_of("openai", url, effort="low")) as opened:
-            await ask(opened, False)
+            await ask(opened, streamed=False)
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         asyncio.run(run(server.url))
@@ -360,7 +360,7 @@ def test_a_server_that_tells_no_usage_of_streams() -> None:
 
     async def run(url: str) -> None:
         async with open_endpoint(spec_of("openai", url)) as opened:
-            assert await completions(opened, True) == "Done."
+            assert await completions(opened, streamed=True) == "Done."
             assert opened.answer().usage.output is None
 
     with LoopbackServer(script) as server:
@@ -391,7 +391,7 @@ def test_a_reply_that_is_packed_is_unpacked() -> None:
             async with open_endpoint(
                 spec_of("anthropic", f"http://127.0.0.1:{port}")
             ) as opened:
-                assert await messages(opened, False) == "Done."
+                assert await messages(opened, streamed=False) == "Done."
 
     asyncio.run(run())
 
@@ -409,7 +409,7 @@ def test_what_the_environment_says_of_servers(
 
     async def run(url: str) -> None:
         async with open_endpoint(spec_of("anthropic", url)) as opened:
-            assert await messages(opened, False) == "Done."
+            assert await messages(opened, streamed=False) == "Done."
 
     with LoopbackServer(lambda _: Reply("Done.")) as server:
         if by == "proxy":

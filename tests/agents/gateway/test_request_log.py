@@ -30,7 +30,9 @@ SUMMARY = (
 def ask(
     *said: Item, tools: Sequence[Tool] = BASH, system: str = "S", follows: str = ""
 ) -> AgentRequest:
-    return AgentRequest("m", system, said, tuple(tools), 100, False, follows)
+    return AgentRequest(
+        "m", system, said, tuple(tools), 100, stream=False, follows=follows
+    )
 
 
 def user(text: str) -> Item:

@@ -162,16 +162,9 @@ class _Walk:
             case Leaf():
                 return self._leaf(value, form, name)
             case Content():
-                try:
-                    return self.passed(value, form.form, name, strict=True)
-                except _NotListed as unlisted:
-                    raise UnlistedContent(unlisted.name, unlisted.is_address) from None
+                return self._content(value, form, name)
             case Offer():
-                try:
-                    return self.passed(value, form.form, name, strict=False)
-                except _NotListed as unlisted:
-                    self.left_out.append(unlisted.name)
-                    return []
+                return self._offer(value, form, name)
             case TextOr():
                 chosen = form.text if isinstance(value, str) else form.form
                 return self.passed(value, chosen, name, strict)
@@ -190,6 +183,19 @@ class _Walk:
             case Mapping() if isinstance(value, dict):
                 return self._object_of(value, form, name, strict)
         raise _NotListed(f"{name} of a wrong form")
+
+    def _content(self, value: Any, content: Content, name: str) -> Any:
+        try:
+            return self.passed(value, content.form, name, strict=True)
+        except _NotListed as unlisted:
+            raise UnlistedContent(unlisted.name, unlisted.is_address) from None
+
+    def _offer(self, value: Any, offer: Offer, name: str) -> Any:
+        try:
+            return self.passed(value, offer.form, name, strict=False)
+        except _NotListed as unlisted:
+            self.left_out.append(unlisted.name)
+            return []
 
     def _object_of(
         self, value: Body, form: Mapping[str, Form], name: str, strict: bool

@@ -88,6 +88,7 @@ class Endpoint:
         question: Question,
         spec: ModelSpec,
         call: Call,
+        *,
         session: "ClientSession",
         port: int,
         skills: Sequence[InstalledSkill] = (),
@@ -296,10 +297,10 @@ class Endpoint:
             self._session,
             protocol,
             target,
-            parsed,
-            question_of(parsed, self._question),
-            _dumped(body),
-            headers,
+            request=parsed,
+            question=question_of(parsed, self._question),
+            body=_dumped(body),
+            headers=headers,
             hides_usage=not asks_for_usage,
         )
 
@@ -433,7 +434,9 @@ class Gateway:
         """
         self._session = self._session or client_session()
         port = listener.getsockname()[1]
-        endpoint = Endpoint(question, spec, call, self._session, port, skills)
+        endpoint = Endpoint(
+            question, spec, call, session=self._session, port=port, skills=skills
+        )
         async with serving(listener, endpoint.handle, endpoint.close):
             yield endpoint
 

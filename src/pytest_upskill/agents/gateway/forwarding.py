@@ -75,11 +75,11 @@ class ForwardedRequest:
         session: "ClientSession",
         protocol: Protocol,
         target: Target,
+        *,
         request: AgentRequest,
         question: Question,
         body: bytes,
         headers: Mapping[str, str],
-        *,
         hides_usage: bool,
     ) -> None:
         """``hides_usage``: whether only we asked for the usage of a stream."""
@@ -252,7 +252,12 @@ class ForwardedRequest:
         message = message_in(body, text or reply.reason or "", upstream.secrets)
         spec = upstream.spec
         error = status_error(
-            reply.status, body, message, reply.headers, spec, upstream.secrets
+            reply.status,
+            body,
+            message=message,
+            headers=reply.headers,
+            spec=spec,
+            secrets=upstream.secrets,
         )
         if reply.status == 404:
             error.fatal = False  # the path may be unknown, not the model
@@ -369,7 +374,14 @@ def _stream_error(event: Body, upstream: Upstream) -> ModelError:
     statuses += [kind for kind in kinds if isinstance(kind, int) and 400 <= kind < 600]
     status = next(filter(None, statuses), 500)
     message = message_in(inner, json.dumps(event)[:500], upstream.secrets)
-    return status_error(status, inner, message, {}, upstream.spec, upstream.secrets)
+    return status_error(
+        status,
+        inner,
+        message=message,
+        headers={},
+        spec=upstream.spec,
+        secrets=upstream.secrets,
+    )
 
 
 def why_no_path(status: int, path: str, message: str, spec: ModelSpec) -> str:

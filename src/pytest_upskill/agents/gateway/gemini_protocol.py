@@ -75,14 +75,13 @@ class Gemini(Protocol):
 
     def headers(self, headers: Mapping[str, str]) -> dict[str, str]:
         """A key has a header of its own; the password of a proxy stays where it is."""
-        bearer, converted = "bearer ", dict[str, str]()
+        bearer = "bearer "
+        converted: dict[str, str] = {}
         for name, value in headers.items():
-            is_key = name.lower() == "authorization" and value.lower().startswith(
-                bearer
-            )
-            if is_key:
-                name, value = "x-goog-api-key", value[len(bearer) :]
-            converted[name] = value
+            if name.lower() == "authorization" and value.lower().startswith(bearer):
+                converted["x-goog-api-key"] = value[len(bearer) :]
+            else:
+                converted[name] = value
         return converted
 
     def parse_request(self, body: Body) -> AgentRequest:

@@ -373,7 +373,7 @@ class ContainerSandbox(Sandbox):
             waiting.bind(str(self._sockets / name))
             (self._sockets / name).chmod(0o666)
             waiting.listen(1)
-            waiting.setblocking(False)
+            waiting.settimeout(0)
             accepting = asyncio.create_task(loop.sock_accept(waiting))
             words = ["python3", "-c", _LISTEN, str(port), f"{SOCKETS}/{name}"]
             try:
@@ -392,13 +392,12 @@ class ContainerSandbox(Sandbox):
                 accepting.cancel()
                 (self._sockets / name).unlink()
         with channel:
-            channel.setblocking(True)
             channel.settimeout(_START)
             _, numbers, _, _ = socket.recv_fds(channel, 1, 1)
         if not numbers:
             raise SandboxError("The sandbox passed no socket out.")
         listener = socket.socket(fileno=numbers[0])
-        listener.setblocking(False)
+        listener.settimeout(0)
         address = (
             listener.getsockname() if listener.family == socket.AF_INET else ("", 0)
         )

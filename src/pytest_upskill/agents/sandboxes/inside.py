@@ -13,7 +13,7 @@ import select
 import stat
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 FRAME = 4  # bytes of a length
 PART = 4 * 2**20  # bytes of a file in one message
@@ -698,16 +698,10 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
             elif status.st_ino in digests:
                 digest = digests[status.st_ino]
             else:
-                sha256 = hashlib.sha256()
                 hashed += status.st_size
-                # Files with holes: their content is mostly nothing
-                if hashed > limits.disk:
-                    sha256.update(f"{status.st_size} {status.st_mtime_ns}".encode())
-                else:
-                    for part in _parts(child.path):
-                        sha256.update(part)
-                        yield []
-                digest = digests[status.st_ino] = sha256.hexdigest().encode()
+                in_full = hashed <= limits.disk
+                digest = yield from _digest(child.path, status, in_full=in_full)
+                digests[status.st_ino] = digest
             flags = b"l" if target else str(status.st_mode & 0o777).encode()
             yield [
                 os.fsencode(path),
@@ -719,6 +713,23 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
             count += 1
             if count >= limits.files:
                 return
+
+
+def _digest(
+    path: str, status: os.stat_result, *, in_full: bool
+) -> Generator[list[bytes], None, bytes]:
+    """The digest of a file; [] after each step."""
+    import hashlib
+
+    sha256 = hashlib.sha256()
+    if in_full:
+        for part in _parts(path):
+            sha256.update(part)
+            yield []
+    else:
+        # Files with holes: their content is mostly nothing
+        sha256.update(f"{status.st_size} {status.st_mtime_ns}".encode())
+    return sha256.hexdigest().encode()
 
 
 def _listed(folder: str) -> list[os.DirEntry[str]]:

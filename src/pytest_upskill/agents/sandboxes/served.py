@@ -57,7 +57,7 @@ class ServedSandbox(Sandbox):
         self._received = bytearray()
         self._sockets = list[int]()  # received, not yet used
         self._broken: str | None = None
-        channel.setblocking(False)
+        channel.settimeout(0)
         self._loop.add_reader(channel.fileno(), self._receive)
 
     @property
@@ -148,7 +148,7 @@ class ServedSandbox(Sandbox):
             listener = socket.socket(fileno=self._sockets.pop(0))
         except (IndexError, OSError):
             raise self._break("its helper passed no socket out") from None
-        listener.setblocking(False)
+        listener.settimeout(0)
         try:
             listens = listener.getsockopt(socket.SOL_SOCKET, socket.SO_ACCEPTCONN)
             right = (

@@ -189,7 +189,7 @@ class UnconfinedSandbox(Sandbox):
     async def listen(self, port: int) -> socket.socket:
         self._check()
         listener = socket.socket()
-        listener.setblocking(False)
+        listener.settimeout(0)
         try:
             listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
             listener.bind(("127.0.0.1", port))

@@ -222,12 +222,10 @@ def _ask_judge(
 
 def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreement:
     """The numbers of the agreement, and every label where judge and people differ."""
-    people, judged, differ, silent = (
-        list[bool](),
-        list[bool](),
-        list[str](),
-        list[str](),
-    )
+    people: list[bool] = []
+    judged: list[bool] = []
+    differ: list[str] = []
+    silent: list[str] = []
     with_label: dict[bool, set[str]] = {True: set(), False: set()}
     split = 0
     for example, ruling in zip(examples, rulings, strict=True):
@@ -241,14 +239,12 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
             split += text in ruling.split
             judged.append(passed)
             if passed != label:
-                kind = "false pass" if passed else "false fail"
-                differ.append(f"{example.place}: {kind}: {one_line(reason, 300)}")
+                differ.append(_difference(example.place, reason, passed=passed))
     agreed = sum(map(eq, people, judged)) / len(people) if people else None
     answers = len(with_label[True] | with_label[False])
     low, high = (None, None) if agreed is None else wilson(agreed, answers)
     alike = 1 - split / len(people) if people else None
     votes_low, votes_high = (None, None) if alike is None else wilson(alike, answers)
-    kappas = [kappa_of(bound, people, judged) for bound in (low, high)]
     return Agreement(
         labels=len(people),
         answers=answers,
@@ -259,8 +255,8 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
         votes_agree_low=votes_low,
         votes_agree_high=votes_high,
         kappa=kappa_of(agreed, people, judged),
-        kappa_low=kappas[0],
-        kappa_high=kappas[1],
+        kappa_low=kappa_of(low, people, judged),
+        kappa_high=kappa_of(high, people, judged),
         false_passes=_false(judged, people),
         failed_by_people=people.count(False),
         false_fails=_false(people, judged),
@@ -270,6 +266,11 @@ def compared(examples: Sequence[Labelled], rulings: Sequence[Rulings]) -> Agreem
         differ=tuple(differ),
         no_ruling=tuple(silent),
     )
+
+
+def _difference(place: str, reason: str, *, passed: bool) -> str:
+    kind = "false pass" if passed else "false fail"
+    return f"{place}: {kind}: {one_line(reason, 300)}"
 
 
 def judged_shares(records: Sequence[Record], labels: Agreement) -> list[JudgedShare]:

@@ -310,7 +310,12 @@ class WorkerRun:
         files_of = self._files_of
         sandbox = partial(sandbox_for, sandbox=brief.sandbox, image=brief.image or "")
         return AgentTrials(
-            self._roster.agent, sandbox, timeout, spec_of, price_of, files_of
+            self._roster.agent,
+            sandbox,
+            timeout,
+            spec_of,
+            price_of=price_of,
+            files_of=files_of,
         )
 
     def _files_of(self, skill: SkillCopy) -> tuple[WorkspaceFile, ...]:

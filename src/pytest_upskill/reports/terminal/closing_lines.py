@@ -22,7 +22,7 @@ from ..._util.texts import (
     span,
 )
 from ...models.prices import ON_A_PLAN
-from ...results.activation import sent_words
+from ...results.activation import Activation, sent_words
 from ...results.arm_comparison import unit_of
 from ...results.gates import gate_reasons, trigger_reasons
 from ...results.oracle_results import is_sound, oracle_counts
@@ -340,12 +340,13 @@ def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> boo
 
 def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
     """``alone``: the skill has no other model."""
-    row, lift, word = verdict.summary, verdict.lift, verdict.word
+    row = verdict.summary
+    word = verdict.word
     if verdict.is_of_oracle and word != "incomplete":
         yield _Phrase(_PLAIN if is_sound(row) else _WORSE, "", oracle_counts(row))
         return
-    model, unit = row.label, unit_of(row.score)
-    number, bounds = _lift(lift, unit) if lift else ("", "")
+    model = row.label
+    unit = unit_of(row.score)
     if (accepted := verdict.accepted) and accepted.fall:
         yield _Phrase(
             _FELL, "fell on", model, accepted.fall, f"(since {accepted.date})"
@@ -364,32 +365,47 @@ def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
         elif not rules_out_relevant(same.lift):
             badness, verb = _OPEN, "too few cases to tell on"
         yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
-    elif word == "incomplete":
-        possible = span(*row.possible_lift) if row.possible_lift else ""
-        yield _Phrase(
-            _BADNESS[word], f"{word} on", model, possible, f"({missing_words(row)})"
-        )
-    elif row.unfinished and word != "helps":
-        verb = "unfinished with it and without on"
-        yield _Phrase(_CLOSED, verb, model, "", _over(row).strip())
-    elif row.activation and not row.activation.count:
-        untold = row.activation.untold == row.activation.trials
-        verb = f"never {'listed' if untold else 'opened'} by"
-        was_cut = not untold and sent_words(row.activation.sent)
-        cut = "(its description was not sent whole)" if was_cut else ""
-        yield _Phrase(_CLOSED, verb, model, "", f"{cut}{_over(row)}".strip())
-    elif word == "not needed":
-        rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
-        without = f"({rate} pass without it){_over(row)}"
-        yield _Phrase(_BADNESS[word], f"{word} on", model, "", without)
-    elif word:
-        verb = word if word in ("helps", "hurts") else f"{word} on"
-        yield _Phrase(_BADNESS[word], verb, model, number, f"{bounds}{_over(row)}")
     else:
-        passed = percent(row.scored("skill") or 0.0)
-        yield _Phrase(
-            _PLAIN, f"passes {passed}{unit} on", model, "", _over(row).strip()
-        )
+        yield _own_phrase(verdict, row.label, unit)
+
+
+def _own_phrase(verdict: Verdict, model: str, unit: str) -> _Phrase:
+    """What the skill does to the model, compared with no skill."""
+    row = verdict.summary
+    word = verdict.word
+    if word == "incomplete":
+        possible = span(*row.possible_lift) if row.possible_lift else ""
+        details = f"({missing_words(row)})"
+        return _Phrase(_BADNESS[word], f"{word} on", model, possible, details)
+
+    over = _over(row)
+    if row.unfinished and word != "helps":
+        verb = "unfinished with it and without on"
+        return _Phrase(_CLOSED, verb, model, "", over.strip())
+
+    if row.activation and not row.activation.count:
+        return _never_opened(row.activation, model, over)
+
+    if word == "not needed":
+        rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
+        without = f"({rate} pass without it){over}"
+        return _Phrase(_BADNESS[word], f"{word} on", model, "", without)
+
+    if word:
+        verb = word if word in ("helps", "hurts") else f"{word} on"
+        number, bounds = _lift(verdict.lift, unit) if verdict.lift else ("", "")
+        return _Phrase(_BADNESS[word], verb, model, number, f"{bounds}{over}")
+
+    passed = percent(row.scored("skill") or 0.0)
+    return _Phrase(_PLAIN, f"passes {passed}{unit} on", model, "", over.strip())
+
+
+def _never_opened(activation: Activation, model: str, over: str) -> _Phrase:
+    if activation.untold == activation.trials:
+        return _Phrase(_CLOSED, "never listed by", model, "", over.strip())
+    was_cut = sent_words(activation.sent)
+    cut = "(its description was not sent whole)" if was_cut else ""
+    return _Phrase(_CLOSED, "never opened by", model, "", f"{cut}{over}".strip())
 
 
 def _over(row: Summary) -> str:

@@ -350,8 +350,9 @@ def _marked(
 ) -> str:
     """A part of a text, with marks around the spans in it."""
     parts, at = [], start
-    for first, last in spans:
-        first, last = max(first, start), min(last, stop)
+    for span_start, span_stop in spans:
+        first = max(span_start, start)
+        last = min(span_stop, stop)
         if first < last:
             parts += [text[at:first], marks.opens, text[first:last], marks.closes]
             at = last

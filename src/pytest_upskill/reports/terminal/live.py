@@ -34,6 +34,11 @@ class Progress:
     opening: str = ""  # what must happen before models can be asked
     elsewhere: int = 0  # questions that another run is asking
 
+    @property
+    def is_at_work(self) -> bool:
+        """Whether an agent has begun to talk with its model."""
+        return bool(self.agents and (self.turns or self.in_flight))
+
 
 def progress_line(progress: Progress, width: int) -> str:
     """``upskill: 34 of 120 answers, 16 in flight, …``: the least important parts come
@@ -41,14 +46,9 @@ def progress_line(progress: Progress, width: int) -> str:
     """
     parts = [f"upskill: {progress.done:,} of {counted(progress.all, 'answer')}"]
     tokens = counted(progress.tokens, "token")
-    is_at_work = progress.agents and (progress.turns or progress.in_flight)
-    if is_at_work:
-        turns = counted(progress.turns, "turn")
-        parts += [f"{counted(progress.agents, 'agent')} at work ({turns})", tokens]
-    elif progress.agents:
-        parts.append(f"{counted(progress.agents, 'agent')} starting")
-    elif progress.in_flight:
-        parts.append(f"{progress.in_flight:,} in flight")
+    parts += _now(progress)
+    if progress.is_at_work:
+        parts.append(tokens)
     # A run that waits must not look as if it hung.
     if progress.opening:
         parts.append(progress.opening)
@@ -64,14 +64,27 @@ def progress_line(progress: Progress, width: int) -> str:
         parts.append(f"about {_time(progress.seconds_left)} left")
     if progress.reused:
         parts.append(f"{progress.reused:,} from cache")
-    parts += [] if is_at_work else [tokens]
+    if not progress.is_at_work:
+        parts.append(tokens)
     if progress.cost is not None:
         parts.append(dollars(progress.cost))
-    if is_at_work and progress.in_flight:
+    if progress.is_at_work and progress.in_flight:
         parts.append(f"{counted(progress.in_flight, 'call')} in flight")
     while len(parts) > 1 and len(", ".join(parts)) > width:
         parts.pop()
     return ", ".join(parts)[:width]
+
+
+def _now(progress: Progress) -> list[str]:
+    """What agents do, or how many calls there are; empty while there is neither."""
+    agents = counted(progress.agents, "agent")
+    if progress.is_at_work:
+        return [f"{agents} at work ({counted(progress.turns, 'turn')})"]
+    if progress.agents:
+        return [f"{agents} starting"]
+    if progress.in_flight:
+        return [f"{progress.in_flight:,} in flight"]
+    return []
 
 
 def _time(seconds: float) -> str:

@@ -62,7 +62,14 @@ def _study(study: Study, look: TerminalLook) -> list[str]:
         f"{one_line(study.title, 80)} {look.marks.dot}"
         f" {facts_of(study, look.marks.dot)}"
     )
-    return _block(facts, contrasts, legend, arms, study.conclusions, look)
+    return _block(
+        facts,
+        contrasts,
+        legend=legend,
+        details=arms,
+        conclusions=study.conclusions,
+        look=look,
+    )
 
 
 def model_change_lines(changes: Sequence[ModelChange], look: TerminalLook) -> list[str]:
@@ -75,7 +82,17 @@ def model_change_lines(changes: Sequence[ModelChange], look: TerminalLook) -> li
         scores = score_table(change) if look.verbosity > 0 else StudyTable((), ())
         facts = f"{change.title} {dot} {model_change_facts(change, dot)}"
         legend = model_change_legend(change) if change.skills else ""
-        lines += ["", *_block(facts, skills, legend, scores, change.conclusions, look)]
+        lines += [
+            "",
+            *_block(
+                facts,
+                skills,
+                legend=legend,
+                details=scores,
+                conclusions=change.conclusions,
+                look=look,
+            ),
+        ]
     return lines
 
 
@@ -86,6 +103,7 @@ def _most_rows(look: TerminalLook) -> int | None:
 def _block(
     facts: str,
     table: StudyTable,
+    *,
     legend: str,
     details: StudyTable,
     conclusions: Sequence[str],

@@ -113,17 +113,18 @@ class Table:
             ):
                 blanks = " " * (width - text_width(text))
                 words = cell.painted or text
+                painted = text
                 if words and cell.style and words in text:
-                    text = paint(words, **cell.style).join(text.rsplit(words, 1))
-                cells.append(blanks + text if column.right else text + blanks)
+                    painted = paint(words, **cell.style).join(text.rsplit(words, 1))
+                cells.append(blanks + painted if column.right else painted + blanks)
             lines.append(self.between.join(cells).rstrip())
         return lines
 
 
 def fitted(layouts: Iterable[Table], width: int) -> Table:
     """The first layout that fits; if none does, the last."""
-    for table in layouts:
-        table = table.narrowed(width)
+    for layout in layouts:
+        table = layout.narrowed(width)
         if table.width <= width:
             break
     return table

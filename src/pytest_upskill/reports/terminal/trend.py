@@ -81,8 +81,11 @@ def _table(
         *([Column("commit", priority=55)] if has_commits else []),
         Column("skill"),
         Column("model"),
-        Column("cases", True, KEEP if some_cases else 34),
-        *(Column(number.header, True, number.priority) for number in numbers),
+        Column("cases", right=True, priority=KEEP if some_cases else 34),
+        *(
+            Column(number.header, right=True, priority=number.priority)
+            for number in numbers
+        ),
         *(
             [Column("verdict", priority=71)]
             if any(kept.row.verdict for kept in kept_rows)
@@ -173,7 +176,10 @@ def _bars(
     tables = (
         Table(
             columns,
-            [_bar_row(kept, metric, (low, top), bar, look, now) for kept in kept_rows],
+            [
+                _bar_row(kept, metric, scale=(low, top), bar=bar, look=look, now=now)
+                for kept in kept_rows
+            ],
         )
         for bar in _BARS
     )
@@ -195,6 +201,7 @@ def _bars(
 def _bar_row(
     kept: KeptRow,
     metric: Number,
+    *,
     scale: tuple[float, float],
     bar: int,
     look: TerminalLook,

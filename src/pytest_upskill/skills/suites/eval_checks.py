@@ -102,36 +102,19 @@ def expected_checks(
             groups.append({name: values})
         else:
             checks.setdefault(name, []).extend(values)
-    for item_place, text in _items(entry, _SAID, place, problems):
-        if isinstance(text, str) and text.strip():
-            whole = isinstance(entry[_SAID], str)
-            criterion = (
-                f"The answer to the user is as expected: {text}" if whole else text
-            )
-            checks.setdefault("judge", []).append(criterion)
-        else:
-            problems.append((item_place, "must be a string"))
-    for key, name in TEXTS.items():
-        for item_place, item in _items(entry, key, place, problems):
-            if texts := _texts(item):
-                checks.setdefault(name, []).extend(texts)
-            else:
-                problems.append((item_place, "must be a string"))
+    for name, texts in _texts_in(entry, place, problems):
+        checks.setdefault(name, []).extend(texts)
     verifiers = entry.get("verifiers") or []
     for item in verifiers if isinstance(verifiers, list) else [verifiers]:
         if group := _of_agent(item):
             groups.append(group)
-            continue
-        try:
-            name, values = _check_of(item)
-        except ValueError:
-            name = "judge"
-        if name == "judge":  # of upskill; those that run code are left out
+        elif check := _verifier_check(item):
+            name, values = check
+            checks.setdefault(name, []).extend(values)
+        else:
             kind = item.get("type") if isinstance(item, dict) else None
             label = f"verifiers ({kind})" if kind else "verifiers"
             unknown.places.setdefault(label, (*place, "verifiers"))
-        else:
-            checks.setdefault(name, []).extend(values)
     groups += [{"not": group} for _, group in _of_agents(entry, _ANTI_RUBRICS, place)]
     for name, values in _checks_in(entry, _ANTI_RUBRICS, place, problems):
         groups += [{"not": {name: [value]}} for value in values]
@@ -141,6 +124,34 @@ def expected_checks(
     if "judge" in result and (output := _expected_output(entry)):
         result["judge_context"] = output
     return {**result, "all_of": groups} if groups else result
+
+
+def _texts_in(
+    entry: Mapping[str, Any], place: Location, problems: list[Problem]
+) -> Iterator[tuple[str, list[str]]]:
+    """Names of checks, and what they look for, by keys that have texts."""
+    for item_place, text in _items(entry, _SAID, place, problems):
+        if not isinstance(text, str) or not text.strip():
+            problems.append((item_place, "must be a string"))
+        elif isinstance(entry[_SAID], str):
+            yield "judge", [f"The answer to the user is as expected: {text}"]
+        else:
+            yield "judge", [text]
+    for key, name in TEXTS.items():
+        for item_place, item in _items(entry, key, place, problems):
+            if texts := _texts(item):
+                yield name, texts
+            else:
+                problems.append((item_place, "must be a string"))
+
+
+def _verifier_check(item: Any) -> tuple[str, list[str]] | None:
+    """None for verifiers that ask a judge or run code."""
+    try:
+        name, values = _check_of(item)
+    except ValueError:
+        return None
+    return None if name == "judge" else (name, values)
 
 
 def together(checks: Any, foreign_checks: dict[str, Any]) -> Any:

@@ -89,7 +89,7 @@ def case_of_eval(
     entry: Any, place: Location, skill: OwnSkill, unknown: Unknown
 ) -> dict[str, Any]:
     """A foreign case in our own form; FormError if it can't be run."""
-    entry, folder = object_of(entry, place), skill.folder
+    entry = object_of(entry, place)
     key = next((key for key in (*QUESTIONS, "input") if key in entry), "prompt")
     read = {
         key,
@@ -105,24 +105,17 @@ def case_of_eval(
     for unread in entry.keys() - read - {*NAMES, *EXPECTING, *OF_SKILL} - SILENT:
         if not unread.startswith(("_", "$")):
             unknown.add(place, unread, entry[unread])
-    question, context, tags = entry.get(key), entry.get("context"), entry.get("tags")
-    problems = list[Problem]()
-    if not isinstance(question, str | list):
-        problem = "must be a string" if key in entry else "missing"
-        problems.append(((*place, key), problem))
-    elif not question or (isinstance(question, str) and not question.strip()):
-        problems.append(((*place, key), "must not be empty"))
-    elif isinstance(question, list) and not all(
-        isinstance(turn, dict) for turn in question
-    ):
-        problem = 'must be a string, or a list of messages with "role" and "content"'
+    context = entry.get("context")
+    tags = entry.get("tags")
+    problems: list[Problem] = []
+    if problem := _problem_of_question(entry, key):
         problems.append(((*place, key), problem))
     written = context.get("files") if isinstance(context, dict) else None
     if context and not written:
         unknown.add(place, "context", context)
     files_place = ("files",) if entry.get("files") else ("context", "files")
     files = files_of(
-        entry.get("files") or written, (*place, *files_place), folder, problems
+        entry.get("files") or written, (*place, *files_place), skill.folder, problems
     )
     own_checks = entry.get("expected")
     expected = expected_checks(entry, place, unknown, problems)
@@ -141,7 +134,7 @@ def case_of_eval(
     case = {"workspace": workspace} if workspace else {}
     return case | {
         "id": usable_id(entry, "id", *NAMES),
-        "input": question,
+        "input": entry[key],
         "context": {"files": files},
         "expected": together(
             expected, {"with_skill": with_skill} if with_skill else {}
@@ -153,6 +146,20 @@ def case_of_eval(
             else None
         ),
     }
+
+
+def _problem_of_question(entry: Mapping[str, Any], key: str) -> str:
+    if key not in entry:
+        return "missing"
+    question = entry[key]
+    if not isinstance(question, str | list):
+        return "must be a string"
+    if not question or (isinstance(question, str) and not question.strip()):
+        return "must not be empty"
+    if isinstance(question, list):
+        if not all(isinstance(turn, dict) for turn in question):
+            return 'must be a string, or a list of messages with "role" and "content"'
+    return ""
 
 
 def object_of(entry: Any, place: Location) -> dict[str, Any]:

@@ -155,24 +155,9 @@ def own_case(
     """A case in our own form, with foreign keys translated; typos stay, to be
     reported.
     """
-    entry, folder = object_of(entry, place), skill.folder
-    fields, problems = CaseForm.model_fields, list[Problem]()
-    case = {key: value for key, value in entry.items() if key in fields}
-    if isinstance(case.get("context"), dict):
-        case["context"] = known_part(
-            ContextForm, case["context"], (*place, "context"), unknown, "context."
-        )
-    for key in (key for key in entry if key not in fields):
-        if key in QUESTIONS and "input" not in entry:
-            case["input"] = entry[key]
-        elif key == "files" and "context" not in entry:
-            case["context"] = {"files": entry[key]}
-        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT | OF_SKILL:
-            continue
-        elif is_typo(key, fields):
-            case[key] = entry[key]
-        else:
-            unknown.add(place, key, entry[key])
+    entry = object_of(entry, place)
+    problems: list[Problem] = []
+    case = _own_keys(entry, place, unknown)
     if case.get("id") is None:
         case["id"] = usable_id(entry, *NAMES)
     context = case.get("context")
@@ -182,7 +167,9 @@ def own_case(
             *place,
             *(("files",) if "context" not in entry else ("context", "files")),
         )
-        case["context"] = {"files": files_of(files, files_place, folder, problems)}
+        case["context"] = {
+            "files": files_of(files, files_place, skill.folder, problems)
+        }
     foreign_checks = expected_checks(
         {**entry, "expected": None}, place, unknown, problems
     )
@@ -194,6 +181,32 @@ def own_case(
         foreign_checks = together(foreign_checks, {"with_skill": with_skill})
     if foreign_checks:
         case["expected"] = together(case.get("expected"), foreign_checks)
+    return case
+
+
+def _own_keys(
+    entry: Mapping[str, Any], place: Location, unknown: Unknown
+) -> dict[str, Any]:
+    """The keys of our own form, and those of others that mean the same."""
+    fields = CaseForm.model_fields
+    case = {key: value for key, value in entry.items() if key in fields}
+    if isinstance(case.get("context"), dict):
+        case["context"] = known_part(
+            ContextForm, case["context"], (*place, "context"), unknown, "context."
+        )
+    for key, value in entry.items():
+        if key in fields:
+            continue
+        if key in QUESTIONS and "input" not in entry:
+            case["input"] = value
+        elif key == "files" and "context" not in entry:
+            case["context"] = {"files": value}
+        elif key in (*NAMES, *EXPECTING, "verifiers") or key in SILENT | OF_SKILL:
+            continue
+        elif is_typo(key, fields):
+            case[key] = value
+        else:
+            unknown.add(place, key, value)
     return case
 
 

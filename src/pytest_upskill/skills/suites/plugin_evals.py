@@ -153,7 +153,14 @@ def case_of_folder(
         raise main.error(f"no grader that can be used: add one to {_GRADERS}/")
     written: dict[str, Any] = {
         "id": values.get("name"),
-        "input": _messages(case, folder, settings, values, prompt.strip(), left_out),
+        "input": _messages(
+            case,
+            folder,
+            settings,
+            values=values,
+            prompt=prompt.strip(),
+            left_out=left_out,
+        ),
         "expected": expected[0] if len(expected) == 1 else expected,
         "system": values.get("append_system_prompt"),
         "tags": good_tags(values.get("tags"), left_out),
@@ -219,6 +226,7 @@ def _messages(
     case: Path,
     folder: Path,
     settings: Document,
+    *,
     values: Mapping[str, Any],
     prompt: str,
     left_out: LeftOut,

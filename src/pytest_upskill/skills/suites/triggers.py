@@ -172,7 +172,9 @@ def _load(file: Path, folder: Path) -> LoadedCases[Case]:
     for place, written, wish in entries:
         line = lines[place]
         try:
-            cases.append(_trigger(line, place, written, wish, skill, unknown))
+            cases.append(
+                _trigger(line, place, written, wish=wish, skill=skill, unknown=unknown)
+            )
         except FormError as error:
             own_id = usable_id(written, "id") if isinstance(written, dict) else None
             bad.append(_broken(file, line, place, error.problems, own_id))
@@ -290,6 +292,7 @@ def _trigger(
     line: int,
     place: Location,
     written: Any,
+    *,
     wish: bool | None,
     skill: OwnSkill,
     unknown: Unknown,

@@ -147,20 +147,27 @@ def pattern_of(written: str, flags: str = "") -> str:
     if unknown := set(flags) - _NO_EFFECT - set("ims"):
         raise ValueError(f"unknown flag {min(unknown)!r}")
     inline = "".join(sorted(set(flags) & set("ms")))
-    pieces = []
-    for piece in _PIECE.findall(written):
-        if piece == "$" and "m" not in inline:
-            piece = r"\Z"  # ours is also before a line break at the end
-        elif piece in ("[^]", "[]"):
-            piece = r"[\s\S]" if piece == "[^]" else "(?!)"
-        elif piece.startswith(r"\u{"):
-            piece = f"\\U{piece[3:-1]:0>8}"
-        elif piece.startswith(r"\k<"):
-            piece = f"(?P={piece[3:-1]})"
-        elif piece == r"\0":
-            piece = r"\x00"
-        pieces.append(piece)
+    multiline = "m" in inline
+    pieces = [
+        _piece_of(piece, multiline=multiline) for piece in _PIECE.findall(written)
+    ]
     return (f"(?{inline})" if inline else "") + "".join(pieces)
+
+
+def _piece_of(written: str, *, multiline: bool) -> str:
+    if written == "$" and not multiline:
+        return r"\Z"  # ours is also before a line break at the end
+    if written == "[^]":
+        return r"[\s\S]"
+    if written == "[]":
+        return "(?!)"
+    if written.startswith(r"\u{"):
+        return f"\\U{written[3:-1]:0>8}"
+    if written.startswith(r"\k<"):
+        return f"(?P={written[3:-1]})"
+    if written == r"\0":
+        return r"\x00"
+    return written
 
 
 def repeated(pattern: str, number: int) -> str:
