@@ -146,11 +146,21 @@ class SettingsError(InputError):
         return option
 
 
+class NoKeyError(SettingsError):
+    """A model needs a key or a login that this machine does not have."""
+
+    def sentence(self, spell: Spell) -> str:
+        role = self.setting.removesuffix("s").replace("_", " ")
+        hint = spelled(self._hint, spell)
+        return f"{spelled(self._problem, spell)} ({role} {self._value}). {hint}"
+
+
 class ModelError(UpskillError):
     """A model gave no answer.
 
     ``fatal``: every other question to this model would fail in the same way (a wrong
     key, say). ``unreachable``: nothing listens at the model's address.
+    ``no_connection``: no connection was taken or refused in time, as by a busy server.
     ``transient``: the same question may well be answered if it is asked again.
     ``rate_limited``: too much was asked at once; ``retry_after`` is the server's own
     pause in seconds, if it names one. ``timed_out``: no answer came in time; the
@@ -168,6 +178,7 @@ class ModelError(UpskillError):
         *,
         fatal: bool = False,
         unreachable: bool = False,
+        no_connection: bool = False,
         transient: bool = False,
         rate_limited: bool = False,
         retry_after: float | None = None,
@@ -181,6 +192,7 @@ class ModelError(UpskillError):
         self._hint = hint
         self.fatal = fatal
         self.unreachable = unreachable
+        self.no_connection = no_connection
         self.transient = transient or unreachable or rate_limited
         self.rate_limited = rate_limited
         self.retry_after = retry_after

@@ -457,9 +457,7 @@ class Settings(CommonSettings):
         " busy",
         "--skill-concurrency",
         at(_AS_UPSKILL, "--max-parallel", config="max_parallel"),
-        default_text=(
-            f"{DEFAULT_CONCURRENCY}; from 1 up on loopback and private addresses"
-        ),
+        default_text=str(DEFAULT_CONCURRENCY),
     )
     max_tokens: int | None = setting(
         whole(1),

@@ -57,27 +57,6 @@ def test_other_servers_are_not_near(url: str) -> None:
     assert not is_near(url)
 
 
-def test_careful_limit_doubles_while_answers_are_in_time() -> None:
-    limit = Limit(64, careful=100)
-    seen = [limit.allowed]
-    for seconds in (1, 1, 1, 20, 30, 30, 36):
-        for _ in range(limit.allowed):
-            limit.answered(seconds)
-        seen.append(limit.allowed)
-    assert seen == [1, 2, 4, 8, 16, 32, 64, 64]
-
-
-def test_careful_limit_does_not_grow_if_answers_might_be_late() -> None:
-    limit = Limit(64, careful=100)
-    limit.answered(46)
-    assert (limit.allowed, limit.held_back) == (1, True)
-    limit.answered(26)  # the first one may have loaded the model
-    assert (limit.allowed, limit.held_back) == (2, False)
-    for _ in range(2):
-        limit.answered(52)  # they were queued
-    assert (limit.allowed, limit.held_back) == (2, True)
-
-
 def test_call_without_an_answer_in_time_halves_the_limit() -> None:
     limit = limit_with(64, in_flight=20)
     limit.timed_out()

@@ -2,9 +2,11 @@
 them.
 """
 
+import asyncio
 import socket
 from dataclasses import replace
 
+import httpx2
 import pytest
 
 from pytest_upskill.errors import ModelError
@@ -155,10 +157,15 @@ def test_a_reply_that_never_ended_is_no_answer(
     assert error.transient
 
 
-def test_a_hang_ends_with_the_timeout_and_may_cost_something(provider: str) -> None:
-    error = trouble(provider, lambda _: Fault("hang"), timeout=2)
-    assert "timeout" in error.hint
-    assert error.paid == ()
+def test_the_time_of_an_answer_is_left_to_the_engine(provider: str) -> None:
+    spec = spec_of(provider, "http://127.0.0.1:9")
+
+    async def limits() -> object:
+        model = await spec.provider.open(spec, 5)
+        await model.close()
+        return model.client.timeout  # type: ignore[attr-defined]
+
+    assert asyncio.run(limits()) == httpx2.Timeout(None, connect=5)
 
 
 def test_a_reset_connection_is_reported_as_lost(provider: str) -> None:

@@ -232,11 +232,12 @@ def test_the_offered_command_needs_no_key_that_is_not_there(
 
 @pytest.mark.usefixtures("_no_cases")
 def test_a_run_of_skills_without_cases_ends_with_how_to_start(
-    pytester: pytest.Pytester,
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
     result = pytester.runpytest_inprocess()
-    assert ending(result)[-1] == "next: pytest-upskill init SKILL"
+    assert ending(result)[-1] == "next: pytest-upskill cases SKILL"
 
 
 @pytest.mark.parametrize("text", ["{}", '{"cases": []}'])

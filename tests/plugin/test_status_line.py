@@ -66,15 +66,6 @@ def test_each_reply_is_counted_once() -> None:
     assert progress.seconds_left is not None
 
 
-def test_a_server_that_got_few_calls_is_named() -> None:
-    engine: Any = SimpleNamespace(
-        retries=dict, held_back=lambda: {"m": 1}, not_renewed=[], budget=Budget()
-    )
-    (note,) = Spending(engine, lambda _: None, Settings(), str).notes()
-    assert note.startswith("m: 1 call at once, ")
-    assert note.endswith(" --skill-concurrency N.")
-
-
 class Terminal(io.StringIO):
     def isatty(self) -> bool:
         return True

@@ -23,13 +23,11 @@ def spec_of(provider: str, url: str, model_id: str = "model-1") -> ModelSpec:
     return ModelSpec("m", PROVIDERS[provider], model_id, address)
 
 
-def answers_of(
-    spec: ModelSpec, *questions: Question, timeout: float = 20
-) -> list[Answer]:
+def answers_of(spec: ModelSpec, *questions: Question) -> list[Answer]:
     """Open a model, ask it one question after the other, and close it."""
 
     async def run() -> list[Answer]:
-        model = await spec.provider.open(spec, timeout)
+        model = await spec.provider.open(spec, 20)
         try:
             return [await model.ask(question) for question in questions]
         finally:
@@ -38,13 +36,13 @@ def answers_of(
     return asyncio.run(run())
 
 
-def ask(spec: ModelSpec, *questions: Question, timeout: float = 20) -> list[Answer]:
-    return answers_of(spec, *(questions or (QUESTION,)), timeout=timeout)
+def ask(spec: ModelSpec, *questions: Question) -> list[Answer]:
+    return answers_of(spec, *(questions or (QUESTION,)))
 
 
-def trouble(provider: str, script: Script, timeout: float = 20) -> ModelError:
+def trouble(provider: str, script: Script) -> ModelError:
     with LoopbackServer(script) as server, pytest.raises(ModelError) as caught:
-        ask(spec_of(provider, server.url), timeout=timeout)
+        ask(spec_of(provider, server.url))
     assert SECRET not in str(caught.value)
     assert "\n" not in str(caught.value)
     return caught.value

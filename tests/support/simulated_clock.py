@@ -95,7 +95,6 @@ class Outcome:
 
     replies: list[Reply]
     seconds: float
-    held_back: dict[str, int]
 
     @property
     def reasons(self) -> list[str]:
@@ -111,7 +110,6 @@ def simulated(
     in_flight: int = 64,
     answers: KnownAnswers | None = None,
     timeout: float = 120,
-    careful: bool = False,
 ) -> Outcome:
     """Ask all questions on a simulated clock."""
 
@@ -125,7 +123,6 @@ def simulated(
             concurrency=in_flight,
             timeout=timeout,
             answers=answers,
-            careful=careful,
         )
         engine._calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
@@ -133,7 +130,7 @@ def simulated(
             engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),)))
             replies = engine.ask(questions)
             assert isinstance(engine._loop, SimulatedLoop)
-            return Outcome(replies, engine._loop.clock - START, engine.held_back())
+            return Outcome(replies, engine._loop.clock - START)
         finally:
             engine.close()
 

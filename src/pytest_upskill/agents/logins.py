@@ -350,7 +350,7 @@ class LoginProvider(Provider):
                 Setting("login"),
                 " and use a key.",
             )
-            raise spec.error(problem, hint)
+            raise spec.no_key(problem, hint)
 
     def identity(self, spec: ModelSpec) -> str | None:
         """As with a key, if the server is the same: who pays

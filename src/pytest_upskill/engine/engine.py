@@ -98,8 +98,6 @@ class Engine:
         concurrency: int,
         timeout: float,
         timeout_of: Callable[[str], float] | None = None,  # by the name of a model
-        # One call at first to a server on this machine or near it
-        careful: bool = False,
         answers: KnownAnswers | None = None,
         budget: Budget | None = None,
         spell: Spell = str,
@@ -113,7 +111,6 @@ class Engine:
         self.budget = budget or Budget()
         self._answers = answers or KnownAnswers()
         self._concurrency = concurrency
-        self._careful = timeout if careful else None
         self._takes_tools = takes_tools
         self._caches_from = caches_from
         self._spell = spell
@@ -280,13 +277,6 @@ class Engine:
     def retries(self) -> dict[str, int]:
         """The number of retries, by model."""
         return {name: lane.retries for name, lane in self._lanes.items()}
-
-    def held_back(self) -> dict[str, int]:
-        """How many calls at once a slow server near this machine got, by model."""
-        limits = [(name, lane.limit) for name, lane in self._lanes.items()]
-        return {
-            name: limit.allowed for name, limit in limits if limit and limit.held_back
-        }
 
     def stop(self, reason: str = STOPPED) -> None:
         """Ask nothing more; calls in flight may still finish."""
@@ -606,10 +596,8 @@ class Engine:
     async def _open(self, lane: Lane) -> None:
         try:
             lane.model = await self._open_model(lane.name)
-            is_unknown = lane.model.most_in_flight is None and is_near(
-                lane.model.address
-            )
-            limit = Limit(self._concurrency, self._careful if is_unknown else None)
+            may_queue = is_near(lane.model.address)
+            limit = Limit(self._concurrency, may_queue=may_queue)
             lane.limit = self._limits.setdefault(lane.model.endpoint, limit)
         except ModelError as error:
             lane.dead = f"{lane.name}: {error.message(self._spell)}"

@@ -234,15 +234,22 @@ class Lane:
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
-    def note_answer(self, job: Job, answer: Answer, seconds: float) -> None:
+    def note_answer(self, job: Job, answer: Answer, now: float) -> None:
         assert self.limit is not None
         self.answered = True
         self.fatal = 0
-        self.limit.answered(seconds)
+        self.limit.answered()
+        if self.limit.may_queue:
+            self.limit.deadlines.restart(now)
         self._pace.answered()
         self._quotas.answered(job.call, answer.quotas, answer.usage)
         if job.prefix_use:
             self.prefixes.answered(job.prefix_use, job.started_at)
+
+    def waits_for_others(self) -> bool:
+        """Whether the server may be busy with other calls of this lane."""
+        assert self.limit is not None
+        return self.limit.may_queue and self.in_flight > 1
 
     def note_fatal_error(self) -> bool:
         """Returns whether all other questions would fail the same way."""

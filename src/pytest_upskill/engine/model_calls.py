@@ -39,9 +39,10 @@ class ModelCalls:
     async def make(self, lane: Lane, job: Job) -> Reply | None:
         """Ask once; None if the question will be asked again."""
         assert lane.model is not None
+        assert lane.limit is not None
         timeout = self._timeout_of(lane.name)
         try:
-            async with asyncio.timeout(max(0.0, timeout - job.spent)):
+            async with lane.limit.deadlines.limit(max(0.0, timeout - job.spent)):
                 question = job.question.without_keys()
                 if job.shared:
                     question = replace(question, shared=job.shared)
@@ -66,8 +67,9 @@ class ModelCalls:
         except (Exception, SystemExit) as bug:  # a script may call sys.exit()
             return NoAnswer(adapter_error(lane.name, bug))
         job.paid = answer.usage
-        seconds = _now() - job.started_at
-        lane.note_answer(job, answer, seconds)
+        now = _now()
+        seconds = now - job.started_at
+        lane.note_answer(job, answer, now)
         answer = dated(replace(answer, seconds=seconds, quotas=(), retries=job.retries))
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
@@ -76,7 +78,7 @@ class ModelCalls:
     def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
         """Schedule a retry (None), or say why there is no answer."""
         now = _now()
-        if error.rate_limited:
+        if error.rate_limited or (error.no_connection and lane.waits_for_others()):
             return self._refused(lane, job, error, now)
         lane.note_failure(timed_out=error.timed_out)
         wait = pause(job.attempts, error.retry_after, self.random)

@@ -6,13 +6,15 @@ the limit. While it takes something, each answer makes room for the next call. W
 takes nothing, single calls try again when the server says so.
 
 A server on a loopback or private address may work on one call at a time and queue the
-others, where they run out of time: it gets one at first, then twice as many after each
-good round, as long as answers would be in time if that made them as much slower as the
-last step did. A call that ran out of time halves it.
+others, or let them wait for a connection. Each answer of such a server gives all calls
+in flight their full time again, and one that it took no connection for is repeated as
+if it had been refused.
 """
 
+import asyncio
+from collections.abc import AsyncGenerator
+from contextlib import asynccontextmanager
 from ipaddress import ip_address
-from math import inf
 from random import Random
 from typing import Final
 from urllib.parse import urlsplit
@@ -27,8 +29,6 @@ _LONGEST_PAUSE: Final = 20.0
 _MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
-_SHARE: Final = 0.5  # of the time that a call has, for an answer after the next step
-_FIRST_SHARE: Final = 0.9  # after the first step, which shows whether the server queues
 _NEAR: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
@@ -57,50 +57,61 @@ def pause(attempt: int, retry_after: float | None, random: Random) -> float:
     return requested if attempt == 1 else max(requested, backoff / 2)
 
 
+class Deadlines:
+    """When the calls in flight to one server run out of time."""
+
+    def __init__(self) -> None:
+        self._seconds: dict[asyncio.Timeout, float] = {}
+
+    @asynccontextmanager
+    async def limit(self, seconds: float) -> AsyncGenerator[None]:
+        """TimeoutError if a call takes longer."""
+        async with asyncio.timeout(seconds) as deadline:
+            self._seconds[deadline] = seconds
+            try:
+                yield
+            finally:
+                del self._seconds[deadline]
+
+    def restart(self, now: float) -> None:
+        """Give all calls in flight their full time again."""
+        for deadline, seconds in self._seconds.items():
+            # One that has just passed can't be moved any more.
+            if not deadline.expired():
+                deadline.reschedule(now + seconds)
+
+
 class Limit:
     """How many calls may be in flight to one server with one key.
 
-    ``careful`` is the time that a call has, if the server gets one call at first.
+    ``may_queue``: calls may wait for each other there, and not be worked on.
     """
 
-    def __init__(self, most: int, careful: float | None = None) -> None:
+    def __init__(self, most: int, *, may_queue: bool = False) -> None:
         self._most = most
         self._good = 0
-        self._slowest = 0.0  # seconds of the good calls
-        self._before: float | None = None  # the same with half as many calls
-        self._time = inf if careful is None else careful
-        self._doubles = careful is not None
-        self.allowed = most if careful is None else 1
+        self._doubles = False
+        self.allowed = most
         self.in_flight = 0
-        self.held_back = False  # whether slow answers kept it from growing
+        self.may_queue = may_queue
+        self.deadlines = Deadlines()
 
     def has_room(self) -> bool:
         return self.in_flight < self.allowed
 
-    def answered(self, seconds: float = 0.0) -> None:
+    def answered(self) -> None:
         """Grow by an eighth after as many good calls in a row as are allowed at
         once.
         """
         self._good += 1
-        self._slowest = max(self._slowest, seconds)
-        if self._good >= (
-            self.allowed if self._doubles else max(self.allowed, _SHORTEST_ROUND)
-        ):
-            step = self.allowed if self._doubles else max(1, self.allowed // _GROWTH)
-            self.held_back = self.allowed < self._most and self._would_be_late(step)
-            if not self.held_back:
-                self._before = self._slowest
-                self.allowed = min(self._most, self.allowed + step)
-            self._good, self._slowest = 0, 0.0
-
-    def _would_be_late(self, step: int) -> bool:
-        """Whether answers might be late if there were so many more calls in flight."""
-        slower, share = 1 + step / self.allowed, _SHARE
-        if self._doubles and self._before is None:
-            share = _FIRST_SHARE
-        elif self._doubles and self._before:
-            slower = min(slower, max(1.0, self._slowest / self._before))
-        return self._slowest * slower > share * self._time
+        if self._doubles:
+            round_length, step = self.allowed, self.allowed
+        else:
+            round_length = max(self.allowed, _SHORTEST_ROUND)
+            step = max(1, self.allowed // _GROWTH)
+        if self._good >= round_length:
+            self.allowed = min(self._most, self.allowed + step)
+            self._good = 0
 
     def failed(self) -> None:
         """Don't grow until a whole round succeeds."""
@@ -108,7 +119,7 @@ class Limit:
 
     def timed_out(self) -> None:
         """A call may have waited for the others in flight: allow half as many."""
-        self._good, self._slowest = 0, 0.0
+        self._good = 0
         self._doubles = False
         self.allowed = max(1, min(self.allowed, self.in_flight // 2))
 

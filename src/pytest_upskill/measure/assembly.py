@@ -488,7 +488,6 @@ class Assembly:
         return Engine(
             open_model,
             concurrency=settings.calls_at_once,
-            careful=settings.concurrency is None,
             timeout=settings.call_timeout,
             timeout_of=lambda name: self.seconds_for(name, settings),
             answers=self._answers(

@@ -49,7 +49,7 @@ class Cloud(Hosted):
         super().require(spec, env, download)
         if missing := [*self._missing(spec, env)]:
             problems, fixes = zip(*missing, strict=True)
-            raise spec.error(
+            raise spec.no_key(
                 ", and ".join(problems), f"{'. '.join(fixes)}, or name another model."
             )
 

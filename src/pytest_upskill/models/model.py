@@ -10,7 +10,7 @@ from urllib.parse import unquote, urlsplit
 
 from .._util.keys import without_credentials
 from .._util.texts import digest
-from ..errors import ModelError, Setting, SettingsError, Text
+from ..errors import ModelError, NoKeyError, Setting, SettingsError, Text
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .prices import Price
@@ -104,6 +104,12 @@ class ModelSpec:
     def error(self, problem: str, hint: Text = "") -> SettingsError:
         return ModelName(self.name, by=self.by).error(problem, hint)
 
+    def no_key(self, problem: str, hint: Text) -> NoKeyError:
+        name = without_credentials(self.name)
+        return NoKeyError(
+            self.by.setting, problem, hint, value=name, origin=self.by.origin
+        )
+
 
 @dataclass(frozen=True)
 class ModelLimits:
@@ -183,7 +189,7 @@ class Provider(ABC):
                     Setting("login"),
                     ".",
                 )
-            raise spec.error(f"{variable} {state}", hint)
+            raise spec.no_key(f"{variable} {state}", hint)
 
     def key_in(self, env: Mapping[str, str]) -> tuple[str, str] | None:
         """The first environment variable that holds a key, and the key."""

@@ -70,7 +70,8 @@ def _tls_context() -> SSLContext:
 
 def client_options(sdk: ModuleType, spec: ModelSpec, timeout: float) -> dict[str, Any]:
     """The arguments of both SDKs' clients."""
-    limits = sdk.Timeout(timeout, connect=min(timeout, CONNECT_SECONDS))
+    # Only the engine knows whether a call waits for others in the server's queue.
+    limits = sdk.Timeout(None, connect=min(timeout, CONNECT_SECONDS))
     url, headers = basic_auth(spec.base_url)
     return {
         "base_url": url,

@@ -354,13 +354,11 @@ def connection_error(
         (cause for cause in causes if isinstance(cause, aiohttp.ClientError)),
         causes[-1],
     )
-    if isinstance(cause, aiohttp.SocketTimeoutError):
-        problem = f"no answer from {spec.address} in time"
-        return ModelError(problem, MORE_TIME, transient=True, timed_out=True, paid=())
     reason = clean(str(causes[-1]) or type(causes[-1]).__name__, secrets)
-    if isinstance(cause, aiohttp.ConnectionTimeoutError):
+    no_connection = isinstance(cause, aiohttp.ConnectionTimeoutError)
+    if no_connection:
         reason = "connection timed out"
-    if isinstance(cause, aiohttp.ClientConnectorError | aiohttp.ConnectionTimeoutError):
+    if no_connection or isinstance(cause, aiohttp.ClientConnectorError):
         provider_url = getattr(spec.provider, "base_url", None)
         # A provider's own server is neither started nor named by the user.
         is_own = spec.provider.needs_key and spec.base_url == provider_url
@@ -370,7 +368,10 @@ def connection_error(
             else "Is the server running, and the address right?"
         )
         return ModelError(
-            f"can't connect to {spec.address} ({reason})", hint, unreachable=True
+            f"can't connect to {spec.address} ({reason})",
+            hint,
+            unreachable=True,
+            no_connection=no_connection,
         )
     problem = f"lost the connection to {spec.address} ({reason})"
     return ModelError(problem, "Try again", transient=True, paid=())

@@ -2,6 +2,7 @@
 and what they need before the first call.
 """
 
+import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -47,6 +48,7 @@ class RunSubjects:
     specs: Specs  # the models under test
     judges: Specs
     sandbox: str  # its name, if agents will run
+    asks: bool  # whether anything will be asked
 
     def __init__(
         self,
@@ -58,7 +60,7 @@ class RunSubjects:
     ) -> None:
         """Agents and models of node ids are for these tests alone."""
         self._config = config
-        self._asks = asks
+        self.asks = asks
         self.judges, self.sandbox = {}, ""
         self._with_user: list[CaseOfFile] = []  # cases
         roster = Roster({**AGENTS, **registered_agents(config)})
@@ -154,6 +156,17 @@ class RunSubjects:
                 self.sandbox = _prepare_sandbox(sources, settings, tell)
         models.require_prices(settings.max_cost)
 
+    def require_keys(self) -> None:
+        """NoKeyError if a model under test has none; nothing is downloaded."""
+        if self.settings.replay_file is not None:
+            return
+
+        subjects = list(self.by_label.values())
+        elsewhere = self.models.asked_elsewhere(self.settings, subjects)
+        for name, spec in self.specs.items():
+            if spec.provider.needs_key and name not in elsewhere:
+                spec.provider.require(spec, os.environ, download_bar(self._config))
+
     def _needs_sandbox(self, sources: Iterable[SkillSource]) -> bool:
         """Not if the oracle just writes the files of references,
         and no agent is beside it.
@@ -218,7 +231,7 @@ class RunSubjects:
 
     def version_of(self, agent: str) -> str:
         """The version of an agent; empty if nothing is asked."""
-        if not self._asks:
+        if not self.asks:
             return ""
         try:
             return self.models.roster.version(agent)

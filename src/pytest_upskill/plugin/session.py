@@ -3,6 +3,7 @@ with its hooks in the order of calls.
 """
 
 import linecache
+import os
 import warnings
 from collections import Counter
 from collections.abc import Generator, Sequence
@@ -14,9 +15,9 @@ from typing import Final
 import pytest
 
 from .._util.interrupts import stop_on_second_interrupt, take_sigterm_as_ctrl_c
-from .._util.keys import shown_command
-from .._util.texts import counted, one_line
-from ..errors import InputError
+from .._util.keys import shown_command, without_keys
+from .._util.texts import counted, harmless, one_line
+from ..errors import InputError, NoKeyError
 from ..settings import Settings
 from ..skills.bundle import entry_name
 from ..skills.context import require_ref
@@ -56,6 +57,7 @@ from .planning import (
     idle_gates,
     lacking_lines,
     plan_of,
+    planned_of,
     selected_by_outcome,
     skipped_lines,
     untested,
@@ -64,7 +66,7 @@ from .pytest_options import FLAGS, cli_agent_flags, cli_value, message_of, spell
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import RunSubjects
 from .sandbox_choices import sandbox_lines
-from .skill_code import code_kept_out, task_hint
+from .skill_code import asks_for_skills, code_kept_out, task_hint
 from .skill_files import SkillFile, SkillWarning, require_judge
 from .spending import Spending
 from .task_files import files_of, uncompared_lines
@@ -73,6 +75,7 @@ _NO_SKILL: Final = (
     "upskill: no skill tested: add --skill PATH, or mark a test with"
     " @pytest.mark.skill(PATH)"
 )
+_SKIP_REASON: Final = "upskill_skip_reason"  # sent to xdist workers
 _LONGEST_LINE: Final = 100  # of a file that a warning is about
 _COLLECTION_FAILED: Final = (
     "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
@@ -87,6 +90,10 @@ class SkillSession:
     asks: bool
 
     def __init__(self, config: pytest.Config) -> None:
+        # Why all tests of skills are skipped, and the whole sentence about it
+        self._skip_reason = getattr(config, "workerinput", {}).get(_SKIP_REASON, "")
+        self._not_tested = ""
+        self._may_skip = not os.environ.get("CI") and not asks_for_skills(config)
         self.warned = Counter[str]()  # files, by the kind of their first problem
         self._config = config
         self._session: pytest.Session | None = None
@@ -117,7 +124,7 @@ class SkillSession:
         screen_of(self._config)
         # An option is missing if its plugin is disabled.
         dry_run_options = ("collectonly", "setuponly", "setupplan")
-        self.asks = not any(
+        self.asks = not self._skip_reason and not any(
             getattr(self._config.option, name, False) for name in dry_run_options
         )
         if self.asks and not hasattr(self._config, "workerinput"):
@@ -156,8 +163,18 @@ class SkillSession:
         )
         if not self.asks:
             return
-        if self._selected.sources:  # or no model may be needed at all
-            self._require_models()
+        try:
+            if self._selected.sources:  # or no model may be needed at all
+                self._require_models()
+            elif self._may_skip:
+                subjects.require_keys()
+        except NoKeyError as error:
+            if not self._may_skip:
+                raise
+            sentence = harmless(without_keys(error.sentence(spell)))
+            self._skip_reason = f"skills not tested: {sentence}"
+            self.asks = subjects.asks = False
+            return
         engine = subjects.models.engine(
             settings,
             config.rootpath,
@@ -254,6 +271,7 @@ class SkillSession:
         self._asking.send_link(node)
         self.subjects.send_versions(node)
         send_screen(self._config, node)
+        node.workerinput[_SKIP_REASON] = self._skip_reason  # type: ignore[attr-defined]
 
     # Collecting.
 
@@ -328,6 +346,10 @@ class SkillSession:
         items[:] = runnable
         yield
         items += broken
+        if self._skip_reason:
+            skip = pytest.mark.skip(reason=self._skip_reason)
+            for item in filter(planned_of, items):
+                item.add_marker(skip)
         self._unmatched = unmatched_of(
             items, self._files, self._selected.without_cases, self.subjects.by_label
         )
@@ -339,7 +361,7 @@ class SkillSession:
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         # With -qq pytest does not say what it collected
-        if self._config.get_verbosity() < -1:
+        if self._config.get_verbosity() < -1 or self._skip_reason:
             return []
         plan = plan_of(items)
         lines = self._announcement.lines(plan) if self._announcement else []
@@ -437,6 +459,8 @@ class SkillSession:
         if self._ledger:
             self._ledger.add_report(report)
             refer_to_records(report, self._ledger, self._config, self.settings)
+        if report.skipped and self._skip_reason in str(report.longrepr):
+            self._not_tested = self._skip_reason
         if self._session and (self._session.shouldfail or self._session.shouldstop):
             self._asking.stop()
 
@@ -504,6 +528,9 @@ class SkillSession:
         engine, spending = self._asking.engine, self._spending
         if not (self._conclusion and engine and spending and self._session):
             write_problems(config, self._problems)
+            reporter = config.pluginmanager.get_plugin("terminalreporter")
+            if self._not_tested and reporter:
+                reporter.write_line(f"! {self._not_tested}", yellow=True)
         else:
             selected = [source.label for source in self._selected.sources]
             self._conclusion.write_closing(self._session, self._problems, selected)

@@ -31,6 +31,8 @@ from ..settings import INI_FILES
 from .pytest_options import (
     FLAGS,
     absolute,
+    cli_flags,
+    cli_gates,
     cli_value,
     early_cli_value,
     in_ini,
@@ -68,6 +70,16 @@ def is_asked_for(config: pytest.Config) -> bool:
     return any(
         cli_value(config, name) or in_ini(config, name) for name in settings
     ) or bool(split_args(config, config.args)[1])
+
+
+def asks_for_skills(config: pytest.Config) -> bool:
+    """Whether the command line names a skill, a model or a gate.
+
+    Other runs are of a project that happens to have skills.
+    """
+    settings = {"skill_paths", "models", "accept", "accept_lower", "confident"}
+    named = cli_flags(config, settings)
+    return bool(named or cli_gates(config) or split_args(config, config.args)[1])
 
 
 def skills_by_name(config: pytest.Config, paths: Iterable[Path]) -> list[Path]:

@@ -15,7 +15,6 @@ from ..reports.terminal.live import Progress
 from ..settings import Settings
 from ..trials.answer import Answer, Usage
 from ..trials.subject import ORACLE
-from .pytest_options import FLAGS
 
 _ENOUGH_TO_GUESS: Final = 3
 
@@ -120,11 +119,6 @@ class Spending:
                     f"{harmless(model)}: {number:,} {retries} after rate limits or"
                     " errors."
                 )
-        for model, number in self._engine.held_back().items():
-            yield (
-                f"{harmless(model)}: {counted(number, 'call')} at once, as answers took"
-                f" long; if its server takes more, add {FLAGS['concurrency']} N."
-            )
         reasons = self._engine.not_renewed
         if reasons:
             answers = counted(len(reasons), "stored answer")
