@@ -139,7 +139,8 @@ def clean_environment(
         if name.startswith(PREFIXES) or name in NAMES:
             monkeypatch.delenv(name)
     # Most look for sentences, unwrapped
-    if request.path.parent.name in ("plugin", "cli"):
+    folder = request.path.parent
+    if folder.name in ("plugin", "cli") or folder.parent.name == "features":
         monkeypatch.setenv("COLUMNS", "200")
     # pytester gives each test a home of its own; the embedded
     # model is fetched only once.

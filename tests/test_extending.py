@@ -126,9 +126,9 @@ def test_a_command_takes_a_module_and_an_entry(changed: Project) -> None:
         "def run_hello(args): return f'Hello, {args.name}.', 0\n",
     )
     table = changed.package / "cli/command_table.py"
-    hello = 'Subcommand("hello", "look", "greet", "pytest-upskill hello you", "0")'
-    entry = f"COMMANDS: Final = (\n    {hello},"
-    table.write_text(table.read_text().replace("COMMANDS: Final = (", entry))
+    hello = 'Command("hello", "look", "greet", "pytest-upskill hello you", "0")'
+    entry = f"_CORE: Final = (\n    {hello},"
+    table.write_text(table.read_text().replace("_CORE: Final = (", entry))
     changed.touched.add("src/pytest_upskill/cli/command_table.py")
     assert changed.command("hello", "you") == "Hello, you.\n"
     assert "greet" in changed.command("--help")

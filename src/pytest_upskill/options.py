@@ -15,11 +15,13 @@ pytest run imports this module.
 """
 
 import argparse
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from math import inf, isfinite
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar, get_args, overload
+
+from .registry import Take
 
 Value = TypeVar("Value")
 Group = Literal[
@@ -307,6 +309,7 @@ def setting(
     # Without the default, which pydantic would read as one of its own settings.
     about = {
         "options": options,
+        "shared": shared,
         "kind": kind,
         "group": group,
         "resume": details.get("resume", "same"),
@@ -314,22 +317,24 @@ def setting(
     return field(default=shared["default"], metadata=about)
 
 
-def options_of(place: str, *tables: type) -> dict[str, Option]:
-    """The options of pytest or of a command, by setting.
+def options_of(
+    place: str, *tables: type, takes: Sequence[Take] = ()
+) -> dict[str, Option]:
+    """The options of pytest or of a command, by setting;
+    a command may say what it ``takes``.
 
     They are in the order of their groups; those that tables share come last in each.
     """
-    ranked = [
-        (
-            GROUPS.index(entry.metadata["group"]),
-            entry.name not in table.__annotations__,
-            entry,
-        )
-        for table in tables
-        for entry in fields(table)
-        if place in entry.metadata.get("options", ())
-    ]
+    taken = {each.setting: each.changes for each in takes}
+    ranked = []
+    for table in tables:
+        for entry in fields(table):
+            about = entry.metadata.get("options", {}).get(place)
+            if entry.name in taken:
+                about = {**entry.metadata["shared"], **taken[entry.name]}
+            if about is not None:
+                group = GROUPS.index(entry.metadata["group"])
+                is_shared = entry.name not in table.__annotations__
+                ranked.append((group, is_shared, Option(entry.name, **about)))
     ranked.sort(key=lambda rank: rank[:2])
-    return {
-        e.name: Option(e.name, **e.metadata["options"][place]) for _, _, e in ranked
-    }
+    return {option.setting: option for _, _, option in ranked}

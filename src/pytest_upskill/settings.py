@@ -28,6 +28,7 @@ from .options import (
     setting,
     whole,
 )
+from .registry import take
 
 MOST_RUNS: Final = 1000  # a file of cases from anywhere must not fill the memory
 MOST_TURNS: Final = 1000
@@ -54,9 +55,16 @@ Score = Literal["pass", "checks"]
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
 _OF_ARMS: Final = "matrix ablate"
-_STUDIES: Final = f"{_OF_ARMS} drift"
-_ASKING: Final = f"{_STUDIES} route"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
+TAKEN_BY_STUDIES: Final = (  # what all studies take
+    take("sandbox", "--sandbox"),
+    take("max_cost", "--max-cost"),
+    take("base_url", "--base-url"),
+    take("login", "--login"),
+    take("json_file", "--json", help="write the results as JSON, without answers"),
+    take("html_file", "--html", help="write an HTML page with plots and verdicts"),
+    take("markdown_file", "--markdown"),
+)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -68,7 +76,7 @@ class CommonSettings:
         "grading",
         "the model that grades rubrics; claude/haiku is an agent on one",
         "--skill-judge",
-        at(f"{_TAUGHT} {_STUDIES} lint", "--judge"),
+        at(f"{_TAUGHT} {_OF_ARMS} lint", "--judge"),
         at("judge", "--model", required=True),
         metavar="MODEL",
     )
@@ -81,16 +89,7 @@ class CommonSettings:
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
         at("matrix", "--agent", default=("loop",)),
-        at("ablate drift", "--agent"),
-        at(
-            "route",
-            "--agent",
-            help=(
-                "who is asked: chat, one completion that chooses a skill; loop, an"
-                " agent with tools in a sandbox; or a real agent: claude, codex,"
-                " opencode and others"
-            ),
-        ),
+        at("ablate", "--agent"),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
         default=("chat",),
@@ -101,7 +100,7 @@ class CommonSettings:
         "where agents run: bwrap, docker, podman, none (no protection at all), or auto,"
         " the first of bwrap, docker and podman that works",
         "--skill-sandbox",
-        at(f"{_TAUGHT} describe {_ASKING}", "--sandbox"),
+        at(f"{_TAUGHT} describe", "--sandbox"),
         metavar="NAME",
         resume="free",
         default="auto",
@@ -111,7 +110,7 @@ class CommonSettings:
         "agents",
         "maximum replies of the model in a trial of an agent",
         "--skill-max-turns",
-        at(f"{_TAUGHT} {_STUDIES}", "--max-turns"),
+        at(f"{_TAUGHT} {_OF_ARMS}", "--max-turns"),
         default=DEFAULT_MAX_TURNS,
     )
     with_skills: tuple[Path, ...] = setting(
@@ -120,7 +119,7 @@ class CommonSettings:
         "other skills that agents have in all arms: a skill's folder, or a folder of"
         " skills",
         "--skill-with",
-        at("describe drift", "--with"),
+        at("describe", "--with"),
     )
     noise: int = setting(
         whole(0),
@@ -136,7 +135,7 @@ class CommonSettings:
         "models",
         "maximum output tokens per answer, or per turn of an agent",
         "--skill-max-output",
-        at(f"{_TAUGHT} drift", "--max-output"),
+        at(_TAUGHT, "--max-output"),
         default_text=(
             f"{DEFAULT_MAX_OUTPUT}; agents {DEFAULT_AGENT_OUTPUT}; local has its own"
         ),
@@ -147,7 +146,7 @@ class CommonSettings:
         "budget in USD: calls that could exceed it are not made; needs the prices of"
         " all models",
         "--skill-max-cost",
-        at(f"{_TAUGHT} triggers describe {_ASKING}", "--max-cost"),
+        at(f"{_TAUGHT} triggers describe", "--max-cost"),
         metavar="USD",
         resume="limit",
     )
@@ -187,18 +186,13 @@ class Gates:
         "gates",
         "apply these gates to the bound of the 95 % interval instead of the estimate",
         "--skill-confident",
-        at("report route", "--confident"),
+        at("report", "--confident"),
     )
     no_worse: bool = setting(
         SWITCH,
         "gates",
         "fail if a skill got worse since the ref of --skill-against",
         "--skill-no-worse",
-        at(
-            "drift",
-            "--no-worse",
-            help="fail if a skill hurts or got worse on the new model",
-        ),
     )
     min_recall: float | None = setting(
         RATE,
@@ -207,11 +201,6 @@ class Gates:
         " of runs",
         "--skill-min-recall",
         at("report", "--min-recall"),
-        at(
-            "route",
-            "--min-recall",
-            help="fail if fewer queries open the skill that they need",
-        ),
     )
     max_false_alarms: float | None = setting(
         RATE,
@@ -219,11 +208,6 @@ class Gates:
         "fail if the skill is opened more often for queries that don't need it",
         "--skill-max-false-alarms",
         at("report", "--max-false-alarms"),
-        at(
-            "route",
-            "--max-false-alarms",
-            help="fail if more queries open a skill that they should not",
-        ),
     )
 
     @property
@@ -266,7 +250,6 @@ class Settings(CommonSettings):
         "use the cases of another file",
         "--skill-tests",
         at(_AS_UPSKILL, "-t --tests"),
-        at("route", "-t --tests", help="use the queries of another file"),
     )
     baseline: bool = setting(
         OFF_SWITCH,
@@ -288,7 +271,6 @@ class Settings(CommonSettings):
         "also put the text files that SKILL.md refers to in context, up to about "
         f"{MOST_REFERENCE_TOKENS:,} tokens",
         "--skill-references",
-        at("drift", "--references"),
         at(
             "ablate",
             "--references",
@@ -322,7 +304,7 @@ class Settings(CommonSettings):
         " hf:ORG/NAME, ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name"
         " that the server at the base URL knows",
         "--model",
-        at(f"{_OF_ARMS} route eval", "-m --model"),
+        at(f"{_OF_ARMS} eval", "-m --model"),
         at("benchmark", "-m --model", required=True, default_text=""),
         ini="skill_models",
         default_text="local",
@@ -338,7 +320,7 @@ class Settings(CommonSettings):
         "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for"
         " agents one that speaks their protocol",
         "--skill-base-url",
-        at(f"{_ASKING} {_AS_UPSKILL} judge", "--base-url"),
+        at(f"{_AS_UPSKILL} judge", "--base-url"),
         metavar="URL",
     )
     prices: tuple[str, ...] = setting(
@@ -355,7 +337,7 @@ class Settings(CommonSettings):
         "ask models of claude and codex on your own login to them (claude setup-token,"
         " codex login) in place of a key",
         "--skill-login",
-        at(f"{_ASKING} judge", "--login"),
+        at("judge", "--login"),
         at(_AS_UPSKILL, "--skill-login"),
     )
     logins: tuple[str, ...] = ()  # labels of the subjects that are asked on a login
@@ -411,8 +393,7 @@ class Settings(CommonSettings):
         "runs and attempts",
         "ask every question N times; a case passes if more than half of its runs do",
         "--skill-runs",
-        at(_STUDIES, "--runs", default=STUDY_RUNS, help="ask every question N times"),
-        at("route", "--runs", help="ask every query N times"),
+        at(_OF_ARMS, "--runs", default=STUDY_RUNS, help="ask every question N times"),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
         default=1,
@@ -532,7 +513,6 @@ class Settings(CommonSettings):
         "reports",
         "write all results as JSON",
         "--skill-json",
-        at(_ASKING, "--json", help="write the results as JSON, without answers"),
         at("report", "--json"),
     )
     html_file: Path | None = setting(
@@ -540,7 +520,6 @@ class Settings(CommonSettings):
         "reports",
         "write an HTML page with plots, verdicts and every answer",
         "--skill-html",
-        at(_ASKING, "--html", help="write an HTML page with plots and verdicts"),
         at("report", "--html"),
     )
     markdown_file: Path | None = setting(
@@ -548,7 +527,7 @@ class Settings(CommonSettings):
         "reports",
         "write a Markdown summary, for a comment on a pull request",
         "--skill-markdown",
-        at(f"{_ASKING} report", "--markdown"),
+        at("report", "--markdown"),
     )
     transcripts_folder: Path | None = setting(
         PATH,

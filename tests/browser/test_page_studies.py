@@ -57,7 +57,7 @@ def routings() -> str:
         *PAYLOADS, LONG, skills=[f"skill-{number}" for number in range(40)]
     )
     return run_page(
-        made_run(cases=0, routings=(made_routing(), replace(many, model="opus")))
+        made_run(cases=0, sections=(made_routing(), replace(many, model="opus")))
     )
 
 
@@ -67,7 +67,7 @@ def model_changes() -> str:
 
     many = made_model_change(passes, skills=(*PAYLOADS, LONG, *map(str, range(30))))
     changes = (made_model_change(passes), replace(many, agent="loop"))
-    return run_page(made_run(cases=0, model_changes=changes))
+    return run_page(made_run(cases=0, sections=changes))
 
 
 def trend() -> str:

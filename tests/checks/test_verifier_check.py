@@ -10,10 +10,14 @@ import pytest
 
 from pytest_upskill.agents.snapshot import Snapshot, pack
 from pytest_upskill.checks import grade, load_checked_cases, parse_checks
-from pytest_upskill.checks.final_workspace import IsFromStart, Workspace
+from pytest_upskill.checks.final_workspace import (
+    IsFromStart,
+    Verified,
+    Verifier,
+    Workspace,
+)
 from pytest_upskill.checks.parse import kinds_of_skill
 from pytest_upskill.checks.verifier_check import reward_in
-from pytest_upskill.checks.verifier_run import Verified, Verifier
 from pytest_upskill.errors import CasesError, CheckError
 from pytest_upskill.results.accepted import case_digest
 from pytest_upskill.skills.case import Case

@@ -11,14 +11,9 @@ import pytest
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
+from pytest_upskill.checks.final_workspace import Verified, Verifier
 from pytest_upskill.checks.verifier_check import reward_in
-from pytest_upskill.checks.verifier_run import (
-    Verified,
-    Verifier,
-    agents_files,
-    verified,
-    verifiers_in,
-)
+from pytest_upskill.checks.verifier_run import agents_files, verified, verifiers_in
 from pytest_upskill.errors import CheckError
 from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
 from support.sandboxes import needs_bwrap

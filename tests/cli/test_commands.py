@@ -48,7 +48,7 @@ def test_the_help_lists_commands_in_groups(capsys: pytest.CaptureFixture[str]) -
     }
     assert [*groups] == ["test", "write", "study", "look"]
     assert [name for names in groups.values() for name in names] == [*BY_NAME]
-    assert groups["study"] == ["matrix", "ablate", "drift", "route", "judge"]
+    assert groups["study"] == ["matrix", "ablate", "judge", "drift", "route"]
 
 
 def test_the_help_ends_with_an_example_and_the_exit_status(

@@ -10,12 +10,12 @@ import pytest
 
 import site_hooks
 from pytest_upskill.cli.commands.judge import load_labels
+from pytest_upskill.features.routing.catalogue import EXAMPLE as ROUTES
+from pytest_upskill.features.routing.catalogue import Catalogue, load_routes
 from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
-from pytest_upskill.skills.routes import EXAMPLE as ROUTES
-from pytest_upskill.skills.routes import Catalogue, load_routes
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers

@@ -11,7 +11,7 @@ import pytest
 
 from pytest_upskill._util.keys import without_keys
 from pytest_upskill.errors import ModelError, SettingsError
-from pytest_upskill.models.clouds import aws_region
+from pytest_upskill.models.cloud_logins import aws_region
 from pytest_upskill.models.model import Provider
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, Usage

@@ -5,9 +5,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from pytest_upskill.features.drift.results import (
+    ModelAnswers,
+    ModelChange,
+    skill_changes,
+)
+from pytest_upskill.features.routing.results import RoutedQuery, Routing
 from pytest_upskill.results.contrasts import Contrast, Study, StudyArm
-from pytest_upskill.results.model_change import ModelAnswers, ModelChange, skill_changes
-from pytest_upskill.results.routing import RoutedQuery, Routing
 from pytest_upskill.stats import Lift
 from pytest_upskill.trials.subject import CHAT, Subject
 

@@ -1,11 +1,13 @@
 """The workspace of an agent at the end of a trial, as checks see it."""
 
+import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import TYPE_CHECKING, Final, NamedTuple
+from typing import Final, NamedTuple
 
 from .._util.texts import first_few, one_line
 from ..agents.sandboxes.sandbox import CommandResult
@@ -14,9 +16,7 @@ from ..errors import CheckError
 from ..skills.case import WorkspaceFile
 from ..trials.answer import Answer, AnswerFile
 
-if TYPE_CHECKING:
-    from .verifier_run import Verified, Verifier
-
+TESTS: Final = "/tests"  # the folder of a verifier's files
 _ANY_DEPTH: Final = "**"
 # Files by which an agent could decide how hidden tests end.
 STEERING: Final = (
@@ -38,10 +38,44 @@ _NOT_KEPT: Final = (
 )
 
 
-# In a fresh copy of a packed workspace
-Run = Callable[[bytes, "WorkspaceCommand"], CommandResult]
-IsFromStart = Callable[[WorkspaceFile], bool]  # whether the agent left a file as it was
-Verify = Callable[[bytes, "Verifier", IsFromStart], "Verified"]
+@dataclass(frozen=True)
+class Verifier:
+    """The script of a verifier, with the files of its folder."""
+
+    script: str  # its path in that folder
+    folder: str  # the name of that folder
+    files: tuple[WorkspaceFile, ...]
+    timeout: float
+    env: tuple[tuple[str, str], ...] = ()
+    task: str = ""  # the name of the task's folder
+
+    @property
+    def name(self) -> str:
+        return posixpath.join(self.task, self.folder, self.script)
+
+    @cached_property
+    def texts(self) -> dict[str, str]:
+        return {
+            file.path: text for file in self.files if (text := file.text) is not None
+        }
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """Where its files are inside; some packages have them in
+        a folder of another name.
+        """
+        return tuple(dict.fromkeys((TESTS, f"/{self.folder}")))
+
+
+@dataclass(frozen=True)
+class Verified:
+    """What a verifier left."""
+
+    output: str = ""  # the end of it
+    # By name of the file; None: it is no file
+    rewards: tuple[tuple[str, bytes | None], ...] = ()
+    problem: str = ""  # why the reward does not count
+    missing: str = ""  # the line that says which program or host was not there
 
 
 class WorkspaceCommand(NamedTuple):
@@ -52,6 +86,12 @@ class WorkspaceCommand(NamedTuple):
     hidden: tuple[WorkspaceFile, ...] = ()
     keep: tuple[str, ...] = ()  # files of the agent that may steer it
     left_out: tuple[str, ...] = ()  # files of the agent that must not
+
+
+# In a fresh copy of a packed workspace
+Run = Callable[[bytes, WorkspaceCommand], CommandResult]
+IsFromStart = Callable[[WorkspaceFile], bool]  # whether the agent left a file as it was
+Verify = Callable[[bytes, Verifier, IsFromStart], Verified]
 
 
 class Workspace:
@@ -73,7 +113,7 @@ class Workspace:
         self._run = run
         self._ran = dict[WorkspaceCommand, CommandResult]()
         self._verify = verify
-        self._verified = dict["Verifier", "Verified"]()
+        self._verified = dict[Verifier, Verified]()
 
     @cached_property
     def files(self) -> Mapping[str, AnswerFile]:
@@ -145,7 +185,7 @@ class Workspace:
             self._ran[command] = self._run(self._answer.workspace, whole)
         return self._ran[command]
 
-    def verify(self, verifier: "Verifier") -> "Verified":
+    def verify(self, verifier: Verifier) -> Verified:
         """What a verifier finds after the agent; CheckError if it can't be run."""
         if verifier not in self._verified:
             if not self._verify:

@@ -18,8 +18,9 @@ from ..skills.task_files import verifier_files
 from ..skills.task_forms import MOST_SECONDS, Variables
 from ..trials.answer import STOPPED
 from .check import CheckContext, CheckKind, Measured, Result, Text
+from .final_workspace import Verified, Verifier
 from .time_budget import not_counted
-from .verifier_run import MOST_REWARD, REWARDS, Verified, Verifier
+from .verifier_run import MOST_REWARD, REWARDS
 
 _DEFAULT_SECONDS: Final = 600.0
 _NUMBER: Final = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)

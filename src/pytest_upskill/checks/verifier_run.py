@@ -12,7 +12,7 @@ import posixpath
 import re
 import tomllib
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path, PurePosixPath
 from typing import Final
@@ -35,9 +35,15 @@ from ..agents.task_sandbox import TaskSandbox
 from ..errors import CheckError
 from ..skills.case import SandboxNeeds, WorkspaceFile
 from .command_check import sandbox_of, wait_for
-from .final_workspace import STEERING, IsFromStart, Verify
+from .final_workspace import (
+    STEERING,
+    TESTS,
+    IsFromStart,
+    Verified,
+    Verifier,
+    Verify,
+)
 
-TESTS: Final = "/tests"
 LOGS: Final = "/logs"
 REWARDS: Final = ("reward.txt", "reward.json")  # the first that is there counts
 _TRY_SECONDS: Final = 60.0
@@ -70,40 +76,6 @@ _MOST_TOML: Final = 50_000  # characters; the time to read it is not linear
 _NO_TESTS: Final = (
     "a verifier needs /tests, which the sandbox none can't have: use another one"
 )
-
-
-@dataclass(frozen=True)
-class Verifier:
-    """The script of a verifier, with the files of its folder."""
-
-    script: str  # its path in that folder
-    folder: str  # the name of that folder
-    files: tuple[WorkspaceFile, ...]
-    timeout: float
-    env: tuple[tuple[str, str], ...] = ()
-    task: str = ""  # the name of the task's folder
-
-    @property
-    def name(self) -> str:
-        return posixpath.join(self.task, self.folder, self.script)
-
-    @property
-    def folders(self) -> tuple[str, ...]:
-        """Where its files are inside; some packages have them in
-        a folder of another name.
-        """
-        return tuple(dict.fromkeys((TESTS, f"/{self.folder}")))
-
-
-@dataclass(frozen=True)
-class Verified:
-    """What a verifier left."""
-
-    output: str = ""  # the end of it
-    # By name of the file; None: it is no file
-    rewards: tuple[tuple[str, bytes | None], ...] = ()
-    problem: str = ""  # why the reward does not count
-    missing: str = ""  # the line that says which program or host was not there
 
 
 def verifiers_in(

@@ -9,7 +9,8 @@ from .._util.interrupts import sigterm_as_ctrl_c
 from .._util.keys import without_keys
 from .._util.texts import closest, guess, harmless, one_line
 from ..errors import InputError, SettingsError, TeachError
-from .command_table import BY_NAME, ONLY_UPSKILL, Subcommand, make_parser
+from ..registry import Command
+from .command_table import BY_NAME, ONLY_UPSKILL, make_parser
 from .output import write
 
 
@@ -67,7 +68,7 @@ def _is_short_for_first(words: Sequence[str], inner: Sequence[str]) -> bool:
 
 
 def _refuse(
-    unknown: Sequence[str], parser: argparse.ArgumentParser, command: Subcommand | None
+    unknown: Sequence[str], parser: argparse.ArgumentParser, command: Command | None
 ) -> NoReturn:
     """Exit with the usage of the command that has no such argument."""
     word = next((word for word in unknown if word.startswith("-")), unknown[0])

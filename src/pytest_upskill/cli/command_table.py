@@ -7,50 +7,34 @@ is called, so that ``--help`` and quick commands do not load what a slow one nee
 
 import argparse
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Literal, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 from .. import __version__
 from ..errors import DEFAULT, Spell, spelling
-from ..options import Group, options_of
+from ..options import Group, Option, options_of
+from ..registry import Command, CommandGroup, features
+from ..settings import TAKEN_BY_STUDIES
 
 if TYPE_CHECKING:
     from ..skills.upskill_config import UpskillConfig
 
 Groups = Mapping[Group, argparse._ArgumentGroup]
 
-CommandGroup = Literal["test", "write", "study", "look"]
-
 USAGE: Final = "2 usage or input error"
 _PYTEST: Final = f"0 passed, 1 failed, {USAGE}, or another of pytest's"
 
 
-@dataclass(frozen=True)
-class Subcommand:
-    """A command as its help shows it."""
-
-    name: str
-    group: CommandGroup
-    help: str
-    example: str
-    status: str
-    module: str = ""  # in commands/; "" is the one of its name
-    runs_pytest: bool = False  # arguments after -- are for pytest
-    # Commands of its own; a word that is none is for the first
-    inner: tuple[str, ...] = ()
-
-
-COMMANDS: Final = (
-    Subcommand(
+_CORE: Final = (
+    Command(
         "try",
         "test",
         "test a skill once with what is at hand",
         "pytest-upskill try skills/wick",
         _PYTEST,
-        module="try_out",
+        module=".commands.try_out",
     ),
-    Subcommand(
+    Command(
         "eval",
         "test",
         "test a skill with pytest, using upskill's flags",
@@ -58,106 +42,94 @@ COMMANDS: Final = (
         _PYTEST,
         runs_pytest=True,
     ),
-    Subcommand(
+    Command(
         "benchmark",
         "test",
         "compare models on a skill with pytest",
         "pytest-upskill benchmark skills/wick -m haiku -m sonnet",
         _PYTEST,
-        module="eval",
+        module=".commands.eval",
         runs_pytest=True,
     ),
-    Subcommand(
+    Command(
         "plan",
         "test",
         "say how many cases and runs find a lift",
         "pytest-upskill plan skills/wick --lift 20",
         f"0 success, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "init",
         "write",
         "write example cases for a skill, and the settings to run them",
         "pytest-upskill init skills/wick",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "generate",
         "write",
         "write a skill and its cases, and measure it on other models",
         'pytest-upskill generate "write commit messages" --eval-model haiku',
         f"0 the skill helps, 1 it does not or failed, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "refine",
         "write",
         "improve a skill that has cases, or make it shorter",
         "pytest-upskill refine skills/wick --eval-model haiku --attempts 5",
         f"0 it helps or is short, 1 neither or failed, {USAGE}",
-        module="teach_commands",
+        module=".commands.teach_commands",
     ),
-    Subcommand(
+    Command(
         "cases",
         "write",
         "write cases for a skill",
         "pytest-upskill cases skills/wick --add 6",
         f"0 success, 1 no usable cases, {USAGE}",
-        module="teach_commands",
+        module=".commands.teach_commands",
     ),
-    Subcommand(
+    Command(
         "triggers",
         "write",
         "write queries that should open a skill, and near misses",
         "pytest-upskill triggers skills/wick --from sessions",
         f"0 success, 1 no usable queries, {USAGE}",
-        module="teach_commands",
+        module=".commands.teach_commands",
     ),
-    Subcommand(
+    Command(
         "describe",
         "write",
         "improve a skill's description, measured by its queries",
         "pytest-upskill describe skills/wick --eval-agent claude --with skills",
         f"0 better or good enough, 1 not shown, {USAGE}",
-        module="teach_commands",
+        module=".commands.teach_commands",
     ),
-    Subcommand(
+    Command(
         "matrix",
         "study",
         "measure what skills do to each other",
         "pytest-upskill matrix skills --agent loop --model haiku",
         f"0 none hurts, 1 one does or is incomplete, {USAGE}",
-        module="study_commands",
+        module=".commands.study_commands",
+        takes=TAKEN_BY_STUDIES,
     ),
-    Subcommand(
+    Command(
         "ablate",
         "study",
         "measure what each part of a skill contributes",
         "pytest-upskill ablate skills/wick --model haiku --by paragraph",
         f"0 measured, 1 incomplete, or not proven, {USAGE}",
-        module="study_commands",
+        module=".commands.study_commands",
+        takes=TAKEN_BY_STUDIES,
     ),
-    Subcommand(
-        "drift",
-        "study",
-        "compare an old model with a new one: which skills still help",
-        "pytest-upskill drift skills --from openai:gpt-5.2 --to openai:gpt-5.4",
-        f"0 measured, 1 incomplete or a gate failed, {USAGE}",
-    ),
-    Subcommand(
-        "route",
-        "study",
-        "measure which skill of a catalogue each query opens",
-        "pytest-upskill route skills --model haiku --min-recall 0.8",
-        f"0 passed, 1 a gate failed or incomplete, {USAGE}",
-    ),
-    Subcommand(
+    Command(
         "judge",
         "study",
         "measure how well a judge agrees with people",
         "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
         f"0 success, 1 the judge gave no ruling, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "runs",
         "look",
         "show the history of runs, one run, or compare two",
@@ -165,57 +137,65 @@ COMMANDS: Final = (
         f"0 success, 1 nothing to write, {USAGE}",
         inner=("show", "compare"),
     ),
-    Subcommand(
+    Command(
         "report",
         "look",
         "write reports of saved results, and merge shards",
         "pytest-upskill report shard-*.json --markdown comment.md --min-lift 0.2",
         f"0 passed, 1 failed or incomplete, {USAGE}",
-        module="runs",
+        module=".commands.runs",
     ),
-    Subcommand(
+    Command(
         "list",
         "look",
         "list skills with their size, cases and last results",
         "pytest-upskill list skills -v",
         f"0 success, 1 a skill is broken, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "lint",
         "look",
         "find problems in skills and their cases",
         "pytest-upskill lint skills --strict",
         f"0 success, 1 errors found, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "models",
         "look",
         "list models, and which API keys are set",
         "pytest-upskill models",
         f"0 success, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "doctor",
         "look",
         "try sandboxes and agents, or see where tasks would run",
         "pytest-upskill doctor",
         f"0 agents work here, 1 they do not, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "answers",
         "look",
         "show or delete this project's stored answers",
         "pytest-upskill answers --prune 30",
         f"0 success, {USAGE}",
     ),
-    Subcommand(
+    Command(
         "schema",
         "look",
         "print the JSON schema of skill_meta.json",
         "pytest-upskill schema > skill_meta.schema.json",
         f"0 success, {USAGE}",
-        module="init",
+        module=".commands.init",
     ),
+)
+_GROUPS: Final[tuple[CommandGroup, ...]] = get_args(CommandGroup)
+COMMANDS: Final = sorted(
+    (
+        *_CORE,
+        *(command for feature in features().values() for command in feature.commands),
+    ),
+    key=lambda command: _GROUPS.index(command.group),
 )
 BY_NAME: Final = {command.name: command for command in COMMANDS}
 ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instead
@@ -253,7 +233,7 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
         subparser = add_command(commands, command)
         if command.name in names:
             module = import_module(
-                f".commands.{command.module or command.name}", __package__
+                command.module or f".commands.{command.name}", __package__
             )
             getattr(module, f"add_{command.name}_arguments")(subparser)
             subparser.set_defaults(
@@ -267,9 +247,8 @@ def make_parser(names: Collection[str] = tuple(BY_NAME)) -> argparse.ArgumentPar
     return parser
 
 
-def grouped_commands() -> dict[CommandGroup, list[Subcommand]]:
-    groups: tuple[CommandGroup, ...] = get_args(CommandGroup)
-    return {name: [one for one in COMMANDS if one.group == name] for name in groups}
+def grouped_commands() -> dict[CommandGroup, list[Command]]:
+    return {name: [one for one in COMMANDS if one.group == name] for name in _GROUPS}
 
 
 def _listing() -> str:
@@ -294,7 +273,7 @@ def _spelling_of(parser: argparse.ArgumentParser) -> Spell:
     return spelling(names)
 
 
-def add_command(commands: Any, command: Subcommand) -> argparse.ArgumentParser:
+def add_command(commands: Any, command: Command) -> argparse.ArgumentParser:
     """Add a parser to those of ``add_subparsers``."""
     parser: argparse.ArgumentParser = commands.add_parser(
         command.name,
@@ -320,7 +299,7 @@ def add_options(
     ``missing`` is the value of an option that is not given.
     """
     groups: dict[Group, argparse._ArgumentGroup] = {}
-    for setting, option in options_of(command, *tables).items():
+    for setting, option in _options(command, *tables).items():
         if option.group not in groups:
             groups[option.group] = parser.add_argument_group(option.group)
         groups[option.group].add_argument(
@@ -332,6 +311,11 @@ def add_options(
             **option.arguments(),
         )
     return groups
+
+
+def _options(name: str, *tables: type) -> dict[str, Option]:
+    command = BY_NAME.get(name)
+    return options_of(name, *tables, takes=command.takes if command else ())
 
 
 def add_skill(parser: argparse.ArgumentParser) -> None:
@@ -349,7 +333,7 @@ def option_values(
     else the defaults of the command.
     """
     values: dict[str, Any] = {}
-    for setting, option in options_of(args.command, *tables).items():
+    for setting, option in _options(args.command, *tables).items():
         value = getattr(args, setting)
         if value is None and option.config:
             value = getattr(config, option.config)

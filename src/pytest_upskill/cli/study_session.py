@@ -32,9 +32,8 @@ from ..reports.terminal.progress_screen import ProgressScreen
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import report_paths, require_apart
 from ..results.contrasts import Study
-from ..results.model_change import ModelChange
-from ..results.routing import Routing
 from ..results.run import RunResults, versions
+from ..results.sections import Section
 from ..settings import Gates, Settings, settings_of
 from ..skills.bundle import bundle_root, entry_in, entry_name, skill_files_in
 from ..skills.folder import is_skill
@@ -109,11 +108,10 @@ class StudySession:
     def report(
         self,
         studies: Sequence[Study] = (),
-        routings: Sequence[Routing] = (),
-        model_changes: Sequence[ModelChange] = (),
+        sections: Sequence[Section] = (),
     ) -> tuple[str, int]:
         """Show and write what came of it; the exit status is 1 if a study fails."""
-        results = self._results(studies, routings, model_changes)
+        results = self._results(studies, sections)
         written, status = write_reports(self.args, results, self.notes)
         lines = results_lines(results, stdout_look(int(self.args.verbose)))
         # The last sentence of a study says why it fails; others
@@ -129,12 +127,10 @@ class StudySession:
     def _results(
         self,
         studies: Sequence[Study],
-        routings: Sequence[Routing],
-        model_changes: Sequence[ModelChange],
+        sections: Sequence[Section],
     ) -> RunResults:
         stopped = [study.interrupted for study in studies]
-        stopped += [routing.interrupted for routing in routings]
-        stopped += [change.interrupted for change in model_changes]
+        stopped += [section.interrupted for section in sections]
         infos = [source.info(shown(source.skill.folder)) for source in self.sources]
         return RunResults(
             started=self.started,
@@ -146,8 +142,7 @@ class StudySession:
             logins=self.logins,
             interrupted="Ctrl-C" if any(stopped) else None,
             studies=tuple(studies),
-            routings=tuple(routings),
-            model_changes=tuple(model_changes),
+            sections=tuple(sections),
             gates=self.runner.evaluator.settings.gates,
             versions=versions(),
         )

@@ -17,7 +17,7 @@ from ..errors import ModelError
 from ..trials.answer import Answer
 from ..trials.trial import Question
 from .anthropic_messages import MESSAGES_PATH, AnthropicModel
-from .clouds import (
+from .cloud_logins import (
     aws_credentials,
     aws_region,
     azure_version,

@@ -1,26 +1,30 @@
 """Models in clouds: Claude on Amazon Bedrock and Google's Vertex AI,
 and OpenAI's on Azure.
 
-Regions and credentials are found as the clouds' own tools find them. The packages for
-that (boto3, google-auth) are extras, imported only when needed.
+The packages for logging in there (boto3, google-auth) are extras, imported only when
+needed.
 """
 
-import logging
 import re
-import warnings
 from abc import abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from configparser import ConfigParser
-from configparser import Error as ConfigError
 from dataclasses import dataclass, field
 from importlib.util import find_spec
-from pathlib import Path
-from typing import Any, ClassVar, Final
+from typing import ClassVar, Final
 from urllib.parse import urlsplit
 
 from .._util.launcher import install_command
 from .._util.texts import one_line
-from ..errors import InputError, Text
+from ..errors import Text
+from .cloud_logins import (
+    AZURE_V1,
+    aws_credentials,
+    aws_region,
+    azure_version,
+    google_login,
+    vertex_project,
+    vertex_region,
+)
 from .hosted import ChatProvider, Hosted, MessagesProvider
 from .model import Download, Model, ModelName, ModelSpec, first_set
 from .prices import Price, listed_price
@@ -28,10 +32,6 @@ from .prices import Price, listed_price
 # Bedrock's ids; those of inference profiles begin with where they run.
 _CLAUDE: Final = re.compile(r"([a-z-]+\.)?anthropic\.claude|arn:aws[a-z-]*:bedrock:")
 _AWS_PAIR: Final = ("AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY")
-_REGION: Final = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")
-_GOOGLE_SCOPE: Final = "https://www.googleapis.com/auth/cloud-platform"
-# Values of OPENAI_API_VERSION that mean v1
-_AZURE_V1: Final = ("", "v1", "latest", "preview")
 
 
 @dataclass(frozen=True)
@@ -230,7 +230,7 @@ class AzureProvider(Cloud, ChatProvider):
             yield _unset(unset), f"Set {' and '.join(unset)}{example}"
 
     def place_in(self, env: Mapping[str, str]) -> Mapping[str, str]:
-        return {"OPENAI_API_VERSION": azure_version(env) or _AZURE_V1[1]}
+        return {"OPENAI_API_VERSION": azure_version(env) or AZURE_V1[1]}
 
     def price(self, spec: ModelSpec) -> Price | None:
         """A deployment that is named like a model is taken for one."""
@@ -291,85 +291,3 @@ def _no_package(name: str) -> str:
 
 def _install(cloud: Cloud) -> str:
     return f"Run: {install_command(cloud.name)}"
-
-
-def aws_region(env: Mapping[str, str]) -> tuple[str, str]:
-    """The variable or file that names the region, and the region, in boto3's order."""
-    variable, region = _region_in(env, "AWS_REGION", "AWS_DEFAULT_REGION")
-    if region:
-        return variable, region
-    profile = first_set(env, ("AWS_DEFAULT_PROFILE", "AWS_PROFILE"))[1] or "default"
-    for variable, default, section in (
-        ("AWS_SHARED_CREDENTIALS_FILE", "credentials", profile),
-        (
-            "AWS_CONFIG_FILE",
-            "config",
-            "default" if profile == "default" else f"profile {profile}",
-        ),
-    ):
-        file = env.get(variable) or f"{env.get('HOME', '')}/.aws/{default}"
-        parser = ConfigParser(interpolation=None, strict=False)
-        try:
-            parser.read(Path(file).expanduser(), "utf-8")
-        except (ConfigError, ValueError, OSError):
-            continue  # boto3 reports what is wrong with it
-        if region := parser.get(section, "region", fallback=""):
-            return _region_in({file: region}, file)
-    return "", ""
-
-
-def aws_credentials() -> Any:
-    """What boto3 finds; None if it finds nothing."""
-    import boto3
-
-    # botocore logs a failed login with a traceback, and secrets at debug level.
-    logging.getLogger("botocore.credentials").setLevel(logging.CRITICAL + 1)
-    logging.getLogger("botocore").setLevel(logging.WARNING)
-    return boto3.Session().get_credentials()
-
-
-def vertex_region(env: Mapping[str, str]) -> tuple[str, str]:
-    return _region_in(env, "CLOUD_ML_REGION")
-
-
-def vertex_project(env: Mapping[str, str]) -> str:
-    return first_set(env, ("ANTHROPIC_VERTEX_PROJECT_ID", "GOOGLE_CLOUD_PROJECT"))[1]
-
-
-def google_login() -> tuple[Any, str] | str:
-    """Google's credentials and their project, or why there are none."""
-    with warnings.catch_warnings():  # google-auth warns of credentials that work
-        warnings.simplefilter("ignore")
-        import google.auth
-
-        try:
-            credentials, project = google.auth.default(scopes=[_GOOGLE_SCOPE])
-        except Exception as error:  # of any kind: it trusts the files that it reads
-            return one_line(f"no Google credentials: {login_error_text(error)}", 200)
-    return credentials, project or ""
-
-
-def login_error_text(error: Exception) -> str:
-    """The message of an error; Google's errors have a cause or a
-    server's reply as arguments.
-    """
-    if not type(error).__module__.startswith("google."):
-        return str(error)
-    return ": ".join(
-        str(part) for part in error.args if isinstance(part, str | Exception)
-    )
-
-
-def azure_version(env: Mapping[str, str]) -> str:
-    """A dated version of Azure's API; empty for v1, which has none."""
-    version = env.get("OPENAI_API_VERSION", "").strip()
-    return "" if version in _AZURE_V1 else version
-
-
-def _region_in(env: Mapping[str, str], *variables: str) -> tuple[str, str]:
-    """The first of these variables that is set, and the region that it names."""
-    variable, region = first_set(env, variables)
-    if region and not _REGION.fullmatch(region):
-        hint = "A region is a word such as us-east-1 (AWS) or us-east5 (Google)."
-        raise InputError(variable, "not the name of a region", hint)
-    return variable, region

@@ -55,10 +55,13 @@ def pytest_configure(config: pytest.Config) -> None:
         "markers", "trigger: a query that should, or should not, open a skill."
     )
     if is_asked_for(config):
+        from ..registry import run_plugins
         from .session import SkillSession
 
         require_mark(config)
         config.pluginmanager.register(SkillSession(config), _RUN)
+        for name, plugin in run_plugins().items():
+            config.pluginmanager.register(plugin, name)
     elif gates := cli_gates(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
 

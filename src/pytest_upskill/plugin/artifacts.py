@@ -18,19 +18,17 @@ from ..engine.recording import load_recording, write_recording
 from ..engine.store import FILE_NAME, FOLDER
 from ..errors import ResultsError, Setting, SettingsError, shown
 from ..reports import writers
-from ..reports.annotations import annotations
 from ..reports.junit_properties import case_properties, suite_properties
 from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
-from ..results.oracle_results import without_oracle
-from ..results.run import RunResults
+from ..results.run import RunResults, without_oracle
 from ..settings import Settings
 from ..skills.suites.triggers import trigger_files
 from .items import link_to
 from .ledger import REFERENCE, Ledger
-from .paths import SkillSource, relative
+from .paths import SkillSource
 
 # Files that pytest and its plugins write or read,
 # by the name that argparse has for the option.
@@ -197,14 +195,3 @@ def write_job_summary(text: Callable[[], str]) -> list[str]:
     except OSError as error:
         return [f"could not write the job summary (GITHUB_STEP_SUMMARY): {error}"]
     return []
-
-
-def annotation_lines(results: RunResults, ledger: Ledger, root: Path) -> list[str]:
-    if os.environ.get("GITHUB_ACTIONS") != "true":
-        return []
-    # GitHub wants paths relative to the repository, and the
-    # rootdir may be a part of that.
-    top = Path(os.environ.get("GITHUB_WORKSPACE") or root)
-    return annotations(
-        results, lambda file: relative(root / file, top), ledger.broken_at
-    )

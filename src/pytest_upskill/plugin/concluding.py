@@ -68,6 +68,8 @@ from .pytest_options import FLAGS, cli_gates, message_of
 from .run_subjects import RunSubjects
 from .spending import Spending
 
+RESULTS: Final = pytest.StashKey[RunResults]()  # of a run, once it is judged
+
 _KEPT: Final = "all answers so far are kept: the same command continues"
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = (
@@ -112,6 +114,7 @@ class Conclusion:
         self._stopped = stopped
         try:
             self.results = results = self._final_results(session)
+            self._config.stash[RESULTS] = results
         except InputError as error:
             self._problems.append(message_of(error, self._config))
             return False

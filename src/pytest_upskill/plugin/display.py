@@ -236,16 +236,3 @@ def score_lines(sources: Collection[SkillSource], chosen: Score | None) -> list[
     return [
         f"upskill: verdict on the {SCORE_WORDS['checks']}{of} ({why}; {_OTHER_SCORE})"
     ]
-
-
-def write_annotations(config: pytest.Config, lines: Sequence[str]) -> None:
-    """What GitHub shows at the lines of a pull request; in the log,
-    above pytest's summary.
-    """
-    reporter = config.pluginmanager.getplugin("terminalreporter")
-    if reporter and lines:
-        reporter.ensure_newline()
-        if config.get_terminal_writer().width_of_current_line:  # the dots of xdist
-            reporter.write_line("")
-        for line in lines:
-            reporter.write_line(line)

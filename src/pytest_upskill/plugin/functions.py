@@ -11,7 +11,7 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -43,6 +43,7 @@ from ..trials.records import (
 from ..trials.subject import CHAT, ORACLE, Subject
 from ..trials.transcript import Activity, Transcript
 from ..trials.trial import Prompt, Question, Trial, question_of, trials_of
+from .case_file import Run
 from .display import screen_of
 from .hooks import prompts
 from .items import (
@@ -57,9 +58,6 @@ from .paths import relative
 from .pytest_options import message_of
 from .run_subjects import require_allowed
 from .skill_files import info_of
-
-if TYPE_CHECKING:
-    from .session import SkillSession
 
 Messages = tuple[tuple[Role, str], ...]
 
@@ -109,7 +107,7 @@ class Asker:
 
     def __init__(
         self,
-        run: "SkillSession",
+        run: Run,
         marked: "_MarkedSkill",
         planned: PlannedCase,
         prompt: Prompt,
@@ -300,7 +298,7 @@ class _MarkedSkill(NamedTuple):
 class MarkedTests:
     """The pytest hooks for tests in Python."""
 
-    def __init__(self, run: "SkillSession", label_of: Callable[[Path], str]) -> None:
+    def __init__(self, run: Run, label_of: Callable[[Path], str]) -> None:
         self._run = run
         self._label_of = label_of
         self._skills: dict[Path, _MarkedSkill] = {}

@@ -4,7 +4,7 @@ import sys
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import Any, Final
 
 import pytest
 
@@ -28,13 +28,11 @@ from ..trials.plan import Count, PlannedCase
 from ..trials.records import RECORDS_PROPERTY, Record, dump_records
 from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Trial
+from .case_file import CaseFile
 from .display import screen_of
 from .next_command import rerun_of
 from .paths import relative
 from .pytest_options import FLAGS, message_of
-
-if TYPE_CHECKING:
-    from .skill_files import SkillFile
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 # Why a test failed, compared with all others
@@ -61,7 +59,7 @@ class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
 class ItemOfFile(pytest.Item):
     """A test at the line of its case."""
 
-    parent: "SkillFile"
+    parent: CaseFile
     file: Path  # of the case
     place: Location
     line: int
@@ -115,7 +113,7 @@ class Unrunnable(ItemOfFile):
     file = Path()
 
     @classmethod
-    def make(cls, parent: "SkillFile", message: str, case: str = "") -> "Unrunnable":
+    def make(cls, parent: CaseFile, message: str, case: str = "") -> "Unrunnable":
         nodeid = f"{parent.nodeid}::{case}" if case else parent.nodeid
         name = case or parent.source.label
         item: Unrunnable = cls.from_parent(parent, name=name, nodeid=nodeid)
@@ -142,7 +140,7 @@ class BrokenCaseItem(ItemOfFile):
     error: CasesError
 
     @classmethod
-    def make(cls, parent: "SkillFile", broken: BrokenCase) -> "BrokenCaseItem":
+    def make(cls, parent: CaseFile, broken: BrokenCase) -> "BrokenCaseItem":
         nodeid = f"{parent.nodeid}::{broken.name}"
         item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
         item.place, item.line = broken.place, broken.line
@@ -194,7 +192,7 @@ class CaseItem(ItemOfFile):
     @classmethod
     def make(
         cls,
-        parent: "SkillFile",
+        parent: CaseFile,
         file: Path,
         case: Case,
         checks: tuple[AnyCheck, ...],

@@ -81,8 +81,6 @@ class Ledger:
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._missing: set[str] = set()  # node ids of cases that are not there
-        # By node id, the file and the line
-        self.broken_at: dict[str, tuple[str, int]] = {}
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
@@ -121,8 +119,6 @@ class Ledger:
             self._to_fail[report.nodeid] = report
         if BROKEN_PROPERTY in own:
             self._broken[report.nodeid] = own[BROKEN_PROPERTY]
-            file, line, _ = report.location
-            self.broken_at[report.nodeid] = (file, (line or 0) + 1)
         if MISSING_PROPERTY in own:
             self._missing.add(report.nodeid)
         if report.when in ("setup", "call"):

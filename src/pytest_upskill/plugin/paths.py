@@ -17,8 +17,8 @@ from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
 from ..skills.bundle import bundle_root, entry_name, find_entries, folder_of
 from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files, is_trigger_file
-from ..skills.routes import ROUTES_FILE
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
+from ..skills.suites.json_files import ROUTES_FILE
 from ..skills.suites.ours import how_to_add_cases
 from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
 from ..skills.suites.triggers import trigger_files

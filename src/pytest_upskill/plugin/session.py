@@ -29,7 +29,6 @@ from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Question
 from .accepting import fail_late, unmatched_of
 from .artifacts import (
-    annotation_lines,
     refer_to_records,
     require_outputs,
     require_own_paths,
@@ -43,7 +42,6 @@ from .display import (
     score_lines,
     screen_of,
     send_screen,
-    write_annotations,
 )
 from .functions import MarkedTests
 from .groups import Groups
@@ -504,11 +502,6 @@ class SkillSession:
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
             elif not good:
                 session.exitstatus = session.exitstatus or pytest.ExitCode.TESTS_FAILED
-        if self._ledger and self._conclusion and (results := self._conclusion.results):
-            root = self._config.rootpath
-            write_annotations(
-                self._config, annotation_lines(results, self._ledger, root)
-            )
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, config: pytest.Config

@@ -4,11 +4,10 @@ and why not.
 
 import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from functools import partial
 from pathlib import Path
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import pytest
 
@@ -27,7 +26,7 @@ from ..checks.check import asked_checks
 from ..checks.grading import rubric_for
 from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, SkillError, printable, shown
-from ..results.accepted import NOTHING_ACCEPTED, read_results
+from ..results.accepted import read_results
 from ..settings import Settings
 from ..skills.bundle import Bundle, load_entry
 from ..skills.case import Case
@@ -39,14 +38,12 @@ from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
 from ..trials.subject import CHAT, ORACLE, Subject, takes_plugins
 from ..trials.trial import Trial, judge_task, start_files, trials_of
+from .case_file import CaseFile, Run
 from .hooks import prompts, registered_checks
 from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
 from .sandbox_choices import without_unrunnable
-
-if TYPE_CHECKING:
-    from .session import SkillSession
 
 _MOST_CASES: Final = 10  # in a message
 _NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
@@ -81,36 +78,26 @@ class ReadSkill(NamedTuple):
     refused: Sequence[pytest.Item]
 
 
-class SkillFile(pytest.File):
+class SkillFile(CaseFile):
     """The file of a skill's cases.
 
     Its parent is the session: pytest imports the conftest.py of every folder that it
     enters, but testing a skill must not run its code.
     """
 
-    source: SkillSource
     conftests: Path | None = None  # the folder whose conftest files apply
-    run: "SkillSession"
-    info: SkillInfo
-    accepted = NOTHING_ACCEPTED
-    siblings: tuple[str, ...] = ()  # ids of all cases in the skill's own files
-    # By label: how many of its cases, and of its triggers, are not skipped.
-    runnable: dict[str, Counter[bool]]
-    printable_path: Path
     cases: tuple[Case, ...] = ()
     arms: tuple[Arm, ...] = ()
     collected: int | None = None  # how many tests it has; None if --lf passed it by
     unfit: str | None = None  # why no case can be asked
     for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
-    # Cases that the oracle skips, and why
-    not_played: Mapping[str, str] = MappingProxyType({})
 
     @classmethod
     def make(
         cls,
         session: pytest.Session,
         source: SkillSource,
-        run: "SkillSession",
+        run: Run,
         file: Path | None = None,
     ) -> "SkillFile":
         """``file`` is that of the cases, unless it is the source's."""
@@ -357,11 +344,6 @@ class SkillFile(pytest.File):
         except SkillWarning:  # -W error
             raise InputError(f"{shown(file)}:{line}", str(warning)) from None
         self.run.warned[kind] += 1
-
-    @property
-    def case_folder(self) -> Path:
-        """The folder whose files its cases name."""
-        return self.source.case_folder
 
     @property
     def own_cases(self) -> tuple[Case, ...]:

@@ -5,7 +5,6 @@ all are read once.
 from collections.abc import Iterable
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import pytest
 
@@ -14,18 +13,14 @@ from ..errors import InputError
 from ..skills.case import Case
 from ..trials.arm import Arm
 from ..trials.subject import ORACLE, Subject
+from .case_file import Run
 from .items import CaseItem, Unrunnable
 from .paths import SkillSource
 from .pytest_options import message_of
 from .skill_files import ReadSkill, SkillFile
 
-if TYPE_CHECKING:
-    from .session import SkillSession
 
-
-def files_of(
-    session: pytest.Session, source: SkillSource, run: "SkillSession"
-) -> list[SkillFile]:
+def files_of(session: pytest.Session, source: SkillSource, run: Run) -> list[SkillFile]:
     """The files of a skill's cases that pytest collects; of a task set,
     those of its tasks.
     """

@@ -8,15 +8,13 @@ from functools import partial
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, shortened
+from ..registry import view_of
 from ..results.accepted import case_result
 from ..results.arm_comparison import SCORE_WORDS
 from ..results.causes import cause_lines
-from ..results.contrasts import Study
-from ..results.model_change import ModelChange
 from ..results.oracle_results import oracle_faults
 from ..results.outcomes import BAD as FAILURES
 from ..results.outcomes import count_words, failure_words
-from ..results.routing import Routing
 from ..results.run import RunResults
 from ..results.run_notes import agent_lines
 from ..results.summary import case_words
@@ -29,13 +27,8 @@ from ..trials.plan import PlannedCase, SkillInfo
 from ..trials.records import Record
 from ..trials.subject import ORACLE
 from .headline import headline
-from .model_change_tables import facts_of as model_change_facts
-from .model_change_tables import legend_of as model_change_legend
-from .model_change_tables import model_change_table
 from .numbers import checks_words, growth_words, shown_numbers
-from .routing_tables import LEGEND, skill_table
-from .routing_tables import facts_of as routing_facts
-from .study_tables import NO_CHANGE, StudyTable, contrast_table, facts_of, legend_of
+from .study_tables import NO_CHANGE, Block, StudyTable, study_block
 
 MARKER: Final = "<!-- pytest-upskill -->"  # identifies the comment of a job
 GOOD, WARNING, BAD = "✅", "⚠️", "❌"
@@ -101,11 +94,9 @@ def markdown_summary(
     page.add_most(len(listed), partial(_list, listed), _ROOM_FOR_REASONS)
     _add_table(page, results)
     for study in results.studies:
-        _add_study(page, study)
-    for routing in results.routings:
-        _add_routing(page, routing)
-    for change in results.model_changes:
-        _add_model_change(page, change)
+        _add_block(page, study_block(study, _MOST_CONTRASTS))
+    for section in results.sections:
+        _add_block(page, view_of(section.feature).block(section, _MOST_CONTRASTS))
     page.add_most(len(notes), partial(_list, notes), _ROOM_FOR_TABLES + _ROOM_FOR_NOTES)
     _add_sentences(page, results)
     _add_folded(page, "Regressions", results, _regressions(results))
@@ -302,59 +293,12 @@ def _triggers(rows: Sequence[TriggerSummary]) -> str:
 # Studies.
 
 
-def _add_study(page: _Page, study: Study) -> None:
-    table = contrast_table(study, _MOST_CONTRASTS)
-    _add_block(
-        page,
-        study.title,
-        conclusions=study.conclusions,
-        facts=facts_of(study),
-        table=table,
-        legend=legend_of(study),
-    )
-
-
-def _add_routing(page: _Page, routing: Routing) -> None:
-    table, facts = skill_table(routing, _MOST_CONTRASTS), routing_facts(routing)
-    _add_block(
-        page,
-        routing.title,
-        conclusions=routing.conclusions,
-        facts=facts,
-        table=table,
-        legend=LEGEND,
-    )
-
-
-def _add_model_change(page: _Page, change: ModelChange) -> None:
-    table, facts = (
-        model_change_table(change, _MOST_CONTRASTS),
-        model_change_facts(change),
-    )
-    legend = model_change_legend(change)
-    _add_block(
-        page,
-        change.title,
-        conclusions=change.conclusions,
-        facts=facts,
-        table=table,
-        legend=legend,
-    )
-
-
-def _add_block(
-    page: _Page,
-    title: str,
-    *,
-    conclusions: Sequence[str],
-    facts: str,
-    table: StudyTable,
-    legend: str,
-) -> None:
+def _add_block(page: _Page, block: Block) -> None:
     """What to remember, the other sentences, and a table."""
-    *sentences, last = conclusions or ("",)
+    *sentences, last = block.conclusions or ("",)
+    table, legend = block.table, block.legend
     remember = f"**{escaped(last)}.** " if last else ""
-    page.add(f"### {escaped(title, 200)}\n\n{remember}{escaped(facts)}.")
+    page.add(f"### {escaped(block.title, 200)}\n\n{remember}{escaped(block.facts)}.")
     page.add_most(len(sentences), partial(_list, sentences), _ROOM_FOR_TABLES)
     up_to = _ROOM_FOR_TABLES + _ROOM_FOR_NOTES
     shown_rows = page.add_most(len(table.rows), partial(_first_rows, table), up_to)

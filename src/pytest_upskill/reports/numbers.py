@@ -26,7 +26,6 @@ from ..results.summary import checks_of
 from ..results.summary_row import SummaryRow
 from ..settings import Score
 from ..trials.records import Record
-from .terminal.tables import KEEP
 
 Bounds = tuple[float, float]  # of a 95 % interval
 
@@ -85,6 +84,9 @@ _RATES: Final = {
     for arm in ("baseline", "skill", "previous")
     for name in (_SCORE, *_FIELDS.values())
 }
+
+
+KEEP: Final = 100  # the priority of columns that are never dropped
 
 
 @dataclass(frozen=True)

@@ -37,6 +37,23 @@ class StudyTable:
         return cls(heads, tuple(lines), tuple(words), folded)
 
 
+@dataclass(frozen=True)
+class Block:
+    """A table with what it is about and what it shows."""
+
+    title: str
+    facts: str
+    conclusions: Sequence[str]  # sentences; the last one is to be remembered
+    table: StudyTable
+    legend: str
+
+
+def study_block(study: Study, most: int | None = None, *, brief: bool = False) -> Block:
+    table = contrast_table(study, most, brief=brief)
+    legend = _legend(study)
+    return Block(study.title, _facts(study), study.conclusions, table, legend)
+
+
 def contrast_table(
     study: Study, most: int | None = None, *, brief: bool = False
 ) -> StudyTable:
@@ -107,7 +124,7 @@ def _arm_row(arm: StudyArm) -> tuple[str, str, str, str]:
     )
 
 
-def legend_of(study: Study) -> str:
+def _legend(study: Study) -> str:
     """What the numbers of the contrasts are."""
     contrasts, sentences = study.contrasts, [study.legend]
     if len(contrasts) > 1:
@@ -123,8 +140,7 @@ def legend_of(study: Study) -> str:
     return ". ".join(sentences)
 
 
-def facts_of(study: Study, dot: str = "·") -> str:
+def _facts(study: Study) -> str:
     """``haiku · 24 cases × 2 runs · 96 trials``."""
-    return f" {dot} ".join(
-        filter(None, (one_line(study.label, 60), study.size, study.spent))
-    )
+    facts = (one_line(study.label, 60), study.size, study.spent)
+    return " · ".join(filter(None, facts))

@@ -3,12 +3,12 @@ and whether that could be chance.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Protocol
 
 from .._util.texts import apart
 from ..settings import Gates
 from ..stats import ROUNDING
 from .arm_comparison import unit_of
-from .routing import Routing
 from .trigger_summary import NO_QUERY, TriggerSummary
 from .verdict import Verdict, missing_words
 
@@ -30,7 +30,7 @@ def trigger_reasons(
     if not gates.of_triggers:
         return []
     reasons = [
-        f"{row.pair}: {reason}" for row in rows for reason in _of_triggers(row, gates)
+        f"{row.pair}: {reason}" for row in rows for reason in query_reasons(row, gates)
     ]
     tested = {row.skill for row in rows}
     reasons += [
@@ -39,15 +39,24 @@ def trigger_reasons(
     return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])
 
 
-def routing_reasons(routings: Sequence[Routing], gates: Gates) -> list[str]:
-    """Why the routing of a catalogue fails its gates, over all of its queries."""
-    if not gates.of_triggers:
-        return []
-    return [
-        f"{row.label}: {reason}"
-        for row in routings
-        for reason in _of_triggers(row, gates)
-    ]
+class Queries(Protocol):
+    """What came of queries that should open a skill, or none."""
+
+    @property
+    def missing_words(self) -> str: ...
+    @property
+    def recall(self) -> "QueryShare | None": ...
+    @property
+    def false_alarms(self) -> "QueryShare | None": ...
+
+
+class QueryShare(Protocol):
+    """A share of queries, with its interval."""
+
+    @property
+    def rate(self) -> float: ...
+    @property
+    def interval(self) -> tuple[float, float]: ...
 
 
 def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
@@ -96,7 +105,10 @@ def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
         yield verdict.since or ""
 
 
-def _of_triggers(row: TriggerSummary | Routing, gates: Gates) -> Iterator[str]:
+def query_reasons(row: Queries, gates: Gates) -> Iterator[str]:
+    """Why queries fail the gates of triggers, if there are any."""
+    if not gates.of_triggers:
+        return
     if row.missing_words:
         yield f"can't pass: {row.missing_words}"
         return

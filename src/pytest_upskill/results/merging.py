@@ -84,8 +84,7 @@ def merged(
         lost=_lost(runs, tests, records),
         interrupted="; ".join(stops) if stops else None,
         studies=tuple(study for run in runs for study in run.studies),
-        routings=tuple(routing for run in runs for routing in run.routings),
-        model_changes=tuple(change for run in runs for change in run.model_changes),
+        sections=tuple(section for run in runs for section in run.sections),
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
     )
     notes = []

@@ -1,16 +1,13 @@
 """What a run of the oracle shows: references that fail, and empty answers that pass."""
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from .._util.texts import first_few, one_line
 from ..trials.arm import BASELINE, SKILL
 from ..trials.records import Record
-from ..trials.subject import ORACLE
 
 if TYPE_CHECKING:
-    from .run import RunResults
     from .summary import Summary
 
 _EMPTY_PASSES: Final = "an empty answer passes: its checks test nothing"
@@ -88,19 +85,3 @@ def oracle_sentence(row: "Summary") -> str:
 
 def _names(cases: Sequence[str]) -> str:
     return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
-
-
-def without_oracle(results: "RunResults") -> "RunResults":
-    """The results of the others: what the oracle does says nothing about a skill."""
-    if ORACLE not in results.model_ids:
-        return results
-    tests = tuple(test for test in results.tests if test.agent != ORACLE)
-    labels = {test.label for test in tests}
-    return replace(
-        results,
-        tests=tests,
-        records=tuple(record for record in results.records if record.agent != ORACLE),
-        model_ids={
-            name: of for name, of in results.model_ids.items() if name in labels
-        },
-    )

@@ -8,7 +8,7 @@ computed is only written.
 import platform
 import posixpath
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import cached_property
@@ -29,6 +29,7 @@ from .._util.json_forms import MOST, Amount, Flag, Many, Number, Seconds, Whole
 from .._util.keys import shown_words
 from .._util.texts import counted, message_line, one_line, shortened
 from ..options import DAY
+from ..registry import section_types
 from ..settings import Gates
 from ..stats import flakiness, pass_hat_k
 from ..trials.answer import AnswerFile
@@ -37,8 +38,7 @@ from ..trials.records import Record, agents_in
 from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import Cause, causes_of
 from .contrasts import Study
-from .gates import gate_reasons, routing_reasons, trigger_reasons
-from .model_change import ModelChange
+from .gates import gate_reasons, trigger_reasons
 from .outcomes import (
     BAD,
     CaseOutcome,
@@ -56,7 +56,7 @@ from .regressions import (
     compared,
     unmatched_reasons,
 )
-from .routing import Routing
+from .sections import OneOf, Section
 from .summary import BUDGET_ENDED, CaseSummary, Summary, summarize
 from .summary_row import SummaryRow, summary_rows
 from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
@@ -217,6 +217,9 @@ _Questions = Annotated[
 ]
 
 
+_Sections = Many[Annotated[Section, OneOf(section_types())]]
+
+
 @dataclass(frozen=True, kw_only=True)
 class RunResults:
     """What was asked in a run and what came of it; everything else is derived."""
@@ -250,9 +253,7 @@ class RunResults:
     lost: Many[str] = ()  # node ids that were collected and never reported
     interrupted: str | None = None  # what stopped the run before its end
     studies: Many[Study] = ()  # one or more per agent and model
-    routings: Many[Routing] = ()  # of a catalogue, one per agent and model
-    # From an old model to a new one, one per agent
-    model_changes: Many[ModelChange] = ()
+    sections: _Sections = ()  # what features found beside the tests
     # The server for names of models that no provider knows, safe to show
     base_url: str = ""
     with_skills: Many[str] = ()  # paths of others that were installed in all arms
@@ -332,18 +333,18 @@ class RunResults:
         gates = self.active_gates
         if not self.comparisons and not gates.any() and not unmatched:
             return Gate(None)
-        no_worse = gates.no_worse and bool(self.model_changes)  # which need no test
-        others = replace(gates, no_worse=False) if no_worse else gates
+        decided = [section.decides for section in self.sections if not self.tests]
+        others = without_gates(gates, frozenset().union(*decided))
+        names = [skill.name for skill in self.skills]
         reasons = (
             *gate_reasons(self.verdicts, gates),
             *(self._without_evidence if others.of_cases else ()),
             *(
-                line
-                for change in self.model_changes
-                if no_worse
-                for line in change.got_worse
+                reason
+                for section in self.sections
+                for reason in section.gate_reasons(gates)
             ),
-            *self._trigger_reasons,
+            *trigger_reasons(self.trigger_summaries, others, names),
             *(
                 reason
                 for comparison in self.comparisons
@@ -357,23 +358,10 @@ class RunResults:
             reasons = (f"can't pass: {self.budget_ended}",)
         return Gate(not reasons, reasons)
 
-    @property
-    def _trigger_reasons(self) -> list[str]:
-        """Why queries fail the gates: those of a catalogue, or those of each skill."""
-        if self.routings and not self.tests:
-            return routing_reasons(self.routings, self.active_gates)
-        names = [skill.name for skill in self.skills]
-        return trigger_reasons(self.trigger_summaries, self.active_gates, names)
-
     @cached_property
     def active_gates(self) -> Gates:
         """The gates without those that are idle."""
-        unset = {
-            name: value
-            for name, value in vars(_NO_GATES).items()
-            if name in self.idle_gates
-        }
-        return replace(self.gates, **unset)
+        return without_gates(self.gates, self.idle_gates)
 
     # Records and tests.
 
@@ -429,9 +417,7 @@ class RunResults:
         """Whether no test was planned, as for commands that
         compare ways to install skills.
         """
-        return not self.tests and bool(
-            self.studies or self.routings or self.model_changes
-        )
+        return not self.tests and bool(self.studies or self.sections)
 
     # What it lacks.
 
@@ -626,11 +612,8 @@ class RunResults:
 
     @property
     def failed_studies(self) -> list[str]:
-        """Routings only without a gate, which says the same."""
-        routings = () if self.active_gates.of_triggers else self.routings
         problems = [study.problem for study in self.studies]
-        problems += [routing.problem for routing in routings]
-        problems += [change.problem for change in self.model_changes]
+        problems += [section.problem(self.active_gates) for section in self.sections]
         return list(filter(None, problems))
 
     @cached_property
@@ -698,6 +681,27 @@ class RunResults:
         return (
             "failed" if self.problems else "incomplete" if self.withheld else "passed"
         )
+
+
+def without_gates(gates: Gates, names: Collection[str]) -> Gates:
+    unset = {name: value for name, value in vars(_NO_GATES).items() if name in names}
+    return replace(gates, **unset)
+
+
+def without_oracle(results: RunResults) -> RunResults:
+    """The results of the others: what the oracle does says nothing about a skill."""
+    if ORACLE not in results.model_ids:
+        return results
+    tests = tuple(test for test in results.tests if test.agent != ORACLE)
+    labels = {test.label for test in tests}
+    return replace(
+        results,
+        tests=tests,
+        records=tuple(record for record in results.records if record.agent != ORACLE),
+        model_ids={
+            name: of for name, of in results.model_ids.items() if name in labels
+        },
+    )
 
 
 def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:

@@ -19,6 +19,7 @@ from ..._util.json_forms import json_values
 from ..._util.texts import counted, first_few, harmless, one_line
 from ...errors import ResultsError, shown
 from ...options import whole
+from ...registry import Command
 from ...reports.history_rows import row_data
 from ...reports.numbers import metrics
 from ...reports.page import run_page, trend_page
@@ -36,7 +37,7 @@ from ...results.run_file import read_run, unpacked
 from ...results.run_notes import run_notes
 from ...settings import Gates, Settings, settings_of
 from ...skills.upskill_config import UpskillConfig
-from ..command_table import USAGE, Subcommand, add_command, add_options, option_values
+from ..command_table import USAGE, add_command, add_options, option_values
 from ..output import stdout_look
 from ..project import runs_folder
 from ..shared_steps import write_reports
@@ -210,7 +211,7 @@ def _lowest(rows: Sequence[KeptRow]) -> list[KeptRow]:
 def _add_show(commands: Any) -> None:
     parser = add_command(
         commands,
-        Subcommand(
+        Command(
             "show",
             "look",
             "show a run: tables, verdicts, failed cases, gates, commit, versions",
@@ -250,7 +251,7 @@ def _run_of(text: str, history: Sequence[KeptRun]) -> KeptRun:
 def _add_compare(commands: Any) -> None:
     parser = add_command(
         commands,
-        Subcommand(
+        Command(
             "compare",
             "look",
             "show what changed from run A to run B, case by case",

@@ -6,25 +6,20 @@ from typing import Any, Final
 
 from ..._util.json_forms import json_values
 from ..._util.texts import counted, one_line, percent, span
+from ...registry import view_of
 from ...results.arm_comparison import unit_of
 from ...results.case_changes import ChangedCase, Changes, Place, same_answer
 from ...results.contrasts import Study, span_words
 from ...results.history import KeptRow
-from ...results.model_change import ModelChange
-from ...results.routing import Routing
 from ...results.run import RunResults
 from ...results.run_comparison import NOTHING_SHARED, PairComparison
+from ...results.sections import Section
 from ...results.summary_row import SummaryRow
 from ...results.trigger_summary import TriggerSummary
 from ...trials.records import Record
 from ..history_rows import short_commit
-from ..model_change_tables import facts_of as model_change_facts
-from ..model_change_tables import legend_of as model_change_legend
-from ..model_change_tables import model_change_table, score_table
 from ..numbers import LIFT, Number, metrics, shown_numbers
-from ..routing_tables import LEGEND, confused_table, skill_table, wrong_cells
-from ..routing_tables import facts_of as routing_facts
-from ..study_tables import arm_table, contrast_table, facts_of, legend_of
+from ..study_tables import arm_table, study_block
 
 _MOST_CHARACTERS: Final = 3_000_000  # of the earlier answers
 _RECORD_SIZE: Final = 1_000  # of a record beside its texts
@@ -145,35 +140,14 @@ def _notes(changed: Changes) -> Iterator[str]:
 
 def study_values(study: Study) -> dict[str, Any]:
     """Beside the study itself, which the results have: its tables in words."""
-    return {
-        "facts": facts_of(study),
-        "legend": legend_of(study),
-        "contrasts": json_values(contrast_table(study)),
-        "arms": json_values(arm_table(study, every=True)),
-    }
+    arms = json_values(arm_table(study, every=True))
+    return {**json_values(study_block(study)), "arms": arms}
 
 
-def routing_values(routing: Routing) -> dict[str, Any]:
-    """Beside the routing itself, which the results have: its tables in words."""
-    return {
-        "title": routing.title,
-        "facts": routing_facts(routing),
-        "legend": LEGEND,
-        "skills": json_values(skill_table(routing)),
-        "confused": json_values(confused_table(routing)),
-        "wrong": sorted(wrong_cells(routing)),
-    }
-
-
-def model_change_values(change: ModelChange) -> dict[str, Any]:
-    """Beside the change itself, which the results have: its tables in words."""
-    return {
-        "title": change.title,
-        "facts": model_change_facts(change),
-        "legend": model_change_legend(change),
-        "skills": json_values(model_change_table(change)),
-        "scores": json_values(score_table(change)),
-    }
+def section_values(section: Section) -> dict[str, Any]:
+    """Beside the section itself, which the results have: its tables in words."""
+    view = view_of(section.feature)
+    return {**json_values(view.block(section)), **view.page_values(section)}
 
 
 def trigger_values(summary: TriggerSummary) -> dict[str, Any]:

@@ -16,6 +16,7 @@ from typing import Any, Final
 
 from ..._util.keys import without_keys
 from ..._util.texts import harmless
+from ...registry import page_scripts
 from ...results.case_changes import Earlier
 from ...results.history import KeptRow
 from ...results.run import RunResults
@@ -39,11 +40,8 @@ _VIEWER: Final = (
         "cases.js",
         "since.js",
         "studies.js",
-        "routing.js",
-        "models.js",
         "triggers.js",
         "trend.js",
-        "app.js",
     ),
 )
 _STYLES: Final = ("page.css", "tables.css", "case.css", "studies.css")
@@ -109,7 +107,8 @@ def _page(title: str, data: str) -> str:
     libraries = [
         _SOURCE_MAP.sub("", _resource(f"vendor/{name}")) for name in _LIBRARIES
     ]
-    viewer = "\n".join(_resource(f"viewer/{name}") for name in _VIEWER)
+    core = [_resource(f"viewer/{name}") for name in _VIEWER]
+    viewer = "\n".join([*core, *page_scripts(), _resource("viewer/app.js")])
     scripts = [f"<script>{library}</script>" for library in libraries]
     return _TEMPLATE.format(
         policy=escape("; ".join(_policy([*libraries, viewer], style))),

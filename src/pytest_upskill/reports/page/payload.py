@@ -23,13 +23,7 @@ from ...trials.plan import Count, PlannedCase
 from ...trials.records import Record
 from ...trials.subject import ORACLE
 from ..numbers import Number, cache_words, shown_numbers
-from .comparing import (
-    changes_values,
-    model_change_values,
-    routing_values,
-    study_values,
-    trigger_values,
-)
+from .comparing import changes_values, section_values, study_values, trigger_values
 
 _COMMAND_LIMIT: Final = 2000
 # How many characters are kept of a text of a passed test, and of another one.
@@ -95,10 +89,7 @@ class RunPayload:
             "sweet_spots": _sweet_spots(results),
             "tests": _tests(results),
             "studies": [study_values(study) for study in results.studies],
-            "routings": [routing_values(routing) for routing in results.routings],
-            "model_changes": [
-                model_change_values(change) for change in results.model_changes
-            ],
+            "sections": [section_values(section) for section in results.sections],
             "triggers": [
                 trigger_values(summary) for summary in results.trigger_summaries
             ],

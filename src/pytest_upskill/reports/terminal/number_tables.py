@@ -8,9 +8,9 @@ from typing import Final
 
 from ..._util.texts import harmless, percent
 from ...results.summary_row import SummaryRow
-from ..numbers import COST, SINCE_REF, TOKENS, Number, field_of
+from ..numbers import COST, KEEP, SINCE_REF, TOKENS, Number, field_of
 from .layout import Marks, TerminalLook, cut, split_name, text_width
-from .tables import KEEP, Cell, Column, Style, Table, fitted
+from .tables import Cell, Column, Style, Table, fitted
 
 _COLOURS: Final = {
     "helps": "green",

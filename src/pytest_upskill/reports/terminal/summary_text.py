@@ -8,6 +8,7 @@ from itertools import groupby
 from typing import Final
 
 from ..._util.texts import counted, first_few, harmless, one_line
+from ...registry import view_of
 from ...results.arm_comparison import SCORE_WORDS, Comparison
 from ...results.oracle_results import is_sound
 from ...results.run import RunResults
@@ -28,8 +29,7 @@ from .layout import (
     wrapped,
 )
 from .number_tables import lift_style, number_table, word_style
-from .routing_lines import routing_lines
-from .study_lines import model_change_lines, study_lines
+from .study_lines import study_lines
 from .tables import Cell, Column, Table
 
 MOST_ROWS: Final = 12  # beyond that a matrix is shown
@@ -50,8 +50,11 @@ def results_lines(
     )
     studied = [
         *study_lines(results.studies, look),
-        *routing_lines(results.routings, look),
-        *model_change_lines(results.model_changes, look),
+        *(
+            line
+            for section in results.sections
+            for line in ("", *view_of(section.feature).lines(section, look))
+        ),
     ]
     return [*tested, *(studied if tested else studied[1:])]
 

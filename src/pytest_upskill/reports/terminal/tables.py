@@ -9,11 +9,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import zip_longest
-from typing import Final
 
+from ..numbers import KEEP
 from .layout import ASCII_MARKS, Paint, TerminalLook, text_width
 
-KEEP: Final = 100  # the priority of columns that are never dropped
 Style = dict[str, bool]
 
 

@@ -10,10 +10,10 @@ from ...results.arm_comparison import SCORE_WORDS, unit_of
 from ...results.history import KeptRow
 from ...results.verdict import Word
 from ..history_rows import by_pair, short_commit
-from ..numbers import LIFT, Number, shown_numbers
+from ..numbers import KEEP, LIFT, Number, shown_numbers
 from .layout import Marks, TerminalLook, distinct_names
 from .number_tables import lift_style, word_style
-from .tables import KEEP, Cell, Column, Table, fitted
+from .tables import Cell, Column, Table, fitted
 
 _BY_CHECKS: Final = f"lift and verdict are of the {SCORE_WORDS['checks']}"
 _MARK: Final = "c"

@@ -20,6 +20,7 @@ _MOST_KEYS: Final = 10  # named in a warning
 _SIMILAR: Final = 0.75  # a key that is this much like a known one is a typo
 
 ROUTES_NAME: Final = "routes.json"  # queries of a catalogue
+ROUTES_FILE: Final = f"evals/{ROUTES_NAME}"  # in the folder of a catalogue
 _RESULTS: Final = re.compile(
     "result|report|output|summary|baseline|history|grading|benchmark"
 )

@@ -5,7 +5,7 @@ const KEY_HELP = [
   ["/", "search"], ["?", "these keys"],
 ];
 
-const studied = Boolean(run && (run.studies.length || run.routings.length || run.model_changes.length));
+const studied = Boolean(run && (run.studies.length || run.sections.length));
 
 // The tabs of this page, each if there is something in it, what it shows, and its tests in order.
 const views = run ? [
@@ -16,7 +16,9 @@ const views = run ? [
   ["triggers", "Triggers", null, run.trigger_summaries.length > 0,
     ({ address }) => html`<${Triggers} address=${address} />`, queryTests],
   ["studies", "Studies", null, studied, ({ address }) => html`
-    <${Studies} address=${address} /><${Routings} address=${address} /><${ModelChanges} />`],
+    <${Studies} address=${address} />${run.sections.map((section, number) => html`
+      <${SECTIONS[section.feature]} key=${`section ${number}`} section=${section} number=${number}
+        about=${data.sections[number]} address=${address} />`)}`],
 ].filter(([, , , isThere]) => isThere) : [];
 
 const viewOf = (address) => views.find(([id]) => id === (address.get("view") ?? data.view)) ?? views[0];

@@ -162,3 +162,6 @@ function followRow(event, address) {
   if (String(getSelection())) return;
   location.hash = address;
 }
+
+// The components of what features add: SECTIONS[feature]({ section, about, number, address }).
+const SECTIONS = {};

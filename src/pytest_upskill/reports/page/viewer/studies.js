@@ -11,7 +11,7 @@ function Studies({ address }) {
 
 function StudyView({ study, number, about, address }) {
   const [all, showAll] = useState(study.contrasts.length <= MOST_CONTRASTS);
-  const texts = textsOf(about.contrasts);
+  const texts = textsOf(about.table);
   const rows = study.contrasts.map((contrast, index) => ({ ...contrast, index, texts: texts[index] }));
   const changed = rows.filter((row) => !UNCHANGED.includes(row.word));
   const shown = all ? rows : changed.length ? changed : rows.slice(0, MOST_CONTRASTS);

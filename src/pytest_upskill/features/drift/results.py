@@ -12,10 +12,15 @@ from typing import Final, Literal
 
 from pydantic import computed_field
 
-from .._util.json_forms import Amount, Flag, Share, Time, Whole
-from .._util.texts import counted, dollars, first_few, one_line, percent
-from ..settings import Score
-from ..stats import (
+from ..._util.json_forms import Amount, Share, Time, Whole
+from ..._util.texts import counted, dollars, first_few, one_line, percent
+from ...results.arm_comparison import CaseChange, compare_versions, with_earlier
+from ...results.contrasts import LiftValue
+from ...results.sections import Section
+from ...results.summary import Summary
+from ...results.verdict import PASSES_ALREADY, Verdict, Word
+from ...settings import Gates, Score
+from ...stats import (
     RELEVANT_LIFT,
     ROUNDING,
     Differences,
@@ -23,13 +28,9 @@ from ..stats import (
     cases_to_rule_out,
     judge_family,
 )
-from ..trials.arm import BASELINE, EARLIER, SKILL
-from ..trials.records import Record
-from ..trials.subject import Subject
-from .arm_comparison import CaseChange, compare_versions, with_earlier
-from .contrasts import LiftValue
-from .summary import Summary
-from .verdict import PASSES_ALREADY, Verdict, Word
+from ...trials.arm import BASELINE, EARLIER, SKILL
+from ...trials.records import Record
+from ...trials.subject import Subject
 
 # "now", "no longer", "fell" and "rose" claim a change, so the change itself is shown.
 # The others are the verdict on the new model; "still helps" is that of both.
@@ -181,9 +182,11 @@ class ModelAnswers:
 
 
 @dataclass(frozen=True, kw_only=True)
-class ModelChange:
+class ModelChange(Section):
     """Skills on an old model and on a new one, for an agent."""
 
+    decides = frozenset({"no_worse"})
+    feature: Literal["drift"] = "drift"
     agent: str
     old: ModelAnswers
     new: ModelAnswers
@@ -191,7 +194,6 @@ class ModelChange:
     cases: Whole  # that each model is asked, of all skills
     missing: tuple[str, ...] = ()  # why answers are, in sentences
     notes: tuple[str, ...] = ()  # what was left out, in sentences
-    interrupted: Flag = False  # by Ctrl-C
 
     @property
     def title(self) -> str:
@@ -212,8 +214,7 @@ class ModelChange:
         costs = (self.old.cost, self.new.cost)
         return None if None in costs else sum(usd or 0.0 for usd in costs)
 
-    @property
-    def problem(self) -> str:
+    def problem(self, gates: Gates) -> str:  # noqa: ARG002
         """``haiku: 2 answers missing, 1 skill incomplete``; empty if nothing is."""
         missing = [
             f"{Subject(self.agent, side.model).label}:"
@@ -230,10 +231,12 @@ class ModelChange:
             return f"{self.label}: {', '.join(words)}"
         return ", ".join([*missing, *words])
 
-    @property
-    def got_worse(self) -> list[str]:
+    def gate_reasons(self, gates: Gates) -> list[str]:
         """Why a run fails that allows nothing to get worse, one line for each skill."""
-        lines = []
+        if not gates.no_worse:
+            return []
+
+        lines = list[str]()
         for skill in self.skills:
             reasons = [f"{skill.word}"] if skill.word in HURTS else []
             reasons += (

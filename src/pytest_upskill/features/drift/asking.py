@@ -10,23 +10,23 @@ from itertools import takewhile
 from operator import itemgetter
 from typing import Final
 
-from .._util import grouped
-from .._util.texts import counted, first_few, one_line
-from ..checks import CheckedCase
-from ..checks.grading import ToGrade
-from ..errors import InputError, Setting, SettingsError, shown
-from ..results.causes import cause_lines
-from ..results.model_change import ModelAnswers, ModelChange, skill_changes
-from ..results.run import RunResults
-from ..skills.case import Case
-from ..skills.named_skill import named_once
-from ..skills.task_set import TaskSet
-from ..trials.arm import Arm
-from ..trials.plan import PlannedCase, SkillInfo
-from ..trials.records import Record
-from ..trials.subject import CHAT, Subject
-from .arm_maker import ArmMaker
-from .study_runner import SkillCases, StudyRunner
+from ..._util import grouped
+from ..._util.texts import counted, first_few, one_line
+from ...checks import CheckedCase
+from ...checks.grading import ToGrade
+from ...errors import InputError, Setting, SettingsError, shown
+from ...measure.arm_maker import ArmMaker
+from ...measure.study_runner import SkillCases, StudyRunner
+from ...results.causes import cause_lines
+from ...results.run import RunResults
+from ...skills.case import Case
+from ...skills.named_skill import named_once
+from ...skills.task_set import TaskSet
+from ...trials.arm import Arm
+from ...trials.plan import PlannedCase, SkillInfo
+from ...trials.records import Record
+from ...trials.subject import CHAT, Subject
+from .results import ModelAnswers, ModelChange, skill_changes
 
 _MOST_NAMES: Final = 5
 

@@ -14,13 +14,15 @@ from typing import Final, Literal
 
 from pydantic import computed_field
 
-from .._util.json_forms import Amount, Flag, Whole
-from .._util.texts import counted, dollars, first_few, one_line, percent, span
-from ..settings import ENOUGH_QUERIES
-from ..stats import wilson
-from ..trials.records import Record
-from ..trials.subject import CHAT, WithSubject
-from .trigger_summary import MODELS_CHOICE, IntervalValue
+from ..._util.json_forms import Amount, Whole
+from ..._util.texts import counted, dollars, first_few, one_line, percent, span
+from ...results.gates import query_reasons
+from ...results.sections import Section
+from ...results.trigger_summary import MODELS_CHOICE, IntervalValue
+from ...settings import ENOUGH_QUERIES, Gates
+from ...stats import wilson
+from ...trials.records import Record
+from ...trials.subject import CHAT, WithSubject
 
 RouteOutcome = Literal["right", "missed", "wrong skill", "false alarm", "error"]
 NO_SKILL: Final = "(none)"  # in tables; no skill can have this name
@@ -171,9 +173,11 @@ class RoutingTable:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Routing(WithSubject):
+class Routing(Section, WithSubject):
     """What came of the queries of a catalogue, for an agent on a model."""
 
+    decides = frozenset({"min_recall", "max_false_alarms"})
+    feature: Literal["routing"] = "routing"
     agent: str
     model: str
     skills: tuple[str, ...]  # that were installed, sorted
@@ -181,7 +185,6 @@ class Routing(WithSubject):
     source: str = ""  # where the queries are from, in words
     notes: tuple[str, ...] = ()  # what was left out, in sentences
     cost: Amount | None = None  # of new answers
-    interrupted: Flag = False  # by Ctrl-C
 
     @property
     def title(self) -> str:
@@ -205,9 +208,14 @@ class Routing(WithSubject):
         )
         return " and ".join([*parts, *(["interrupted"] if self.interrupted else [])])
 
-    @property
-    def problem(self) -> str:
-        return f"{self.label}: {self.missing_words}" if self.missing_words else ""
+    def problem(self, gates: Gates) -> str:
+        """What is missing, unless a gate says the same."""
+        if gates.of_triggers or not self.missing_words:
+            return ""
+        return f"{self.label}: {self.missing_words}"
+
+    def gate_reasons(self, gates: Gates) -> list[str]:
+        return [f"{self.label}: {reason}" for reason in query_reasons(self, gates)]
 
     @computed_field
     @cached_property

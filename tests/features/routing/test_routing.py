@@ -9,9 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import form_of, json_values
-from pytest_upskill.results.gates import routing_reasons
+from pytest_upskill.features.routing.results import NO_SKILL, RoutedQuery, Routing
 from pytest_upskill.results.merging import Source, merged
-from pytest_upskill.results.routing import NO_SKILL, RoutedQuery, Routing
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import wilson
@@ -161,17 +160,13 @@ def test_gates_fail_by_the_share_of_all_queries_and_never_pass_with_errors() -> 
     ]
     found = routing(*queries)
     gates = Gates(min_recall=0.8, max_false_alarms=0.0)
-    assert routing_reasons([found], gates) == []
-    assert routing_reasons([found], Gates()) == []
-    (reason,) = routing_reasons([found], Gates(min_recall=0.9))
+    assert found.gate_reasons(gates) == []
+    assert found.gate_reasons(Gates()) == []
+    (reason,) = found.gate_reasons(Gates(min_recall=0.9))
     assert reason.startswith("haiku: recall is 80% (minimum 90%; could be chance: ")
     broken = routing(*queries, replace(query("pdf", pdf=1), errors=("down",)))
-    assert routing_reasons([broken], gates) == [
-        "haiku: can't pass: 1 trial without a result"
-    ]
-    (unknown,) = routing_reasons(
-        [routing(query("pdf", pdf=1))], Gates(max_false_alarms=0.1)
-    )
+    assert broken.gate_reasons(gates) == ["haiku: can't pass: 1 trial without a result"]
+    (unknown,) = routing(query("pdf", pdf=1)).gate_reasons(Gates(max_false_alarms=0.1))
     assert "false alarms unknown" in unknown
 
 
@@ -183,7 +178,7 @@ def results(*routings: Routing, gates: Gates | None = None) -> RunResults:
         records=(),
         tests=(),
         model_ids={"haiku": "h"},
-        routings=routings,
+        sections=routings,
         gates=gates or Gates(),
     )
 
@@ -205,4 +200,4 @@ def test_shards_keep_all_routings() -> None:
         routing(query("pdf", pdf=1), model=name) for name in ("haiku", "sonnet")
     )
     run, _ = merged([Source("a", results(first)), Source("b", results(second))])
-    assert run.routings == (first, second)
+    assert run.sections == (first, second)

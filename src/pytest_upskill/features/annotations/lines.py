@@ -6,13 +6,13 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final
 
-from .._util import grouped
-from .._util.texts import counted, harmless, one_line
-from ..results.accepted import case_result
-from ..results.causes import same_cause
-from ..results.run import RunResults
-from ..trials.plan import PlannedCase
-from ..trials.records import Record
+from ..._util import grouped
+from ..._util.texts import counted, harmless, one_line
+from ...results.accepted import case_result
+from ...results.causes import same_cause
+from ...results.run import RunResults
+from ...trials.plan import PlannedCase
+from ...trials.records import Record
 
 MOST: Final = 10  # errors that GitHub shows for a step
 _MOST_GATES: Final = 3
@@ -46,20 +46,20 @@ class _Annotation:
 def annotations(
     results: RunResults,
     moved: Callable[[str], str] = str,
-    broken_at: Mapping[str, Place] | None = None,
+    failed_at: Mapping[str, Place] | None = None,
 ) -> list[str]:
     """An error for each case that failed, at its line, the worst first,
     and for failed gates.
 
-    ``moved`` makes the path of a file relative to the repository, ``broken_at`` is
-    where the tests are that could not be asked. What GitHub would not show is counted.
+    ``moved`` makes the path of a file relative to the repository, ``failed_at`` is
+    where the tests are that failed. What GitHub would not show is counted.
     """
     other_reasons = {reason for run in results.comparisons for reason in run.reasons}
     other_reasons |= set(results.not_tested)
     gates = [reason for reason in results.gate.reasons if reason not in other_reasons]
     shown_gates = gates[:_MOST_GATES]
     entries = sorted(
-        [*_wholes(results), *_failed(results), *_broken(results, broken_at or {})],
+        [*_wholes(results), *_failed(results), *_broken(results, failed_at or {})],
         key=lambda entry: entry.rank,
     )
     lines = _by_line(entries)

@@ -64,7 +64,7 @@ def route(*words: str, model: str = MODEL) -> int:
 
 
 def outcomes() -> dict[str, str]:
-    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["routings"]
+    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["sections"]
     return {query["query"]: query["outcome"] for query in routing["queries"]}
 
 
@@ -82,7 +82,7 @@ ROUTED = {
 def test_one_trial_per_query_serves_every_skill(agent: list[str]) -> None:
     assert route(*agent) == 0
     assert outcomes() == ROUTED
-    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["routings"]
+    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["sections"]
     assert routing["table"] == {
         "opened": ["docx", "pdf", "xlsx", "(none)"],
         "rows": {"docx": [1, 0, 0, 0], "pdf": [1, 1, 0, 0], "(none)": [0, 0, 0, 1]},
@@ -129,7 +129,7 @@ def test_a_query_without_an_answer_is_an_error_and_passes_no_gate(
 
 def test_repeats_are_runs_of_the_same_query() -> None:
     assert route("--runs", "3") == 0
-    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["routings"]
+    (routing,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["sections"]
     assert routing["queries"][1]["opened"] == {"docx": 3}
     assert routing["recall"]["queries"] == 3
 

@@ -5,13 +5,13 @@ worse.
 import argparse
 from pathlib import Path
 
+from ...cli.command_table import add_options
+from ...cli.study_session import StudySession, add_flags, study_session
 from ...errors import SettingsError
-from ...measure.model_change import ModelPair
-from ...results.model_change import ModelChange
 from ...settings import Gates, Settings
 from ...trials.subject import Subject
-from ..command_table import add_options
-from ..study_session import StudySession, add_flags, study_session
+from .asking import ModelPair
+from .results import ModelChange
 
 
 def add_drift_arguments(parser: argparse.ArgumentParser) -> None:
@@ -69,7 +69,7 @@ def run_drift(args: argparse.Namespace) -> tuple[str, int]:
             changes.append(pair.run())
             if changes[-1].interrupted:
                 break
-    return session.report(model_changes=changes)
+    return session.report(sections=changes)
 
 
 def _pairs(session: StudySession) -> list[ModelPair]:

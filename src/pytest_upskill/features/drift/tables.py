@@ -2,11 +2,11 @@
 
 from typing import Final
 
-from .._util.texts import counted, dollars, one_line, percent, points
-from ..results.contrasts import LiftValue, span_words
-from ..results.model_change import ChangeWord, ModelChange, SkillChange, SkillOnModel
-from ..trials.subject import CHAT
-from .study_tables import StudyTable
+from ..._util.texts import counted, dollars, one_line, percent, points
+from ...reports.study_tables import StudyTable
+from ...results.contrasts import LiftValue, span_words
+from ...trials.subject import CHAT
+from .results import ChangeWord, ModelChange, SkillChange, SkillOnModel
 
 _UNKNOWN: Final = "–"
 # What needs attention comes first, and is the last to be folded.
@@ -105,7 +105,7 @@ def _scores(side: SkillOnModel) -> str:
     )
 
 
-def facts_of(change: ModelChange, dot: str = "·") -> str:
+def facts_of(change: ModelChange) -> str:
     """``loop · 3 skills · 36 cases × 3 runs · 432 trials, $1.20``."""
     runs = max((row.runs for row in change.skills), default=0)
     size = f"{counted(change.cases, 'case')} × {counted(runs, 'run')}" if runs else ""
@@ -117,4 +117,4 @@ def facts_of(change: ModelChange, dot: str = "·") -> str:
     )
     agent = "" if change.agent == CHAT else one_line(change.agent, 60)
     skills = counted(len(change.skills), "skill")
-    return f" {dot} ".join(filter(None, (agent, skills, size, spent)))
+    return " · ".join(filter(None, (agent, skills, size, spent)))

@@ -1,20 +1,14 @@
-// Which skill each query opens: Routings({ address }), of run.routings and data.routings. In the
-// address, `route` is the row whose queries are shown: that of a skill, or of the table.
+// Which skill each query opens. In the address, `route` is the row whose queries are shown: that of a skill, or of the table.
 
 const MOST_SKILLS = 16; // shown before those with nothing wrong are folded, also in the table
 
-function Routings({ address }) {
-  return html`${run.routings.map((routing, number) => html`<${RoutingView} key=${number} routing=${routing}
-    number=${number} about=${data.routings[number]} address=${address} />`)}`;
-}
-
-function RoutingView({ routing, number, about, address }) {
+SECTIONS.routing = function RoutingView({ section: routing, number, about, address }) {
   const [last, ...others] = [...routing.conclusions].reverse();
   const idOf = (kind, name) => `${number}.${kind}.${name}`;
   const chosen = address.get("route");
   const linkTo = (kind, name) => href({ route: chosen === idOf(kind, name) ? null : idOf(kind, name) });
   const bySkill = new Map(routing.by_skill.map((each) => [each.name, each]));
-  const rows = textsOf(about.skills).map((texts) => ({ ...bySkill.get(texts.skill), texts }));
+  const rows = textsOf(about.table).map((texts) => ({ ...bySkill.get(texts.skill), texts }));
   const wrong = rows.filter(({ recall, precision }) => recall?.rate < 1 || precision?.rate < 1);
   const [all, showAll] = useState(rows.length <= MOST_SKILLS);
   const shown = all ? rows : wrong;
@@ -40,7 +34,7 @@ function RoutingView({ routing, number, about, address }) {
     ${row === undefined ? null : html`<${RoutedQueries} title=${row} words="queries of this row"
       queries=${routing.queries.filter((query) => query.row === row)} />`}
   </section>`;
-}
+};
 
 function skillColumns(rows, linkOf) {
   const share = (name) => ({ id: name, title: name, kind: "num span", cell: ({ [name]: value, texts }) => (value

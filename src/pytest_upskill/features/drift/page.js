@@ -1,20 +1,14 @@
-// Skills on an old model and on a new one: ModelChanges(), of run.model_changes and
-// data.model_changes.
+// Skills on an old model and on a new one.
 
 const MODEL_CHANGE_KINDS = {
   "still helps": "good", "helps now": "good", helps: "good", "no longer needed": "info", "not needed": "info",
   better: "good", worse: "bad", "hurts now": "bad", hurts: "bad", "no longer helps": "warn", "lift fell": "warn", incomplete: "warn",
 };
 
-function ModelChanges() {
-  return html`${run.model_changes.map((change, number) => html`<${ModelChangeView} key=${number}
-    change=${change} about=${data.model_changes[number]} />`)}`;
-}
-
-function ModelChangeView({ change, about }) {
+SECTIONS.drift = function ModelChangeView({ section: change, about }) {
   const [last, ...others] = [...change.conclusions].reverse();
   const bySkill = new Map(change.skills.map((skill) => [skill.skill, skill]));
-  const rows = textsOf(about.skills).map((texts) => ({ ...bySkill.get(texts.skill), texts }));
+  const rows = textsOf(about.table).map((texts) => ({ ...bySkill.get(texts.skill), texts }));
   const label = `${about.title}: ${change.agent}`;
   return html`<section class="study" aria-label=${label}>
     <h2>${about.title}</h2>
@@ -26,7 +20,7 @@ function ModelChangeView({ change, about }) {
     <p class="note">${about.legend}.</p>
     <${Fold} title="Scores without the skill and with it"><${TextTable} contents=${about.scores} label=${`Scores: ${label}`} /><//>
   </section>`;
-}
+};
 
 function modelColumns(rows) {
   const text = (name, kind = "num span wide") => ({ id: name, title: name, kind, cell: ({ texts }) => texts[name] ?? DASH });

@@ -4,9 +4,9 @@ from collections import Counter
 from collections.abc import Mapping, Set
 from typing import Final
 
-from .._util.texts import counted, one_line
-from ..results.routing import Routing, RoutingTable, SkillRouting
-from .study_tables import StudyTable
+from ..._util.texts import counted, one_line
+from ...reports.study_tables import StudyTable
+from .results import Routing, RoutingTable, SkillRouting
 
 LEGEND: Final = (
     "Recall is over the queries for a skill, precision over those that opened it; the"
@@ -134,6 +134,6 @@ def wrong_cells(routing: Routing) -> Set[tuple[str, str]]:
     return {(pair.expected, pair.opened) for pair in routing.confusions}
 
 
-def facts_of(routing: Routing, dot: str = "·") -> str:
+def facts_of(routing: Routing) -> str:
     """``haiku · 24 skills, 61 queries × 1 run · 61 trials``."""
-    return f" {dot} ".join((one_line(routing.label, 60), routing.size, routing.spent))
+    return " · ".join((one_line(routing.label, 60), routing.size, routing.spent))

@@ -7,25 +7,25 @@ from pathlib import Path
 from typing import Final
 
 from ..._util.texts import counted, first_few, one_line
+from ...cli.command_table import add_options
+from ...cli.project import find_skill
+from ...cli.study_session import add_flags, study_session
 from ...errors import InputError, SkillError, shown
-from ...measure.routing import Router
 from ...measure.skill_matrix import listing_tokens
 from ...measure.study_runner import SkillCases
-from ...results.routing import Routing
 from ...settings import Gates, Settings
-from ...skills.routes import (
+from ...skills.search import find_skills, left_out_lines
+from ...skills.skill import USERS_ONLY, Skill, load_skill
+from ...skills.suites.json_files import ROUTES_FILE
+from .asking import Router
+from .catalogue import (
     EXAMPLE,
-    ROUTES_FILE,
     Catalogue,
     LoadedRoutes,
     load_routes,
     routes_of_skills,
 )
-from ...skills.search import find_skills, left_out_lines
-from ...skills.skill import USERS_ONLY, Skill, load_skill
-from ..command_table import add_options
-from ..project import find_skill
-from ..study_session import add_flags, study_session
+from .results import Routing
 
 _MOST_NAMES: Final = 5
 _MOST_BROKEN: Final = 3
@@ -72,7 +72,7 @@ def run_route(args: argparse.Namespace) -> tuple[str, int]:
             routings.append(router.run(subject, asked))
             if routings[-1].interrupted:
                 break
-    return session.report(routings=routings)
+    return session.report(sections=routings)
 
 
 def _routes(folder: Path, file: Path | None, catalogue: Catalogue) -> LoadedRoutes:

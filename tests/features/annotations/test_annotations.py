@@ -6,7 +6,7 @@ from dataclasses import replace
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.reports.annotations import MOST, annotations
+from pytest_upskill.features.annotations.lines import MOST, annotations
 from pytest_upskill.settings import Gates
 from support.made import accepted_count, made_run
 

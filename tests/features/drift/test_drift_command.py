@@ -72,9 +72,7 @@ def drift(*words: str, old: str = OLD, new: str = NEW, skills: str = "skills") -
 
 
 def change() -> dict[str, Any]:
-    (change,) = json.loads(Path("out.json").read_text(encoding="utf-8"))[
-        "model_changes"
-    ]
+    (change,) = json.loads(Path("out.json").read_text(encoding="utf-8"))["sections"]
     return dict(change)
 
 
@@ -239,6 +237,7 @@ def new(question):
 
 
 @needs_bwrap
+@pytest.mark.usefixtures("docker")
 def test_a_task_that_is_never_graded_is_left_out_and_named(
     project: Path, capsys: Output
 ) -> None:
@@ -253,7 +252,7 @@ def test_a_task_that_is_never_graded_is_left_out_and_named(
     ):
         write_task(project / f"tasks/{name}", f"Write the {name} one.", skill=True)
         (project / f"tasks/{name}/tests/test.sh").write_text(verifier, encoding="utf-8")
-    words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
+    words = ["--agent", "loop", "--runs", "1"]
     assert drift(*words, skills="tasks") == 1
     found, (tasks,) = change(), change()["skills"]
     assert (found["cases"], tasks["cases"], tasks["change"]["lift"]) == (4, 2, -1)
@@ -268,6 +267,7 @@ def test_a_task_that_is_never_graded_is_left_out_and_named(
 
 
 @needs_bwrap
+@pytest.mark.usefixtures("docker")
 def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
     project: Path, capsys: Output
 ) -> None:
@@ -281,7 +281,7 @@ def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
                 project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True
             )
     write_task(project / "tasks/steps", "Write it.", more="[[steps]]\nname = 'a'\n")
-    words = ["--agent", "loop", "--sandbox", "bwrap", "--runs", "1"]
+    words = ["--agent", "loop", "--runs", "1"]
     assert drift(*words, skills="tasks") == 0
     helped, plain = change()["skills"]
     assert (helped["skill"], helped["cases"]) == ("tasks", 2)

@@ -2,14 +2,14 @@
 
 import pytest
 
-from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.routing_tables import (
+from pytest_upskill.features.routing import view
+from pytest_upskill.features.routing.tables import (
     confused_table,
     skill_table,
     wrong_table,
 )
+from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import TerminalLook, marks_for, text_width
-from pytest_upskill.reports.terminal.routing_lines import routing_lines
 from support.made import made_run
 from support.made_studies import LONG, made_routing
 from support.pages import PAYLOADS
@@ -22,7 +22,7 @@ MANY = made_routing(*PAYLOADS, LONG, skills=[f"skill-{number}" for number in ran
 def test_it_fits_any_terminal(width: int, verbosity: int) -> None:
     look = TerminalLook(width, marks_for("utf-8"), verbosity=verbosity)
     for routing in (made_routing(), MANY):
-        assert max(map(text_width, routing_lines([routing], look))) <= width
+        assert max(map(text_width, view.lines(routing, look))) <= width
 
 
 def test_the_table_of_what_is_wrong_has_what_fits_and_all_runs() -> None:
@@ -54,7 +54,7 @@ def test_of_many_skills_only_those_with_something_wrong_are_listed() -> None:
 
 
 def test_markdown_has_what_to_remember_and_a_table() -> None:
-    text = markdown_summary(made_run(cases=0, routings=(made_routing(),)))
+    text = markdown_summary(made_run(cases=0, sections=(made_routing(),)))
     assert "### Which skill each query opens" in text
     assert "| xlsx | 0 of 1 | 0% (0% to 79%) | – | (none) 2 |" in text
     assert (

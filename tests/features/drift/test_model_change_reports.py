@@ -4,15 +4,15 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.model_change_tables import (
+from pytest_upskill.features.drift import view
+from pytest_upskill.features.drift.results import ModelChange, SkillOnModel
+from pytest_upskill.features.drift.tables import (
     facts_of,
     model_change_table,
     score_table,
 )
+from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.terminal.layout import TerminalLook, marks_for, text_width
-from pytest_upskill.reports.terminal.study_lines import model_change_lines
-from pytest_upskill.results.model_change import ModelChange, SkillOnModel
 from support.made import made_run
 from support.made_studies import LONG, made_model_change
 from support.pages import PAYLOADS
@@ -40,7 +40,7 @@ def many() -> ModelChange:
 def test_it_fits_any_terminal(width: int, verbosity: int, many: ModelChange) -> None:
     look = TerminalLook(width, marks_for("utf-8"), verbosity=verbosity)
     for change in (CHANGE, many):
-        assert max(map(text_width, model_change_lines([change], look))) <= width
+        assert max(map(text_width, view.lines(change, look))) <= width
 
 
 def test_what_needs_attention_comes_first_and_the_others_are_folded(
@@ -85,7 +85,7 @@ def test_the_facts_count_the_cases_that_were_asked() -> None:
 
 
 def test_markdown_has_what_to_remember_and_a_table() -> None:
-    text = markdown_summary(made_run(cases=0, model_changes=(CHANGE,)))
+    text = markdown_summary(made_run(cases=0, sections=(CHANGE,)))
     assert "### From old to new" in text
     assert "**On new: broke: gate (2 cases); lift fell: gate.** 1 skill · 20" in text
     assert "| gate | +100 (+83 to +100) | -10" in text

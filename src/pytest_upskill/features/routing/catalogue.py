@@ -11,19 +11,18 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Final
 
-from .._util.files import read_file, reason_of
-from .._util.json_forms import Location, parse_limited
-from .._util.texts import as_read, counted, first_few, guess, one_line, slug
-from ..errors import CasesError, InputError, shown
-from .case import OPENS, STAYS_CLOSED, Case
-from .loaded_cases import numbered
-from .named_skill import named_once
-from .skill import USERS_ONLY, Skill, fields_of, is_for_users_only
-from .suites.json_files import MAX_CASES_BYTES, ROUTES_NAME, lines_of, read_cases_json
-from .suites.reading import read_suites
-from .suites.triggers import ACTIVATED
+from ..._util.files import read_file, reason_of
+from ..._util.json_forms import Location, parse_limited
+from ..._util.texts import as_read, counted, first_few, guess, one_line, slug
+from ...errors import CasesError, InputError, shown
+from ...skills.case import OPENS, STAYS_CLOSED, Case
+from ...skills.loaded_cases import numbered
+from ...skills.named_skill import named_once
+from ...skills.skill import USERS_ONLY, Skill, fields_of, is_for_users_only
+from ...skills.suites.json_files import MAX_CASES_BYTES, lines_of, read_cases_json
+from ...skills.suites.reading import read_suites
+from ...skills.suites.triggers import ACTIVATED
 
-ROUTES_FILE: Final = f"evals/{ROUTES_NAME}"  # in the folder of a catalogue
 EXAMPLE: Final = """\
 [
   {"query": "Merge these two PDFs into one.", "expected_skill": "pdf"},

@@ -5,19 +5,19 @@ and every query asked once per run.
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from .._util import grouped
-from .._util.texts import counted
-from ..checks import KINDS, parse_checks
-from ..checks.grading import ToGrade
-from ..results.routing import RoutedQuery, Routing
-from ..results.run_notes import listing_notes
-from ..skills.routes import ANY_OPENED, Catalogue, LoadedRoutes
-from ..trials.arm import SKILL, Arm, SkillCopy
-from ..trials.records import Record
-from ..trials.subject import Subject
-from ..trials.trial import trials_of
-from .arm_maker import files_of_cases, own_cases
-from .study_runner import StudyRunner
+from ..._util import grouped
+from ..._util.texts import counted
+from ...checks import KINDS, parse_checks
+from ...checks.grading import ToGrade
+from ...measure.arm_maker import files_of_cases, own_cases
+from ...measure.study_runner import StudyRunner
+from ...results.run_notes import listing_notes
+from ...trials.arm import SKILL, Arm, SkillCopy
+from ...trials.records import Record
+from ...trials.subject import Subject
+from ...trials.trial import trials_of
+from .catalogue import ANY_OPENED, Catalogue, LoadedRoutes
+from .results import RoutedQuery, Routing
 
 
 @dataclass(frozen=True)

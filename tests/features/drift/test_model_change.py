@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.model_change import (
+from pytest_upskill.features.drift.results import (
     ChangeWord,
     ModelAnswers,
     SkillChange,
@@ -170,12 +170,12 @@ def test_the_last_sentence_says_what_to_do() -> None:
 
 def test_missing_answers_are_told_of_the_model_that_lacks_them() -> None:
     change = made_model_change(by(0, 1, 0, 1))
-    assert not change.problem
+    assert not change.problem(Gates())
     old, new = (replace(answers, errored=2) for answers in (change.old, change.new))
-    assert replace(change, old=old).problem == "old: 2 answers missing"
+    assert replace(change, old=old).problem(Gates()) == "old: 2 answers missing"
     both = "old: 2 answers missing, new: 2 answers missing"
-    assert replace(change, old=old, new=new).problem == both
-    assert replace(change, skills=()).problem == "new: nothing was measured"
+    assert replace(change, old=old, new=new).problem(Gates()) == both
+    assert replace(change, skills=()).problem(Gates()) == "new: nothing was measured"
 
 
 def test_a_sentence_names_the_model_that_is_incomplete() -> None:
@@ -200,7 +200,7 @@ def test_an_answer_without_a_grade_is_missing_though_it_is_stored() -> None:
 
 def results(gates: Gates, shares: tuple[float, ...]) -> RunResults:
     changes = (made_model_change(by(*shares)),)
-    return made_run(cases=0, model_changes=changes, gates=gates)
+    return made_run(cases=0, sections=changes, gates=gates)
 
 
 def test_only_a_gate_fails_a_run_in_which_something_got_worse() -> None:
@@ -219,4 +219,4 @@ def test_only_a_gate_fails_a_run_in_which_something_got_worse() -> None:
 def test_a_file_of_results_keeps_it(tmp_path: Path) -> None:
     run, file = results(Gates(no_worse=True), (0, 1, 0, 0.5)), tmp_path / "out.json"
     file.write_text(results_text(run), encoding="utf-8")
-    assert read_run(file).model_changes == run.model_changes
+    assert read_run(file).sections == run.sections

@@ -9,7 +9,12 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import CasesError, InputError
-from pytest_upskill.skills.routes import Catalogue, Route, load_routes, routes_of_skills
+from pytest_upskill.features.routing.catalogue import (
+    Catalogue,
+    Route,
+    load_routes,
+    routes_of_skills,
+)
 from pytest_upskill.skills.skill import load_skill
 from support.kit import write_skill
 

@@ -1,0 +1,1 @@
+"""A folder for each feature; `registry.FEATURES` has their names."""

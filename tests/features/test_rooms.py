@@ -1,0 +1,60 @@
+"""Each feature can be removed: its folder, and its name in the registry."""
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import pytest_upskill
+from pytest_upskill.cli.command_table import BY_NAME
+from pytest_upskill.registry import FEATURES, features
+from support.kit import write_script, write_skill
+
+PACKAGE = Path(pytest_upskill.__file__).parent
+RUN = """
+import sys
+import pytest
+status = pytest.main(sys.argv[1:])
+from pytest_upskill.cli.command_table import BY_NAME
+print("\\n", int(status), *BY_NAME)
+"""
+
+
+def package_without(feature: str, folder: Path) -> None:
+    package = folder / PACKAGE.name
+    shutil.copytree(PACKAGE, package, ignore=shutil.ignore_patterns(feature))
+    assert len([*(package / "features").glob("*/__init__.py")]) == len(FEATURES) - 1
+    registry = package / "registry.py"
+    text = registry.read_text(encoding="utf-8")
+    registry.write_text(
+        re.sub(rf'"{feature}",? ?', "", text, count=1), encoding="utf-8"
+    )
+
+
+@pytest.mark.parametrize("feature", FEATURES)
+def test_a_skill_is_tested_without_any_one_feature(
+    feature: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package_without(feature, tmp_path / "installed")
+    write_skill(tmp_path / "skills/gate")
+    words = ["--skill", "skills", "--model", write_script(tmp_path / "model.json")]
+    reports = ["--skill-json", "out.json", "--skill-html", "out.html"]
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path / "installed"))
+    run = subprocess.run(
+        [sys.executable, "-c", RUN, *words, *reports, "--skill-markdown", os.devnull],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    status, *commands = run.stdout.splitlines()[-1].split()
+    assert status == "0", run.stdout
+    removed = {command.name for command in features()[feature].commands}
+    assert commands == [name for name in BY_NAME if name not in removed]
+    results = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))
+    assert [row["lift"] for row in results["summary"]] == [1.0]
