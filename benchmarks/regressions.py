@@ -1,105 +1,100 @@
 """How often regressions are found, and how often an unchanged skill
 is said to have got worse.
 
-python benchmarks/regressions.py [repeats]
+python benchmarks/regressions.py [teams]
 """
 
 import random
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from pytest_upskill.stats import CasePasses, worsened
-from support.simulated import passes
+from support.nights import accept, night
 
-NOISY: Final = (1.0, 1.0)  # chances to pass are spread evenly
-MOSTLY_SURE: Final = (5.0, 1.0)
-Chances = tuple[list[float], list[float]]  # of each case, before and now
+NIGHTS: Final = 50  # with the same accepted results
 
-
-def unchanged(draw: random.Random, cases: int, spread: tuple[float, float]) -> Chances:
-    chances = [draw.betavariate(*spread) for _ in range(cases)]
-    return chances, chances
+Spread = Callable[[random.Random], float]  # of the chances that cases have to pass
 
 
-def one_broke(draw: random.Random, cases: int, spread: tuple[float, float]) -> Chances:
-    chances, _ = unchanged(draw, cases - 1, spread)
-    return [1.0, *chances], [0.0, *chances]
+class Size(NamedTuple):
+    """The columns that describe a row."""
+
+    skills: int
+    cases: int  # of each skill
+    accepted_runs: int
+    runs: int
 
 
-def all_fell(draw: random.Random, cases: int, _spread: tuple[float, float]) -> Chances:
-    chances = [draw.uniform(0.5, 0.95) for _ in range(cases)]
-    return chances, [chance - 0.3 for chance in chances]
+def sure(_draw: random.Random) -> float:
+    return 0.85
 
 
-def red(
-    change: Callable[[random.Random, int, tuple[float, float]], Chances],
-    *,
-    cases: int,
-    runs: int,
-    repeats: int,
-    groups: int = 1,
-    spread: tuple[float, float] = NOISY,
-) -> float:
-    """The share of runs with a regression; only the first group has changed."""
-    draw = random.Random(f"{change.__name__} {cases} {runs} {groups}")
-    found = 0
-    for _ in range(repeats):
-        chances = [
-            (change if number == 0 else unchanged)(draw, cases, spread)
-            for number in range(groups)
-        ]
-        drawn = [
-            [
-                CasePasses(
-                    (passes(draw, was, runs), runs), (passes(draw, now, runs), runs)
-                )
-                for was, now in zip(*of_group, strict=True)
-            ]
-            for of_group in chances
-        ]
-        found += any(group.found for group in worsened(drawn))
-    return found / repeats
+def mostly_sure(draw: random.Random) -> float:
+    return draw.betavariate(5, 1)
+
+
+def noisy(draw: random.Random) -> float:
+    return draw.betavariate(1, 1)
+
+
+def unchanged(draw: random.Random, size: Size, spread: Spread) -> float:
+    """The share of nights in which something is red."""
+    chances = [[spread(draw) for _ in range(size.cases)] for _ in range(size.skills)]
+    accepted = accept(draw, chances, size.accepted_runs)
+    red = 0
+    for _ in range(NIGHTS):
+        comparisons = night(draw, accepted, chances, size.runs)
+        red += any(comparison.regressed for comparison in comparisons)
+    return red / NIGHTS
+
+
+def one_broke(draw: random.Random, size: Size) -> float:
+    """Whether a case is named that always passed and never does any more."""
+    before = [[sure(draw)] * size.cases for _ in range(size.skills)]
+    before[0][0] = 1.0
+    accepted = accept(draw, before, size.accepted_runs)
+    now = [[0.0, *before[0][1:]], *before[1:]]
+    first, *_ = night(draw, accepted, now, size.runs)
+    return any(case.test.case == "case-0" for case in first.regressed)
+
+
+def skill_fell(draw: random.Random, size: Size) -> float:
+    """Whether a skill is red all of whose cases pass 30 points less often."""
+    before = [[sure(draw)] * size.cases for _ in range(size.skills)]
+    accepted = accept(draw, before, size.accepted_runs)
+    now = [[chance - 0.3 for chance in before[0]], *before[1:]]
+    first, *_ = night(draw, accepted, now, size.runs)
+    return bool(first.regressed)
+
+
+def mean(measure: Callable[..., float], teams: int, size: Size, *more: object) -> str:
+    draw = random.Random(f"{measure.__name__} {size}")
+    return f"{sum(measure(draw, size, *more) for _ in range(teams)) / teams:.1%}"
 
 
 def main() -> None:
-    repeats = int(sys.argv[1]) if len(sys.argv) > 1 else 400
+    teams = int(sys.argv[1]) if len(sys.argv) > 1 else 40
     rows = []
-    for groups, cases, runs in (
-        *((1, cases, runs) for cases in (12, 20, 40) for runs in (1, 3, 5)),
-        (30, 10, 3),
-        (30, 10, 5),
+    for size in (
+        *(Size(20, 6, accepted, runs) for accepted in (1, 3, 5) for runs in (1, 3)),
+        Size(20, 6, 5, 5),
+        Size(1, 12, 3, 1),
+        Size(1, 40, 3, 1),
     ):
-        count = repeats if groups == 1 else repeats // 4
-        shares = [
-            red(unchanged, cases=cases, runs=runs, repeats=count, groups=groups),
-            red(
-                unchanged,
-                cases=cases,
-                runs=runs,
-                repeats=count,
-                groups=groups,
-                spread=MOSTLY_SURE,
-            ),
-            red(one_broke, cases=cases, runs=runs, repeats=count, groups=groups),
-            red(
-                one_broke,
-                cases=cases,
-                runs=runs,
-                repeats=count,
-                groups=groups,
-                spread=MOSTLY_SURE,
-            ),
-            red(all_fell, cases=cases, runs=runs, repeats=count, groups=groups),
-        ]
-        rows.append([groups, cases, runs, *(f"{share:.1%}" for share in shares)])
-    headers = ["pairs", "cases", "runs", "unchanged, noisy", "unchanged, mostly sure"]
-    headers += ["one broke, noisy", "one broke, mostly sure", "all fell by 30 points"]
+        row: list[object] = [*size]
+        for spread in (sure, mostly_sure, noisy):
+            row.append(mean(unchanged, teams, size, spread))
+        row.append(mean(one_broke, 10 * teams, size))
+        row.append(mean(skill_fell, 10 * teams, size))
+        rows.append(row)
+    headers = ["skills", "cases", "accepted runs", "runs", "unchanged, 85 %"]
+    headers += ["unchanged, mostly sure", "unchanged, noisy"]
+    headers += ["one case broke", "a skill fell by 30 points"]
     print(tabulate(rows, headers, tablefmt="github"))
 
 

@@ -118,10 +118,7 @@ def test_a_skill_that_changed_is_accepted_as_it_is_now(
 
 def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
     with KnownModel(pytester, 3, baseline=0.0, skill=1.0) as known:
-        assert (
-            "no case is evidence by itself"
-            in known.run("--skill-accept", "--skill-runs", "1").screen
-        )
+        known.run("--skill-accept", "--skill-runs", "1")
         file = accepted(known)
         write_skill(pytester.path / "skills/other", [case("c0?", "no", id="c0")])
         (known.folder / "skill_meta.json").write_text(json.dumps({"cases": []}))
@@ -149,7 +146,7 @@ def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> 
         known.run("--skill-accept")
         known.cases = 3
         known.write("edited")
-        known.chances["edited"] = [0.0, 1.0, 1.0]
+        known.chances["edited"] = [0.3, 1.0, 1.0]
         run = known.run("--skill-runs", "1")
         before = accepted(known).models["m"]
         refused = known.run("--skill-accept")

@@ -38,26 +38,6 @@ def test_failures_that_are_accepted_or_could_be_chance_xfail(
     assert shown.outcomes == {"passed": 2, "failed": 1}
 
 
-def test_single_runs_are_evidence_only_together(
-    project: AcceptedProject, workers: str
-) -> None:
-    names = NAMES[:6]
-    project.write(*names)
-    project.accept(dict.fromkeys(names, 1))
-    one = project.run({**dict.fromkeys(names, 1), "c2": 0}, "-n", workers)
-    assert (one.outcomes, one.status) == ({"passed": 5, "xfailed": 1}, 0)
-    skill = project.folder / "SKILL.md"
-    # The results still count
-    skill.write_text(f"{skill.read_text()}\nSKILL, but worse.\n")
-    run = project.run(dict.fromkeys(names, 0), "-n", workers)
-    assert (run.outcomes, run.status) == ({"failed": 6}, 1)
-    assert "FAILED skills/gate/skill_meta.json::c0" in run.screen
-    told = '0 of 1 passed (accepted: 1 of 1, 2026-01-02): "yes" is not in the answer'
-    assert told in " ".join(run.screen.split())
-    assert run.gate["passed"] is False
-    assert len(run.gate["reasons"]) == 1
-
-
 def test_one_broken_case_of_twelve_fails_its_test(
     project: AcceptedProject, workers: str
 ) -> None:

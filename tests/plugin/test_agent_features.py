@@ -143,7 +143,13 @@ def test_accepted_results_are_of_an_agent(
     assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
     worse = run(pytester, server)
-    assert worse.outcomes == {"xfailed": 1}  # a single run could be chance
+    assert worse.outcomes == {"failed": 1}
+    assert [record["run"] for record in worse.records if record["extra"]] == [
+        2,
+        3,
+        4,
+        5,
+    ]
     assert worse.report["tests"][0]["expected"]["was"] == {"passes": 1, "runs": 1}
 
 

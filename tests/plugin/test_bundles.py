@@ -101,7 +101,7 @@ def test_results_are_accepted_beside_the_plugin(
         "---\nname: boat\ndescription: d\n---\nNothing.\n"
     )
     run = run_skills(pytester, model, skill="garden")
-    assert run.outcomes == {"passed": 1, "xfailed": 1}
+    assert run.outcomes == {"passed": 1, "failed": 1}
 
 
 def test_it_is_compared_with_itself_at_a_ref(

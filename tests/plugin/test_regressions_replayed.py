@@ -35,7 +35,7 @@ def test_one_broken_case_is_found_among_noisy_ones(
 
 
 @pytest.mark.nightly
-def test_single_accepted_runs_are_evidence_only_together(
+def test_cases_that_were_accepted_by_luck_stay_green(
     pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     one = ("--skill-runs", "1", "--skill-no-baseline", "--skill-fresh")
@@ -50,25 +50,6 @@ def test_single_accepted_runs_are_evidence_only_together(
         collapse = known.run(*one)
     assert collapse.status == 1
     assert len(failed(collapse)) > 5
-
-
-def test_models_of_a_run_share_the_false_alarms(
-    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Six of six single runs that fail is a chance of 1 in 64:
-    too much if models are many.
-    """
-    one = ("--skill-runs", "1", "--skill-no-baseline", "--skill-fresh")
-    odd, even = [1.0, 0.0] * 3, [0.0, 1.0] * 3
-    with KnownModel(pytester, 6, skill=odd) as known:
-        known.chances["m skill"] = 1.0
-        known.run(*one, "--skill-accept", models=3)
-        known.later(monkeypatch, 1, skill=even)
-        known.chances["m skill"] = 0.0
-        night = known.run(*one, models=3)
-        alone = known.run(*one)
-    assert (night.status, failed(night)) == (0, [])
-    assert (alone.status, len(failed(alone))) == (1, 6)
 
 
 def test_a_few_broken_cases_are_worse_than_at_a_ref_and_than_a_run(

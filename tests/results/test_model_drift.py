@@ -7,7 +7,6 @@ from collections.abc import Sequence
 
 import pytest
 
-from pytest_upskill.results.accepted import CaseResult
 from pytest_upskill.results.regressions import AcceptedComparison, Compared, compare
 from pytest_upskill.settings import OnDrift
 from pytest_upskill.stats import CasePasses, fell_together, lift_change
@@ -32,9 +31,8 @@ def compared(
             expected=Expectation(*then),
             sample=f"{sample}{number % 8}" if sample else "",
         )
-        made.append(
-            Compared(test, CaseResult(skill_now, RUNS, baseline_now, 9, f"d{number}"))
-        )
+        now = Count(skill_now, RUNS), Count(baseline_now, RUNS)
+        made.append(Compared(test, *now))
     return compare({group: made}, {"m": "m-2"})[0]
 
 
@@ -92,9 +90,28 @@ def test_a_case_whose_own_lift_fell_regressed_all_the_same() -> None:
     assert found.drift.explains
 
 
+def test_five_failures_are_the_models_if_its_baseline_fell_too() -> None:
+    cases = [*FALLEN, (5, 5, 0, 0)]
+    failed, warned = compared(cases), compared(cases, "warn")
+    standing = failed.standing(failed.cases[8])
+    assert standing.kind == "regressed"
+    assert standing.reason.startswith("the model got worse, without the skill, too: 0")
+    assert warned.standing(warned.cases[8]).kind == "drifted"
+
+
+def test_five_failures_without_a_drift_are_red_and_name_the_baseline() -> None:
+    found = compared([(5, 5, 5, 5)] * 7 + [(5, 1, 0, 0)], "warn")
+    assert found.drift is None
+    (reason,) = found.reasons
+    assert reason == (
+        "gate on m: regression: c7: 0 of 5 passed (accepted: 5 of 5, 2026-01-02);"
+        " without the skill 0 of 5 (accepted: 1 of 5)"
+    )
+
+
 @pytest.mark.parametrize(
     "cases",
-    [[(5, 1, 2, 1)] * 8, [(5, 4, 0, 3)] * 8, [(5, 1, 2, 1)] * 7 + [(5, 5, 0, 0)]],
+    [[(5, 1, 2, 1)] * 8, [(5, 4, 1, 3)] * 8, [(5, 1, 2, 1)] * 7 + [(5, 5, 0, 0)]],
 )
 def test_a_baseline_that_hardly_fell_explains_nothing(cases: list[Passes]) -> None:
     found = compared(cases, "warn")

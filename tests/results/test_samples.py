@@ -7,7 +7,7 @@ from statistics import fmean
 
 import pytest
 
-from pytest_upskill.results.accepted import CaseResult, planned_case
+from pytest_upskill.results.accepted import planned_case
 from pytest_upskill.results.regressions import Compared, compare
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_text
@@ -158,7 +158,7 @@ def fallen(sample: str, number: int, was: int = 5, now: int = 3) -> Compared:
     test = PlannedCase(
         f"n{number}", "gate", f"c{number}", "m", expected=expected, sample=sample
     )
-    return Compared(test, CaseResult(now, 5, 0, 9, "d"))
+    return Compared(test, Count(now, 5))
 
 
 def test_for_a_regression_the_cases_of_a_group_stay_apart() -> None:

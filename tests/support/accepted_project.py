@@ -1,6 +1,7 @@
 """A skill with accepted results, whose cases pass in as many runs as a test wants."""
 
 import json
+from collections.abc import Mapping
 from typing import Any
 
 import pytest
@@ -24,9 +25,9 @@ from pathlib import Path
 
 def answer(question):
     passes = json.loads(Path(__file__).with_name("passes.json").read_text())
-    name = question.messages[-1][1].split()[0]
-    good = "SKILL" in question.system and question.run <= passes[name]
-    return "yes" if good else "no"
+    of_case = passes[question.messages[-1][1].split()[0]]
+    runs = of_case if isinstance(of_case, list) else range(1, of_case + 1)
+    return "yes" if "SKILL" in question.system and question.run in runs else "no"
 """
 
 
@@ -64,12 +65,15 @@ class AcceptedProject:
 
     def run(
         self,
-        passes: dict[str, int],
+        passes: Mapping[str, int | list[int]],
         *args: str,
         runs: int | str = 1,
         skill: str = "skills",
     ) -> SkillRun:
-        """Test the skill; without ``skill``, only what ``args`` name."""
+        """Test the skill; without ``skill``, only what ``args`` name.
+
+        With it, so many runs of a case pass, or those that are listed.
+        """
         (self.pytester.path / "passes.json").write_text(json.dumps(passes))
         return run_skills(
             self.pytester, MODEL, "--skill-runs", str(runs), *args, skill=skill

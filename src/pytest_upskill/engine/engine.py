@@ -157,7 +157,7 @@ class Engine:
         each answer as it arrives.
         """
         trials = list(plan.trials())
-        for trial in trials:
+        for trial in [*trials, *plan.extra_trials()]:
             if trial.rubric:
                 self.budget.expect_ruling(trial.question, trial.rubric)
 

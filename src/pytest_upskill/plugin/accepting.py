@@ -40,7 +40,7 @@ from ..results.run_notes import run_notes
 from ..results.summary import SELECTED_BY_OUTCOME
 from ..settings import Settings
 from ..skills.suites.triggers import PREFIX
-from ..stats import EVIDENT_RUNS, CasePasses, worsened
+from ..stats import CasePasses, worsened
 from ..trials.plan import PlannedCase, Unmatched
 from ..trials.records import agents_in
 from ..trials.subject import ORACLE, SkillOnSubject, Subject
@@ -267,10 +267,6 @@ class _Acceptance:
         ]
         parts += [f"not accepted: {_names(unanswered)}"] if unanswered else []
         parts += self._losses if self.lower else []
-        if any(result.runs < EVIDENT_RUNS for result in cases.values()):
-            parts.append(
-                f"with fewer than {EVIDENT_RUNS} runs, no case is evidence by itself"
-            )
         return f"{group.pair}: {'; '.join(parts)}"
 
     @property

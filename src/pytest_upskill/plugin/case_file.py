@@ -12,7 +12,7 @@ from ..results.accepted import NOTHING_ACCEPTED
 from ..results.regressions import Standing
 from ..settings import Settings
 from ..trials.answer import Reply
-from ..trials.plan import PlannedCase, SkillInfo
+from ..trials.plan import SkillInfo
 from ..trials.trial import Question
 from .paths import SkillSource
 from .run_subjects import RunSubjects
@@ -21,7 +21,8 @@ from .run_subjects import RunSubjects
 class Decisions(Protocol):
     """What is decided over all cases of a skill on a model."""
 
-    def regression_of(self, test: PlannedCase) -> Standing | None: ...
+    def ask_further(self) -> None: ...
+    def regression_of(self, nodeid: str) -> Standing | None: ...
 
 
 class Run(Protocol):

@@ -19,6 +19,7 @@ from .._util.json_forms import FormError
 from .._util.texts import harmless, one_line
 from ..errors import InputError
 from ..results.accepted import AcceptedResults, planned_case, read_results, short_digest
+from ..results.regressions import next_trial
 from ..settings import Settings
 from ..skills.case import Case, Role, SandboxNeeds, WorkspaceFile
 from ..skills.context import load_for_run
@@ -437,8 +438,11 @@ def _run_all(
     by_trial = {trial: asker.try_out(trial, call) for trial in asker.planned.trials}
     for trial in asker.outdated(settings):
         by_trial[trial] = asker.try_out(trial, call, renew=True)
+    records = [asker.record(trial, failure) for trial, failure in by_trial.items()]
+    while extra := next_trial(asker.planned, records):
+        by_trial[extra] = asker.try_out(extra, call)
+        records.append(asker.record(extra, by_trial[extra]))
     outcomes = list(by_trial.items())
-    records = [asker.record(trial, failure) for trial, failure in outcomes]
     questions = [
         (trial.arm, trial.run, question.key, question.messages[-1][1])
         for trial, question, _ in asker.asked

@@ -1,4 +1,4 @@
-"""What is decided over many cases: which of them regressed.
+"""What is decided over many cases: which of them are asked further, and what regressed.
 
 Every xdist worker has all items and decides alone, from the same answers and with the
 same result: no question is asked twice, and nothing has to be sent around.
@@ -9,35 +9,40 @@ from functools import cached_property
 
 import pytest
 
-from .._util import grouped
 from ..checks.judging import Ask
 from ..results.regressions import Standing, compare_all
-from ..trials.plan import Group, PlannedCase
-from .items import CaseItem, records_of_items
-from .planning import plan_of
+from ..trials.plan import Plan
+from .items import CaseItem, grade_further, grade_items
 
 
 class Groups:
-    """The items of a run by skill and model.
+    """The items of a run that are compared with accepted results.
 
-    The first item that needs a decision waits for the answers that it is based on and
+    The first item that may have regressed waits for the answers to all of them and
     grades them; the grades stay in the items.
     """
 
-    def __init__(self, ask: Ask, items: Sequence[pytest.Item]) -> None:
-        self._ask = ask
+    def __init__(self, plan: Plan, items: Sequence[pytest.Item], ask: Ask) -> None:
+        # As planned: tests that have run may have an xfail mark since.
+        self._tests = [test for test in plan.tests if test.expected]
         self._items = {
             item.nodeid: item for item in items if isinstance(item, CaseItem)
         }
-        self._all = items
+        self._ask = ask
 
-    @cached_property
-    def _tests(self) -> dict[Group, list[PlannedCase]]:
-        return grouped(plan_of(self._all).tests, lambda test: test.group)
+    def ask_further(self) -> None:
+        """Ask for the extra trials of all cases that need them, side by side."""
+        grade_items(self._graded, self._ask)
+        grade_further(self._graded, self._ask)
 
-    def regression_of(self, test: PlannedCase) -> Standing | None:
+    @property
+    def _graded(self) -> list[CaseItem]:
+        nodeids = [test.nodeid for test in self._tests]
+        return [self._items[nodeid] for nodeid in nodeids if nodeid in self._items]
+
+    def regression_of(self, nodeid: str) -> Standing | None:
         """The standing of a case that regressed, alone or as a part of its group."""
-        return self._regressions.get(test.nodeid)
+        return self._regressions.get(nodeid)
 
     @cached_property
     def _regressions(self) -> dict[str, Standing]:
@@ -46,24 +51,14 @@ class Groups:
         Empty if tests in Python have accepted results: what they answer
         is only known in the end.
         """
-        tests = [
-            test
-            for of_group in self._tests.values()
-            for test in of_group
-            if test.expected
-        ]
-        if any(test.nodeid not in self._items for test in tests):
+        if any(test.nodeid not in self._items for test in self._tests):
             return {}
-        items = [self._items[test.nodeid] for test in tests]
-        records = dict(
-            zip(
-                (test.nodeid for test in tests),
-                records_of_items(items, self._ask),
-                strict=True,
-            )
-        )
-        return {
-            case.test.nodeid: comparison.standing(case)
-            for comparison in compare_all(tests, lambda test: records[test.nodeid])
-            for case in comparison.of_kind("regressed", "drifted")
-        }
+
+        self.ask_further()
+        regressions = {}
+        for comparison in compare_all(
+            self._tests, lambda test: self._items[test.nodeid].records
+        ):
+            for case in comparison.of_kind("regressed", "drifted"):
+                regressions[case.test.nodeid] = comparison.standing(case)
+        return regressions

@@ -1,7 +1,7 @@
 """Tests of a skill's file: cases on models, broken ones, and how tests end."""
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, Final
@@ -20,7 +20,7 @@ from ..reports.terminal.failure import failure_text
 from ..reports.terminal.layout import TerminalLook
 from ..results.accepted import case_digest, case_result, planned_case
 from ..results.oracle_results import oracle_faults
-from ..results.regressions import Standing, fell, standing_of
+from ..results.regressions import Standing, fell, next_trial, standing_of
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.loaded_cases import BrokenCase
@@ -187,7 +187,6 @@ class CaseItem(ItemOfFile):
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self._records: list[Record] = []
-        self._graded: list[Record] = []
 
     @classmethod
     def make(
@@ -241,8 +240,12 @@ class CaseItem(ItemOfFile):
         compared = not is_expected_to_fail(self) and not self.parent.run.settings.aa
         compared = compared and self._planned.agent != ORACLE
         if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
+            extra_trials = self._planned.extra_trials if compared else ()
             self._planned = replace(
-                self._planned, compared=compared, nodeid=self.nodeid
+                self._planned,
+                compared=compared,
+                extra_trials=extra_trials,
+                nodeid=self.nodeid,
             )
         return self._planned
 
@@ -252,8 +255,19 @@ class CaseItem(ItemOfFile):
         """
         run = self.parent.run
         if run.asks:
-            (self._records,) = records_of_items([self], run.ask)
+            grade_items([self], run.ask)
+            if self.next_trial:
+                run.groups.ask_further()
             self._require_answers()
+
+    @property
+    def records(self) -> Sequence[Record]:
+        """What has been graded so far."""
+        return self._records
+
+    @property
+    def next_trial(self) -> Trial | None:
+        return next_trial(self.planned, self._records)
 
     def _require_answers(self) -> None:
         """NotAnswered if a trial of the records errored."""
@@ -283,7 +297,7 @@ class CaseItem(ItemOfFile):
             run.settings,
             planned,
             result.count,
-            lambda: run.groups.regression_of(planned),
+            lambda: run.groups.regression_of(planned.nodeid),
         )
         if standing:
             reason = standing.reason if standing.kind == "regressed" else None
@@ -341,29 +355,31 @@ def _reason(text: str) -> str:
     return one_line(text, None).replace("::", r"\u003a:")
 
 
-def records_of_items(items: Sequence[CaseItem], ask: Ask) -> list[list[Record]]:
-    """The records of each item; new questions are asked all at once."""
-    graded = [
-        {(record.arm, record.run): record for record in item._graded} for item in items
-    ]
-    new = [
-        (item, records, trial)
-        for item, records in zip(items, graded, strict=True)
-        for trial in item.trials
-        if (trial.arm, trial.run) not in records
-    ]
-    to_grade = [ToGrade(trial, item.case, item.checks) for item, _, trial in new]
-    settings = items[0].parent.run.settings if items else Settings()
-    new_records = records_of(
-        to_grade, ask, settings.sandbox, network=settings.allow_network
+def grade_items(items: Iterable[CaseItem], ask: Ask) -> None:
+    """Ask and grade all planned trials at once, unless that is done."""
+    new = [item for item in items if not item.records]
+    _grade([(item, trial) for item in new for trial in item.trials], ask)
+
+
+def grade_further(items: Sequence[CaseItem], ask: Ask) -> None:
+    """Ask and grade the extra trials that items need: one of each item at a time."""
+    while trials := [(item, trial) for item in items if (trial := item.next_trial)]:
+        _grade(trials, ask)
+
+
+def _grade(trials: Sequence[tuple[CaseItem, Trial]], ask: Ask) -> None:
+    if not trials:
+        return
+
+    settings = trials[0][0].parent.run.settings
+    records = records_of(
+        [ToGrade(trial, item.case, item.checks) for item, trial in trials],
+        ask,
+        settings.sandbox,
+        network=settings.allow_network,
     )
-    for (item, records, trial), record in zip(new, new_records, strict=True):
-        records[trial.arm, trial.run] = record
-        item._graded.append(record)
-    return [
-        [records[trial.arm, trial.run] for trial in item.trials]
-        for item, records in zip(items, graded, strict=True)
-    ]
+    for (item, _), record in zip(trials, records, strict=True):
+        item._records.append(record)
 
 
 def next_steps(item: pytest.Item, page: str, width: int | None = None) -> list[str]:

@@ -256,6 +256,7 @@ class Ledger:
             replace(
                 test,
                 trials=(),
+                extra_trials=(),
                 sample=test.sample or self._sample(test.nodeid, test),
                 regression=self._regressions.get(test.nodeid, ""),
             )
@@ -359,7 +360,8 @@ class Ledger:
         judged = sum(bool(record.judge_calls) for record in self.records())
         if not judge or not judged:
             return []
-        trials = (trial for test in self._planned.values() for trial in test.trials)
+        tests = self._planned.values()
+        trials = (trial for test in tests for trial in test.all_trials)
         keys = {
             key
             for trial in trials
@@ -396,7 +398,7 @@ class Ledger:
         """Every answer that was used, including the judge's."""
         for nodeid, test in self._planned.items():
             folder = relative(Path(test.folder), root)
-            for trial in test.trials:
+            for trial in test.all_trials:
                 open_keys = self._open_keys(nodeid, trial)
                 keys = open_keys if trial.is_open else _asked_in(trial, engine)
                 for step, key in enumerate(keys):

@@ -231,7 +231,10 @@ class Announcement:
     def _cost(self, plan: Plan) -> tuple[list[str], list[str]]:
         """What is stored and what the others cost, and the line on what is too old."""
         trials = [
-            trial for test in plan.tests for trial in test.trials if not trial.is_open
+            trial
+            for test in plan.tests
+            for trial in test.all_trials
+            if not trial.is_open
         ]
         settings, root = self._settings, self._config.rootpath
         models = self._models
@@ -407,9 +410,8 @@ def _queries(tests: Sequence[PlannedCase]) -> list[str]:
     agents += _on_login(trials)
     each = f" by {agents}, each of up to {counted(max(turns), 'turn')}" if turns else ""
     runs = _range({len(test.trials) for test in tests}, "run")
-    return [
-        f"up to {calls} for triggers{each}: {counted(len(tests), 'query')} × {runs}"
-    ]
+    size = f"{counted(len(tests), 'query')} × {runs}"
+    return [f"up to {calls} for triggers{each}{_extra(tests)}: {size}"]
 
 
 _BY: Final = "{by}"
@@ -434,7 +436,17 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
         judge = f", and {counted(judged, 'call')} by the judge" if judged else ""
         users = sum(task.user.most for task in tasks if task.user and task.user.model)
         judge += f", and up to {counted(users, 'call')} by the user" if users else ""
-    return f"{'' if is_oracle else 'up to '}{most}: {' × '.join(sizes)}{judge}"
+    most = most if is_oracle else f"up to {most}{_extra(tests)}"
+    return f"{most}: {' × '.join(sizes)}{judge}"
+
+
+def _extra(tests: Sequence[PlannedCase]) -> str:
+    """How many calls or trials may come on top if cases fail that used to pass."""
+    extra = 0
+    for test in tests:
+        for trial in test.extra_trials:
+            extra += 1 + (trial.rubric.votes if trial.rubric else 0)
+    return f", and up to {extra:,} to confirm regressions" if extra else ""
 
 
 def _on_login(trials: Iterable[Trial]) -> str:

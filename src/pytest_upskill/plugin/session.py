@@ -8,7 +8,6 @@ import warnings
 from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
 from typing import Final
 
@@ -86,6 +85,7 @@ class SkillSession:
     settings: Settings
     subjects: RunSubjects
     asks: bool
+    groups: Groups  # in the process that runs the tests
 
     def __init__(self, config: pytest.Config) -> None:
         # Why all tests of skills are skipped, and the whole sentence about it
@@ -398,6 +398,7 @@ class SkillSession:
                 idle_gates=self._idle_gates,
                 by_outcome=selected_by_outcome(session.items, self._config),
             )
+            self.groups = Groups(plan, session.items, self.ask)
             # Not in the controller, which collects nothing.
             if plan.nodeids or plan.untested or plan.unmatched:
                 self._begin(plan)
@@ -426,12 +427,6 @@ class SkillSession:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._asking.ask(questions)
-
-    @cached_property
-    def groups(self) -> Groups:
-        """What is decided over all cases of a skill on a model."""
-        assert self._session
-        return Groups(self.ask, self._session.items)
 
     # Ending.
 

@@ -28,7 +28,13 @@ from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..skills.task_files import verifier_files
 from ..trials.arm import SKILL
-from ..trials.plan import Count, Expectation, PlannedCase, Runs
+from ..trials.plan import (
+    FAILURES_OF_A_REGRESSION,
+    Count,
+    Expectation,
+    PlannedCase,
+    Runs,
+)
 from ..trials.records import Record
 from ..trials.subject import ORACLE
 from ..trials.trial import Trial, of_workspace, sample_of, user_text
@@ -323,12 +329,16 @@ def planned_case(
     expected = (
         of_model.expectation(case.id, digest, settings.drift) if of_model else None
     )
+    extra_trials: tuple[Trial, ...] = ()
+    if compared and expected and expected.always_passed:
+        extra_trials = _extra_trials(trials)
     return PlannedCase(
         nodeid,
         first.skill,
         case.id,
         first.model,
         tuple(trials),
+        extra_trials,
         digest=digest,
         asked=_asked(trials),
         sample="" if first.is_open else sample_of(case),
@@ -346,6 +356,14 @@ def planned_case(
         agent=first.agent,
         is_trigger=case.is_trigger,
         skill_only=case.skill_only and first.agent != ORACLE,
+    )
+
+
+def _extra_trials(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+    last = [trial for trial in trials if trial.arm == SKILL][-1]
+    return tuple(
+        replace(last, run=run, question=replace(last.question, run=run), extra=True)
+        for run in range(last.run + 1, FAILURES_OF_A_REGRESSION + 1)
     )
 
 

@@ -88,9 +88,9 @@ def changes(earlier: Earlier, later: RunResults) -> Changes:
     for place, test in new.items():
         if test.pair not in pairs:
             continue
-        records = later.records_of(test)
+        records = later.planned_records_of(test)
         if old_test := old.get(place):
-            old_records = before.records_of(old_test)
+            old_records = before.planned_records_of(old_test)
             answered = passes_of(old_records) and passes_of(records)
             compared += bool(answered and not _is_edited(old_test, test))
             if change := _change(old_test, test, old_records, records):

@@ -19,10 +19,20 @@ from ..stats import (
     lift_change,
     worsened,
 )
-from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
+from ..trials.arm import BASELINE, SKILL
+from ..trials.plan import (
+    FAILURES_OF_A_REGRESSION,
+    Count,
+    Expectation,
+    Group,
+    PlannedCase,
+    Unmatched,
+    Why,
+)
 from ..trials.records import Record
 from ..trials.subject import CHAT, WithPair
-from .accepted import PYTHON_MARK, CaseResult, ModelResults, case_result
+from ..trials.trial import Trial
+from .accepted import PYTHON_MARK, ModelResults
 
 # That a case ends otherwise the next time, to call it flaky
 _LIKELY_ENOUGH: Final = 0.05
@@ -88,15 +98,40 @@ def fell(now: Count, expected: Expectation | None) -> bool:
     return expected is not None and now.share < expected.was.share
 
 
+def next_trial(test: PlannedCase, records: Sequence[Record]) -> Trial | None:
+    """The extra trial that a test needs after these records.
+
+    There is one as long as all runs failed of a case that had always passed: one pass,
+    or an error, ends it.
+    """
+    with_skill = [record for record in records if record.arm == SKILL]
+    if any(record.outcome != "failed" for record in with_skill):
+        return None
+
+    asked = {record.run for record in with_skill}
+    return next((trial for trial in test.extra_trials if trial.run not in asked), None)
+
+
+def is_regression(now: Count, expected: Expectation | None) -> bool:
+    """Whether a case regressed whatever the others show: it had always passed, and
+    has failed often enough in a row.
+    """
+    if expected is None or not expected.always_passed:
+        return False
+    return now.passes == 0 and now.runs >= FAILURES_OF_A_REGRESSION
+
+
 def standing_of(
     now: Count, threshold: float | None, expected: Expectation | None
 ) -> Standing:
-    """What one case shows without the others, which is never a regression:
+    """What one case shows without the others. With them there may be more evidence:
     see ``compare``.
     """
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
+    if is_regression(now, expected):
+        return Standing("regressed", f"regression: {expected.beside(now)}")
     was = expected.was
     was_good = reaches(was, threshold)
     if good:
@@ -113,7 +148,9 @@ class Compared:
     """A case that ran, with its accepted result."""
 
     test: PlannedCase
-    result: CaseResult
+    now: Count  # with the skill, in extra runs too
+    baseline: Count | None = None
+    extra_runs: int = 0
 
     @property
     def expected(self) -> Expectation | None:
@@ -122,7 +159,7 @@ class Compared:
     @cached_property
     def alone(self) -> Standing:
         """What it shows without the other cases."""
-        return standing_of(self.result.count, self.test.threshold, self.expected)
+        return standing_of(self.now, self.test.threshold, self.expected)
 
     @property
     def numbers(self) -> str:
@@ -131,26 +168,56 @@ class Compared:
 
     @property
     def counts(self) -> str:
-        now = self.result.count
-        return self.expected.beside(now) if self.expected else f"{now} passed"
+        if not self.expected:
+            return f"{self.now} passed"
+        return self.expected.beside(self.now)
+
+    @property
+    def counts_of_arms(self) -> str:
+        """With those of the baseline, if it fell too: perhaps the model changed."""
+        if not self.baseline_fell or not self.expected:
+            return self.counts
+        return (
+            f"{self.counts}; without the skill {self.baseline}"
+            f" (accepted: {self.expected.baseline})"
+        )
+
+    @property
+    def planned(self) -> Count:
+        """With the skill, without extra runs: there are some if all others failed."""
+        if not self.extra_runs:
+            return self.now
+        return Count(0, self.now.runs - self.extra_runs)
 
     @property
     def fell(self) -> bool:
-        return fell(self.result.count, self.expected)
+        return fell(self.now, self.expected)
+
+    @property
+    def baseline_fell(self) -> bool:
+        was = self.expected.baseline if self.expected else None
+        return bool(was and self.baseline and self.baseline.share < was.share)
+
+    @property
+    def is_regression(self) -> bool:
+        return is_regression(self.now, self.expected)
 
     @cached_property
     def passes(self) -> CasePasses | None:
         """With the skill, then and now; None without an accepted result."""
         was = self.expected
-        return CasePasses(was.was, self.result.count, self.test.sample) if was else None
+        return CasePasses(was.was, self.now, self.test.sample) if was else None
 
     @cached_property
     def arms(self) -> tuple[CasePasses, CasePasses] | None:
         """With the skill and without, then and now; None if a baseline is not known."""
-        was, baseline = self.expected, self.result.baseline
-        if not self.passes or not was or not was.baseline or not baseline:
+        was, sample = self.expected, self.test.sample
+        if not was or not was.baseline or not self.baseline:
             return None
-        return self.passes, CasePasses(was.baseline, baseline, self.test.sample)
+        return (
+            CasePasses(was.was, self.planned, sample),
+            CasePasses(was.baseline, self.baseline, sample),
+        )
 
     @property
     def lift_fell(self) -> float:
@@ -262,7 +329,7 @@ class AcceptedComparison(WithPair):
     def standing(self, case: Compared) -> Standing:
         """What a case shows among the others."""
         if self._is_worse(case):
-            return Standing("regressed", f"regression: {case.counts}")
+            return Standing("regressed", f"regression: {case.counts_of_arms}")
         if case.test.regression:
             return Standing("regressed", case.test.regression)
         if self.together and case.fell:
@@ -272,7 +339,7 @@ class AcceptedComparison(WithPair):
         if self.drift and case.test.case in self._names_of_explained:
             if self.drift.fails:
                 return Standing("regressed", f"{_OF_THE_MODEL}: {case.counts}")
-            if case.alone.kind == "could be chance":
+            if case.alone.kind in ("could be chance", "regressed"):
                 return Standing("drifted", f"{_OF_THE_MODEL}: {case.counts}")
         return case.alone
 
@@ -288,7 +355,7 @@ class AcceptedComparison(WithPair):
             return None
         return SinceAccepted(
             fmean(was.was.share for was in expected),
-            fmean(case.result.count.share for case in both),
+            fmean(case.planned.share for case in both),
             max(was.date for was in expected),
             len(self.regressed),
         )
@@ -301,7 +368,11 @@ class AcceptedComparison(WithPair):
     @property
     def reasons(self) -> list[str]:
         """Why the run fails."""
-        reasons = [f"{self.pair}: regression: {case.numbers}" for case in self.worse]
+        reasons = [
+            f"{self.pair}: regression: {one_line(case.test.case, 80)}:"
+            f" {case.counts_of_arms}"
+            for case in self.worse
+        ]
         if self.of_whole:
             return [*reasons, *self.of_whole]
         decided = (
@@ -350,8 +421,17 @@ class AcceptedComparison(WithPair):
 
 def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
     """None for a case without all answers, or with an xfail mark."""
-    result = case_result(records, test.digest)
-    return Compared(test, result) if result and test.compared else None
+    if not test.compared or any(record.outcome == "errored" for record in records):
+        return None
+
+    now, baseline = _count(records, SKILL), _count(records, BASELINE)
+    extra_runs = sum(record.extra for record in records)
+    return Compared(test, now, baseline, extra_runs) if now else None
+
+
+def _count(records: Sequence[Record], arm: str) -> Count | None:
+    passes = [record.outcome == "passed" for record in records if record.arm == arm]
+    return Count(sum(passes), len(passes)) if passes else None
 
 
 def compare_all(
@@ -375,55 +455,69 @@ def compare(
     groups: Mapping[Group, Sequence[Compared]],
     model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
-    """All groups of a run together: the more there are, the more evidence it takes."""
+    """All groups of a run together: the more there are, the more evidence it takes.
+
+    Cases that are regressions by themselves are no evidence about the others.
+    """
     skills = [
-        [case.passes for case in cases if case.passes] for cases in groups.values()
+        [case.passes for case in cases if case.passes and not case.is_regression]
+        for cases in groups.values()
     ]
     baselines = [
         [case.arms[1] for case in cases if case.arms] for cases in groups.values()
     ]
-    return [
-        _comparison(
-            group,
-            cases,
-            drop,
-            _drift(group, cases, drop, model_ids) if baseline_fell else None,
-        )
-        for (group, cases), drop, baseline_fell in zip(
-            groups.items(), worsened(skills), fell_together(baselines), strict=True
-        )
-    ]
+    comparisons = []
+    for (group, cases), drop, baseline_fell in zip(
+        groups.items(), worsened(skills), fell_together(baselines), strict=True
+    ):
+        worse = _worse_alone(cases, drop)
+        drift = None
+        if baseline_fell:
+            found = drop.together or bool(worse)
+            drift = _drift(group, cases, model_ids, got_worse=found)
+        comparisons.append(_comparison(group, cases, worse, drop, drift))
+    return comparisons
+
+
+def _worse_alone(cases: Sequence[Compared], drop: Worsening) -> list[Compared]:
+    """The cases that got worse by evidence of their own."""
+    others = [case for case in cases if case.passes and not case.is_regression]
+    evident = {others[index].test.case for index in drop.cases}
+    return [case for case in cases if case.is_regression or case.test.case in evident]
 
 
 def _comparison(
-    group: Group, cases: Sequence[Compared], drop: Worsening, drift: ModelDrift | None
+    group: Group,
+    cases: Sequence[Compared],
+    worse: list[Compared],
+    drop: Worsening,
+    drift: ModelDrift | None,
 ) -> AcceptedComparison:
-    accepted = [case for case in cases if case.passes]
-    worse, explained, together = drop.cases, list[Compared](), drop.together
-    if drift and drift.explains:  # but not cases whose own lift fell
+    explained: list[Compared] = []
+    together = drop.together
+    if drift and drift.explains:
+        # Not cases that fell more than without the skill
         level = _SHOWN / max(1, len(worse))
-        worse = tuple(
-            index for index in drop.cases if accepted[index].lift_fell <= level
-        )
         explained = [
-            case
-            for index, case in enumerate(accepted)
-            if index not in worse and (index in drop.cases or (together and case.fell))
+            case for case in worse if case.baseline_fell and case.lift_fell > level
         ]
+        worse = [case for case in worse if case not in explained]
+        if together:
+            explained = [case for case in cases if case.fell and case not in worse]
         together = False
     passes = (
         f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p ="
         f" {drop.p_value:.2g})"
     )
     if any(
-        case.expected and case.expected.baseline and not case.arms for case in accepted
+        case.expected and case.expected.baseline and not case.arms for case in cases
     ):
         passes += "; it may be the model, as the baseline was not asked"
     return AcceptedComparison(
         group.pair.skill,
         group.pair.subject.model,
         tuple(cases),
-        tuple(accepted[index] for index in worse),
+        tuple(worse),
         passes if together else "",
         group.pair.subject.agent,
         drift,
@@ -434,8 +528,9 @@ def _comparison(
 def _drift(
     group: Group,
     cases: Sequence[Compared],
-    drop: Worsening,
     model_ids: Mapping[str, str],
+    *,
+    got_worse: bool,
 ) -> ModelDrift:
     """Of a group whose baseline fell."""
     by_sample = {
@@ -446,7 +541,7 @@ def _drift(
     before = [fmean(Count(*arm[side].before).share for arm in arms) for side in (0, 1)]
     now = [fmean(Count(*arm[side].now).share for arm in arms) for side in (0, 1)]
     subject, change = group.pair.subject, lift_change(arms)
-    explains = drop.found and change.p_fell > _SHOWN
+    explains = got_worse and change.p_fell > _SHOWN
     return ModelDrift(
         group.pair.skill,
         subject.model,

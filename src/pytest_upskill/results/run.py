@@ -297,7 +297,7 @@ class RunResults:
         beside += [DESCRIBE["noise"], str(self.noise)] if self.noise else []
         return trigger_summaries(
             self.triggers,
-            self.records_of,
+            self.planned_records_of,
             questions=self.questions,
             missing=self.missing,
             by_outcome=self.selected_to_fail,
@@ -373,6 +373,10 @@ class RunResults:
     def records_of(self, test: PlannedCase) -> list[Record]:
         return self.by_test.get((test.pair, test.case), [])
 
+    def planned_records_of(self, test: PlannedCase) -> list[Record]:
+        """Without those of extra trials, which rates would be biased by."""
+        return [record for record in self.records_of(test) if not record.extra]
+
     @cached_property
     def tested(self) -> dict[str, tuple[str, ...]]:
         """The cases and queries that ran, by skill and model."""
@@ -409,7 +413,7 @@ class RunResults:
         return tuple(
             record
             for record in self.records
-            if (record.pair, record.case) not in others
+            if (record.pair, record.case) not in others and not record.extra
         )
 
     @property
@@ -713,7 +717,7 @@ def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
         results,
         tests=tuple(replace(test, is_trigger=False) for test in triggers),
         records=tuple(
-            record for test in triggers for record in results.records_of(test)
+            record for test in triggers for record in results.planned_records_of(test)
         ),
     )
 

@@ -31,7 +31,6 @@ from .power import (
     detectable_lift,
 )
 from .significance import (
-    EVIDENT_RUNS,
     CasePasses,
     Worsening,
     drop,
@@ -43,7 +42,6 @@ from .significance import (
 )
 
 __all__ = [
-    "EVIDENT_RUNS",
     "LEVEL",
     "POWER",
     "RELEVANT_LIFT",

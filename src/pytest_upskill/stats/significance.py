@@ -89,7 +89,7 @@ def hypergeometric(drawn: int, marked: int, total: int) -> list[float]:
 
 Passes = tuple[int, int]  # runs passed, and runs
 Counts = Sequence[Passes]  # of each case
-EVIDENT_RUNS: Final = 3  # with fewer runs before, a case is no evidence by itself
+_EVIDENT_RUNS: Final = 3  # with fewer runs before, a case is no evidence by itself
 
 
 class CasePasses(NamedTuple):
@@ -126,7 +126,7 @@ def worsened(
         (number, index)
         for number, cases in enumerate(groups)
         for index, case in enumerate(cases)
-        if case.before[1] >= EVIDENT_RUNS
+        if case.before[1] >= _EVIDENT_RUNS
     ]
     alone = [[groups[number][index]] for number, index in places]
     shown = _shown([*map(_p_value, alone)], [*map(_lowest, alone)], level / 2)

@@ -19,6 +19,8 @@ from .trial import Question, Trial, lift_sample
 # More take too long to compare
 Runs = Annotated[int, Field(strict=True, ge=1, le=MOST_RUNS)]
 
+# In a row, of a case that had passed in all accepted runs: then it is a regression
+FAILURES_OF_A_REGRESSION: Final = 5
 _MOST_OF_A_SKILL: Final = 100_000  # characters of SKILL.md
 
 
@@ -124,6 +126,10 @@ class Expectation:
     drift: OnDrift = "fail"
     setup: Annotated[str, Field(exclude=True)] = ""  # see CaseResult
 
+    @property
+    def always_passed(self) -> bool:
+        return self.was.passes == self.was.runs
+
     def beside(self, now: Count) -> str:
         """The present result and this one, for people."""
         return f"{now} passed (accepted: {self.was}, {self.date})"
@@ -162,6 +168,9 @@ class PlannedCase(WithPair):
     case: str
     model: str
     trials: Annotated[tuple[Trial, ...], _NotInFiles, Field(exclude=True)] = ()
+    # With the skill, after the planned runs. They are asked one by one, as long as
+    # all runs fail, if the case had passed in all accepted runs.
+    extra_trials: Annotated[tuple[Trial, ...], _NotInFiles, Field(exclude=True)] = ()
     digest: str = ""  # of the question and the expected answer
     # Digest of how, with the skill, and the judge
     asked: Annotated[str, Field(exclude=True)] = ""
@@ -184,6 +193,10 @@ class PlannedCase(WithPair):
     agent: str = CHAT
     is_trigger: Flag = False  # a query, which lift and verdicts leave out
     skill_only: Flag = False  # not asked without the skill, so they leave it out, too
+
+    @property
+    def all_trials(self) -> tuple[Trial, ...]:
+        return self.trials + self.extra_trials
 
     @property
     def should_open(self) -> bool:
@@ -249,6 +262,11 @@ class Plan:
     def trials(self) -> Iterable[Trial]:
         """Those that are asked before their tests run."""
         trials = (trial for test in self.tests for trial in test.trials)
+        return (trial for trial in trials if not trial.is_open)
+
+    def extra_trials(self) -> Iterable[Trial]:
+        """Those that may be asked after others have failed."""
+        trials = (trial for test in self.tests for trial in test.extra_trials)
         return (trial for trial in trials if not trial.is_open)
 
     @cached_property

@@ -104,6 +104,8 @@ class Record(WithPair):
     asked_at: Time | None = None  # seconds since the epoch
     # It was not begun, since it could have exceeded the budget
     over_budget: Flag = False
+    # It was asked after all planned runs failed, and is no part of lift and verdict
+    extra: Flag = False
     user: UserCalls | None = None  # of a model that played the user
 
     @property
@@ -171,6 +173,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         activity=answer.activity,
         retries=answer.retries,
         asked_at=answer.asked_at,
+        extra=trial.extra,
         user=answer.user,
     )
 
@@ -207,7 +210,9 @@ def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> R
     """The record of a trial without an answer, or with one that could not be graded."""
     if answer is None:
         place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
-        return Record(*place, "errored", error=reason, agent=trial.agent)
+        return Record(
+            *place, "errored", error=reason, agent=trial.agent, extra=trial.extra
+        )
     graded = graded_record(trial, answer, ())
     return replace(graded, outcome="errored", error=reason, score=None)
 

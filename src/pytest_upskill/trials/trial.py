@@ -218,6 +218,7 @@ class Trial(WithSubject):
     rubric: Rubric | None = None
     agent: str = CHAT
     has_skill: bool = True  # whether the skill under test is there
+    extra: bool = False  # see PlannedCase.extra_trials
 
     @property
     def is_open(self) -> bool:
