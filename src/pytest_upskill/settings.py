@@ -370,15 +370,15 @@ class Settings(CommonSettings):
     cluster: str | None = setting(
         TEXT,
         "agents",
-        "run trials of agents on a Dask cluster: tcp://HOST:8786, tls://HOST:8786, or"
-        " local:N for N worker processes here. Workers use their own keys",
+        "run trials of agents on a Dask cluster: tls://HOST:8786, or local:N for N"
+        " worker processes here. Workers use their own keys",
         "--skill-cluster",
         metavar="ADDRESS",
     )
     cluster_send_keys: bool = setting(
         SWITCH,
         "agents",
-        "send the keys of the models to the workers of the cluster, for this run",
+        "send the keys of the models to the workers of the cluster, for their trials",
         ini="skill_cluster_keys",
     )
     allow_network: bool = setting(

@@ -12,20 +12,15 @@ import pytest
 from pydantic import ValidationError
 
 from pytest_upskill._util.json_forms import form_of
-from pytest_upskill.engine.budget import Allowance, PaidCall
-from pytest_upskill.engine.cluster import brief
-from pytest_upskill.engine.cluster.brief import (
-    MOST_OUTCOME,
+from pytest_upskill.engine.budget import Budget
+from pytest_upskill.engine.cluster import Cluster
+from pytest_upskill.engine.cluster.messages import (
     Brief,
     Outcome,
-    TrialEvent,
-    WorkerReport,
     from_worker,
     outcome_from_worker,
     packed,
 )
-from pytest_upskill.engine.cluster.cluster import Cluster
-from pytest_upskill.engine.cluster.dispatch import DispatchedTrial
 from pytest_upskill.engine.cluster.unpickling import read_all, read_data_only
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
 from pytest_upskill.trials.transcript import ToolCall
@@ -39,10 +34,8 @@ from types import SimpleNamespace
 if "Worker" in " ".join(sys.orig_argv):
     from distributed import get_worker
     from distributed.protocol import dask_serialize, to_serialize
-    from pytest_upskill.engine.cluster import on_worker
-    from pytest_upskill.engine.cluster.brief import (
-        Outcome, TrialEvent, WorkerReport, packed, topic_of
-    )
+    from pytest_upskill.engine.cluster import worker
+    from pytest_upskill.engine.cluster.messages import Outcome, WorkerReport, packed
     from pytest_upskill.trials.answer import Answer
 
     CODE = "import os, pathlib; pathlib.Path({folder!r}, str(os.getpid())).touch()"
@@ -65,18 +58,16 @@ if "Worker" in " ".join(sys.orig_argv):
     class EvilError(Exception):
         __reduce__ = Evil.__reduce__
 
-    async def prepare(brief, workers_here, dask_worker=None):
+    async def examine(brief, dask_worker=None):
         if dask_worker.name == "berta":
             raise EvilError
-        on_worker._runs[brief.run] = SimpleNamespace(close=lambda: None, last_heard=0)
-        versions = {{"fake": "1", "other": "9"}}
-        return packed(WorkerReport("anna", "bwrap", versions, places=2, memory=1e4))
+        return packed(WorkerReport((), "bwrap", {{"fake": "1", "other": "9"}}))
 
-    def carry_out(run, trial, sent):
-        attack = json.loads(sent)["question"]["messages"][-1][1]
-        worker = get_worker()
-        began = TrialEvent(trial, "anna\\x1b[2J", worker.contact_address)
-        worker.log_event(topic_of(run), packed(began))
+    def carry_out(brief, sent):
+        question = json.loads(sent)["question"]
+        trial = json.loads(sent)["trial"]
+        attack = question["messages"][-1][1]
+        log_event = get_worker().log_event
         if attack == "an object":
             return Evil()
         if attack == "an exception":
@@ -97,26 +88,22 @@ if "Worker" in " ".join(sys.orig_argv):
             return b'{{"reply": 5}}'
         if attack == "events of an unknown class":
             dask_serialize.register(Unknown, lambda _: ({{}}, [b"x"]))
-            worker.log_event(topic_of(run), {{"trial": to_serialize(Unknown())}})
+            log_event("warn", {{"message": to_serialize(Unknown())}})
         if attack == "events":
-            worker.log_event(topic_of(run), to_serialize(Evil()))
-            worker.log_event(topic_of(run), {{"trial": []}})
-            worker.log_event("warn", {{"message": pickle.dumps(Evil())}})
-            worker.log_event("print", {{"args": ("from a worker",)}})
+            log_event("print", to_serialize(Evil()))
+            log_event("warn", {{"message": pickle.dumps(Evil())}})
+            log_event("print", {{"args": ("from a worker",)}})
         name = "upskill-trial-0" if attack == "another trial" else trial
-        return packed(Outcome(Answer("fine", stored=True), tokens=3, trial=name))
+        return packed(Outcome(Answer("fine", stored=True), name, tokens=3))
 
-    on_worker.prepare, on_worker.carry_out = prepare, carry_out
-    prepare.__module__ = carry_out.__module__ = on_worker.__name__
+    worker.examine, worker.carry_out = examine, carry_out
+    examine.__module__ = carry_out.__module__ = worker.__name__
 """
 
 
 class NoCalls:
     async def __call__(self, question: object, send: object = None) -> NoAnswer:
         raise NotImplementedError
-
-    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:  # noqa: ARG002
-        return PaidCall("m", usage)
 
 
 @pytest.fixture(scope="module")
@@ -135,14 +122,14 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 
 @pytest.fixture(scope="module")
 def cluster(dask: DaskProcesses) -> Iterator[Cluster]:
-    run = Brief("r", {}, {}, {}, {"fake": 50}, "auto", None, 1, 1, 1)
-    cluster = Cluster(dask.address, run)
+    brief = Brief(("fake",), "auto", None, 1, 1, {}, {}, {})
+    cluster = Cluster(dask.address, brief, 4).use(Budget(), str)
     try:
         assert cluster.prepare() == {"fake": "1"}
         assert "worker berta: it failed, and its log says why" in cluster.lines[1]
         yield cluster
     finally:
-        cluster.close()
+        cluster.leave()
 
 
 @pytest.fixture
@@ -154,16 +141,16 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ("attack", "problem"),
     [
         ("an object", "sent no outcome: it is no data"),
-        ("an exception", r"its worker anna\x1b[2J was lost or failed, 1 time"),
+        ("an exception", "its worker was lost or failed"),
         ("large object", "sent no outcome: it is no data"),
         pytest.param(
-            "large exception", "was lost or failed, 1 time", marks=pytest.mark.nightly
+            "large exception", "was lost or failed", marks=pytest.mark.nightly
         ),
         ("a type", "sent no outcome: it is no data"),
         ("too much", "bytes (limit 67,108,864)"),
         ("text", "sent no outcome: it is no data"),
         ("no form", "sent no outcome: it is no Outcome"),
-        ("another trial", "sent the outcome of another trial"),
+        ("another trial", "sent no outcome: it is that of another trial"),
         ("events", ""),
         ("events of an unknown class", ""),
         ("", ""),
@@ -176,15 +163,13 @@ def test_a_hostile_worker_runs_no_code_here(
     problem: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
-    trial = DispatchedTrial(NoCalls())
-    work = cluster.hand_out(trial_question(attack), Allowance(), trial)
-    outcome = asyncio.run(asyncio.wait_for(work, 60))
+    trial = cluster.run(trial_question(attack), NoCalls())
+    reply = asyncio.run(asyncio.wait_for(trial, 60))
     if problem:
-        assert problem in str(outcome)
+        assert isinstance(reply, NoAnswer)
+        assert problem in reply.reason
     else:
-        assert isinstance(outcome, Outcome)
-        assert outcome.reply == Answer("fine")
-        assert outcome.tokens == 3
+        assert reply == Answer("fine")
     assert str(os.getpid()) not in [file.name for file in ran.iterdir()]
     assert "from a worker" not in "".join(capfd.readouterr())
 
@@ -217,64 +202,40 @@ def test_dask_unpickles_all_on_other_loops() -> None:
 
 
 def test_what_comes_back_is_what_was_sent() -> None:
-    sent = Outcome(
-        Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0"), 3, 0.5, trial="t"
-    )
-    read = outcome_from_worker(packed(sent))
+    answer = Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0")
+    sent = Outcome(answer, "t", 3, 0.5)
+    read = outcome_from_worker(packed(sent), "t")
     assert isinstance(read.reply, Answer)
     assert (read.reply.text, read.reply.workspace) == ("half ?", b"\xff\0")
-    assert (read.tokens, read.usd, read.trial) == (3, 0.5, "t")
+    assert (read.tokens, read.usd) == (3, 0.5)
 
 
 def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
     call = '{"id":"","name":"","arguments":""}'
     reply = f'{{"text":"a","stored":true,"raw":"{{}}","calls":[{call}]}}'
-    data = f'{{"reply":{reply}}}'.encode()
+    data = f'{{"trial":"t","reply":{reply}}}'.encode()
     assert from_worker(Outcome, data).reply == Answer(
         "a", stored=True, raw="{}", calls=(ToolCall("", "", ""),)
     )
-    assert outcome_from_worker(data).reply == Answer("a")
+    assert outcome_from_worker(data, "t").reply == Answer("a")
 
 
 @pytest.mark.parametrize(
     "data",
     [
-        *(
-            '{"reply":null,"tokens":-1}',
-            '{"reply":null,"usd":1e999}',
-            '{"reply":null,"usd":-0.1}',
-        ),
-        *(
-            '{"reply":null,"exceeded":"yes"}',
-            '{"reply":{"stop":"end"}}',
-            "[" * 10_000,
-            "",
-            "null",
-        ),
+        '{"reply":{"reason":""},"tokens":-1}',
+        '{"reply":{"reason":""},"usd":1e999}',
+        '{"reply":{"reason":""},"usd":-0.1}',
+        '{"reply":{"reason":""},"exceeded":"yes"}',
+        '{"reply":{"stop":"end"}}',
+        "[" * 10_000,
+        "",
+        "null",
     ],
 )
 def test_what_is_no_outcome(data: str) -> None:
-    with pytest.raises(ValueError, match="it is no "):
-        outcome_from_worker(data.encode())
-
-
-def test_a_report_and_an_event_have_limits() -> None:
-    report = WorkerReport("anna", "bwrap", {"fake": "1"}, places=4, memory=900.0)
-    assert from_worker(WorkerReport, packed(report)) == report
-    for wrong in (
-        b'{"name":"a","places":1000000}',
-        b'{"name":"a","memory":NaN}',
-        report,
-        None,
-    ):
-        with pytest.raises(ValueError, match="it is no "):
-            from_worker(WorkerReport, wrong)
-    event = TrialEvent("t", "anna", "tcp://h:1", Usage(5))
-    assert from_worker(TrialEvent, packed(event)) == event
-    with pytest.raises(ValueError, match="limit"):
-        from_worker(TrialEvent, b" " * 100_000)
-    with pytest.raises(ValueError, match="limit"):
-        outcome_from_worker(b" " * (MOST_OUTCOME + 1))
+    with pytest.raises(ValueError, match="it is no Outcome"):
+        outcome_from_worker(data.encode(), "")
 
 
 @pytest.mark.parametrize("key", ["files", "transcript", "activity"])
@@ -287,20 +248,4 @@ def test_a_list_of_nonsense_takes_little_memory(key: str) -> None:
         form_of(Outcome).validate_json(data)
     assert caught.value.error_count() < 10
     with pytest.raises(ValueError, match="it is no Outcome"):
-        outcome_from_worker(data)
-
-
-@pytest.mark.parametrize("item", [b"1,", b'"",', b"[],", b'"a\\"b"[]'])
-def test_too_many_parts_are_not_parsed(
-    item: bytes, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(brief, "form_of", None)
-    with pytest.raises(ValueError, match="it has too many parts"):
-        outcome_from_worker(item * 2_200_000)
-
-
-def test_a_large_text_is_one_part() -> None:
-    text = 'said "[[{,}]]" \\ and\n' * 200_000
-    assert outcome_from_worker(packed(Outcome(Answer(text)))).reply == Answer(text)
-    with pytest.raises(ValueError, match="it is no Outcome"):
-        outcome_from_worker(b'"' + b'\\"' * 2_000_000)  # a string without an end
+        outcome_from_worker(data, "")

@@ -1,285 +1,314 @@
-"""Workers of a cluster, as the controller sees them, and what a worker does by
-itself.
-"""
+"""The workers of a cluster: which of them fit, and what becomes of their trials."""
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from concurrent.futures import Future
-from dataclasses import replace
 from importlib.metadata import version
 from types import SimpleNamespace
 from typing import Any
 
 import pytest
 
-from pytest_upskill.engine.budget import Allowance, Budget, PaidCall
-from pytest_upskill.engine.cluster import on_worker
-from pytest_upskill.engine.cluster.brief import (
+from pytest_upskill.engine.budget import Allowance, Budget
+from pytest_upskill.engine.cluster import cluster as cluster_module
+from pytest_upskill.engine.cluster import worker
+from pytest_upskill.engine.cluster.cluster import Cluster
+from pytest_upskill.engine.cluster.messages import (
     Brief,
-    TrialEvent,
+    Outcome,
+    SentTrial,
     WorkerReport,
     from_worker,
     packed,
 )
-from pytest_upskill.engine.cluster.cluster import ClusterTrials
-from pytest_upskill.engine.cluster.dispatch import Dispatch, DispatchedTrial
-from pytest_upskill.engine.cluster.on_worker import WorkerRun
-from pytest_upskill.engine.cluster.workers import Workers
-from pytest_upskill.trials.answer import NoAnswer, Reply, Usage
+from pytest_upskill.engine.cluster.worker import sent_variables
+from pytest_upskill.errors import SettingsError
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from support.simulated_clock import SimulatedLoop
 from support.trials import trial_question
 
-BRIEF = Brief(
-    "r", {}, {}, {}, {"claude": 300, "loop": 50, "fake": 9}, "auto", None, 1, 1, 1
-)
+BRIEF = Brief(("claude", "loop"), "auto", None, 1, 1, {}, {}, {})
 
 
-class Paid:
-    """The calls of a trial that were made elsewhere."""
-
-    def __init__(self) -> None:
-        self.all = list[Usage]()
-
+class NoCalls:
     async def __call__(self, question: object, send: object = None) -> NoAnswer:
         raise NotImplementedError
 
-    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:  # noqa: ARG002
-        self.all.append(usage)
-        return PaidCall("m", usage)
-
 
 class FakeClient:
-    """Of Dask: workers by name, with what they have; some hang."""
+    """Of Dask: workers by name, with what they have; some hang.
+
+    ``carry_out`` is how a submitted trial ends, and ``sent`` are all trials.
+    """
 
     status = "running"
 
     def __init__(self, **there: WorkerReport) -> None:
         self.there = there
         self.hanging = set[str]()
-        self.asked = list[tuple[str, str]]()
+        self.sent = list[SentTrial]()
+        self.workers = list[list[str]]()
+        self.carry_out: Callable[[SentTrial], Reply | None] = lambda _: Answer("done")
         self.scheduler = SimpleNamespace(identity=self._identity)
 
-    async def _identity(self, n_workers: int) -> dict[str, dict[str, object]]:
+    async def _identity(self, n_workers: int) -> dict[str, object]:
         assert n_workers == -1
-        return {"workers": {name: {"name": name} for name in self.there}}
-
-    async def nthreads(self) -> dict[str, int]:
-        return dict.fromkeys(self.there, 2)
+        threads = {name: {"name": name, "nthreads": 2} for name in self.there}
+        return {"workers": threads}
 
     async def wait_for_workers(self, number: int, timeout: float) -> None:
         pass
 
-    async def run(
-        self,
-        what: Callable[..., Any],
-        *_args: Any,
-        workers: Sequence[str],
-        on_error: str,
-    ) -> dict[str, Any]:
-        assert on_error in ("return", "ignore")
-        said = dict[str, Any]()
-        for name in workers:
-            self.asked.append((what.__name__, name))
-            if name in self.hanging:
-                await asyncio.Event().wait()
-            report = packed(self.there[name])
-            said[name] = {"prepare": report, "version": version("pytest-upskill")}.get(
-                what.__name__, True
-            )
-        return said
+    async def run(self, what: Any, *_: object, workers: list[str]) -> dict[str, Any]:
+        (name,) = workers
+        if name in self.hanging:
+            await asyncio.Event().wait()
+        is_report = what is worker.examine
+        report = packed(self.there[name])
+        return {name: report if is_report else version("pytest-upskill")}
 
-    def told(self, what: str) -> list[str]:
-        return [name for asked, name in self.asked if asked == what]
+    async def scatter(self, brief: Brief, **_: object) -> Brief:
+        return brief
 
-
-def found(name: str, **versions: str) -> WorkerReport:
-    return WorkerReport(name, "bwrap", versions, places=2, memory=900)
+    def submit(
+        self, _: object, brief: Brief, data: bytes, *, workers: list[str], **__: object
+    ) -> "FakeFuture":
+        assert brief is BRIEF
+        sent = from_worker(SentTrial, data)
+        self.sent.append(sent)
+        self.workers.append(workers)
+        reply = self.carry_out(sent)
+        if reply is None:
+            return FakeFuture(None)
+        return FakeFuture(packed(Outcome(reply, sent.trial)))
 
 
-def test_a_worker_with_another_version_of_an_agent_is_not_admitted() -> None:
-    """Not by most of those that join later, either: trials are stored by the
-    version.
-    """
+class FakeFuture:
+    """A task that returns data, or never ends."""
 
+    def __init__(self, data: bytes | None) -> None:
+        self.data = data
+
+    async def result(self) -> bytes:
+        if self.data is None:
+            await asyncio.Event().wait()
+        assert self.data is not None
+        return self.data
+
+    async def cancel(self) -> None:
+        pass
+
+
+class FakeConnection:
+    """Runs work on the loop that asks for it."""
+
+    def __init__(self, client: FakeClient) -> None:
+        self.client = client
+
+    def start(self, work: Any) -> Any:
+        return SimpleNamespace(result=lambda: asyncio.run(work))
+
+    def error(self, problem: str, hint: str) -> SettingsError:
+        return SettingsError("cluster", problem, hint)
+
+
+def cluster_of(
+    monkeypatch: pytest.MonkeyPatch, client: FakeClient, **options: Any
+) -> Cluster:
+    connection = FakeConnection(client)
+    monkeypatch.setattr(cluster_module, "Connection", lambda *_: connection)
+    return Cluster("tcp://h:1", BRIEF, 64, **options).use(Budget(), str)
+
+
+def report_of(**versions: str) -> WorkerReport:
+    return WorkerReport((), "bwrap", versions)
+
+
+def test_worker_with_another_version_of_an_agent_gets_no_trials(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Trials are stored by the version."""
+    client = FakeClient(
+        anna=report_of(claude="1", loop="1"),
+        berta=report_of(claude="2", loop="1"),
+        carla=report_of(claude="2", loop="1"),
+        dora=WorkerReport(("no\nsandbox",)),
+    )
+    cluster = cluster_of(monkeypatch, client)
+    assert cluster.prepare() == {"claude": "1", "loop": "1"}
+    assert cluster.lines == [
+        "cluster tcp://h:1: 1 worker, 2 trials at once, sandbox: bwrap",
+        "no trials for worker berta, carla: claude is 2 there, and 1 in this run",
+        "no trials for worker dora: no sandbox",
+    ]
+    assert cluster.places == 4
+
+
+def test_version_that_is_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeClient(
+        anna=report_of(claude="1", loop="1"), berta=report_of(claude="2", loop="1")
+    )
+    cluster = cluster_of(monkeypatch, client, pins={"claude": "2"})
+    assert cluster.prepare() == {"claude": "2", "loop": "1"}
+    assert "no trials for worker anna: claude is 1 there" in cluster.lines[1]
+
+
+def test_no_worker_fits(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeClient()
+    with pytest.raises(SettingsError, match="it has no workers"):
+        cluster_of(monkeypatch, client).prepare()
+    client.there["anna"] = WorkerReport(("claude is not installed",))
+    with pytest.raises(SettingsError, match="no worker fits: anna: claude is not inst"):
+        cluster_of(monkeypatch, client).prepare()
+
+
+def test_no_more_trials_than_calls(monkeypatch: pytest.MonkeyPatch) -> None:
+    client = FakeClient(anna=report_of(claude="1", loop="1"))
+    cluster = cluster_of(monkeypatch, client, at_once=3)
+    cluster.prepare()
+    assert cluster.places == 3
+
+    async def hand_out() -> Outcome:
+        return await cluster._carry_out(trial_question("a"), Allowance())
+
+    asyncio.run(hand_out())
+    assert client.sent[0].calls_at_once == 21
+
+
+def test_worker_that_hangs_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     async def look() -> None:
         client = FakeClient(
-            a=found("a", claude="1", loop="1"), b=found("b", claude="1")
+            anna=report_of(claude="1", loop="1"), berta=report_of(claude="1", loop="1")
         )
-        client.there["c"] = found("c", claude="2")
-        known = Workers(client, BRIEF, {})
-        await known.first_look()
-        assert [*known.fit] == client.told("admit") == ["a", "b"]
-        assert client.told("leave") == ["c"]
-        assert known.lacking == ["c: claude is 2 there, and 1 on most workers"]
-        client.there |= {name: found(name, claude="2", loop="1") for name in "defg"}
-        await known._look_again()
-        assert known.versions == {"claude": "1", "loop": "1"}
-        assert known.fit["d"].versions == {"loop": "1"}
-        assert "only some trials for worker d, e, f, g: claude is 2 there" in str(
-            known.lines
-        )
-
-    asyncio.run(look())
-
-
-def test_a_version_that_is_asked_for() -> None:
-    async def look() -> None:
-        client = FakeClient(a=found("a", claude="1"), b=found("b", claude="2"))
-        known = Workers(client, BRIEF, {"claude": "2"})
-        await known.first_look()
-        assert [*known.fit] == ["b"]
-        assert known.lacking == ["a: claude is 1 there, and 2 is asked for"]
-
-    asyncio.run(look())
-
-
-def test_a_worker_that_hangs_keeps_nobody_waiting() -> None:
-    async def look() -> None:
-        client = FakeClient(a=found("a", loop="1"), b=found("b", loop="1"))
-        client.hanging = {"a"}
-        known = Workers(client, BRIEF, {})
-        await known.first_look()
-        assert [*known.fit] == ["b"]
-        assert known.lacking == ["a: no answer within 30 s"]
-        client.hanging = {"b"}
-        watching = asyncio.ensure_future(known.watch())
-        async with asyncio.timeout(600):
-            while len(client.told("alive")) < 3:
-                await asyncio.sleep(1)
-        watching.cancel()
+        client.hanging = {"anna"}
+        cluster = cluster_of(monkeypatch, client)
+        await cluster._look()
+        assert [*cluster._fit] == ["berta"]
+        assert "no trials for worker anna: it does not answer" in cluster.lines
 
     with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
         runner.run(look())
 
 
-class Lost:
-    """A task of Dask's whose worker is lost."""
-
-    status = "pending"
-
-    async def _exception(self) -> None:
-        await asyncio.Event().wait()
-
-    def done(self) -> bool:
-        return False
-
-    async def cancel(self) -> None:
-        pass
-
-    def release(self) -> None:
-        pass
-
-
-def test_a_trial_that_ends_each_of_its_workers_is_given_up() -> None:
-    """Also where Dask does not count, as the same machine comes back as another
-    worker.
-    """
-
-    async def hand_out() -> object:
-        known = Workers(None, BRIEF, {})
-        known.fit = {"a": found("a", loop="1")}
-        dispatch = Dispatch(client := SimpleNamespace(), "tcp://h:1", "r", known)
-
-        def submit(*_args: object, key: str, **_how: object) -> Lost:
-            trial = key.rpartition("-")[0]
-            worker = f"w{len(trials)}"
-            trials.append(trial)
-            told = packed(TrialEvent(trial, worker, worker))
-            loop = asyncio.get_running_loop()
-            loop.call_later(0.01, dispatch._on_event, (0.0, told))
-            loop.call_later(0.02, known._notify_all)
-            return Lost()
-
-        trials = list[str]()
-        client.submit = submit
-        question = trial_question("a")
-        done = await dispatch.hand_out(question, Allowance(), DispatchedTrial(Paid()))
-        assert len(trials) == 4
-        return done
-
-    done = asyncio.run(asyncio.wait_for(hand_out(), 60))
-    assert done == "its worker was lost 4 times"
-
-
-def test_what_an_interrupted_trial_spent_is_counted_once() -> None:
-    class Interrupted:
-        async def hand_out(
-            self, _question: object, _allowance: object, trial: DispatchedTrial
-        ) -> None:
-            trial.spent.append(PaidCall("m", Usage(100, 10)))
-            raise asyncio.CancelledError
-
-    async def run(budget: Budget) -> Reply:
-        trials = ClusterTrials(Interrupted(), budget, str)  # type: ignore[arg-type]
-        return await trials.run(trial_question("a"), Paid())
-
-    budget = Budget(most_tokens=10_000)
-    with pytest.raises(asyncio.CancelledError):
-        asyncio.run(run(budget))
-    assert budget.spent == (110, 0)
-    assert not budget.unanswered  # who waits for the trial counts them
-
-
-@pytest.mark.parametrize("problem", ["raises", "lacks"])
-def test_a_worker_that_gets_no_trials_has_no_keys(
-    monkeypatch: pytest.MonkeyPatch, problem: str
+def test_trial_of_a_lost_worker_is_submitted_to_one_that_joins(
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Unfit:
-        def __init__(self, brief: Brief, _worker: object) -> None:
-            os.environ.update(brief.keys)
+    def carry_out(_: SentTrial) -> Reply | None:
+        if "anna" not in client.there:
+            return Answer("done")
+        client.there["emil"] = client.there.pop("anna")
+        return None
 
-        def report(self) -> WorkerReport:
-            if problem == "raises":
-                raise OSError("no room")
-            return WorkerReport("w", lacks=("no sandbox",))
+    async def hand_out() -> Outcome:
+        await cluster._begin()
+        return await cluster._carry_out(trial_question("a"), Allowance())
 
-        def close(self) -> None:
-            monkeypatch.delenv("SENT_KEY")
-
-    monkeypatch.setattr(on_worker, "WorkerRun", Unfit)
-    worker = SimpleNamespace(
-        name="w",
-        state=SimpleNamespace(total_resources={}, nthreads=1),
-        memory_manager=SimpleNamespace(memory_limit=None),
-    )
-    brief = replace(BRIEF, keys={"SENT_KEY": "sk-1234567890"})
-    told = from_worker(WorkerReport, asyncio.run(on_worker.prepare(brief, 1, worker)))
-    assert told.lacks
-    assert not told.versions
-    assert "SENT_KEY" not in os.environ
-    assert not on_worker._runs
+    client = FakeClient(anna=report_of(claude="1", loop="1"))
+    client.carry_out = carry_out
+    cluster = cluster_of(monkeypatch, client)
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        outcome = runner.run(hand_out())
+    assert outcome.reply == Answer("done")
+    assert client.workers == [["anna"], ["emil"]]
+    assert cluster.note == "The cluster lost 1 worker (anna)."
 
 
-def test_trials_of_a_worker_that_closes_are_ended() -> None:
+@pytest.mark.parametrize(
+    ("joins", "problem"),
+    [
+        (True, "its workers were lost 3 times"),
+        (False, "no worker of tcp://h:1 is left"),
+    ],
+)
+def test_trial_that_ends_each_of_its_workers_is_given_up(
+    monkeypatch: pytest.MonkeyPatch, joins: bool, problem: str
+) -> None:
+    def carry_out(_: SentTrial) -> None:
+        client.there.clear()
+        if joins:
+            name = f"w{len(client.sent)}"
+            client.there[name] = report_of(claude="1", loop="1")
+
+    async def hand_out() -> Outcome:
+        await cluster._begin()
+        return await cluster._carry_out(trial_question("a"), Allowance())
+
+    client = FakeClient(anna=report_of(claude="1", loop="1"))
+    client.carry_out = carry_out
+    cluster = cluster_of(monkeypatch, client)
+    with asyncio.Runner(loop_factory=SimulatedLoop) as runner:
+        outcome = runner.run(hand_out())
+    assert isinstance(outcome.reply, NoAnswer)
+    assert problem in outcome.reply.reason
+
+
+def test_setup_runs_once_though_its_trials_begin_at_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    async def hand_out() -> None:
+        await cluster._look()
+        question = trial_question("a", setup="make")
+        trials = [cluster._carry_out(question, Allowance()) for _ in range(4)]
+        await asyncio.gather(*trials)
+
+    client = FakeClient(anna=report_of(claude="1", loop="1"))
+    client.carry_out = lambda _: Answer("", workspace=b"made")
+    cluster = cluster_of(monkeypatch, client)
+    asyncio.run(hand_out())
+    assert [sent.is_setup for sent in client.sent] == [True, *[False] * 4]
+    for sent in client.sent[1:]:
+        assert sent.start
+        assert sent.start.workspace == b"made"
+
+
+def test_variables_of_a_run_are_taken_back(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OWN", "own")
+    monkeypatch.delenv("KEY", raising=False)
+    with sent_variables({"OWN": "first", "KEY": "first"}):
+        assert (os.environ["OWN"], os.environ["KEY"]) == ("first", "first")
+        with sent_variables({"OWN": "first", "KEY": "first"}):
+            pass
+        assert os.environ["KEY"] == "first"
+    assert os.environ["OWN"] == "own"
+    assert "KEY" not in os.environ
+
+
+def test_worker_without_a_sandbox_has_no_keys(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("KEY", raising=False)
+    brief = Brief(("loop",), "no-such", None, 1, 1, {}, {}, {"KEY": "sk-1234567890"})
+    report = asyncio.run(worker.examine(brief))
+    assert b"no sandbox: " in report
+    assert "KEY" not in os.environ
+
+
+def test_keys_are_not_in_the_repr_of_what_workers_are_told() -> None:
+    brief = Brief((), "auto", None, 1, 1, {}, {}, {"OPENAI_API_KEY": "sk-secret-1"})
+    assert "sk-secret-1" not in repr(brief) + str(brief) + f"{(brief,)}"
+
+
+@pytest.mark.parametrize(
+    ("task", "status"), [("executing", "closing"), ("cancelled", "running")]
+)
+def test_trial_that_is_not_wanted_any_more_is_ended(
+    monkeypatch: pytest.MonkeyPatch, task: str, status: str
+) -> None:
     """Dask leaves its threads alone, and they would go on to ask the model."""
+    distributed = pytest.importorskip("distributed")
     reply, ended = Future[Reply](), list[str]()
 
     def end(key: str) -> None:
         ended.append(key)
         reply.set_result(NoAnswer("stopped"))
 
-    site: Any = SimpleNamespace(
-        _engine=SimpleNamespace(submit=lambda _: reply, end=end),
-        _worker=SimpleNamespace(
-            get_current_task=lambda: "t",
-            state=SimpleNamespace(tasks={"t": SimpleNamespace(state="executing")}),
-            status=SimpleNamespace(name="closing"),
-        ),
+    here = SimpleNamespace(
+        get_current_task=lambda: "t",
+        state=SimpleNamespace(tasks={"t": SimpleNamespace(state=task)}),
+        status=SimpleNamespace(name=status),
     )
+    monkeypatch.setattr(distributed, "get_worker", lambda: here)
+    monkeypatch.setattr(worker, "_POLL_SECONDS", 0.01)
+    engine: Any = SimpleNamespace(submit=lambda _: reply, end=end)
     question = trial_question("a")
-    assert WorkerRun._reply_to(site, question) == NoAnswer("stopped")
+    assert worker._wait_while_wanted(engine, question) == NoAnswer("stopped")
     assert ended == [question.key]
-
-
-def test_a_worker_is_known_by_the_address_that_others_reach_it_at() -> None:
-    told = list[bytes]()
-    worker = SimpleNamespace(
-        name="w",
-        address="tcp://10.1.0.7:1",
-        contact_address="tcp://gate:2",
-        log_event=lambda _topic, event: told.append(event),
-    )
-    site: Any = SimpleNamespace(_worker=worker, _brief=BRIEF)
-    WorkerRun.tell(site, "t")
-    assert from_worker(TrialEvent, told[0]).address == "tcp://gate:2"

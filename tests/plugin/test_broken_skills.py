@@ -237,7 +237,7 @@ def test_a_run_of_skills_without_cases_ends_with_how_to_start(
     monkeypatch.setenv("ANTHROPIC_API_KEY", "k")
     pytester.makeini("[pytest]\nskill_paths = skills\nskill_models = haiku")
     result = pytester.runpytest_inprocess()
-    assert ending(result)[-1] == "next: pytest-upskill init SKILL"
+    assert ending(result)[-1] == "next: pytest-upskill cases SKILL"
 
 
 @pytest.mark.parametrize("text", ["{}", '{"cases": []}'])

@@ -41,8 +41,8 @@ def answer(question):
     if not any(tool.name == "skill" for tool in question.tools):
         calls = [("read", {{"path": "notes.txt"}})]
     else:
-        command = "cd /skills/gate && ./scripts/open.sh Walrus-4711"
-        command += " > /workspace/gate.txt"
+        script = "./scripts/open.sh Walrus-4711"
+        command = f"cd /skills/gate && {{script}} > /workspace/gate.txt"
         calls = [("skill", {{"name": "gate"}}), ("bash", {{"command": command}})]
     if len(told) < len(calls):
         tool, arguments = calls[len(told)]
@@ -144,7 +144,7 @@ def test_a_lost_worker_and_the_same_results_as_on_one_machine(
             "upskill: cluster local:3: 3 workers, * trials at once, sandbox: bwrap",
         ]
     )
-    told = r"The cluster lost 1 worker \(\S+\): \d trials? began again on another\."
+    told = r"The cluster lost 1 worker \(\S+\)\."
     assert re.search(told, " ".join(result.stdout.str().split()))
 
 
@@ -179,7 +179,8 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
         args = ("--skill-cluster", dask.address, "--skill-concurrency", "1")
         refused = run(pytester, "haiku", *args, agent="claude")
         assert refused.ret == 4
-        wanted = "anna, berta: haiku: ANTHROPIC_API_KEY is not set; carla: no sandbox: "
+        no_key = "haiku: ANTHROPIC_API_KEY is not set"
+        wanted = f"anna: {no_key}; berta: claude is not installed; {no_key}; carla: no "
         refused.stderr.fnmatch_lines([f"*no worker fits: {wanted}*"])
         monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-1234567890abcdefghij")
         result = run(
@@ -197,7 +198,7 @@ def test_workers_without_a_sandbox_or_the_agent_get_no_trials(
         [
             "upskill: carried out by claude 2.1.0",
             (
-                f"upskill: cluster {dask.address}: 1 worker, 2 trials at once, sandbox:"
+                f"upskill: cluster {dask.address}: 1 worker, 1 trial at once, sandbox:"
                 " bwrap"
             ),
             "upskill: no trials for worker berta: claude is not installed",
@@ -250,7 +251,7 @@ def test_calls_of_all_workers_share_one_limit(
     assert KEY not in (pytester.path / "out.json").read_text() + dask.logs()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["upskill: cluster *: 2 workers, 4 trials at once, sandbox: bwrap"]
+        ["upskill: cluster *: 2 workers, 2 trials at once, sandbox: bwrap"]
     )
     assert server.most_in_flight <= 2
     made = [
@@ -278,10 +279,10 @@ def test_a_budget_is_kept_over_all_workers(
     assert result.ret == 1
 
 
-def test_the_only_worker_with_an_agent_is_lost_and_another_joins(
+def test_the_only_worker_that_fits_is_lost_and_another_joins(
     pytester: pytest.Pytester, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Its trials wait for the new one, while others go on."""
+    """Its trials wait for the new one."""
     write_skill(pytester.path / "skills/gate", [CASE])
     path = f"{fake_cli(tmp_path / 'programs')}{os.pathsep}{os.environ['PATH']}"
     monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-1234567890abcdefghij")
@@ -304,10 +305,9 @@ def test_the_only_worker_with_an_agent_is_lost_and_another_joins(
             result = run(pytester, "haiku", *args)
         joining[0].join()
     result.assert_outcomes(passed=2)
-    told = r"The cluster lost 1 worker \(anna\)(: \d trials? began again on another)?\."
-    assert re.search(told, " ".join(result.stdout.str().split()))
+    assert "The cluster lost 1 worker (anna)." in " ".join(result.stdout.str().split())
     result.stdout.fnmatch_lines(
-        ["upskill: only some trials for worker berta: claude is not inst*"]
+        ["upskill: no trials for worker berta: claude is not installed"]
     )
 
 

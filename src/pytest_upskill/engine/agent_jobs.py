@@ -9,6 +9,7 @@ from bisect import insort
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Final, Protocol
 
@@ -16,7 +17,7 @@ from .._util.files import read_file
 from ..agents.agent import Call, Send
 from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
-from ..trials.answer import Answer, NoAnswer, Reply, Usage
+from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.answer_times import dated
 from ..trials.trial import Question, Task
 from .budget import Budget, PaidCall
@@ -24,13 +25,6 @@ from .lane import STOPPED, Job, Lane, over_budget, unexpected
 from .store import KnownAnswers
 
 _SHARE: Final = 0.8  # of the memory that is available, for agents
-
-
-class TrialCalls(Call, Protocol):
-    """The calls of a trial, including those that were made elsewhere."""
-
-    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:
-        """A call of the trial, or of its user, was answered on another machine."""
 
 
 class Trials(Protocol):
@@ -53,7 +47,7 @@ class Trials(Protocol):
     def memory_of(self, task: Task) -> int:
         """Megabytes of this machine."""
 
-    async def run(self, question: Question, call: TrialCalls) -> Reply: ...
+    async def run(self, question: Question, call: Call) -> Reply: ...
 
     async def close(self) -> None: ...
 
@@ -79,22 +73,6 @@ class _RunningTrial:
     task: "asyncio.Task[None] | None" = None
     spent: list[PaidCall] = field(default_factory=list)  # on calls that were answered
     retries: int = 0  # of its calls
-
-
-@dataclass(frozen=True)
-class _CallsOfTrial:
-    make: Callable[[_RunningTrial, Question, Send | None], Coroutine[None, None, Reply]]
-    trial: _RunningTrial
-
-    async def __call__(self, question: Question, send: Send | None = None) -> Reply:
-        return await self.make(self.trial, question, send)
-
-    def paid(self, usage: Usage, *, by_user: bool = False) -> PaidCall:
-        question = self.trial.job.question
-        user = question.task.user if question.task and by_user else None
-        call = PaidCall((user and user.model) or question.model, usage)
-        self.trial.spent.append(call)
-        return call
 
 
 class AgentJobs:
@@ -231,9 +209,8 @@ class AgentJobs:
     async def _run(self, trial: _RunningTrial) -> None:
         assert self._trials
         try:
-            reply = await self._trials.run(
-                trial.job.question, _CallsOfTrial(self._call, trial)
-            )
+            call = partial(self._call, trial)
+            reply = await self._trials.run(trial.job.question, call)
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except UpskillError as error:
@@ -254,7 +231,7 @@ class AgentJobs:
         self._pump()
 
     async def _call(
-        self, trial: _RunningTrial, question: Question, send: Send | None
+        self, trial: _RunningTrial, question: Question, send: Send | None = None
     ) -> Reply:
         """A call of a trial: it has the trial's number, and is stored with the
         trial.

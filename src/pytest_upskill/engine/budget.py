@@ -387,7 +387,8 @@ class Budget:
         *,
         exceeded: bool = False,
     ) -> None:
-        """Replace what was reserved for a trial by what it spent.
+        """Replace what was reserved for a trial by what it spent, ``unanswered`` calls
+        included.
 
         One that exceeded its allowance counts as large as that.
         """
@@ -395,17 +396,10 @@ class Budget:
         allotted = held[-1] if held and exceeded else _Amount(question.model, 0, 0.0)
         self._release(question)
         self.unanswered += unanswered
-        for call in unanswered:
-            amount = self._amount(question.model, call.usage)
-            tokens, usd = tokens + amount.tokens, usd + amount.usd
         self._tokens += tokens
         self._cost += usd
         tokens, usd = max(tokens, allotted.tokens), max(usd, allotted.usd)
         self._note_trial(question, _Amount(question.model, tokens, usd))
-
-    def price(self, question: Question, calls: Sequence[PaidCall]) -> float:
-        """What calls cost in USD, if there is a limit in USD."""
-        return self._sum(question, calls).usd
 
     @property
     def spent(self) -> tuple[int, float]:

@@ -383,30 +383,33 @@ class Assembly:
         from ..engine.cluster import Cluster, brief_of
 
         by_agents = [subject for subject in subjects if subject.agent != CHAT]
-        memory = dict[str, int]()
-        for agent in dict.fromkeys(subject.agent for subject in by_agents):
+        agents = tuple(dict.fromkeys(subject.agent for subject in by_agents))
+        for agent in agents:
             if not self.roster.is_built_in(agent):
                 problem = (
                     "an agent of a conftest.py is not known to the workers of a cluster"
                 )
                 hint = ("Drop ", Setting("cluster"), ".")
                 raise SettingsError("agents", problem, hint, value=agent)
-            memory[agent] = self.roster.agent(agent).memory
         names = dict.fromkeys(subject.model for subject in by_agents)
         names |= {self.user_model: None} if self.user_model else {}
         specs = {name: self.specs[name] for name in names}
-        brief = brief_of(
-            settings, specs, {name: self.price_of(name) for name in specs}, memory
-        )
+        prices = {name: self.price_of(name) for name in specs}
+        brief = brief_of(settings, agents, specs, prices)
         assert settings.cluster
-        at_once, pins = settings.agents_at_once, self.roster.pins
-        self.cluster = Cluster(settings.cluster, brief, at_once, pins)
+        self.cluster = Cluster(
+            settings.cluster,
+            brief,
+            settings.calls_at_once,
+            at_once=settings.agents_at_once,
+            pins=self.roster.pins,
+        )
         self.roster.set_versions(self.cluster.prepare())
         return self.cluster
 
     def leave_cluster(self) -> None:
         if self.cluster:
-            self.cluster.close()
+            self.cluster.leave()
 
     def require_tools(self, subjects: Iterable[Subject]) -> None:
         """Raise SettingsError if a model that an agent is to use takes no tools."""
@@ -482,9 +485,7 @@ class Assembly:
         )
         open_trials: Callable[[], Trials] = partial(self._agent_trials, settings)
         if self.cluster:
-            from ..engine.cluster import ClusterTrials
-
-            open_trials = partial(ClusterTrials, self.cluster, budget, spell)
+            open_trials = partial(self.cluster.use, budget, spell)
         return Engine(
             open_model,
             concurrency=settings.calls_at_once,

@@ -1,12 +1,11 @@
 """Trials of agents on a Dask cluster.
 
-The controller hands out trials that have no stored answer, within the budget.
-Workers ask the models themselves, with keys of their own; Dask's semaphore limits
-the calls of all of them. Dask decides where a trial runs, and starts it again
-elsewhere if its worker is lost.
+The controller submits trials that have no stored answer, within the budget. Workers
+ask the models themselves, with keys of their own. Dask decides where a trial runs,
+and starts it again elsewhere if its worker is lost.
 """
 
-from .brief import brief_of
-from .cluster import Cluster, ClusterTrials
+from .cluster import Cluster
+from .messages import brief_of
 
-__all__ = ["Cluster", "ClusterTrials", "brief_of"]
+__all__ = ["Cluster", "brief_of"]

@@ -1,363 +1,374 @@
-"""A run's connection to a cluster: to a scheduler, or to workers that are started
-here.
-"""
+"""A run's cluster: the workers that fit, and the trials that they carry out."""
 
 import asyncio
-import logging
-import re
-import signal
-import warnings
-from collections.abc import Coroutine, Iterator, Mapping
-from contextlib import ExitStack, contextmanager, suppress
+import importlib.metadata
+from collections.abc import Mapping, Sequence
+from concurrent.futures import CancelledError
+from contextlib import suppress
 from dataclasses import replace
-from multiprocessing.resource_tracker import ensure_running
-from typing import TYPE_CHECKING, Any, Final
+from secrets import token_hex
+from typing import Any, Final, NamedTuple, Self
 
 from ..._util.texts import counted, one_line
-from ...errors import InputError, Setting, SettingsError, Spell, Text, spelled
+from ...agents.agent import Call
+from ...agents.staging import setup_key
+from ...errors import InputError, Spell
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question, Task
-from ..agent_jobs import TrialCalls, default_at_once
+from ..agent_jobs import default_at_once
 from ..budget import Allowance, Budget
-from ..lane import over_budget
-from .brief import PACKAGE, Brief, Outcome
-from .dispatch import Dispatch, DispatchedTrial
-from .unpickling import read_all, read_data_only
-from .workers import Workers
-
-if TYPE_CHECKING:
-    from distributed import Client
-
-_FORMS: Final = (
-    "Write tcp://HOST:8786, tls://HOST:8786, or local:4 for 4 workers on this machine."
+from ..lane import STOPPED, over_budget
+from .connection import PACKAGE, Connection
+from .messages import (
+    Brief,
+    Outcome,
+    SentTrial,
+    WorkerReport,
+    from_worker,
+    outcome_from_worker,
+    packed,
 )
-_PATIENCE: Final = 5.0  # seconds for the scheduler to answer
-_LEAVING: Final = 10.0  # seconds for workers to forget a run
-# Trials handed out per place: some must wait, or a cluster that grows
-# by itself would not grow.
-_AHEAD: Final = 2
-_DOCTOR: Final = "pytest-upskill doctor, run there, says more."
+from .worker import carry_out, examine
+
+_FIRST_WORKER_SECONDS: Final = 10.0
+_EXAMINING_SECONDS: Final = 150.0
+_NO_WORKER_SECONDS: Final = 60.0
+_POLL_SECONDS: Final = 1.0
+_MAX_TRIES: Final = 3
+# Some trials wait at the scheduler, or a cluster that grows by itself would not.
+_TRIALS_PER_THREAD: Final = 2
+
+
+class Worker(NamedTuple):
+    """A worker as the scheduler names it, and its report."""
+
+    name: str
+    threads: int
+    report: WorkerReport
 
 
 class Cluster:
-    """A cluster that carries out trials of one run."""
+    """A cluster that carries out trials of one run, in place of this machine."""
 
     def __init__(
         self,
         address: str,
         brief: Brief,
+        concurrency: int,
         at_once: int | None = None,
         pins: Mapping[str, str] | None = None,
     ) -> None:
         """SettingsError if there is no such cluster, or if Dask is not installed.
 
-        ``pins`` are the versions of agents that are asked for.
+        ``concurrency`` is how many calls may be in flight, and ``at_once`` is how many
+        trials. ``pins`` are the versions of agents that are asked for.
         """
         self._address = address
-        self._agents = brief.agents
-        self._at_once = at_once
-        self._hint: Text = _DOCTOR
-        if not brief.keys:
-            self._hint = (
-                _DOCTOR,
-                " Keys are sent with ",
-                Setting("cluster_send_keys"),
-                " alone.",
-            )
-        self._client: Any  # its methods must be awaited on its loop
-        self._opened, self._client = connected(address, at_once)
-        self._loop: asyncio.AbstractEventLoop = self._client.loop.asyncio_loop
-        self._workers = Workers(self._client, brief, pins or {})
-        self._dispatch = Dispatch(self._client, address, brief.run, self._workers)
-        self._watching: Any = None
+        self._brief = brief
+        self._concurrency = concurrency
+        self._at_once = min(at_once or concurrency, concurrency)
+        # A run has one version of each agent, by which answers are stored.
+        self._versions = dict(pins or {})
+        self._workers: dict[str, Worker] = {}
+        self._lost: list[str] = []
+        self._setups: dict[str, asyncio.Task[Outcome]] = {}
+        self._running = 0
+        self._briefed: Sequence[str] = ()
+        self._sent_brief: Any = None
+        self._budget = Budget()
+        self._spell: Spell = str
+        self._connection = Connection(address, at_once or default_at_once())
+        self._client = self._connection.client
 
     def prepare(self) -> dict[str, str]:
         """Look at all workers; the versions of the agents there.
-        SettingsError if none fits.
+
+        Raises SettingsError if no worker fits.
         """
-        workers = self._workers
-        self._begun(workers.first_look()).result()
-        if not workers.fit:
-            if not workers.unfit:
-                raise self._error(
-                    "it has no workers", f"Start one: dask worker {self._address}"
-                )
-            raise self._error(
-                f"no worker fits: {'; '.join(workers.lacking)}", self._hint
-            )
-        versions = workers.versions
-        if missing := [name for name in self._agents if name not in versions]:
-            lacking = "; ".join(workers.lacking)
-            raise self._error(
-                f"no worker has {', '.join(missing)}: {lacking}", self._hint
-            )
-        self._loop.call_soon_threadsafe(self._dispatch.listen)
-        self._watching = self._begun(workers.watch())
-        return versions
+        self._connection.start(self._begin()).result()
+        if not self._workers:
+            hint = f"Start one: dask worker {self._address}"
+            raise self._connection.error("it has no workers", hint)
+
+        if not self._fit:
+            problem = f"no worker fits: {'; '.join(self._lacks)}"
+            hint = "pytest-upskill doctor, run there, says more."
+            raise self._connection.error(problem, hint)
+        return self._versions
+
+    def use(self, budget: Budget, spell: Spell) -> Self:
+        """Carry out the trials of an engine."""
+        self._budget = budget
+        self._spell = spell
+        return self
+
+    def leave(self) -> None:
+        """End all trials, and the workers that were started here."""
+        self._connection.close()
 
     @property
     def lines(self) -> list[str]:
         """The cluster in words: how many workers, and what others lack."""
-        first, *others = self._workers.lines
-        return [f"cluster {self._address}: {first}", *others]
+        workers = counted(len(self._fit), "worker")
+        trials = counted(min(self._threads, self._at_once), "trial")
+        kinds = {worker.report.sandbox for worker in self._fit.values()}
+        sandbox = one_line(", ".join(sorted(kinds)), 200)
+        lines = [
+            f"cluster {self._address}: {workers}, {trials} at once, sandbox: {sandbox}"
+        ]
+        return lines + [f"no trials for worker {lacks}" for lacks in self._lacks]
 
     @property
     def places(self) -> int:
         """How many trials are to be handed out at once."""
-        places = _AHEAD * self._workers.places
-        return max(1, places if self._at_once is None else min(places, self._at_once))
+        return max(1, min(_TRIALS_PER_THREAD * self._threads, self._at_once))
 
     @property
     def at_work(self) -> int:
-        """How many trials workers have begun; others wait for a place."""
-        return self._dispatch.at_work
+        """How many trials workers carry out; others wait for a thread."""
+        return min(self._running, self._threads)
 
     @property
     def note(self) -> str:
-        """What became of workers."""
-        moved = self._dispatch.moved
-        restarted = (
-            f": {counted(moved, 'trial')} began again on another" if moved else ""
-        )
-        lost = self._workers.lost
-        return f"The cluster lost {lost}{restarted}." if lost else ""
-
-    async def hand_out(
-        self, question: Question, allowance: Allowance, trial: DispatchedTrial
-    ) -> Outcome | str:
-        """Have a trial carried out; returns why that failed, if it did."""
-        work = self._dispatch.hand_out(question, allowance, trial)
-        outcome: Outcome | str = await asyncio.wrap_future(self._begun(work))
-        return outcome
-
-    def close(self) -> None:
-        """Let the workers forget the run, and end those that were started for it."""
-        if self._client.status == "closed":
-            return
-        if self._watching:
-            self._watching.cancel()
-        with suppress(Exception):
-            self._begun(self._workers.dismiss()).result(timeout=_LEAVING)
-        with suppress(Exception):
-            self._client.close(timeout=_LEAVING)
-        with suppress(Exception):
-            self._opened.close()
-
-    def _begun(self, work: Coroutine[Any, Any, object]) -> Any:
-        return asyncio.run_coroutine_threadsafe(work, self._loop)
-
-    def _error(self, problem: str, hint: Text = "") -> SettingsError:
-        return SettingsError("cluster", problem, hint, value=self._address)
-
-
-class ClusterTrials:
-    """Carries out trials on a cluster, in place of this machine."""
-
-    def __init__(self, cluster: Cluster, budget: Budget, spell: Spell) -> None:
-        self._cluster = cluster
-        self._budget = budget
-        self._spell = spell
-        self._settled = asyncio.Event()
-
-    @property
-    def places(self) -> int:
-        return self._cluster.places
-
-    @property
-    def at_work(self) -> int:
-        return self._cluster.at_work
-
-    @property
-    def note(self) -> str:
-        return self._cluster.note
+        """Which workers were lost."""
+        if not self._lost:
+            return ""
+        names = one_line(", ".join(self._lost), 200)
+        return f"The cluster lost {counted(len(self._lost), 'worker')} ({names})."
 
     def memory_of(self, task: Task) -> int:  # noqa: ARG002
-        return 0  # of this machine
+        """None of this machine's."""
+        return 0
 
-    async def run(self, question: Question, call: TrialCalls) -> Reply:
-        assert question.task
-        agent = question.task.agent
-        begun = False
-        while True:
-            allowance = await self._allotted(question, begun=begun)
-            if not isinstance(allowance, Allowance):
-                refused = over_budget(allowance, self._spell)
-                return replace(refused, over_budget=not begun)
-            begun = True
-            trial, outcome = DispatchedTrial(call), Outcome(None)
-            try:
-                result = await self._cluster.hand_out(question, allowance, trial)
-                if isinstance(result, str):
-                    result = Outcome(NoAnswer(f"{agent}: {result}"))
-                outcome = result
-            except InputError as error:
-                return NoAnswer(error.message(self._spell))
-            finally:
-                self._count(question, outcome, trial)
-            assert outcome.reply
-            if not outcome.exceeded:
-                return outcome.reply
-            if allowance.is_all:
-                return NoAnswer(spelled(self._budget.reached(question), self._spell))
+    async def run(self, question: Question, call: Call) -> Reply:  # noqa: ARG002
+        """Have a trial carried out, again and with more if its allowance is too low."""
+        budget = self._budget
+        outcome = None
+        refusal = budget.refusal_of_case(question)
+        while not refusal:
+            allowance = budget.allot(question)
+            if allowance is None:
+                # Others may spend all that is left, and will return some.
+                await asyncio.sleep(_POLL_SECONDS)
+            else:
+                outcome = await self._run(question, allowance)
+                if not outcome.exceeded:
+                    return outcome.reply
+            if outcome is None:
+                refusal = budget.refusal_of_case(question)
+            elif allowance and allowance.is_all:
+                refusal = budget.reached(question)
+            else:
+                refusal = budget.refusal(question)
+        refused = over_budget(refusal, self._spell)
+        return replace(refused, over_budget=outcome is None)
 
     async def close(self) -> None:
-        pass  # whoever opened the cluster closes it
+        """Nothing ends with an engine: whoever opened the cluster leaves it."""
 
-    async def _allotted(self, question: Question, *, begun: bool) -> Allowance | Text:
-        """What a trial may spend, or why it is refused."""
-        refusal_of = self._budget.refusal if begun else self._budget.refusal_of_case
+    async def _run(self, question: Question, allowance: Allowance) -> Outcome:
+        outcome = Outcome(NoAnswer(STOPPED))
+        try:
+            self._running += 1
+            work = self._connection.start(self._carry_out(question, allowance))
+            outcome = await asyncio.wrap_future(work)
+        finally:
+            self._running -= 1
+            self._budget.spend(
+                question,
+                outcome.tokens,
+                outcome.usd,
+                outcome.unanswered,
+                exceeded=outcome.exceeded,
+            )
+        return outcome
+
+    @property
+    def _fit(self) -> dict[str, Worker]:
+        """The workers that can carry out trials, by address."""
+        return {
+            address: worker
+            for address, worker in self._workers.items()
+            if not worker.report.lacks
+        }
+
+    @property
+    def _threads(self) -> int:
+        return sum(worker.threads for worker in self._fit.values())
+
+    @property
+    def _lacks(self) -> list[str]:
+        """What workers lack, with their names; those that lack the same in one line."""
+        names: dict[str, list[str]] = {}
+        for worker in self._workers.values():
+            if worker.report.lacks:
+                lacks = one_line("; ".join(worker.report.lacks), 200)
+                names.setdefault(lacks, []).append(worker.name)
+        lines = []
+        for lacks, workers in names.items():
+            lines.append(f"{one_line(', '.join(sorted(workers)), 100)}: {lacks}")
+        return sorted(lines)
+
+    # Called on the loop of Dask's client.
+
+    async def _begin(self) -> None:
+        with suppress(TimeoutError):
+            await self._client.wait_for_workers(1, timeout=_FIRST_WORKER_SECONDS)
+        await self._look()
+        self._watching = asyncio.ensure_future(self._watch())
+
+    async def _watch(self) -> None:
         while True:
-            if refusal := refusal_of(question):
-                return refusal
-            if allowance := self._budget.allot(question):
-                return allowance
-            self._settled.clear()
-            # A judge's call may end as well, without notice
-            with suppress(TimeoutError):
-                await asyncio.wait_for(self._settled.wait(), 1.0)
+            await asyncio.sleep(_POLL_SECONDS)
+            with suppress(Exception):  # The cluster may be about to end.
+                await self._look()
 
-    def _count(
-        self, question: Question, outcome: Outcome, trial: DispatchedTrial
-    ) -> None:
-        """Count all that was paid, also by a lost worker."""
-        lost = trial.lost if outcome.reply else [*trial.lost, *trial.spent]
-        tokens = outcome.tokens + sum(call.usage.tokens for call in lost)
-        usd = outcome.usd + self._budget.price(question, lost)
-        unanswered, exceeded = outcome.unanswered, outcome.exceeded
-        self._budget.spend(question, tokens, usd, unanswered, exceeded=exceeded)
-        # Else the engine counts all as unanswered
-        if isinstance(outcome.reply, Answer):
-            self._budget.lose(lost)
-        self._settled.set()
+    async def _look(self) -> None:
+        """Notice workers that were lost, and examine new ones."""
+        there = await self._drop_lost_workers()
+        new = [address for address in there if address not in self._workers]
+        reports = await asyncio.gather(*map(self._examine, new))
+        for address, reported in zip(new, reports, strict=True):
+            report = reported
+            if not report.lacks:
+                report = self._require_versions(reported)
+            name = str(there[address]["name"])
+            self._workers[address] = Worker(name, there[address]["nthreads"], report)
 
+    async def _drop_lost_workers(self) -> Mapping[str, Any]:
+        """All workers, as the scheduler describes them."""
+        there = (await self._client.scheduler.identity(n_workers=-1))["workers"]
+        for address in self._workers.keys() - there.keys():
+            worker = self._workers.pop(address)
+            if not worker.report.lacks:
+                self._lost.append(worker.name)
+        return there  # type: ignore[no-any-return]
 
-def connected(address: str, at_once: int | None) -> "tuple[ExitStack, Client]":
-    """A client of a cluster, and what must be closed after it."""
-    local = re.fullmatch(r"local:([1-9]\d{0,3})", address)
-    if not local and not re.fullmatch(r"(tcp|tls)://[^\s/@]+:\d+/?", address):
-        raise SettingsError(
-            "cluster", "not the address of a cluster", _FORMS, value=address
-        )
-    try:
-        import dask
-        from distributed import Client, LocalCluster, Security
+    async def _examine(self, address: str) -> WorkerReport:
+        version_of = importlib.metadata.version
+        ours = version_of(PACKAGE)
+        try:
+            async with asyncio.timeout(_EXAMINING_SECONDS):
+                theirs = await self._call(address, version_of, PACKAGE)
+                if theirs == ours:
+                    report = await self._call(address, examine, self._brief)
+                    return from_worker(WorkerReport, report)
+        except TimeoutError:
+            return WorkerReport(("it does not answer",))
+        except Exception as error:
+            # Exceptions of a worker are not unpickled, so Dask has none to show.
+            problem = one_line(str(error), 200) or "it failed, and its log says why"
+            return WorkerReport((problem,))
+        theirs = one_line(str(theirs), 50)
+        lacks = f"it has {PACKAGE} {theirs}, and this machine has {ours}"
+        return WorkerReport((lacks,))
 
-        # Whoever can reach a scheduler can run code, and so could an
-        # agent that has a network.
-        private = Security.temporary() if local else None
-    except ImportError as error:
-        hint = f"pip install '{PACKAGE}[cluster]'"
-        raise SettingsError(
-            "cluster", f"needs Dask ({error})", hint, value=address
-        ) from None
-    for name in ("distributed", "distributed.client", "distributed.comm", "tornado"):
-        logging.getLogger(name).setLevel(logging.CRITICAL + 1)
-    dask.config.set({"distributed.admin.large-graph-warning-threshold": "1GB"})
-    opened, cluster, loop = ExitStack(), None, None
-    if address.startswith("tls:"):
-        _require_certificates(address)
-    try:
-        if not local:
-            loop = _data_loop(opened)
-            # Dask's client would wait forever for a server that
-            # accepts and says nothing.
-            identifying = asyncio.wait_for(_identify(address), _PATIENCE)
-            asyncio.run_coroutine_threadsafe(identifying, loop.asyncio_loop).result()
-        if local:
-            workers = int(local[1])
-            threads = -(-(at_once or default_at_once()) // workers)
-            with _defer_ctrl_c():
-                cluster = LocalCluster(
-                    n_workers=workers,
-                    threads_per_worker=threads,
-                    processes=True,
-                    security=private,
-                    memory_limit=0,
-                    dashboard_address="127.0.0.1:0",  # the usual port may be taken
-                    silence_logs=logging.CRITICAL + 1,
+    async def _call(self, address: str, *call: Any) -> Any:
+        return (await self._client.run(*call, workers=[address]))[address]
+
+    def _require_versions(self, report: WorkerReport) -> WorkerReport:
+        lacks = []
+        for agent in self._brief.agents:
+            theirs = report.versions.get(agent, "missing")
+            ours = self._versions.setdefault(agent, theirs)
+            if theirs != ours:
+                lacks.append(f"{agent} is {theirs} there, and {ours} in this run")
+        return replace(report, lacks=tuple(lacks))
+
+    async def _carry_out(self, question: Question, allowance: Allowance) -> Outcome:
+        task = question.task
+        assert task
+        files = {}
+        try:
+            for skill in task.skills:
+                files[skill.digest] = await asyncio.to_thread(skill.files)
+        except InputError as error:
+            return Outcome(NoAnswer(error.message(self._spell)))
+
+        start = None
+        if task.setup or task.needs.build:
+            setup = await self._set_up(question, task)
+            if not isinstance(setup.reply, Answer):
+                return setup
+            start = setup.reply
+
+        calls = max(1, self._concurrency // self.places)
+        name = f"upskill-trial-{token_hex(8)}"
+        sent = SentTrial(name, question, allowance, calls, files, start)
+        return await self._submit_until_done(sent, task.agent)
+
+    async def _set_up(self, question: Question, task: Task) -> Outcome:
+        """What the setup of a case makes: all its trials start from the same."""
+        key = setup_key(task)
+        if key not in self._setups:
+            setup = replace(question, task=replace(task, skills=()), run=0)
+            name = f"upskill-setup-{token_hex(8)}"
+            sent = SentTrial(name, setup, Allowance(), is_setup=True)
+            work = self._submit_until_done(sent, task.agent)
+            self._setups[key] = asyncio.ensure_future(work)
+        return await asyncio.shield(self._setups[key])
+
+    async def _submit_until_done(self, sent: SentTrial, agent: str) -> Outcome:
+        """Submit a trial. Dask does it again itself, while a worker is left."""
+        data = packed(sent)
+        problem = f"its workers were lost {_MAX_TRIES} times"
+        for number in range(_MAX_TRIES):
+            workers = await self._wait_for_workers()
+            if not workers:
+                problem = f"no worker of {self._address} is left that can carry it out"
+                break
+            try:
+                if workers != self._briefed:
+                    # Keys are in no task, but in data of Dask's, which frees them.
+                    self._sent_brief = await self._client.scatter(
+                        self._brief, workers=workers, broadcast=True, hash=False
+                    )
+                    self._briefed = workers
+                future = self._client.submit(
+                    carry_out,
+                    self._sent_brief,
+                    data,
+                    key=f"{sent.trial}-{number}",
+                    pure=False,
+                    workers=workers,
                 )
-                opened.callback(cluster.close, timeout=_LEAVING)
-        with warnings.catch_warnings():  # about versions of packages that we don't use
-            warnings.simplefilter("ignore")
-            client = Client(
-                cluster or address, loop=loop, set_as_default=False, name=PACKAGE
-            )
-        for topic in ("print", "warn"):  # workers would write to this terminal
-            client.subscribe_topic(topic, lambda _event: None)
-        return opened, client
-    except BaseException as error:
-        opened.close()
-        if not isinstance(
-            error, (OSError, TimeoutError, ValueError, TypeError, RuntimeError)
-        ):
-            raise
-        problem = f"no Dask scheduler answers there within {_PATIENCE:g} s"
-        hint = (
-            "Start one: dask scheduler. Is the port right, and is it reachable from"
-            " here?"
-        )
-        if address.startswith("tls:"):
-            hint += " Does it use tls, and do both trust the same authority?"
-        if local:
-            problem, hint = (
-                f"its workers did not start: {one_line(str(error), 200)}",
-                "",
-            )
-        raise SettingsError("cluster", problem, hint, value=address) from None
+                result = await self._result(future, workers)
+                return outcome_from_worker(result, sent.trial)
+            except CancelledError:
+                # The brief may be lost, too.
+                self._briefed = ()
+                if self._client.status == "running":
+                    await self._drop_lost_workers()
+            except ValueError as error:
+                problem = f"its worker sent no outcome: {error}"
+                break
+            except Exception:
+                # It was killed again and again, or what it raised is not unpickled.
+                problem = "its worker was lost or failed"
+                break
+        if self._client.status != "running":
+            problem = f"the connection to {self._address} was lost"
+        return Outcome(NoAnswer(f"{agent}: {problem}"))
 
+    async def _wait_for_workers(self) -> Sequence[str]:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_NO_WORKER_SECONDS):
+                while self._client.status == "running":
+                    if self._fit:
+                        return list(self._fit)
+                    await asyncio.sleep(_POLL_SECONDS)
+        return []
 
-def _data_loop(opened: ExitStack) -> Any:
-    """A running loop on which no message can run code: workers elsewhere are not
-    ours.
-    """
-    from distributed.utils import LoopRunner
-
-    runner = LoopRunner()
-    runner.start()
-    opened.callback(runner.stop)
-    read_data_only(runner.loop.asyncio_loop)
-    opened.callback(read_all, runner.loop.asyncio_loop)
-    return runner.loop
-
-
-def _require_certificates(address: str) -> None:
-    from distributed import Security
-
-    try:
-        if Security().get_connection_args("client").get("ssl_context"):
-            return
-        problem = "there are no certificates for it"
-    except (OSError, ValueError) as error:  # ssl's errors are OSErrors
-        problem = f"its certificates can't be used: {one_line(str(error), 200)}"
-    hint = (
-        "Dask's settings name them: ca-file, client.cert and client.key of"
-        " distributed.comm.tls."
-    )
-    raise SettingsError("cluster", problem, hint, value=address)
-
-
-async def _identify(address: str) -> None:
-    from distributed import Security
-    from distributed.core import rpc
-
-    security = Security().get_connection_args("client")
-    async with rpc(address, timeout=_PATIENCE, connection_args=security) as scheduler:
-        await scheduler.identity()
-
-
-@contextmanager
-def _defer_ctrl_c() -> Iterator[None]:
-    """Ctrl-C takes effect afterwards, and never in workers that are started meanwhile.
-
-    They inherit the signal mask, and so does the thread that restarts them. The
-    controller ends them, trials first.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    ensure_running()  # else the first worker would start it, and unblock the signal
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
+    async def _result(self, future: Any, workers: Sequence[str]) -> object:
+        """What a task returns; CancelledError if it was lost with its workers."""
+        result = asyncio.ensure_future(future.result())
+        try:
+            while not result.done():
+                await asyncio.wait({result}, timeout=_POLL_SECONDS)
+                if self._workers.keys().isdisjoint(workers) and not result.done():
+                    raise CancelledError
+            return result.result()
+        finally:
+            result.cancel()
+            with suppress(Exception):
+                await future.cancel()  # Or its worker would go on with it.

@@ -15,7 +15,8 @@ from contextlib import suppress
 from types import SimpleNamespace
 from typing import Any, Final
 
-_OFFLOAD: Final = "Dask-Offload"  # the thread that reads large messages, for all loops
+# The name of the thread that reads large messages, for all loops
+_OFFLOAD_THREAD: Final = "Dask-Offload"
 _loops: Final = set[asyncio.AbstractEventLoop]()
 
 
@@ -28,8 +29,9 @@ class _DataUnpickler(pickle.Unpickler):
 
 
 def read_data_only(loop: asyncio.AbstractEventLoop) -> None:
-    """Have Dask unpickle only data on a loop until ``read_all``; all else becomes
-    None.
+    """Have Dask unpickle only data on a loop until ``read_all``.
+
+    All else becomes None.
     """
     import distributed.client
     import distributed.protocol.core
@@ -38,45 +40,43 @@ def read_data_only(loop: asyncio.AbstractEventLoop) -> None:
     from distributed.protocol.serialize import merge_and_deserialize
 
     _loops.add(loop)
+    loads = _guarded(pickle.loads, _load_data)
     # All other modules of its client unpickle by these.
     for module in (distributed.protocol.pickle, distributed.client):
-        vars(module)["pickle"] = SimpleNamespace(**{**vars(pickle), "loads": _loads})
+        vars(module)["pickle"] = SimpleNamespace(**{**vars(pickle), "loads": loads})
     core = vars(distributed.protocol.core)
-    core["decompress"] = _tolerant(decompress)
-    core["merge_and_deserialize"] = _tolerant(merge_and_deserialize)
+    # They fail on an object whose class is not found.
+    core["decompress"] = _guarded(decompress, decompress)
+    core["merge_and_deserialize"] = _guarded(
+        merge_and_deserialize, merge_and_deserialize
+    )
 
 
 def read_all(loop: asyncio.AbstractEventLoop) -> None:
     _loops.discard(loop)
 
 
-def _loads(data: Any, **options: Any) -> Any:
-    """As in the module pickle, whose place this takes;
-    tests of users may use Dask as well.
-    """
-    if not _is_restricted():
-        return pickle.loads(data, **options)
-    # An error would end the loop that reads the scheduler's messages.
-    with suppress(Exception):
-        return _DataUnpickler(io.BytesIO(data), **options).load()
-    return None
+def _load_data(data: Any, **options: Any) -> Any:
+    return _DataUnpickler(io.BytesIO(data), **options).load()
 
 
-def _tolerant(function: Callable[..., Any]) -> Callable[..., Any]:
-    """It reads None where it would fail, such as an object whose class is not found."""
+def _guarded(usual: Callable[..., Any], on_data: Callable[..., Any]) -> Any:
+    """A function of Dask that tests of users may use as usual, on their own loops."""
 
     def call(*args: Any, **options: Any) -> Any:
         if not _is_restricted():
-            return function(*args, **options)
+            return usual(*args, **options)
+
+        # An error would end the loop that reads the scheduler's messages.
         with suppress(Exception):
-            return function(*args, **options)
+            return on_data(*args, **options)
         return None
 
     return call
 
 
 def _is_restricted() -> bool:
-    if threading.current_thread().name.startswith(_OFFLOAD):
+    if threading.current_thread().name.startswith(_OFFLOAD_THREAD):
         return bool(_loops)
     with suppress(RuntimeError):
         return asyncio.get_running_loop() in _loops
