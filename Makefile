@@ -98,7 +98,7 @@ coverage: $(VENV)/.dev programs browsers
 smoke: $(VENV)/.dev
 	$(BIN)/python benchmarks/bench.py calls store
 
-# Some 3 GB, once; without npm, or for agents that can't be installed, the tests are skipped.
+# Some GB, once; without npm, or for agents that can't be installed, the tests are skipped.
 agents: $(VENV)/.dev programs
 	$(BIN)/python tests/real_agents/install.py
 	$(BIN)/pytest tests/real_agents -n 2

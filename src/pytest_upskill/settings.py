@@ -362,8 +362,8 @@ class Settings(CommonSettings):
     agents_at_once: int | None = setting(
         whole(1),
         "agents",
-        "maximum trials of agents that run at once. Never more than there is"
-        " memory for",
+        "maximum trials of agents that run at once. On this machine, never more than"
+        " there is memory for",
         ini="skill_agents_at_once",
         default_text="two per core",
     )

@@ -18,7 +18,7 @@ from ...trials.trial import Question, Task
 from ..agent_jobs import default_at_once
 from ..budget import Allowance, Budget
 from ..lane import STOPPED, over_budget
-from .connection import PACKAGE, Connection
+from .connection import Connection
 from .messages import (
     Brief,
     Outcome,
@@ -30,6 +30,7 @@ from .messages import (
 )
 from .worker import carry_out, examine
 
+_PACKAGE: Final = "pytest-upskill"
 _FIRST_WORKER_SECONDS: Final = 10.0
 _EXAMINING_SECONDS: Final = 150.0
 _NO_WORKER_SECONDS: Final = 60.0
@@ -246,10 +247,10 @@ class Cluster:
 
     async def _examine(self, address: str) -> WorkerReport:
         version_of = importlib.metadata.version
-        ours = version_of(PACKAGE)
+        ours = version_of(_PACKAGE)
         try:
             async with asyncio.timeout(_EXAMINING_SECONDS):
-                theirs = await self._call(address, version_of, PACKAGE)
+                theirs = await self._call(address, version_of, _PACKAGE)
                 if theirs == ours:
                     report = await self._call(address, examine, self._brief)
                     return from_worker(WorkerReport, report)
@@ -260,7 +261,7 @@ class Cluster:
             problem = one_line(str(error), 200) or "it failed, and its log says why"
             return WorkerReport((problem,))
         theirs = one_line(str(theirs), 50)
-        lacks = f"it has {PACKAGE} {theirs}, and this machine has {ours}"
+        lacks = f"it has {_PACKAGE} {theirs}, and this machine has {ours}"
         return WorkerReport((lacks,))
 
     async def _call(self, address: str, *call: Any) -> Any:

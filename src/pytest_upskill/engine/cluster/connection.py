@@ -12,11 +12,11 @@ from contextlib import AsyncExitStack, suppress
 from multiprocessing.resource_tracker import ensure_running
 from typing import Any, Final, TypeVar
 
+from ..._util.launcher import install_command
 from ..._util.texts import one_line
 from ...errors import SettingsError, Text
 from .unpickling import read_all, read_data_only
 
-PACKAGE: Final = "pytest-upskill"
 # Without TLS, whoever can read the network sees skills and keys.
 _ADDRESS: Final = re.compile(
     r"local:(?P<workers>[1-9]\d{0,3})"
@@ -49,7 +49,7 @@ class Connection:
         try:
             import distributed  # noqa: F401
         except ImportError as error:
-            hint = f"pip install '{PACKAGE}[cluster]'"
+            hint = install_command("cluster")
             raise self.error(f"needs Dask ({error})", hint) from None
 
         for name in ("distributed", "tornado"):
