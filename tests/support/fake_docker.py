@@ -57,7 +57,8 @@ cp)
     ;;
 run)
     bwrap=(bwrap --unshare-all --uid 1000 --gid 1000 --die-with-parent --new-session)
-    bwrap+=(--proc /proc --dev /dev --info-fd 3)
+    # With --dev there are two user namespaces, and only root could enter them.
+    bwrap+=(--proc /proc --dev-bind /dev /dev --info-fd 3)
     for folder in /usr /bin /lib /lib32 /lib64 /sbin /etc; do
         if [ -L "$folder" ]; then
             bwrap+=(--symlink "$(readlink "$folder")" "$folder")
