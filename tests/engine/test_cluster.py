@@ -41,9 +41,8 @@ def test_what_is_no_address(address: str) -> None:
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
-    with pytest.raises(
-        SettingsError, match=r"needs Dask(.|\n)*pip install 'pytest-upskill\[clus"
-    ):
+    hint = r'pip install "pytest-upskill\[cluster\] @ git\+https://'
+    with pytest.raises(SettingsError, match=rf"needs Dask(.|\n)*{hint}"):
         Connection("local:1", 1)
 
 
