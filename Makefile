@@ -17,7 +17,7 @@ BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 DEMO_SKILL := skills/wick
 # No process, no browser, no model, no pytest inside pytest.
-UNIT := _util checks engine features lint measure models reports results skills stats trials test_errors.py
+UNIT := _util checks engine lint measure models reports results skills stats trials test_errors.py
 
 # The tests start Python many times, which is faster with compiled modules.
 unexport PYTHONDONTWRITEBYTECODE
@@ -29,7 +29,7 @@ demo: $(VENV)/.user
 	$(BIN)/pytest --skill $(DEMO_SKILL) --model local
 
 quick: $(VENV)/.dev
-	$(BIN)/pytest -q -n 2 $(UNIT:%=tests/%)
+	$(BIN)/pytest -q -n 2 -m "not nightly" $(UNIT:%=tests/%)
 
 demo-agent: $(VENV)/.user
 	$(BIN)/pytest --skill examples/harbour-manifest --skill-agent loop \
