@@ -1,6 +1,6 @@
 # make demo        the demo skill on the embedded model
 # make demo-agent  a skill of several files, by our own agent on a scripted model
-# make quick       the unit tests, for the inner loop: under a minute
+# make quick       the unit tests, for the inner loop: two or three minutes
 # make test        the gate that CI runs: meant to take ten minutes on two cores
 # make nightly     everything: all tests with coverage, real agents, both browsers, benchmarks
 # make agents      the real agents, installed by npm into build/agents, on a scripted model
