@@ -65,6 +65,28 @@ def test_only_what_is_new_is_asked(
     assert len(server.asked) == 9 + 2
 
 
+def test_question_late_in_two_runs_fails_its_arm(pytester: pytest.Pytester) -> None:
+    def reply(asked: Asked) -> Reply | Fault:
+        is_late = asked.question == "Two?" and "Follow the skill" in asked.system
+        return Fault("hang") if is_late else Reply("gate up")
+
+    cases = [case("One?", "gate", id="one"), case("Two?", "gate", id="two")]
+    write_skill(pytester.path / "skills/gate", cases)
+    with LoopbackServer(reply) as server:
+        first = run_skills(pytester, server, "--skill-timeout", "1")
+        second = run_skills(pytester, server, "--skill-timeout", "1")
+        third = run_skills(pytester, server, "--skill-timeout", "1")
+        assert len(server.asked) == 5
+
+    assert first.outcomes == {"passed": 1, "errors": 1}
+    assert "late again has failed" in first.ending[-2]
+    assert second.outcomes == third.outcomes == {"passed": 1, "failed": 1}
+    record = third.record(case="two", arm="skill")
+    [grade] = record["checks"]
+    assert grade["reason"] == "no answer within 1 s, in two runs"
+    assert third.record(case="two", arm="baseline")["outcome"] == "passed"
+
+
 def test_fresh_asks_again_and_replaces(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")
     with LoopbackServer(lambda asked: Reply(f"gate up {asked.attempt}")) as server:

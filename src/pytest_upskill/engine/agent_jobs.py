@@ -19,6 +19,7 @@ from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.answer_times import dated
+from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
 from .budget import Budget, PaidCall
 from .lane import STOPPED, Job, Lane, over_budget, unexpected
@@ -73,6 +74,7 @@ class _RunningTrial:
     task: "asyncio.Task[None] | None" = None
     spent: list[PaidCall] = field(default_factory=list)  # on calls that were answered
     retries: int = 0  # of its calls
+    timed_out: bool = False  # whether a call of it reached the time limit
 
 
 class AgentJobs:
@@ -221,12 +223,16 @@ class AgentJobs:
         reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
             reply = dated(reply.without_keys())
-            # It may be faster next time.
-            if reply.stop != "time" and is_worth_keeping(trial.job.question, reply):
+            if reply.stop == "time":
+                self._answers.put_late(trial.job.question, reply)
+            elif is_worth_keeping(trial.job.question, reply):
                 self._answers.put(trial.job.question, reply)
             self._budget.end_trial(trial.job.question, trial.spent)
         else:
             self._budget.lose(trial.spent)
+            if trial.timed_out:
+                late = Answer("", stop="time", activity=Activity())
+                reply = self._answers.put_late(trial.job.question, late) or reply
         trial.job.settle(reply)
         self._pump()
 
@@ -252,6 +258,7 @@ class AgentJobs:
         if isinstance(reply, Answer):
             trial.spent.append(PaidCall(question.model, reply.usage))
             return reply
+        trial.timed_out = reply.timed_out
         return replace(reply, over_budget=False)  # the trial was begun
 
 

@@ -75,8 +75,11 @@ class ModelCalls:
             self._answers.put(job.question, answer)
         return answer
 
-    def _failed(self, lane: Lane, job: Job, error: ModelError) -> NoAnswer | None:
-        """Schedule a retry (None), or say why there is no answer."""
+    def _failed(self, lane: Lane, job: Job, error: ModelError) -> Reply | None:
+        """Schedule a retry (None), or say why there is no answer.
+
+        A question that runs out of time in a second run has a failed answer.
+        """
         now = _now()
         if error.rate_limited or (error.no_connection and lane.waits_for_others()):
             return self._refused(lane, job, error, now)
@@ -96,6 +99,11 @@ class ModelCalls:
         unreachable = error.unreachable and not lane.answered
         if error.used_up or unreachable or (error.fatal and lane.note_fatal_error()):
             lane.dead = reason
+        if error.timed_out and not job.of_trial:
+            late = Answer("", stop="time", retries=job.retries)
+            if failed := self._answers.put_late(job.question, late):
+                return failed
+
         return NoAnswer(reason, job.retries, error.timed_out)
 
     def _refused(

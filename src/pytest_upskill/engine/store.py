@@ -38,6 +38,7 @@ from .._util.json_forms import MOST_TIME, form_of, parse_limited
 from .._util.texts import counted, digest
 from ..errors import shown
 from ..trials.answer import Answer, Reply
+from ..trials.answer_times import dated
 from ..trials.trial import Question
 
 FOLDER: Final = ".upskill"
@@ -517,6 +518,13 @@ class KnownAnswers:
         """Keep an answer; returns whether that is done already."""
         return False
 
+    def put_late(self, _question: Question, _answer: Answer) -> Answer | None:
+        """Keep that a question reached its time limit.
+
+        Returns the failed answer if it did so in an earlier run, too.
+        """
+        return None
+
     def lease(self, _key: str) -> bool:
         """Whether to ask a question that is stored under a key:
         no other run is asking it.
@@ -559,6 +567,10 @@ class StoredAnswers(KnownAnswers):
     run is asking, and even if it can't be kept. ``hint`` says what to do if answers
     can't be kept. ``recorded`` are answers of a file by the keys of their
     questions; the newer one counts.
+
+    ``seconds_for`` is the time limit of a question. One that reached it in two runs has
+    failed, and is asked again only with more time: asking until it ends well would
+    favour the arm with more time-outs.
     """
 
     def __init__(
@@ -569,19 +581,28 @@ class StoredAnswers(KnownAnswers):
         fresh: bool,
         hint: str = "",
         recorded: Mapping[str, Answer] = _NO_ANSWERS,
+        seconds_for: Callable[[Question], float] = lambda _: 0.0,
     ) -> None:
         self._recorded = recorded
         self._open_store = open_store
         self._hint = hint
         self._identity = identity
         self._fresh = fresh
+        self._seconds_for = seconds_for
+        self._answering = set[str]()  # models that have answered
         self._store: Store | None = None
 
     def get(self, question: Question) -> Reply | None:
         key = self.key_of(question)
         if self._fresh or key is None:
             return self._recorded.get(question.key)
-        stored, recorded = self._opened().get(key), self._recorded.get(question.key)
+        stored = self._opened().get(key)
+        if stored and stored.stop != "time":
+            self._answering.add(question.model)
+        elif stored and (stored.seconds or 0.0) < self._seconds_for(question):
+            stored = None
+
+        recorded = self._recorded.get(question.key)
         if recorded is None or (
             isinstance(stored, Answer) and _is_newer(stored, recorded)
         ):
@@ -596,8 +617,27 @@ class StoredAnswers(KnownAnswers):
         return None if self._fresh or key is None else self._opened().asked_at(key)
 
     def put(self, question: Question, answer: Answer) -> bool:
+        self._answering.add(question.model)
         key = self.key_of(question)
         return key is not None and self._opened().put(key, question.model, answer)
+
+    def put_late(self, question: Question, answer: Answer) -> Answer | None:
+        key = self.key_of(question)
+        if key is None or not _may_fail(question):
+            return None
+
+        store = self._opened()
+        first_key = f"late {key}"
+        late = dated(replace(answer, seconds=self._seconds_for(question)))
+        turns = answer.activity.turns if answer.activity else 0
+        # A server that answers nothing at all is down: no answer has failed.
+        answers = turns > 0 or question.model in self._answering
+        if answers and store.get(first_key):
+            store.put(key, question.model, late)
+            return late
+
+        store.put(first_key, question.model, late)
+        return None
 
     def lease(self, key: str) -> bool:
         return self._opened().lease(key) or self._fresh
@@ -631,3 +671,13 @@ class StoredAnswers(KnownAnswers):
         if self._store is None:
             self._store = self._open_store()
         return self._store
+
+
+def _may_fail(question: Question) -> bool:
+    """Whether a question is that of a case.
+
+    Nothing follows from a judge, a teacher or a choice of skills that never came.
+    """
+    task = question.task
+    is_choice = question.choice or (task and task.until_opened)
+    return not (is_choice or question.schema or question.verdicts)

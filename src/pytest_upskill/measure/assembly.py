@@ -27,7 +27,7 @@ from ..options import FOREVER
 from ..settings import Settings
 from ..trials.answer_times import renewed
 from ..trials.subject import CHAT, ORACLE, Subject
-from ..trials.trial import Trial
+from ..trials.trial import Question, Trial
 from .estimate import StoredTrial, stored_trials
 
 if TYPE_CHECKING:
@@ -564,7 +564,15 @@ class Assembly:
             fresh=settings.fresh,
             hint=store_hint,
             recorded=load_recording(recording, "recorded") if recording else {},
+            seconds_for=partial(self._time_limit, settings),
         )
+
+    def _time_limit(self, settings: Settings, question: Question) -> float:
+        if question.task is None:
+            return self.seconds_for(question.asked_as, settings)
+        if question.task.timeout is None:
+            return settings.agent_timeout
+        return question.task.timeout
 
     def _agent_trials(self, settings: Settings) -> Trials:
         """Who carries out the trials of agents; imported only if there are any."""

@@ -75,7 +75,7 @@ _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _NOT_KEPT: Final = (
     "the same command starts over: answers of scripted models are not kept"
 )
-_MORE_TIME: Final = "with more time for slow answers:"
+_MORE_TIME: Final = "with more time (an answer that is late again has failed):"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"
 _RECORD_AGAIN: Final = "arms of one day need another recording:"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"

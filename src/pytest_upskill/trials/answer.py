@@ -146,11 +146,11 @@ class Answer:
     left behind and the transcript of how it got there.
 
     ``stop`` is ``end``, ``length`` (cut off by the output limit), ``refusal``, or the
-    provider's own word; for an agent also ``max_turns`` or ``time``, its own limits, or
-    ``decided``, if it was only to be seen whether it opens a skill. ``stored``: it
-    comes from the cache or a recording, not from a call of this run. ``retries``: how
-    often it was asked again after errors, which an empty reply is not. ``asked_at`` is
-    in seconds since the epoch, None if not known.
+    provider's own word; ``time`` if it reached the time limit; for an agent also
+    ``max_turns``, or ``decided``, if it was only to be seen whether it opens a skill.
+    ``stored``: it comes from the cache or a recording, not from a call of this run.
+    ``retries``: how often it was asked again after errors, which an empty reply is not.
+    ``asked_at`` is in seconds since the epoch, None if not known.
     """
 
     text: str
@@ -196,6 +196,8 @@ class Answer:
         """
         if self.activity is not None:
             return self._why_not_gradable_for_agent(self.activity)
+        if self.stop == "time":
+            return f"no answer within {plain(self.seconds or 0.0)} s, in two runs"
         if not self.is_empty:
             return "the model refused to answer" if self.refused else ""
         if self.refused:
