@@ -15,8 +15,8 @@ from tabulate import tabulate
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
 from pytest_upskill.results.contrasts import MARGIN
-from support import simulated as choices
-from support.simulated import carry_out
+from support import simulated_studies as choices
+from support.simulated_studies import carry_out
 
 RUNS: Final = 3
 NO_BETTER: Final = {

@@ -14,14 +14,14 @@ from tabulate import tabulate
 
 sys.path.insert(0, str(Path(__file__).parents[1] / "tests"))
 
-from support.simulated import (
+from support.simulated import worlds
+from support.simulated_studies import (
     LIFT,
     Case,
     Simulated,
     carry_out,
     matrix_study,
     parts_study,
-    worlds,
 )
 
 RUNS: Final = (3, 8)

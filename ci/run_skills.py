@@ -112,13 +112,14 @@ def run(words: list[str], where: Path, comment: Path) -> int:
     )
     text = comment.read_text(encoding="utf-8") if comment.is_file() else ""
     title, _, rest = text.partition("\n\n")
-    passed = title.startswith(f"{MARKER}\n## ✅")
+    # A skill may help though tests fail, which the first lines below the title say.
+    bad_titles = (f"{MARKER}\n## ❌", f"{MARKER}\n## ⚠️")
+    says_failed = title.startswith(bad_titles) or " failed" in rest.partition("\n\n")[0]
     if not title:
         text = f"{MARKER}\n## ❌ No results: {ended}\n"
         comment.write_text(text + fenced(said), encoding="utf-8")
-    elif status and passed:
-        before = re.sub(r"\A\*\*Passed:\*\*", "Before that:", rest)
-        text = f"{MARKER}\n## ❌ {ended}\n\n**Failed:** the log says why.\n\n{before}"
+    elif status and not says_failed:
+        text = f"{MARKER}\n## ❌ {ended}\n\n**Failed:** the log says why.\n\n{rest}"
         comment.write_text(text, encoding="utf-8")
     if status == 0 and (not title or title.startswith(f"{MARKER}\n## ❌")):
         print(f"::error title=pytest-upskill::{ended}", flush=True)

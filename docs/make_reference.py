@@ -44,7 +44,6 @@ _PAGES: Final = {
     "--skill-allow-code": "skills.md#code-in-a-skills-folder",
     "--skill-accept": "ci.md#accepted-results",
     "--skill-accept=lower": "ci.md#accepting-again",
-    "skill_drift": "ci.md#when-the-model-got-worse",
     "--skill-json": "reports.md#files-for-machines",
     "--skill-html": "reports.md#the-html-page",
     "--skill-markdown": "reports.md#a-comment-on-the-pull-request",

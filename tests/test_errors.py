@@ -20,9 +20,10 @@ from pytest_upskill.settings import Gates, Settings
 from pytest_upskill.teach.teach_settings import TeachSettings
 
 SOURCE = Path(pytest_upskill.__file__).parent
-# The tables from which pytest and the commands get their options, and names of tools.
+# The tables from which pytest and the commands get their options, names of tools, and
+# commands that are written down.
 TABLES = {"settings.py", "teach/teach_settings.py", "results/trigger_summary.py"}
-TABLES |= {"features/drift/__init__.py"}
+TABLES |= {"features/drift/__init__.py", "reports/publish.py"}
 NAMES = {
     field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)
 }
@@ -137,5 +138,6 @@ def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:
     # Of others
     apart = {"models_folder", "models_file", "gates", "model_outputs"}
     apart |= {"logins", "judge_agent"}  # follow from other settings
-    apart |= {"transcripts_folder"}  # of pytest-upskill report
+    # Of pytest-upskill report
+    apart |= {"transcripts_folder", "badge_folder", "benchmark_md"}
     assert NAMES - {field.name for field in fields(TeachSettings)} - set(FLAGS) == apart

@@ -23,7 +23,7 @@ PUBLIC = [
         "Question",
         "Record",
     ),
-    *("RunResults", "Suite", "Summary", "Taught", "ToolCall", "Turn", "UpskillError"),
+    *("Row", "RunResults", "Suite", "Taught", "ToolCall", "Turn", "UpskillError"),
     *("Usage", "Verdict", "__version__", "describe", "describe_async", "evaluate"),
     *("evaluate_async", "generate_cases", "generate_cases_async", "generate_skill"),
     *("generate_skill_async", "generate_triggers", "generate_triggers_async", "refine"),

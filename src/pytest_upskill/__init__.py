@@ -33,9 +33,9 @@ __all__ = [
     "Provider",
     "Question",
     "Record",
+    "Row",
     "RunResults",
     "Suite",
-    "Summary",
     "Taught",
     "ToolCall",
     "Turn",
@@ -63,8 +63,8 @@ if TYPE_CHECKING:
     from .checks import CheckContext, CheckFunction
     from .errors import InputError, ModelError, UpskillError
     from .models import Model, ModelSource, ModelSpec, Provider
+    from .results.row import Row
     from .results.run import RunResults
-    from .results.summary import Summary
     from .results.verdict import Verdict
     from .skills.case import Case
     from .skills.suites.suite import Suite
@@ -94,8 +94,8 @@ _HOMES: Final = {
     "checks": ["CheckContext", "CheckFunction"],
     "errors": ["InputError", "ModelError", "UpskillError"],
     "models": ["Model", "ModelSource", "ModelSpec", "Provider"],
+    "results.row": ["Row"],
     "results.run": ["RunResults"],
-    "results.summary": ["Summary"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
     "skills.suites.suite": ["Suite"],

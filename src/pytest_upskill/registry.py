@@ -8,7 +8,6 @@ found here. To remove a feature, delete its folder and its name in `FEATURES`.
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from importlib.resources import files
 from typing import Any, Final, Literal
 
 # In the order of their commands, tables and tabs.
@@ -54,10 +53,8 @@ class Feature:
     commands: tuple[Command, ...] = ()
     section: str = ""  # "module:class" of its `Section` of the results
     # The module that shows this section: lines(section, look) on a terminal,
-    # block(section, most) in Markdown and for the script, page_values(section)
-    # what else the script draws
+    # block(section, most) in Markdown and on the page
     view: str = ""
-    script: str = ""  # the file that draws the section on the page
     plugin: str = ""  # "module:class" of its pytest plugin in a run that tests skills
 
 
@@ -77,15 +74,6 @@ def section_types() -> tuple[Any, ...]:
 def view_of(name: str) -> Any:
     """The module that shows the section of a feature."""
     return import_module(f"{_FOLDER}.{name}.{features()[name].view}")
-
-
-def page_scripts() -> list[str]:
-    """The texts of the scripts that draw these sections on the page."""
-    return [
-        files(f"{_FOLDER}.{name}").joinpath(feature.script).read_text("utf-8")
-        for name, feature in features().items()
-        if feature.script
-    ]
 
 
 def run_plugins() -> dict[str, object]:

@@ -49,7 +49,6 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
     *("pyproject.toml", "tox.ini", "setup.cfg"),
 )
 
-OnDrift = Literal["fail", "warn"]  # if the model got worse, and not the skill
 # The base of a lift: pass rates, or shares of checks passed
 Score = Literal["pass", "checks"]
 
@@ -499,14 +498,6 @@ class Settings(CommonSettings):
         "--skill-accept=lower",
         ini="skill_accept_lower",
     )
-    drift: OnDrift = setting(
-        choice("fail", "warn"),
-        "gates",
-        "whether a run fails if cases got worse than accepted because the model did:"
-        " the baseline fell as well, and no fall of the lift is shown",
-        ini="skill_drift",
-        default="fail",
-    )
 
     json_file: Path | None = setting(
         PATH,
@@ -536,6 +527,19 @@ class Settings(CommonSettings):
         " JSON lines",
         at("report", "--transcripts"),
         metavar="DIR",
+    )
+    badge_folder: Path | None = setting(
+        PATH,
+        "reports",
+        "write a badge of each skill to this folder, as an endpoint of shields.io",
+        at("report", "--badge"),
+        metavar="DIR",
+    )
+    benchmark_md: bool = setting(
+        SWITCH,
+        "reports",
+        "write BENCHMARK.md beside each SKILL.md",
+        at("report", "--benchmark-md"),
     )
     history: bool = setting(
         SWITCH,

@@ -16,9 +16,9 @@ from pytest_upskill.checks import KINDS
 from pytest_upskill.cli.command_table import BY_NAME
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.plugin.pytest_options import OPTIONS
-from pytest_upskill.results.verdict import Word
+from pytest_upskill.results.row import Word
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.stats.power import assumed_kinds, cases_to_find
+from pytest_upskill.stats import cases_to_find
 from support.runs import SkillRun, run_skills
 
 ROOT = Path(__file__).parents[2]
@@ -106,9 +106,7 @@ def test_its_tables_are_those_of_the_code() -> None:
     rows = re.findall(r"^\| (\d+) \| (\d+) \| (\d+) \| (\d+) \|$", BODY, re.M)
     assert [int(lift) for lift, *_ in rows] == [20, 30, 50]
     for lift, *cases in rows:
-        kinds = assumed_kinds(int(lift) / 100)
-        assert [cases_to_find(kinds, runs) for runs in (1, 3, 5)] == [
-            int(n) for n in cases
-        ]
+        needed = [cases_to_find(int(lift) / 100, runs) for runs in (1, 3, 5)]
+        assert needed == [int(number) for number in cases]
     verdicts = BODY.partition("| verdict |")[2]
     assert set(re.findall(r"^\| ([a-z ]+) \|", verdicts, re.M)) == set(get_args(Word))

@@ -79,7 +79,6 @@ def test_others_ask_for_one_of_its_skills(
     command: str, root: Path, capsys: Output
 ) -> None:
     (root / "skill_meta.json").unlink()
-    assert (
-        main([command, "garden", *(["--model", "m"] if command != "try" else [])]) == 2
-    )
+    model = [] if command in ("try", "plan") else ["--model", "m"]
+    assert main([command, "garden", *model]) == 2
     assert "Name one" in capsys.readouterr().err

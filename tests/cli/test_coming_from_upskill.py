@@ -29,8 +29,6 @@ FLAGS = [
     "benchmark SKILLS -m haiku --model sonnet --runs 3 -t tests.json --max-parallel 4",
     "benchmark SKILLS -m haiku -o out --output out -v --verbose",
     "runs -d SKILLS --dir SKILLS -s gate --skill gate -m haiku --model haiku",
-    "runs --metric success",
-    "runs --metric tokens",
     "list SKILLS",
 ]
 
@@ -47,7 +45,7 @@ def test_its_flags_are_known(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("words", "hint"),
     [
-        ("plot -d runs", "pytest-upskill runs --plot"),
+        ("plot -d runs", "pytest-upskill runs"),
         ("delete gate --force", "Delete the folder of the skill"),
         ("ci --scope changed", "see docs/ci.md"),
     ],

@@ -43,4 +43,4 @@ def test_two_real_runs_are_compared(
     capsys.readouterr()
     assert main(["runs", "compare", order[0].id, order[1].id, "--json"]) == 0
     data = json.loads(capsys.readouterr().out)
-    assert data["pairs"][0]["change"]["points"] == -1
+    assert data["pairs"][0]["change"]["lift"]["lift"] == -1

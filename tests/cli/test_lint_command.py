@@ -14,7 +14,7 @@ import yaml
 
 from pytest_upskill.cli import main
 from pytest_upskill.lint import question_rules
-from pytest_upskill.stats.power import assumed_kinds, cases_to_find
+from pytest_upskill.stats import cases_to_find
 from support.kit import case, write_skill
 
 ROOT = Path(__file__).parents[2]
@@ -32,9 +32,7 @@ def lint(
     monkeypatch.setattr(
         question_rules,
         "cases_to_find",
-        lambda kinds, runs: (
-            1 if kinds == assumed_kinds(1) else cases_to_find(kinds, runs)
-        ),
+        lambda lift, runs=1: 1 if lift == 1 else cases_to_find(lift, runs),
     )
 
     def run(*arguments: str, lift: str = "100") -> tuple[int, str]:

@@ -1,4 +1,4 @@
-"""``pytest-upskill plan``: what it promises before a run is what the run can do."""
+"""``pytest-upskill plan``: how many cases it takes, before a run."""
 
 import json
 from pathlib import Path
@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.cli import main
+from pytest_upskill.stats import FEWEST_CASES
 from support.kit import case, write_skill
 from support.known_model import KnownModel
 from support.words import HELPS
@@ -52,27 +53,21 @@ def test_a_folder_that_is_not_one_skill_has_no_plan(
     assert problem in capsys.readouterr().err
 
 
-def test_without_a_run_it_says_what_is_assumed(
+def test_more_runs_and_larger_lifts_need_fewer_cases(
     gate: str, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["plan", gate]) == 0
     shown = capsys.readouterr().out
-    assert "a lift of 20 points, found in 80% of runs" in shown
-    assert "Assumed, for want of a run with a baseline: 50% pass" in shown
-    assert "chance with 7 cases" in shown
-    data = planned(capsys, gate, "--lift", "0.5")
-    (plan,) = data["plans"]
-    assert (data["lift"], data["cases"], plan["model"]) == (0.5, 7, None)
-    assert [row["runs"] for row in plan["rows"]] == [1, 3, 5]
-    needed = [row["cases"] for row in plan["rows"]]
-    assert needed == sorted(needed, reverse=True)
-    assert needed[0] > 7
-    several = planned(
-        capsys, gate, "--lift", "50", "--model", "a", "--model", "b", "--runs", "1"
-    )
-    ((row,),) = (of_models["rows"] for of_models in several["plans"])
-    assert row["cases"] > needed[0]  # two models share the error
-    assert row["chance"] < plan["rows"][0]["chance"]
+    assert "gate: a lift of 20 points, shown in 80% of runs (it has 7 cases)" in shown
+    assert "would settle it" not in shown  # nothing has run
+    small = planned(capsys, gate)
+    large = planned(capsys, gate, "--lift", "0.5")
+    assert (large["lift"], large["cases"], large["last_runs"]) == (0.5, 7, [])
+    for row, other in zip(small["needed"], large["needed"], strict=True):
+        assert row["runs"] == other["runs"]
+        assert row["cases"] > other["cases"] > 7
+    with pytest.raises(SystemExit):
+        main(["plan", gate, "--lift", "200"])
 
 
 def test_a_skill_without_cases_has_a_plan_too(
@@ -81,34 +76,25 @@ def test_a_skill_without_cases_has_a_plan_too(
     monkeypatch.chdir(tmp_path)
     write_skill(tmp_path / "gate")
     (tmp_path / "gate/skill_meta.json").unlink()
-    assert main(["plan", "gate", "--lift", "100"]) == 0
-    assert "chance" not in capsys.readouterr().out
-    (plan,) = planned(capsys, "gate", "--lift", "100")["plans"]
-    assert [row["cases"] for row in plan["rows"]] == [5, 5, 5]
-    with pytest.raises(SystemExit):
-        main(["plan", "gate", "--lift", "200"])
+    data = planned(capsys, "gate", "--lift", "100")
+    assert data["cases"] == 0
+    assert {row["cases"] for row in data["needed"]} == {FEWEST_CASES}
 
 
-def test_a_run_of_the_planned_size_finds_the_lift(
+def test_a_new_run_of_the_advised_size_settles_an_unclear_one(
     pytester: pytest.Pytester, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """The pilot tells the baseline; then as many cases as planned are asked."""
     with KnownModel(
-        pytester, 8, baseline=[0.1, 0.6] * 4, skill=[0.1, 0.6] * 4
+        pytester, 8, baseline=[0.1, 0.6] * 4, skill=[0.5, 0.7] * 4
     ) as known:
         known.run("--skill-runs", "3")
-        # Says less of the cases than all of them did
-        known.run("--skill-runs", "1", "-k", "c1")
-        (plan,) = planned(capsys, "skills/gate", "--lift", "50", "--runs", "3")["plans"]
-        assert plan["model"] == "m"
-        assert 0.2 < plan["baseline_rate"] < 0.5
-        (row,) = plan["rows"]
-        assert 8 <= row["cases"] <= 16
-        assert row["smallest_lift"] > 0.4
-        good = planned(capsys, "skills/gate", "--lift", "90", "--runs", "3")["plans"][0]
-        assert good["basis"].endswith("which leaves no room for this lift")
-        assert good["rows"][0]["cases"] is None
-        known.cases = row["cases"]
-        known.chances = {"baseline": [0.1, 0.6] * 9, "skill": [0.6, 1.0] * 9}
+        (last,) = planned(capsys, "skills/gate")["last_runs"]
+        assert (last["model"], last["cases"], last["runs"]) == ("m", 8, 3)
+        assert 8 < last["cases_needed"] < 100
+        assert main(["plan", "skills/gate"]) == 0
+        advice = f"about {last['cases_needed']} cases would settle it"
+        assert advice in " ".join(capsys.readouterr().out.split())
+        known.cases = last["cases_needed"]
+        known.chances = {"baseline": [0.1, 0.6] * 50, "skill": [0.6, 1.0] * 50}
         known.write("planned")
         assert known.run("--skill-runs", "3").summary["verdict"] == HELPS

@@ -17,8 +17,8 @@ from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_bytes
 from pytest_upskill.settings import Gates, Settings
 from support.agent_runs import agent_run
+from support.kit import write_skill
 from support.made import made_run
-from support.pages import data_of
 
 
 def good(_number: int, _model: str, arm: str, _run: int) -> bool:
@@ -58,11 +58,11 @@ def test_shards_become_the_verdict_of_the_whole_run(
     assert main(["report", "whole.json"]) == 0
     whole = capsys.readouterr().out
     assert main(["report", *shards, "--json", "merged.json"]) == 0
-    assert capsys.readouterr().out == f"{whole}written: merged.json\n"
-    one, other = read_run(Path("merged.json")), read_run(Path("whole.json"))
-    assert one.summaries[0].by_case != other.summaries[0].by_case  # in another order
-    assert one.verdicts[0].lift == other.verdicts[0].lift
-    assert one.verdicts[0].lift
+    assert capsys.readouterr().out.splitlines()[-1] == "written: merged.json"
+    assert "gate · 8 cases × 1 run" in whole
+    verdict = read_run(Path("merged.json")).verdicts[0]
+    assert verdict == read_run(Path("whole.json")).verdicts[0]
+    assert verdict.lift == 1.0
 
 
 def test_a_missing_shard_is_reported_and_fails(
@@ -107,7 +107,7 @@ def test_a_kept_run_has_what_its_json_has_not(
 
 
 def test_pytest_has_an_option_for_the_reports_that_people_read() -> None:
-    assert set(REPORTS) - FLAGS.keys() == {"transcripts_folder"}
+    assert set(REPORTS) - FLAGS.keys() == {"transcripts_folder", "badge_folder"}
     assert not any(report_paths(Settings()).values())
 
 
@@ -155,31 +155,31 @@ def test_the_exit_status_says_whether_it_passed(
         ["--min-lift", "200"],
         ["--min-pass-rate", "x"],
         ["--max-token-growth", "inf"],
-        [],
     ],
 )
-def test_a_bad_gate_and_a_missing_file_are_usage_errors(args: list[str]) -> None:
+def test_a_bad_gate_is_a_usage_error(args: list[str]) -> None:
     with pytest.raises(SystemExit) as caught:
-        main(["report", *(["run.json", *args] if args else [])])
+        main(["report", "run.json", *args])
     assert caught.value.code == 2
 
 
-def test_every_report_can_be_written(tmp_path: Path) -> None:
-    results = made_run()
-    run = write(tmp_path / "run.json", results)
-    files = {"html": "r.html", "markdown": "r.md", "json": "r.json"}
-    wanted = [
-        word
-        for kind, name in files.items()
-        for word in (f"--{kind}", str(tmp_path / name))
-    ]
-    main(["report", run, *wanted])
-    assert (tmp_path / "r.md").read_text() == markdown_summary(
-        results, [], len(results.failed)
-    )
-    page = (tmp_path / "r.html").read_text("utf-8")
-    assert len(data_of(page)["tests"]) == len(results.tests)
-    assert (tmp_path / "r.json").read_bytes() == results_bytes(results)
+def test_every_report_of_the_last_run_can_be_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["report"]) == 2
+    assert "the history has 0 runs" in capsys.readouterr().err
+
+    write_skill(tmp_path / "skills/gate")
+    results = made_run(cases=12, passes=good)
+    keep(results, tmp_path / ".upskill/runs", 10**9)
+    files = ["--html", "r.html", "--markdown", "r.md", "--json", "r.json"]
+    assert main(["report", *files, "--badge", "badges", "--benchmark-md"]) == 0
+    assert Path("r.md").read_text() == markdown_summary(results, [])
+    assert "</html>" in Path("r.html").read_text("utf-8")
+    assert Path("r.json").read_bytes() == results_bytes(results)
+    assert Path("badges/gate.json").is_file()
+    assert Path("skills/gate/BENCHMARK.md").is_file()
 
 
 def test_an_unwritable_file_is_reported(

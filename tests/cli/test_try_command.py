@@ -183,7 +183,7 @@ def test_without_cases_a_model_writes_three_beside_the_project(
         done = shell.run(["pytest-upskill", "try", "wick"], tmp_path)
     assert done.status == 0, done
     assert "No cases yet: loopback writes 3 for this run." in done.out
-    assert "3 tests × 2 arms × 1 run" in done.out
+    assert "3 tests × 1 run, with and without the skill" in done.out
     assert (
         f"\n  pytest-upskill cases wick --model loopback --base-url {server.url}/v1\n"
         in done.out

@@ -15,20 +15,10 @@ RENEW: Final = "If this is what you want: make golden RUNS={name}, and read the 
 _MASKED_KEYS: Final = {
     "started",
     "seconds",
-    "baseline_seconds",
-    "skill_seconds",
-    "seconds_change",
-    "seconds_change_low",
-    "seconds_change_high",
     "date",
     "versions",
     "generated_at",
     "asked_at",
-    *(
-        f"{arm}_asked_{end}"
-        for arm in ("baseline", "skill", "previous")
-        for end in ("first", "last")
-    ),
 }
 _MASKS: Final = (
     (r"^(platform|plugins:) .*\n", ""),
@@ -38,6 +28,7 @@ _MASKS: Final = (
     (r"^Took .*\.$", "Took TIME."),
     (r', "(seconds|asked_at)": [\d.]+', ""),  # an answer that took no time has none
     (r"\b\d{4}-\d\d-\d\d\b", "DATE"),
+    (r"\b\d{4}-\d\d-\d\dT[\d:.]+Z", "TIME"),
     (r"\b[0-9a-f]{40}\b", "COMMIT"),
     (r"\btmp-\w+", "TEMPORARY"),
 )
@@ -62,10 +53,7 @@ def masked_json(value: Any, folder: Path) -> Any:
             return {
                 key: (
                     "MASKED"
-                    # There is no change of seconds where an
-                    # answer happened to take none.
-                    if key in _MASKED_KEYS
-                    and (member is not None or key.startswith("seconds_change"))
+                    if key in _MASKED_KEYS and member is not None
                     else masked_json(member, folder)
                 )
                 for key, member in value.items()

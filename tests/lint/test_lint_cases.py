@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from pytest_upskill.checks import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
-from pytest_upskill.lint.question_rules import near_copies, near_duplicates
+from pytest_upskill.lint.question_rules import near_duplicates
 from pytest_upskill.skills.case import Case
-from pytest_upskill.stats.power import assumed_kinds, cases_to_find
+from pytest_upskill.stats import cases_to_find
 from support.folders import new_folder
 from support.kit import case, write_skill
 from support.strategies import CASES, EVALS, META, VALUES
@@ -322,11 +322,13 @@ LONG = (
     ("one", "other", "alike"),
     [
         ("How do I open the gate?", "how do I  open the GATE?", True),
-        (LONG.format("fast"), LONG.format("slow"), True),
+        (LONG.format("H100"), LONG.format("New Volta"), True),
         ("Convert metres to feet", "Convert feet to metres", False),
         ("What is 3 + 4?", "What is 3 - 4?", False),
         ("How do I open the gate?", "How do I close the gate?", False),
         ("Wie öffne ich das Tor?", "How do I open the gate?", False),
+        ("Which command deploys a service?", "Which command stops a service?", False),
+        ("What is our staging environment?", "What is our live environment?", False),
         ("?", "?", True),
     ],
 )
@@ -343,47 +345,16 @@ def test_near_duplicate_questions_are_found(
     )
 
 
-def test_questions_that_differ_in_numbers_and_names_should_be_a_group(
-    tmp_path: Path,
-) -> None:
-    texts = [
-        *(LONG.format(card) for card in ("H100", "A100", "New Volta")),
-        "Deploy the service `lamp` to port 8080 for Ada.",
-        'Deploy the service "torch" to port 9,090 for Grace Hopper.',
-    ]
-    cases = [case(text, "text", id=f"c{n}") for n, text in enumerate(texts)]
-    found = lint_skill_with(tmp_path, *cases)
-    assert brief(found) == [("warning", "near-copies")] * 2
-    assert [finding.message.partition(":")[0] for finding in found] == [
-        "c0, c1, c2",
-        "c3, c4",
-    ]
-    named = [
-        {**each, "group": "cards" if n < 3 else "deploy"}
-        for n, each in enumerate(cases)
-    ]
-    assert lint_skill_with(tmp_path, *named) == []
+def test_variants_of_a_question_need_a_group(tmp_path: Path) -> None:
+    questions = [LONG.format(card) for card in ("H100", "A100", "New Volta")]
+    cases = [case(text, "text", id=f"c{n}") for n, text in enumerate(questions)]
+    findings = lint_skill_with(tmp_path, *cases)
+    assert brief(findings) == [("warning", "near-duplicate")] * 2
+    assert [finding.message.partition(":")[0] for finding in findings] == ["c1", "c2"]
+    assert '"group"' in findings[0].hint
 
-
-@pytest.mark.parametrize(
-    ("one", "other"),
-    [
-        (
-            "Write a poem about the cat in the rain",
-            "Review a poem about the cat in the rain",
-        ),
-        ("Which command deploys a service?", "Which command stops a service?"),
-        ("Name 3 rivers", "Name 7 rivers"),  # too short to be a template
-        (
-            "Translate 'How far is it to the nearest gate?'",
-            "Translate 'I would like to pay now'",
-        ),
-        # The same
-        ("Is it open on 24 December in Rome?", "Is it OPEN on 24 December in Rome?"),
-    ],
-)
-def test_honest_questions_are_no_near_copies(one: str, other: str) -> None:
-    assert list(near_copies([Case("a", one), Case("b", other)])) == []
+    of_one_group = [{**each, "group": "cards"} for each in cases]
+    assert lint_skill_with(tmp_path, *of_one_group) == []
 
 
 def test_same_question_about_other_files_is_no_duplicate() -> None:
@@ -401,7 +372,7 @@ def test_each_of_many_duplicates_is_reported_once() -> None:
 def test_the_docs_say_how_many_cases_a_lift_needs() -> None:
     page = (ROOT / "docs/lint.md").read_text(encoding="utf-8")
     sentence = page.partition("`few-cases` wants ")[2].partition(" in 5 runs")[0]
-    needed = [cases_to_find(assumed_kinds(lift / 100), 5) for lift in (10, 20, 30, 50)]
+    needed = [cases_to_find(lift / 100, 5) for lift in (10, 20, 30, 50)]
     assert re.findall(r"(\d+) (?:to|for)", sentence) == [
         str(number) for number in needed
     ]
@@ -415,11 +386,11 @@ def test_too_few_cases_for_the_lift_are_a_warning(tmp_path: Path) -> None:
     (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.4)
     assert (finding.level, finding.code) == ("warning", "few-cases")
     assert finding.message.startswith("8 groups")
-    needed = [cases_to_find(assumed_kinds(0.4), runs) for runs in (5, 1)]
+    needed = [cases_to_find(0.4, runs) for runs in (5, 1)]
     assert re.findall(r"about (\d+) with", str(finding.hint)) == [
         str(cases) for cases in needed
     ]
-    assert lint_skill(skill / "SKILL.md", judge=False, lift=0.5) == []
+    assert lint_skill(skill / "SKILL.md", judge=False, lift=0.8) == []
     (finding,) = lint_skill(skill / "SKILL.md", judge=False, lift=0.0001)
     assert "over 10,000 with 5 runs" in str(finding.hint)
 

@@ -27,7 +27,7 @@ TOPICS = [
 def queries(number: int, *, should: bool) -> list[dict[str, Any]]:
     start = "Please open the" if should else "What is the price of a"
     return [
-        {"query": f"{start} {topic}", "should_trigger": should}
+        {"query": f"{start} {topic}, {topic} or {topic}", "should_trigger": should}
         for topic in TOPICS[:number]
     ]
 

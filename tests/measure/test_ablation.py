@@ -284,7 +284,7 @@ def test_the_dearest_points_come_first(tmp_path: Path) -> None:
         for name, (points, tokens) in changes.items()
     ]
     study = made_study([made_contrast(WHOLE, (60, 40, 80)), *rows])
-    concluded = replace(ablation(tmp_path), cases=())._concluded(
+    concluded = replace(ablation(tmp_path), cases=())._conclude(
         replace(
             study,
             contrasts=(*study.contrasts, made_contrast("none", None)),

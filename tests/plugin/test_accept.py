@@ -117,8 +117,8 @@ def test_a_folder_that_cannot_be_written_is_reported(
     monkeypatch.setattr(Path, "replace", refuse)
     run = project.run({"a": 1}, "--skill-accept")
     assert run.status == 1
-    assert run.ending[0].startswith("✘ --skill-accept ")
-    assert "can't be written: permission denied" in run.ending[0]
+    [problem] = [line for line in run.ending if line.startswith("✘ --skill-accept ")]
+    assert "can't be written: permission denied" in problem
     assert sorted(file.name for file in project.folder.iterdir()) == [
         "SKILL.md",
         "skill_meta.json",

@@ -46,13 +46,11 @@ def test_old_and_new_are_asked_in_pairs_and_compared(
     old = {record["outcome"] for record in run.records if record["arm"] == "previous"}
     assert old == {"failed"}
     row = run.summary
-    assert (row["previous_rate"], row["change"], row["change_verdict"]) == (
-        0,
-        1,
-        "better",
-    )
-    assert row["change_low"] > 0
-    assert row["change_p_value"] < 0.05
+    assert row["arms"]["previous"]["rate"] == 0
+    since = row["comparisons"]["previous"]
+    assert (since["lift"]["lift"], since["fallen"]) == (1, None)
+    assert since["lift"]["low"] > 0
+    assert since["lift"]["p_value"] < 0.05
     (skill,) = run.report["skills"]
     assert skill["against"] == "main"
     assert skill["text"] == (pytester.path / "skills/gate/SKILL.md").read_text()
@@ -69,7 +67,8 @@ def test_a_skill_that_got_worse_does_not_pass_the_gate(
     run = against(pytester, "--skill-no-worse", "-o", "skill_case_threshold=0.01")
     assert run.status == 1
     assert "with the skill at main: passed" in run.screen
-    assert (run.summary["change"], run.summary["change_verdict"]) == (-1, "worse")
+    since = run.summary["comparisons"]["previous"]
+    assert (since["lift"]["lift"], len(since["fallen"]["fell"])) == (-1, 9)
     assert not run.gate["passed"]
     assert len(run.gate["reasons"]) == 1
 
@@ -78,7 +77,8 @@ def test_without_a_baseline_old_and_new_are_compared(pytester: pytest.Pytester) 
     changed_skill(pytester.path)
     run = against(pytester, "--skill-no-baseline")
     assert len(run.records) == 18
-    assert (run.summary["lift"], run.summary["change"]) == (None, 1)
+    assert list(run.summary["comparisons"]) == ["previous"]
+    assert run.summary["comparisons"]["previous"]["lift"]["lift"] == 1
 
 
 def test_what_did_not_change_is_asked_once(pytester: pytest.Pytester) -> None:
@@ -96,8 +96,11 @@ def test_a_skill_that_is_new_since_the_ref_is_not_compared(
     run = against(pytester, "--skill-no-worse")
     assert run.outcomes == {"passed": 10}
     assert "door is new since main" in run.screen
-    rates = {row["skill"]: row["previous_rate"] for row in run.report["summary"]}
-    assert rates == {"door": None, "gate": 0}
+    arms = {row["skill"]: list(row["arms"]) for row in run.report["summary"]}
+    assert arms == {
+        "door": ["baseline", "skill"],
+        "gate": ["baseline", "previous", "skill"],
+    }
 
 
 def test_tests_in_python_run_with_the_previous_text_too(

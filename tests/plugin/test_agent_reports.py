@@ -43,12 +43,10 @@ def test_what_agents_did_is_in_every_report(
     assert (run.outcomes["passed"], run.outcomes["failed"]) == (1, 1)
     row = run.summary
     assert (row["agent"], row["model"]) == ("loop", MODEL)
-    assert (row["activated"], row["activated_trials"]) == (2, 2)
-    assert (row["baseline_turns"], row["skill_turns"], row["skill_tool_calls"]) == (
-        3,
-        3,
-        2,
-    )
+    assert (row["activation"]["count"], row["activation"]["trials"]) == (2, 2)
+    assert row["arms"]["baseline"]["turns"] == pytest.approx(3)
+    assert row["arms"]["skill"]["turns"] == pytest.approx(3)
+    assert row["arms"]["skill"]["tool_calls"] == 2
     for record in run.records:
         assert record["agent"] == "loop"
         assert record["activity"]["activated"] is (

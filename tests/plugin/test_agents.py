@@ -99,6 +99,9 @@ def test_agents_with_as_much_to_do_share_a_line(
     write_skill(pytester.path / "skills/gate", [case("open", "yes", id="one"), judged])
     args = (*BOTH, "--skill-agent", "claude", "--skill-judge", model, "--collect-only")
     run = run_skills(pytester, model, *args)
-    assert "up to 6 calls: 2 tests × 2 arms × 1 run, and 2 by the judge" in run.screen
+    assert (
+        "up to 6 calls: 2 tests × 1 run, with and without the skill, and 2 by the judge"
+        in run.screen
+    )
     assert "up to 4 trials each by loop, claude, " in run.screen
     assert "and 2 calls by the judge for each" in run.screen

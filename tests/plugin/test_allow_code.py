@@ -97,7 +97,7 @@ def test_functions_that_are_missing_are_errors_of_their_cases(
     cases = [{"input": name, "expected": {"python": name}} for name in messages]
     write_skill(pytester.path / "skills/gate", cases)
     model = write_script(pytester.path / "answers.json")
-    run = run_skills(pytester, model, "--skill-allow-code")
+    run = run_skills(pytester, model, "--skill-allow-code", "-vv")
     assert run.outcomes == {"failed": len(messages)}
     lines = run.screen.splitlines()
     for number, message in enumerate(messages.values()):

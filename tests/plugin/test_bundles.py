@@ -114,8 +114,8 @@ def test_it_is_compared_with_itself_at_a_ref(
     commit_all(pytester.path)
     write_plugin(root)
     run = run_skills(pytester, model, "--skill-against", "main", skill="garden")
-    assert run.summary["previous_rate"] == 0.5
-    assert run.summary["skill_rate"] == 1
+    rates = {name: arm["rate"] for name, arm in run.summary["arms"].items()}
+    assert (rates["previous"], rates["skill"]) == (0.5, 1)
 
 
 def test_a_broken_manifest_is_one_message(

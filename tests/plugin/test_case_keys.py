@@ -11,7 +11,7 @@ from support.kit import case, write_script, write_skill
 from support.known_model import KnownModel
 from support.loopback import LoopbackServer, Reply
 from support.runs import run_skills
-from support.words import HELPS, TOO_FEW
+from support.words import HELPS
 
 TALK = [
     {"role": "user", "content": "There is a gate."},
@@ -81,7 +81,7 @@ def test_a_skipped_case_is_not_asked(pytester: pytest.Pytester, workers: str) ->
     )
     assert "cases not run" not in run.screen
     if workers == "0":
-        assert ": 2 tests × 2 arms × 1 run" in run.screen
+        assert ": 2 tests × 1 run, with and without the skill" in run.screen
     assert {record["case"] for record in run.records} == {"asked", "not-so"}
 
 
@@ -157,7 +157,10 @@ def test_a_case_has_its_own_number_of_runs_and_threshold(
         ["FAILED*half-is-not-most*", "FAILED*all-are-wanted*"]
     )
     if workers == "0":
-        assert "up to 54 calls: 6 tests × 2 arms × 1 to 10 runs" in run.screen
+        assert (
+            "up to 54 calls: 6 tests × 1 to 10 runs, with and without the skill"
+            in run.screen
+        )
     assert (run.summary["runs"], run.summary["samples"]) == (10, 4)
     assert len(run.records) == 54
     assert run.summary["skill_rate"] == pytest.approx((0.75 + 0.5 + 0.6 + 1) / 4)
@@ -224,7 +227,7 @@ def test_ids_of_one_question_are_one_sample_and_the_header_says_so(
     run = run_skills(pytester, model)
     assert "upskill: gate: 10 cases in 1 group" in run.screen
     assert (run.summary["cases"], run.summary["samples"]) == (10, 1)
-    assert run.summary["verdict"] == TOO_FEW
+    assert run.summary["verdict"] is None
 
 
 def test_variants_of_a_few_templates_are_no_evidence_of_a_lift(
@@ -240,9 +243,9 @@ def test_variants_of_a_few_templates_are_no_evidence_of_a_lift(
         run = known.run()
         assert len(known.server.asked) == 40  # a group is no part of a question
     assert (alone["verdict"], alone["samples"]) == (HELPS, 20)
-    assert (run.summary["verdict"], run.summary["samples"]) == (TOO_FEW, 4)
+    assert (run.summary["verdict"], run.summary["samples"]) == (None, 4)
     assert run.summary["lift"] == alone["lift"]
-    assert "20 cases (4 groups)" in run.screen
+    assert "20 cases in 4 groups" in run.screen
 
 
 ASKS = """

@@ -64,7 +64,10 @@ def test_the_bound_holds(pytester: pytest.Pytester) -> None:
         )
         usd += record["cost"] + judge / 1e6
     assert 0 < usd < bound(line_of(run))
-    assert "4 tests × 2 arms × 3 runs, and 12 by the judge" in line_of(run)
+    assert (
+        "4 tests × 3 runs, with and without the skill, and 12 by the judge"
+        in line_of(run)
+    )
     assert run.screen.index(line_of(run)) < run.screen.index("[100%]")
 
 
@@ -86,7 +89,8 @@ def test_only_models_with_a_known_price_have_one(pytester: pytest.Pytester) -> N
     write_skill(pytester.path / "skills/gate", CASES)
     args = ["--skill-base-url", "http://127.0.0.1:9/v1", "--collect-only"]
     free = line_of(run_skills(pytester, "ollama:x", *args))
-    assert free == "upskill: a run would make up to 8 calls: 4 tests × 2 arms × 1 run"
+    size = "4 tests × 1 run, with and without the skill"
+    assert free == f"upskill: a run would make up to 8 calls: {size}"
     line = line_of(run_skills(pytester, "haiku", "--model", "m", *args))
     assert bound(line) > 0
     assert ", and the price of m is not known: 8 tests" in line
@@ -127,4 +131,7 @@ def test_a_replay_costs_nothing(pytester: pytest.Pytester) -> None:
     with LoopbackServer(counts) as server:
         run_skills(pytester, server, "--skill-record", "r.jsonl")
         run = run_skills(pytester, server, "--skill-replay", "r.jsonl")
-    assert line_of(run) == "upskill: up to 2 calls: 1 test × 2 arms × 1 run"
+    assert (
+        line_of(run)
+        == "upskill: up to 2 calls: 1 test × 1 run, with and without the skill"
+    )

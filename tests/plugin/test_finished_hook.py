@@ -18,7 +18,7 @@ def test_the_example_of_finished_results(
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["added the verdicts to lifts.csv"])
     rows = list(csv.reader((pytester.path / "lifts.csv").read_text().splitlines()))
-    assert [row[:2] for row in rows] == [["gate", "scripted:answers.json"]]
+    assert rows == [["gate", "", "1.0"]]  # one case is too few for a verdict
 
 
 def test_the_example_that_sends_a_trace(

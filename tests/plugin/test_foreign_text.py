@@ -147,7 +147,7 @@ def test_what_a_run_writes(
     own = [line for line in result.outlines if line.startswith("::error ")]
     assert any("title=skill regression" in one for one in own)
     assert all(
-        re.match(r"::error (file=[^:]*,line=\d+,)?title=skill \w+::", one)
+        re.match(r"::error (file=[^:]*,line=\d+,)?title=skill(s| \w+)::", one)
         for one in own
     )
     assert_harmless("\n".join(one[2:] for one in own), "annotations")

@@ -167,5 +167,5 @@ def test_a_run_that_is_stopped_is_interrupted_everywhere(
     assert run.status == exitstatus
     assert run.report["interrupted"] == reason
     assert len(run.report["lost"]) == 2
-    assert run.ending[0].startswith(f"✘ interrupted: {reason}")
+    assert any(line.startswith(f"✘ interrupted: {reason}") for line in run.ending)
     assert f"interrupted: {reason}" in (pytester.path / "r.md").read_text()

@@ -55,7 +55,7 @@ def test_a_skill_for_users_only_is_measured_by_its_text(
     assert not any("wick" in body for body in baseline)
     row = done.summary
     if agent == "loop":
-        assert (row["activated"], row["activated_trials"]) == (2, 2)
+        assert (row["activation"]["count"], row["activation"]["trials"]) == (2, 2)
         assert "never" not in row["sentence"]
 
 

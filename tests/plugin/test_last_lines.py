@@ -42,7 +42,6 @@ def test_failed_tests_run_again_by_the_next_command(
     more = [
         "-n0",
         "--skill-fresh",
-        "-q",
         "--skill-html",
         "r.html",
         "--skill-min-lift=0.1",
@@ -52,14 +51,12 @@ def test_failed_tests_run_again_by_the_next_command(
     assert run.status == 1
     page = f"r.html#{case_anchor('gate', 'c0', model)}"
     assert f"page: {page}" in run.ending
-    assert f"\nIn the page: {page}" in run.screen
-    assert "\nRerun: pytest" in run.screen
     words = next_words(run)
     assert words == ["--lf", "-v", "--skill", FOLDER, "--model", model, "-n0", *ini]
     pytester.runpytest_inprocess(*words).assert_outcomes(failed=1)
 
 
-def test_a_failed_test_in_python_and_an_error_tell_how_to_run_them_again(
+def test_a_failed_test_in_python_tells_how_to_run_it_again(
     pytester: pytest.Pytester,
 ) -> None:
     write_skill(pytester.path / "skills/gate")
@@ -74,7 +71,7 @@ def test_a_failed_test_in_python_and_an_error_tell_how_to_run_them_again(
         """)
     run = run_skills(pytester, "scripted:a.json", ".")
     assert run.outcomes == {"failed": 1, "errors": 1}
-    assert run.screen.count("Rerun: pytest") == 2
+    assert run.screen.count("Rerun: pytest") == 1
 
 
 def test_errors_are_to_be_fixed_before_the_same_command(
@@ -133,7 +130,7 @@ def test_an_interrupted_run_says_what_is_not_reached_and_not_kept(
     run = run_skills(pytester, model, skill=FOLDER)
     assert run.status == pytest.ExitCode.INTERRUPTED
     assert run.report["interrupted"] == "enough"
-    assert run.ending[1] == "✘ not reached: wall"
+    assert "✘ not reached: wall" in run.ending
     assert any("scripted models are not kept" in line for line in run.ending)
     assert next_words(run) == ["--skill", FOLDER, "--model", model]
 
@@ -150,7 +147,7 @@ def test_stopping_at_the_first_failure_leads_to_that_failure(
 ) -> None:
     run = run_skills(pytester, model, "-x", skill=FOLDER)
     assert len(run.report["lost"]) == 2
-    assert run.ending[0].startswith("✘ interrupted: ")
+    assert any(line.startswith("✘ interrupted: ") for line in run.ending)
     assert next_words(run)[:2] == ["--lf", "-v"]
 
 
@@ -220,7 +217,30 @@ def test_colours_reach_the_screen_and_no_file(
     more = ["-k", "c0", "-v", "--color=yes", "--junitxml", "j.xml"]
     run = run_skills(pytester, model, *more, skill=FOLDER)
     assert "\x1b[31m\x1b[1mFAIL\x1b[0m contains" in run.screen
-    assert "\x1b[31m\x1b[1m✘\x1b[0m gate " in run.screen
+    assert "\x1b[31m\x1b[1m✘\x1b[0m 1 of 1 test failed" in run.screen
     text = (pytester.path / "j.xml").read_text()
     assert "FAIL contains" in text
     assert "#x1B" not in text
+
+
+def test_what_fails_again_is_not_suggested(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    run_skills(pytester, model, skill=FOLDER)
+    again = run_skills(pytester, model, "--lf", "-v", skill=FOLDER)
+    assert next_words(again)[:2] == ["--lf", "-vv"]
+    last = run_skills(pytester, model, "--lf", "-vv", skill=FOLDER)
+    assert not any(line.startswith("next: ") for line in last.ending)
+
+    # Every test passes, and a gate does not.
+    gate = run_skills(
+        pytester, model, "-k", "c1", "--skill-max-token-growth", "0.1", skill=FOLDER
+    )
+    assert gate.status == 1
+    assert not any(line.startswith("next: ") for line in gate.ending)
+
+    (pytester.path / "empty.jsonl").touch()
+    replay = run_skills(pytester, model, "--skill-replay", "empty.jsonl", skill=FOLDER)
+    words = next_words(replay)
+    assert words[-2:] == ["--skill-record", "empty.jsonl"]
+    assert "--skill-replay" not in words

@@ -8,9 +8,7 @@ from support.known_model import KnownModel
 from support.pages import page_words
 
 pytestmark = pytest.mark.usefixtures("short_pauses")
-VERDICTS = re.compile(
-    r"\b(helps|hurts|better|not needed|no effect shown|too few cases)\b"
-)
+VERDICTS = re.compile(r"\b(helps|hurts|better|not needed|no effect|unclear)\b")
 
 
 def test_empty_replies_get_no_second_try(pytester: pytest.Pytester) -> None:
@@ -27,7 +25,8 @@ def test_empty_replies_get_no_second_try(pytester: pytest.Pytester) -> None:
     row = run.summary
     assert row["skill_rate"] == pytest.approx(0.5, abs=0.1)
     assert row["verdict"] != "helps"
-    assert (row["errored"], row["baseline_retries"], row["skill_retries"]) == (0, 0, 0)
+    assert row["errored"] == 0
+    assert [row["arms"][arm]["retries"] for arm in ("baseline", "skill")] == [0, 0]
     assert stored["lift"] == row["lift"]
     empty = [record for record in run.records if not record["output"]]
     assert len(empty) == pytest.approx(0.35 * 36, abs=6)
@@ -48,19 +47,19 @@ def test_no_word_while_the_hard_cases_are_missing(pytester: pytest.Pytester) -> 
     assert row["verdict"] == "incomplete"
     assert (row["lift"], row["lift_low"], row["p_value"]) == (None, None, None)
     counts = [
-        [row[f"{arm}_{count}"] for count in ("asked", "errored", "retries")]
+        [row["arms"][arm][count] for count in ("asked", "errored", "retries")]
         for arm in ("baseline", "skill")
     ]
     assert counts == [[20, 0, 0], [20, 8, 32]]  # each with four more attempts
-    less, more = row["baseline_passed"], row["skill_passed"]
-    bounds = (row["possible_lift_low"], row["possible_lift_high"])
+    less, more = (row["arms"][arm]["passed"] for arm in ("baseline", "skill"))
+    bounds = tuple(row["possible_lift"].values())
     assert bounds == pytest.approx(((more - less) / 20, (more + 8 - less) / 20))
-    assert f"skill 12 of 20 answered, {more} passed" in row["sentence"]
+    assert f"with the skill 12 of 20 answered, {more} passed" in row["sentence"]
     comment, page = (pytester.path.joinpath(name).read_text() for name in reports[1::2])
     screen = " ".join(run.screen.split())
     assert "worse with the skill" not in screen + comment
+    # Instead of a rate of the easy cases
+    assert row["sentence"] in screen
     for text in (screen, comment, page_words(page)):
-        assert row["sentence"] in text
-        assert f"{more}/12" in text  # instead of a rate of the easy cases
-        assert "asked again after errors: baseline 0, skill 32" in text
+        assert "8 answers missing" in text
     assert not VERDICTS.search(screen + comment)

@@ -1,6 +1,6 @@
-"""What an opening did is told from which trials opened the skill,
-whatever these depend on.
-"""
+"""What the sentence says of a skill that is opened in half of the trials."""
+
+from typing import Any
 
 import pytest
 
@@ -12,26 +12,22 @@ pytestmark = needs_bwrap
 
 
 @pytest.mark.nightly
-def test_trials_that_open_a_useless_skill_when_they_are_lucky(
-    pytester: pytest.Pytester,
+@pytest.mark.parametrize(
+    ("cases", "chances", "lift"),
+    [
+        # Where it is opened, the skill is of no use: trials open it when they are lucky
+        (24, {"baseline": 0.5, "skill": 0.9, "closed": 0.1}, 0),
+        (16, {"baseline": 0.0, "skill": 0.8}, 0.4),
+    ],
+)
+def test_a_better_description_is_advised_where_openings_help(
+    pytester: pytest.Pytester, cases: int, chances: dict[str, Any], lift: float
 ) -> None:
-    with KnownModel(
-        pytester, 24, opens=0.5, baseline=0.5, skill=0.9, closed=0.1
-    ) as known:
+    with KnownModel(pytester, cases, opens=0.5, **chances) as known:
         row = known.run("--skill-agent", "loop", "--skill-runs", "2").summary
-    assert row["activated_rate"] == pytest.approx(0.5, abs=0.15)
-    assert row["lift_per_opening_low"] < 0 < row["lift_per_opening_high"]
-    assert "description" not in row["sentence"]
-
-
-@pytest.mark.nightly
-def test_a_skill_that_helps_by_80_points_where_it_is_opened(
-    pytester: pytest.Pytester,
-) -> None:
-    with KnownModel(pytester, 16, opens=0.5, baseline=0.0, skill=0.8) as known:
-        row = known.run("--skill-agent", "loop", "--skill-runs", "2").summary
-    assert row["verdict"] == HELPS
-    assert row["lift"] == pytest.approx(0.4, abs=0.15)
-    assert row["lift_per_opening"] == pytest.approx(row["lift"] / row["activated_rate"])
-    assert row["lift_per_opening_low"] < 0.8 < row["lift_per_opening_high"]
-    assert "a description that says when to use it may help" in row["sentence"]
+    opened = row["activation"]["count"] / row["activation"]["trials"]
+    assert opened == pytest.approx(0.5, abs=0.15)
+    assert row["lift"] == pytest.approx(lift, abs=0.15)
+    assert (row["verdict"] == HELPS) == (lift > 0)
+    advice = "a description that says when to use it may help"
+    assert (advice in row["sentence"]) == (lift > 0)

@@ -66,9 +66,9 @@ def test_a_few_broken_cases_are_worse_than_at_a_ref_and_than_a_run(
         known.write("edited")
         run = known.run(*FIVE, "--skill-against", "HEAD", "--skill-no-worse")
         Path("report.json").replace(files[1])
-    row = run.summary
-    assert (run.status, row["change_verdict"]) == (1, "worse")
-    assert row["change_low"] < 0 < row["change_high"]
+    since = run.summary["comparisons"]["previous"]
+    assert (run.status, since["fallen"]["fell"]) == (1, ["c0", "c1"])
+    assert since["lift"]["low"] < 0 < since["lift"]["high"]
     (reason,) = run.gate["reasons"]
     assert "c1: 0 of 5 runs passed (before: 5 of 5)" in reason
     assert main(["runs", "compare", *map(str, files), "--fail-if-worse"]) == 1

@@ -52,9 +52,8 @@ def test_a_bad_key_is_told_once_with_a_count(
     ]
     assert sorted(line.startswith("::error") for line in told) == [False, True]
     lines = [line for line in short.splitlines() if line.startswith("ERROR ")]
-    assert len(lines) == 10
-    assert sum(" - 10 tests: m: 401" in line for line in lines) == 1
-    assert sum(" - same as c" in line for line in lines) == 9
+    assert len(lines) == 1
+    assert " - 10 tests: m: 401" in lines[0]
 
     texts = [error.text or "" for error in ElementTree.parse("junit.xml").iter("error")]
     assert len(texts) == 10
@@ -79,7 +78,7 @@ def test_an_exhausted_budget_is_one_cause_whatever_was_spent(
     shown = result.stdout.str()
     assert shown.count("ERROR at setup of") == 1
     assert f"and {errors - 1} more tests" in shown
-    assert shown.count(" - same as c") == errors - 1
+    assert shown.count("\nERROR skills") == 1
 
 
 def test_other_errors_and_failures_are_shown_as_ever(

@@ -74,12 +74,13 @@ def test_evals_are_scored_by_checks_unless_the_option_chooses(
     row = by_checks.summary
     assert (row["score"], row["verdict"]) == ("checks", HELPS)
     assert row["lift"] == pytest.approx(5 / 7)
-    assert row["rate_lift"] == 0
+    assert row["skill_rate"] == row["baseline_rate"] == 0
     by_passes = run(pytester, server, "--skill-score", "pass", "-n", workers)
     assert "upskill: verdict on the pass rate of cases" in by_passes.screen
     row = by_passes.summary
     assert (row["score"], row["verdict"], row["lift"]) == ("pass", TOO_FEW, 0)
-    assert row["score_lift"] == pytest.approx(5 / 7)
+    scores = [row["arms"][arm]["score"] for arm in ("baseline", "skill")]
+    assert scores == [pytest.approx(1 / 7), pytest.approx(6 / 7)]
 
 
 def test_each_skill_has_its_own_score(

@@ -231,7 +231,7 @@ def test_an_ini_file_that_the_command_line_names_counts(
         "--model=scripted:answers.json",
     ]
     result = pytester.runpytest_inprocess(*args)
-    result.stdout.fnmatch_lines(["*2 arms × 2 runs"])
+    result.stdout.fnmatch_lines(["* × 2 runs, with and without the skill"])
     assert ran(project) == ""
 
 

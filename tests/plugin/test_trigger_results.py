@@ -1,6 +1,7 @@
 """What comes of triggers in a run: the summary, gates, accepted results and files."""
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -98,7 +99,8 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     finished = run(project, *files, "--junitxml", "r.xml", "-n", workers)
     assert (finished.status, finished.outcomes) == (0, {"passed": 5})
     row = triggers(finished)
-    assert (row["recall"], row["false_alarms"], row["agent"]) == (1, 0, "chat")
+    shares = (row["recall"]["rate"], row["false_alarms"]["rate"])
+    assert (shares, row["agent"]) == ((1, 0), "chat")
     [summary] = finished.report["trigger_summaries"]
     assert {query["query"] for query in summary["queries"]} == set(QUERIES)
     assert finished.gate["passed"] is None
@@ -106,7 +108,7 @@ def test_a_run_of_triggers_alone_passes_and_all_files_have_them(
     assert "opened in 3 of 3 that need it" in page_words(
         Path("r.html").read_text("utf-8")
     )
-    assert "opened in 3 of 3 that need it" in Path("r.md").read_text()
+    assert re.search(r"\| +100% \| +0% \|", Path("r.md").read_text())
     junit = Path("r.xml").read_text()
     assert "trigger-sign-the-contract" in junit
     assert 'answer:recall" value="1"' in junit
@@ -183,7 +185,7 @@ def test_queries_are_accepted_and_compared(
     assert "better than accepted:" in worse.screen
     assert "trigger-fill-in-this-form: 0 of 5 passed" in worse.gate["reasons"][0]
     assert "::error file=pdf/evals/triggers.json,line=1," in worse.screen
-    assert "opened in 2 of 3 that need it" in Path("summary.md").read_text()
+    assert re.search(r"\| +67% \| +0% \|", Path("summary.md").read_text())
 
 
 def test_queries_that_always_opened_the_skill_regress(project: pytest.Pytester) -> None:

@@ -11,7 +11,6 @@ import pytest
 from support.kit import write_script, write_skill
 from support.runs import SkillRun, run_skills
 from support.sandboxes import needs_bwrap
-from support.words import TOO_FEW
 
 DOCS = Path(__file__).parents[2] / "docs/checks.md"
 
@@ -50,10 +49,9 @@ def test_they_fail_the_test_but_the_arms_compare_equal(
     ]
     assert len(without["checks"]) == 1
     row = result.summary
-    assert (row["skill_rate"], row["lift"], row["verdict"]) == (1, 0, TOO_FEW)
+    assert (row["skill_rate"], row["lift"], row["verdict"]) == (1, 0, None)
     assert (row["checks_passed"], row["checks_total"]) == (2, 2)
     assert "contains (only with the skill): " in result.screen
-    assert 'with_skill: contains: "please"' in result.screen
     assert "2 trials failed only by checks in with_skill" in result.screen
 
 

@@ -101,7 +101,7 @@ def test_the_time_left_is_rounded_for_people(seconds: float, text: str) -> None:
 def test_the_numbers_of_a_test_have_turns_and_whether_the_skill_was_opened() -> None:
     results = agent_run(cases=1, runs=2, opens=lambda _case, run: run == 1)
     shown = item_numbers(results.records, UNICODE_MARKS)
-    assert shown.endswith("50 → 150 tokens · 4 → 4.5 turns · opened 1/2")
+    assert shown.endswith("4 → 4.5 turns · opened 1/2 · 50 → 150 tokens")
 
 
 def made_record(arm: str, passed: bool, tokens: int | None = 100) -> Record:
@@ -114,12 +114,12 @@ def test_tokens_are_means_and_left_out_where_they_are_not_known() -> None:
         made_record("skill", passed=True, tokens=1100),
         made_record("skill", passed=False, tokens=1900),
     ]
-    baseline = [
+    without = [
         made_record("baseline", passed=False),
         made_record("baseline", passed=False),
     ]
-    numbers = "1/2 · baseline 0/2 · 111 → 1,511 tokens"
-    assert item_numbers(baseline + skill, UNICODE_MARKS) == numbers
+    numbers = "1/2 · without 0/2 · 111 → 1,511 tokens"
+    assert item_numbers(without + skill, UNICODE_MARKS) == numbers
     assert item_numbers(skill, ASCII_MARKS) == "1/2 - 1,511 tokens"
     unknown = [
         made_record("skill", passed=True, tokens=None),

@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -9,11 +10,11 @@ from importlib.resources import files
 
 import pytest
 
-from pytest_upskill.reports.page import page as page_module
-from pytest_upskill.reports.page import run_page
+from pytest_upskill.reports.page import payload, run_page
 from pytest_upskill.reports.page.page import packed
 from pytest_upskill.reports.page.payload import case_anchor
 from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.run_file import results_values
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run
@@ -25,9 +26,9 @@ from support.pages import (
     data_of,
     hostile_run,
     large_run,
+    page_words,
     readable_run,
 )
-from support.words import HELPS, INCOMPLETE, TOO_FEW
 
 FOLDER = files("pytest_upskill.reports.page")
 PNG = base64.b64encode(b"\x89PNG\r\n\x1a\n" + bytes(60)).decode()
@@ -135,80 +136,66 @@ def test_a_page_has_the_file_of_the_run_with_transcripts() -> None:
     ]
 
 
-def test_numbers_and_counts_are_those_of_other_reports() -> None:
+def test_the_results_are_those_of_the_json_report() -> None:
     run = readable_run()
-    data = data_of(run_page(run))
-    assert data["outcome"] == "failed"
-    outcomes = [test["outcome"] for test in data["tests"]]
-    counts = data["results"]["outcome_counts"]
-    assert (
-        outcomes.count("failed") + outcomes.count("regressed") == counts["failed"] == 9
-    )
-    assert (outcomes.count("regressed"), counts["error"], counts["passed"]) == (
-        1,
-        1,
-        38,
-    )
-    assert [row["word"] for row in data["rows"]] == [
-        *(HELPS, TOO_FEW, TOO_FEW, INCOMPLETE),
-    ]
-    assert data["rows"][0]["texts"]["lift"][:2] == ["+75", "+53 to +97"]
-    # They are counted
-    assert not [line for line in data["problems"] if "failed" in line]
+    results = data_of(run_page(run))["results"]
+    of_json = results_values(run, transcripts=True)
+    for part in ("summary", "verdicts", "by_case", "outcomes", "gate", "records"):
+        assert results[part] == json.loads(json.dumps(of_json[part]))
 
 
-def test_what_did_not_run_stands_first() -> None:
+def test_what_is_wrong_besides_tests_is_said() -> None:
     run = made_run(cases=3)
-    data = data_of(run_page(replace(run, tests=run.tests[:1]), ["A note."]))
-    assert data["incomplete"] == ["gate on haiku: ran only 1 of 3 cases."]
+    data = data_of(run_page(replace(run, interrupted="Ctrl-C"), ["A note."]))
+    assert data["outcome"] == "interrupted"
+    assert data["problems"] == ["interrupted: Ctrl-C"]
     assert data["notes"] == ["A note."]
 
 
-def test_a_link_to_a_case_stays_valid() -> None:
-    first, later = (
-        {test["id"] for test in data_of(run_page(run))["tests"]}
-        for run in (made_run(), made_run(models=("opus", "haiku"), cases=7, runs=2))
+def test_a_link_to_a_case_is_its_names() -> None:
+    assert case_anchor("gate", "case-0", "scripted:a.py:b") == (
+        "case=gate/case-0/scripted:a.py:b"
     )
-    assert first < later
-    assert case_anchor("gate", "case-0", "haiku").removeprefix("case=") in first
-    assert re.fullmatch(r"case=[a-z0-9-]+", case_anchor(*PAYLOADS[:3]))
+    for name in PAYLOADS:
+        anchor = case_anchor(name, name, name)
+        assert re.fullmatch(r"case=[\w/:%.~-]+", anchor)
+
+
+def test_keys_are_masked(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-ant-api03-" + "a1B2" * 12
+    monkeypatch.setenv("ANTHROPIC_API_KEY", key)
+    made = made_run(cases=1)
+    records = [replace(record, output=f"The key is {key}") for record in made.records]
+    assert key not in page_words(run_page(replace(made, records=tuple(records))))
 
 
 # Texts that do not fit.
 
 
-def test_a_large_page_is_small_enough_and_cuts_passed_cases_first(
+def test_texts_are_cut_until_they_fit_those_of_passed_answers_first(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    run = large_run(cases=60)
-    whole = data_of(run_page(run))
-    assert whole["left_out"] == 0
-    monkeypatch.setattr(page_module, "_MOST", 500_000)
-    page = run_page(run)
-    data = data_of(page)
-    assert len(page) < 1_000_000
-    assert data["left_out"]
-    outcomes = {
-        (test["case"], test["model"]): about["outcome"]
-        for test, about in zip(data["results"]["tests"], data["tests"], strict=True)
-    }
-    kept: dict[bool, list[int]] = {True: [], False: []}
-    records = zip(whole["results"]["records"], data["results"]["records"], strict=True)
-    for before, after in records:
-        output = after["output"].partition("\n[…")[0]
-        assert before["output"].startswith(output)  # so places in it are still right
-        kept[outcomes[after["case"], after["model"]] == "passed"].append(len(output))
-    assert max(kept[True]) < max(kept[False])
+    run = large_run(cases=20)
+    whole = {record.output for record in run.records}
+    assert {r["output"] for r in data_of(run_page(run))["results"]["records"]} == whole
+    monkeypatch.setattr(payload, "_MAX_CHARACTERS", 200_000)
+    lengths: dict[str, set[int]] = {"passed": set(), "failed": set()}
+    records = data_of(run_page(run))["results"]["records"]
+    for before, after in zip(run.records, records, strict=True):
+        kept, mark, _ = after["output"].partition("\n[… ")
+        assert mark
+        # So that places in it are still right
+        assert (before.output or "").startswith(kept)
+        lengths[after["outcome"]].add(len(kept))
+    assert lengths == {"passed": {200}, "failed": {1000}}
 
 
 def test_a_page_is_written_even_if_nothing_more_can_be_cut(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(page_module, "_MOST", 10)
-    data = data_of(run_page(made_run()))
-    assert {
-        record["output"].partition("\n")[0] for record in data["results"]["records"]
-    } == {""}
+    monkeypatch.setattr(payload, "_MAX_CHARACTERS", -1)
+    records = data_of(run_page(made_run()))["results"]["records"]
+    assert {record["output"].partition("\n")[0] for record in records} == {""}
 
 
 def test_images_are_shown_once_and_only_real_ones() -> None:

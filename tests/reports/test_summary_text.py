@@ -1,181 +1,190 @@
-"""The summary at the end of a run: titles, tables, notes, verdicts."""
+"""The summary of a run: a block for each skill, or one table of many."""
 
-import re
+from collections.abc import Callable
 from dataclasses import replace
 
-from pytest_upskill.reports.markdown import markdown_summary
-from pytest_upskill.reports.page import run_page
-from pytest_upskill.reports.terminal.layout import TerminalLook
-from pytest_upskill.reports.terminal.summary_text import summary_lines
-from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.verdict import verdicts_of
-from pytest_upskill.trials.plan import SkillInfo
-from support.made import (
-    GATE,
-    MODELS,
-    lines,
-    made_run,
-    made_summary,
-    many_rows,
-    ten_cases,
+import pytest
+
+from pytest_upskill.reports.terminal.layout import (
+    ASCII_MARKS,
+    UNICODE_MARKS,
+    Marks,
+    TerminalLook,
+    text_width,
 )
-from support.pages import data_of
-from support.words import HELPS, HURTS, TOO_FEW
+from pytest_upskill.reports.terminal.summary_text import results_lines
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.trials.subject import ORACLE
+from support.agent_runs import agent_run
+from support.made import checked_run, made_run, made_triggers
+from support.made_studies import made_routing, made_study
+
+MODELS = ("haiku", "sonnet", "opus")
 
 
-def verdicts_in(shown: list[str]) -> list[str]:
-    return [line for line in shown if re.match(r"\S+ on \S+: ", line)]
+def passes(case: int, model: str, arm: str, run: int) -> bool:
+    """Case 0 always fails, 8 to 11 always pass; the skill is of less use to opus."""
+    if case == 0 or case >= 8:
+        return case >= 8
+    if case == 7 and model == "opus":
+        return arm == "baseline"
+    if case < 4 and model == "opus":
+        return run == 1
+    return arm == "skill" or (case == 6 and run == 2)
 
 
-def test_titles_and_notes_fit_the_terminal() -> None:
-    skill = SkillInfo("s" * 64, "skills/s", "0" * 64, 12345)
-    rows = [made_summary("x" * 60, skill.name, cases=100, not_run=100)]
-    shown = summary_lines([skill], verdicts_of(rows), TerminalLook(80))
-    assert max(map(len, shown)) <= 80
+def of_skills(number: int) -> RunResults:
+    skills = tuple(f"skill-{number:03d}" for number in range(number))
+    run = made_run(skills=skills, models=MODELS, cases=12, passes=passes)
+    worse = []
+    for record in run.records:
+        # One skill is of no use: its baseline passes everything.
+        is_better = record.skill == "skill-001" and record.arm == "baseline"
+        worse.append(replace(record, outcome="passed") if is_better else record)
+    return replace(run, records=tuple(worse))
 
 
-def test_each_skill_has_a_block_with_its_models() -> None:
-    rows = [
-        made_summary("haiku"),
-        made_summary("opus"),
-        made_summary("haiku", "door", cases=1, runs=1),
+def shown(results: RunResults, width: int = 80, verbosity: int = 0) -> list[str]:
+    return results_lines(results, TerminalLook(width, verbosity=verbosity))
+
+
+THREE = made_run(models=MODELS, cases=12, runs=3, passes=passes)
+
+
+def test_a_skill_on_three_models() -> None:
+    assert shown(THREE) == [
+        "gate · 12 cases × 3 runs · SKILL.md about 127 tokens",
+        "",
+        "model       pass rate  lift    interval  verdict  tokens  $ per 1,000",
+        "─────────────────────────────────────────────────────────────────────",
+        "haiku       36 → 92 %   +56  +24 to +87  helps    50→150  0.50 → 1.50",
+        "sonnet      36 → 92 %   +56  +24 to +87  helps    50→150  0.50 → 1.50",
+        "opus        53 → 67 %   +14  -20 to +48  unclear  50→150  0.50 → 1.50",
+        "all models  42 → 83 %   +42  +16 to +67  helps",
+        "",
+        "only with    17  case-4, case-5 and 5 more",
+        "only without  1  case-7 (1 of 3): read the two answers first",
+        "both pass    12  case-8, case-9 and 2 more: they tell nothing",
+        "both fail     3  case-0: not in SKILL.md, or a wrong check",
+        "mixed         3  case-1 (1 of 3), case-2 (1 of 3) and 1 more: ask more often",
+        "a new run with about 60 cases would settle opus",
     ]
-    shown = lines(*rows)
-    titles = [line for line in shown if "tokens ·" in line]
-    assert titles == [
-        "gate · about 1,234 tokens · 12 cases × 3 runs",
-        "door · about 99 tokens · 1 case × 1 run",
+
+
+def test_one_model_has_no_row_of_all_models() -> None:
+    run = made_run(cases=12, passes=passes)
+    assert [line.split()[0] for line in shown(run)[4:6] if line] == ["haiku"]
+    assert shown(run)[-1] == "one run each: what varies is not seen"
+
+
+def test_verbose_lines_have_p_values_checks_and_sentences() -> None:
+    lines = shown(THREE, 120, verbosity=1)
+    assert " 0.023  helps     33/36 " in lines[4]
+    assert "haiku: +56 points (+24 to +87), 200% more tokens" in lines
+    assert not any(" more" in line for line in lines if line.startswith("only"))
+
+
+def test_cases_that_may_pass_by_chance_are_not_named() -> None:
+    run = made_run(models=["opus"], cases=12, runs=3, passes=passes)
+    assert run.verdicts[0].verdict == "unclear"
+    assert "only with    3" in shown(run)
+    assert not any("would settle" in line for line in shown(run))
+
+
+def test_many_skills_are_a_table_of_the_worst() -> None:
+    lines = shown(of_skills(30))
+    assert lines[0].startswith("29 of 30 skills help, none hurts, 1 is unclear;")
+    header = "the 20 worst  verdict  lift    interval  haiku  sonnet  only without"
+    assert lines[2] == f"{header}  both fail"
+    row = "skill-001     unclear   -11  -35 to +18     -8      -8             4"
+    assert lines[4] == f"{row}          0"
+    assert lines[-1].startswith("and 10 more: 10 help  ")
+    assert lines[-1].endswith("  all: -v, or the page")
+    assert len(lines) == 2 + 2 + 20 + 1
+
+
+def test_every_skill_has_a_block_with_v() -> None:
+    lines = shown(of_skills(5), verbosity=1)
+    assert sum(line.startswith("skill-00") for line in lines) == 5
+
+
+def test_missing_answers_hide_the_rates() -> None:
+    records = list(THREE.records)
+    records[0] = replace(records[0], outcome="errored", error="gone", score=None)
+    lines = shown(replace(THREE, records=tuple(records)))
+    [haiku] = [line for line in lines if line.startswith("haiku ")]
+    assert haiku.split()[:6] == ["haiku", "-", "-", "-", "incomplete", "50→150"]
+    assert haiku.endswith(" 1")
+
+
+def test_shares_of_checks_have_their_own_header() -> None:
+    lines = shown(checked_run([(1, 6), (2, 7), (0, 5), (3, 7), (1, 4), (2, 6)]))
+    assert lines[0].endswith("· share of checks passed")
+    assert lines[2].startswith("model  checks passed  lift")
+
+
+def test_references_are_told_in_a_sentence() -> None:
+    run = made_run(models=["o"], passes=lambda _case, _model, arm, _run: arm == "skill")
+    tests = tuple(replace(test, agent=ORACLE) for test in run.tests)
+    records = tuple(replace(record, agent=ORACLE) for record in run.records)
+    run = replace(run, tests=tests, records=records, model_ids={ORACLE: ""})
+    assert shown(run) == ["gate: references pass: 6 of 6; empty answers fail: 6 of 6"]
+
+
+def test_triggers_have_recall_and_false_alarms() -> None:
+    lines = shown(made_triggers())
+    assert lines[:5] == [
+        "triggers · 4 queries that need gate, 3 that don't × 3 runs",
+        "",
+        "skill  model         recall    interval  false alarms   interval",
+        "────────────────────────────────────────────────────────────────",
+        "gate   claude/haiku     67%  25% to 92%           11%  1% to 65%",
     ]
-    first = [line.split()[0] for line in shown if line and line not in titles]
-    rule = "─" * len(shown[3])
-    assert first[:7] == ["model", rule, "haiku", "opus", "model", first[5], "haiku"]
-    assert [line.split(":")[0] for line in shown[-3:]] == [
-        "gate on haiku",
-        "gate on opus",
-        "door on haiku",
-    ]
+    assert 'not opened for: "Please trigger-needs-2" (0 of 3)' in lines
+    assert lines[-2].endswith(" \\")
 
 
-def test_notes_come_between_tables_and_verdicts() -> None:
-    note = "Two calls were made again \x1b[2J" + ", and again" * 10
-    rows = [made_summary("haiku", "gate"), made_summary("haiku", "door")]
-    shown = lines(*rows, width=80, notes=[note])
-    start = next(n for n, line in enumerate(shown) if line.startswith("Two calls"))
-    assert shown[start - 1] == ""
-    assert shown[start].startswith("Two calls were made again \\x1b[2J, and again")
-    assert shown[start + 2] == ""
-    assert shown[-2].startswith("gate on haiku: ")
-    assert max(map(len, shown)) <= 80
+def test_only_what_is_shown_is_painted() -> None:
+    look = TerminalLook(paint=lambda text, **style: f"<{'+'.join(style)}:{text}>")
+    lines = results_lines(THREE, look)
+    painted = [line for line in lines[4:8] if "<green+bold:" in line]
+    assert len(painted) == 3
+    assert not any("green" in line for line in lines if "unclear" in line)
+    assert "<bold:case-4>, <bold:case-5> and 5 more" in lines[9]
 
 
-def test_the_verdict_stands_below_the_table() -> None:
-    (verdict,) = verdicts_of([made_summary(not_run=1)])
-    assert f"haiku: {verdict.word}: {verdict.sentence}." in lines(
-        made_summary(not_run=1)
-    )
+def studied() -> RunResults:
+    """Of which no test is a part."""
+    return made_run(cases=0, studies=(made_study(),), sections=(made_routing(),))
 
 
-def test_a_note_under_the_table_is_harmless() -> None:
-    assert "\x1b" not in "\n".join(lines(made_summary("ev\x1b[31mil", not_run=1)))
+@pytest.mark.parametrize("width", [60, 80, 120])
+def test_lines_of_studies_fit(width: int) -> None:
+    lines = results_lines(studied(), TerminalLook(width, ASCII_MARKS))
+    assert max(map(text_width, lines)) <= width
+    assert "".join(lines).isascii()
 
 
-def test_colours_come_only_from_the_function_given() -> None:
-    row = made_summary("ev\x1b[31mil", errored=2)
-    assert "\x1b" not in "\n".join(lines(row))
-    painted: list[tuple[str, dict[str, bool]]] = []
-
-    def paint(text: str, **style: bool) -> str:
-        painted.append((text, {name: on for name, on in style.items() if on}))
-        return f"\x1b[1m{text}\x1b[0m"
-
-    shown = summary_lines([GATE], verdicts_of([row]), TerminalLook(120, paint=paint))
-    assert ("gate", {"bold": True}) in painted
-    assert "+41" not in [text for text, _ in painted]  # of a run that is incomplete
-    assert ("2", {"red": True}) in painted
-    assert re.sub(r"\x1b\[[01]m", "", "\n".join(shown)) == "\n".join(lines(row))
-
-
-def test_twelve_rows_are_tables_and_thirteen_a_matrix() -> None:
-    for number, heads in ((12, 3), (13, 0)):
-        shown = lines(*many_rows()[:number])
-        assert sum(line.startswith("model ") for line in shown) == heads
-        assert ("-v shows the table of each skill." in shown) is (heads == 0)
-        assert bool(verdicts_in(shown)) is (heads > 0)
-
-
-def test_v_adds_tables_and_verdicts_to_the_matrix() -> None:
-    shown = lines(*many_rows(), verbosity=1, notes=["A note."])
-    order = [
-        next(n for n, line in enumerate(shown) if line.startswith(start))
-        for start in (
-            "skill ",
-            "skill-0 ·",
-            "skill-2 ·",
-            "A note.",
-            "skill-0 on haiku",
-            f"{HELPS.capitalize()} 14",
-        )
-    ]
-    assert order == sorted(order)
-    assert len(verdicts_in(shown)) == 14
-    assert not any("-v shows" in line for line in shown)
-
-
-def test_many_that_hurt_are_not_all_named() -> None:
-    rows = [ten_cases(model, f"s{n}", 9, 0) for n in range(3) for model in MODELS]
-    text = " ".join(lines(*rows, width=200))
-    assert f"{HURTS}: s0 on haiku, " in text
-    assert "and 10 more" in text
-
-
-def test_the_sweet_spot_names_its_skill() -> None:
-    costs = [{"baseline_cost": c, "skill_cost": c} for c in (0.001, 0.01)]
-    rows = [
-        ten_cases(model, skill, 0, 9, **cost)
-        for skill in ("gate", "door")
-        for model, cost in zip(("haiku", "opus"), costs, strict=True)
-    ]
-    spots = [line for line in lines(*rows) if line.startswith("Sweet spot")]
-    assert [spot.split(":")[0] for spot in spots] == [
-        "Sweet spot of gate",
-        "Sweet spot of door",
-    ]
-    assert lines(*rows[:2])[-1].startswith(f"Sweet spot: {TOO_FEW}: haiku")
-
-
-def marked(text: str, **style: bool) -> str:
-    return f"<{' '.join(style)}>{text}<>"
-
-
-def fallen(against: str = "main") -> RunResults:
-    """A skill without any effect that was perfect at the ref."""
-    made = made_run(
-        cases=12,
-        arms=("baseline", "previous", "skill"),
-        passes=lambda _number, _model, arm, _run: arm == "previous",
-    )
-    return replace(made, skills=(replace(made.skills[0], against=against),))
-
-
-def test_worse_than_at_the_ref_is_as_loud_as_a_verdict() -> None:
-    run = fallen()
-    for width in (60, 80, 120):
-        look = TerminalLook(width, paint=marked)
-        text = summary_lines(run.skills, run.verdicts, look)
-        (row,) = [line for line in text if line.startswith("haiku ")]
-        assert "<red bold>-100<>" in row
-        assert "  since main: <red bold>worse<>, -100 " in "\n".join(text)
-        header = text[2]
-        assert " since " in header
-    table = markdown_summary(run)
-    assert "| model | without | main | with | lift | since main | " in table
-    assert "| 0% | 100% | 0% | 0 (" in table
-    assert f"| **{run.verdicts[0].worse_since}**, " in table
-    page = data_of(run_page(run))
-    assert page["rows"][0]["worse"] == run.verdicts[0].worse_since
-    assert ["since", "since main"] in page["columns"]
-
-
-def test_the_name_of_a_ref_is_harmless_everywhere() -> None:
-    run = fallen("<q>|\x1b[31m")
-    assert "&lt;q&gt;\\|" in markdown_summary(run)
+@pytest.mark.parametrize("width", [40, 60, 80, 120])
+@pytest.mark.parametrize("marks", [UNICODE_MARKS, ASCII_MARKS])
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: THREE,
+        lambda: of_skills(30),
+        made_triggers,
+        agent_run,
+        lambda: made_run(models=["anthropic:" + "m" * 60, "anthropic:" + "n" * 60]),
+        lambda: made_run(skills=["日本" * 30], models=["\x1b[2J" * 20]),
+    ],
+)
+def test_lines_fit_any_terminal(
+    make: Callable[[], RunResults], marks: Marks, width: int
+) -> None:
+    for verbosity in (0, 1):
+        lines = results_lines(make(), TerminalLook(width, marks, verbosity=verbosity))
+        too_wide = [line for line in lines if text_width(line) > width]
+        assert not too_wide
+        assert "\x1b" not in "".join(lines)
+        if marks is ASCII_MARKS:
+            assert "".join(lines).replace("日", "").replace("本", "").isascii()

@@ -5,10 +5,10 @@ from datetime import timedelta
 
 import pytest
 
-from pytest_upskill.results.case_changes import Changes, Earlier, changes
+from pytest_upskill.results.case_changes import Changes, Earlier, find_changes
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.trials.answer import AnswerFile
-from pytest_upskill.trials.plan import Count, Group
+from pytest_upskill.trials.plan import Count
 from support.made import STARTED, checked_run, made_run, made_triggers, pair_of
 
 SAME = ("case-0", "case-1", "case-2", "case-3")
@@ -26,7 +26,7 @@ def run(
 
 
 def compared(before: RunResults, after: RunResults) -> Changes:
-    return changes(Earlier("20260102T030405Z-abcdef", before), after)
+    return find_changes(Earlier("20260102T030405Z-abcdef", before), after)
 
 
 def kinds(found: Changes) -> dict[str, str]:
@@ -90,27 +90,10 @@ def test_another_answer_or_another_file_is_a_change_too() -> None:
     }
 
 
-def test_answers_are_compared_in_the_runs_that_both_have() -> None:
-    assert kinds(compared(run({}, runs=2), run({}, runs=3))) == {}
-    after = run({}, runs=3)
-    records = [replace(r, output="Hm.") if r.run == 3 else r for r in after.records]
-    assert (
-        kinds(compared(run({}, runs=2), replace(after, records=tuple(records)))) == {}
-    )
-
-
 def test_other_checks_are_more_than_another_answer() -> None:
     before, after = checked_run([(0, 3), (0, 3)]), checked_run([(0, 3), (0, 5)])
     changed = compared(before, after)
     assert kinds(changed) == {"case-1": "checks"}
-    (change,) = changed.cases.values()
-    assert change.scores == (3 / 7, 5 / 7)
-
-
-def test_the_words_of_an_agent_that_opens_the_same_are_no_change() -> None:
-    before = made_triggers()
-    records = [replace(record, output="Hm.") for record in before.records]
-    assert kinds(compared(before, replace(before, records=tuple(records)))) == {}
 
 
 def test_an_edited_case_is_not_compared() -> None:
@@ -142,7 +125,6 @@ def test_a_deselected_case_is_neither_new_nor_gone(swap: bool) -> None:
     both = [run({}), selected(run({}), "case-0", "case-2")]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 2)
-    assert found.not_asked == {Group(pair_of("gate", "haiku"), of_triggers=False): 2}
 
 
 @pytest.mark.parametrize("swap", [False, True])
@@ -152,9 +134,6 @@ def test_cases_are_neither_new_nor_gone_beside_a_run_of_triggers_alone(
     both = [made_triggers(only=False), made_triggers()]
     found = compared(*(reversed(both) if swap else both))
     assert (found.cases, found.gone, found.compared) == ({}, (), 7)
-    assert found.not_asked == {
-        Group(pair_of("gate", "haiku", "claude"), of_triggers=False): 6
-    }
 
 
 def test_cases_of_other_models_and_unanswered_ones_are_no_changes() -> None:
@@ -174,4 +153,4 @@ def test_each_threshold_is_that_of_its_run() -> None:
     strict = tuple(replace(test, threshold=0.9) for test in after.tests)
     found = compared(run({0: 3}, runs=5), replace(after, tests=strict))
     (change,) = found.cases.values()
-    assert (change.kind, change.thresholds) == ("broke", (None, 0.9))
+    assert change.kind == "broke"

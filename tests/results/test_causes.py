@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import ModelError
-from pytest_upskill.results.causes import cause_lines, causes_of, same_cause
+from pytest_upskill.results.causes import cause_lines, find_causes, same_cause
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.written_calls import ADVICE, PROBLEM
@@ -109,7 +109,7 @@ def test_models_of_the_same_dead_server_are_one_cause() -> None:
         ),
         ("c", errored("m", "the judge gave no ruling: j: 401 from http://j/v1")),
     ]
-    first, second = causes_of(records)
+    first, second = find_causes(records)
     assert (
         first.text
         == "m, n: can't connect to http://h:1/v1 (5 attempts). Is it running?"
@@ -124,7 +124,7 @@ def test_models_of_the_same_dead_server_are_one_cause() -> None:
 def test_many_causes_are_counted() -> None:
     words = "abcde"
     records = [(word, errored("m", f"m: {word} broke.")) for word in words]
-    *told, last = cause_lines(causes_of(records))
+    *told, last = cause_lines(find_causes(records))
     assert told == [f"1 answer is missing: m: {word} broke." for word in words[:3]]
     assert last == "2 more for 2 other reasons."
 
@@ -141,13 +141,13 @@ def test_of_calls_as_text_it_is_told_in_how_many_trials() -> None:
         ("b", errored("n", "n: down", "loop")),  # on another model
         ("c", Record("gate", "c", "m", "skill", 1, "passed")),  # has no tools
     ]
-    first, *_ = cause_lines(causes_of(records))
+    first, *_ = cause_lines(find_causes(records))
     assert first == f"m: {PROBLEM} in 2 of 3 trials. {ADVICE}."
 
 
 def test_what_a_server_says_is_shown_on_one_safe_line() -> None:
     (line,) = cause_lines(
-        causes_of([("a", errored("m", "m: \x1b[31mno\n::error::x" + "y" * 9999))])
+        find_causes([("a", errored("m", "m: \x1b[31mno\n::error::x" + "y" * 9999))])
     )
     assert "\x1b" not in line
     assert "\n" not in line

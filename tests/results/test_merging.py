@@ -65,10 +65,9 @@ def test_merged_shards_have_the_verdict_of_one_run(dealt: list[int]) -> None:
     again, notes = merged(shards(WHOLE, lambda test: by_test[test.nodeid], 4))
     order = {test.nodeid: number for number, test in enumerate(WHOLE.tests)}
     assert sorted(order[test.nodeid] for test in again.tests) == list(range(len(order)))
-    mine = {v.summary.pair: v for v in again.verdicts}
-    for verdict in WHOLE.verdicts:
-        found = mine[verdict.summary.pair]
-        assert (found.word, found.lift) == (verdict.word, verdict.lift)
+    assert {row.pair: (row.verdict, row.lift) for row in again.rows} == {
+        row.pair: (row.verdict, row.lift) for row in WHOLE.rows
+    }
     assert set(again.gate.reasons) == set(WHOLE.gate.reasons)
     assert not notes
 
@@ -81,11 +80,9 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
         for skill in ("gate", "door")
         for model in ("haiku", "local")
     }
-    assert {verdict.word for verdict in results.verdicts} == {INCOMPLETE}
-    assert {verdict.summary.not_run for verdict in results.verdicts} == {2}
-    assert (
-        list(results.gate.reasons) == gate_reasons(results.verdicts, WHOLE.gates) != []
-    )
+    assert {verdict.verdict for verdict in results.verdicts} == {INCOMPLETE}
+    assert {row.not_run for row in results.rows} == {2}
+    assert list(results.gate.reasons) == gate_reasons(results.rows, WHOLE.gates) != []
     on_purpose, _ = merged([one, two], subset=True)
     assert not on_purpose.missing
 
@@ -94,7 +91,7 @@ def test_shards_can_be_split_by_model() -> None:
     sources = shards(WHOLE, lambda test: test.label == "local", 2)
     results, _ = merged(sources)
     assert not results.missing
-    assert [row.label for row in results.summaries] == [
+    assert [row.label for row in results.rows] == [
         "haiku",
         "local",
         "haiku",

@@ -104,18 +104,8 @@ def test_counts_are_listed_as_pytest_does() -> None:
 def test_accepted_numbers_are_of_the_cases_that_were_accepted() -> None:
     accepted = {0: accepted_count(5, 5), 1: accepted_count(4, 5)}
     results = made_run(cases=4, runs=5, passes=fails_even, accepted=accepted)
-    (row,) = results.summary
-    assert row.accepted_rate == pytest.approx(0.9)
-    assert row.accepted_change == pytest.approx(-0.4)
-    assert (row.accepted_date, row.accepted_verdict) == ("2026-01-01", "worse")
-    assert (
-        row.accepted_words
-        == results.verdicts[0].fell
-        == "fell 90 → 50 since 2026-01-01"
-    )
-    (row,) = made_run().summary
-    assert (row.accepted_rate, row.accepted_change, row.accepted_words) == (
-        None,
-        None,
-        "",
-    )
+    since = results.rows[0].accepted
+    assert since
+    assert (since.rate, since.now, since.worse) == pytest.approx((0.9, 0.5, 1))
+    assert since.words == "fell 90 → 50 since 2026-01-01"
+    assert made_run().rows[0].accepted is None

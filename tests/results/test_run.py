@@ -18,8 +18,8 @@ GATES = Gates(min_pass_rate=0.1, min_lift=-1.0)
 
 def test_cases_in_no_shard_are_not_run() -> None:
     results = with_missing_cases(made_run(), 2)
-    assert results.summaries[0].not_run == 2
-    assert results.verdicts[0].word == INCOMPLETE
+    assert results.rows[0].not_run == 2
+    assert results.verdicts[0].verdict == INCOMPLETE
 
 
 def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
@@ -98,7 +98,7 @@ def test_a_gate_without_evidence_fails_and_says_why(
 
 def test_one_arm_is_no_evidence_of_a_lift() -> None:
     run = made_run(passes=all_pass, gates=GATES, arms=("skill",))
-    assert list(run.gate.reasons) == gate_reasons(run.verdicts, GATES) != []
+    assert list(run.gate.reasons) == gate_reasons(run.rows, GATES) != []
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Notes about files of a skill that no model saw, and about retries."""
+"""Notes about files of a skill that no model saw, and about costs."""
 
 from dataclasses import replace
 
@@ -106,19 +106,6 @@ def test_a_test_in_python_may_ask_an_agent_in_a_run_of_plain_completions() -> No
     lacking = replace(run.skills[0], unseen_files=(UnseenFile("a.md"),))
     records = [replace(record, activity=Activity(turns=2)) for record in run.records]
     assert run_notes(replace(run, skills=(lacking,), records=tuple(records))) == []
-
-
-def test_retries_are_told_where_the_arms_differ() -> None:
-    run = made_run()
-    alike = replace(
-        run, records=tuple(replace(record, retries=1) for record in run.records)
-    )
-    assert run_notes(alike) == run_notes(run)
-    records = [
-        replace(record, retries=2 * (record.arm == "skill")) for record in run.records
-    ]
-    [note] = set(run_notes(replace(run, records=tuple(records)))) - set(run_notes(run))
-    assert note == "gate on haiku: asked again after errors: baseline 0, skill 12."
 
 
 def test_costs_on_a_plan_are_told() -> None:

@@ -6,9 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.reports.terminal.layout import TerminalLook
-from pytest_upskill.reports.terminal.run_lines import run_lines
-from pytest_upskill.results.history import keep
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import NOTHING_TESTED
 from pytest_upskill.results.run_file import read_run, results_text, results_values
@@ -26,15 +23,6 @@ def test_a_study_comes_back_from_a_file(tmp_path: Path) -> None:
     assert (study["agent"], study["contrasts"][0]["word"]) == ("loop", "hurts")
     whole, _ = merged([Source("a", run), Source("b", replace(run, studies=()))])
     assert whole.studies == run.studies
-
-
-def test_a_kept_run_has_its_studies(tmp_path: Path) -> None:
-    run = replace(made_run(), studies=(made_study(),))
-    kept = keep(run, tmp_path / "runs", 10**9)
-    assert kept
-    assert read_run(kept).studies == run.studies
-    text = " ".join("\n".join(run_lines("a", run, TerminalLook(80))).split())
-    assert made_study().conclusions[-1] in text
 
 
 def test_a_run_of_a_study_alone_is_not_a_run_of_nothing(tmp_path: Path) -> None:

@@ -1,406 +1,392 @@
-"""From a summary to one word, one sentence, and the gates."""
+"""Does a skill help? One word and one sentence over its models, and for each model."""
 
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
+from math import comb
 from random import Random
 from typing import Any
 
 import pytest
 
-from pytest_upskill.results.gates import gate_reasons
-from pytest_upskill.results.summary import Summary, summarize
-from pytest_upskill.results.summary_row import row_of
-from pytest_upskill.results.verdict import (
-    Verdict,
-    signal_lines,
-    verdicts_of,
-)
-from pytest_upskill.settings import Gates
-from pytest_upskill.stats import Interval
-from support.made import (
-    Pair,
-    checked_run,
-    made_records,
-    made_run,
-    made_summary,
-    pair_of,
-)
+from pytest_upskill.results.run import RunResults
+from pytest_upskill.results.verdict import Verdict
+from pytest_upskill.stats import cases_to_show, holm, paired_lift, worst_loss
+from support.made import by_count, checked_run, made_run
 
-Cases = Sequence[Pair]
+Counts = Sequence[tuple[int, int]]  # passes of each case, without and with the skill
 
 
-def summary(*cases: Pair, model: str = "haiku", **more: Any) -> Summary:
-    """A summary of cases, each with its rates without and with the skill."""
-    return made_summary(model, rates=cases, **{"tokens": (100.0, 150.0), **more})
+def run_of(counts: Counts, runs: int = 1, **more: Any) -> RunResults:
+    return made_run(cases=len(counts), runs=runs, passes=by_count(*counts), **more)
 
 
-def verdict(*cases: Pair, **more: Any) -> Verdict:
-    (only,) = verdicts_of([summary(*cases, **more)])
-    return only
+def judge(counts: Counts, runs: int = 1, **more: Any) -> Verdict:
+    (verdict,) = run_of(counts, runs, **more).verdicts
+    return verdict
 
 
-HELPS: Cases = [(0, 1)] * 9 + [(1, 1)]
-HURTS: Cases = [(1, 0)] * 9 + [(1, 1)]
+def with_amounts(
+    run: RunResults, tokens: Sequence[float], cost: Sequence[float | None]
+) -> RunResults:
+    """The same answers, for other amounts without the skill and with it."""
+    records = []
+    for record in run.records:
+        side = record.arm == "skill"
+        changed = replace(
+            record,
+            input_tokens=int(tokens[side]),
+            output_tokens=0,
+            cost=cost[side],
+        )
+        records.append(changed)
+    return replace(run, records=tuple(records))
+
+
+HELPS = [(0, 1)] * 9 + [(1, 1)]
+HURTS = [(1, 0)] * 9 + [(1, 1)]
+PASSES = [(1, 1)] * 20
+
+
+# Words.
 
 
 @pytest.mark.parametrize(
-    ("cases", "word"),
+    ("counts", "word"),
     [
         (HELPS, "helps"),
         (HURTS, "hurts"),
-        ([(0, 1), (1, 0), (0, 0), (1, 1)], "too few cases to tell"),
-        ([(0, 1)] * 3, "too few cases to tell"),  # so few cases can show nothing
-        ([(0, 0)] * 16, "too few cases to tell"),  # 0 points (-21 to +21)
-        ([(0, 0)] * 17, "no effect shown"),  # 0 points (-20 to +20): just below
-        ([(1, 1)] * 16, "too few cases to tell"),
+        ([(0, 1)] * 6, "helps"),
+        ([(0, 1)] * 5, None),
+        ([(0, 0)] * 16, "unclear"),
+        ([(0, 0)] * 17, "no effect"),
+        ([(1, 1)] * 16, "unclear"),
         ([(1, 1)] * 17, "not needed"),
-        ([(1, 1)] * 17 + [(0, 0)] * 2, "no effect shown"),  # 89 % pass without it
-        ([(1, 1)] * 60 + [(1, 0)] * 4, "no effect shown"),  # it breaks some
-        # -10 points (-30 to +8)
-        ([(1, 1)] * 18 + [(1, 0)] * 2, "too few cases to tell"),
-        ([(0, 1)] * 3 + [(1, 0)] * 2 + [(0, 0)] * 30, "no effect shown"),
-        ([(None, 1), (None, 0)], None),
-        ([], "incomplete"),
+        ([(1, 1)] * 17 + [(0, 0)] * 2, "no effect"),  # 89 % pass without it
+        ([(1, 1)] * 60 + [(1, 0)] * 4, "no effect"),  # it breaks some
+        ([(1, 1)] * 18 + [(1, 0)] * 2, "unclear"),
+        ([(0, 1)] * 3 + [(1, 0)] * 2 + [(0, 0)] * 40, "no effect"),
     ],
 )
-def test_one_word(cases: Cases, word: str | None) -> None:
-    assert verdict(*cases).word == word
+def test_lift_and_its_interval_make_the_word(counts: Counts, word: str | None) -> None:
+    run = run_of(counts)
+    (verdict,) = run.verdicts
+    assert verdict.verdict == run.rows[0].verdict == word
+    assert verdict.lift == pytest.approx(
+        sum(with_skill - without for without, with_skill in counts) / len(counts)
+    )
+
+
+def test_below_six_cases_there_is_no_verdict() -> None:
+    verdict = judge([(0, 1)] * 5)
+    assert verdict.verdict is None
+    assert verdict.sentence == "5 cases: no verdict; six or more are needed"
+    assert verdict.cases_needed == cases_to_show([1.0] * 5)
+    # Cases that ask the same are one
+    run = run_of([(0, 1)] * 10)
+    tests = [
+        replace(test, case_group=str(int(test.case[-1]) // 2)) for test in run.tests
+    ]
+    (grouped,) = replace(run, tests=tuple(tests)).verdicts
+    assert (grouped.verdict, grouped.cases) == (None, 5)
+
+
+def test_verdict_is_over_all_models_and_single_ones_are_adjusted() -> None:
+    """Three of ten cases on each model: together five are more than chance."""
+
+    def passes(case: int, model: str, arm: str, _run: int) -> bool:
+        return arm == "skill" and (case + int(model)) % 3 > 0
+
+    run = made_run(cases=10, models=("0", "1", "2"), passes=passes)
+    (verdict,) = run.verdicts
+    differences = []
+    for case in range(10):
+        differences.append(sum((case + model) % 3 > 0 for model in range(3)) / 3)
+    lift = paired_lift(differences)
+    assert (verdict.lift, verdict.lift_low, verdict.lift_high) == lift[:3]
+    assert (verdict.models, verdict.cases) == (3, 10)
+    assert verdict.sentence == "helps: +67 points over 3 models (+46 to +77)"
+    assert verdict.by_model == {row.label: row.verdict for row in run.rows}
+
+    alone = []
+    for model in range(3):
+        passed = [float((case + model) % 3 > 0) for case in range(10)]
+        alone.append(paired_lift(passed).p_value)
+    assert [row.p_value for row in run.rows] == pytest.approx(holm(alone))
+
+
+def test_each_model_alone_may_be_unclear_where_the_skill_helps() -> None:
+    def passes(case: int, model: str, arm: str, _run: int) -> bool:
+        return arm == "skill" and case % 4 == int(model)
+
+    run = made_run(cases=12, models=("0", "1", "2"), passes=passes)
+    assert run.verdicts[0].verdict == "helps"
+    assert {row.verdict for row in run.rows} == {"unclear"}
+
+
+def test_skills_of_a_run_are_not_adjusted_for_each_other() -> None:
+    names = [f"skill-{number}" for number in range(5)]
+    verdicts = run_of([(0, 1)] * 6 + [(1, 1)] * 4, skills=names).verdicts
+    assert [verdict.skill for verdict in verdicts] == names
+    assert {verdict.verdict for verdict in verdicts} == {"helps"}
+
+
+# No verdict.
+
+
+def selected(run: RunResults, cases: int) -> RunResults:
+    """As with -k: the tests know how many cases the file has."""
+    names = [f"case-{number}" for number in range(cases)]
+    return replace(
+        run,
+        tests=tuple(test for test in run.tests if test.case in names),
+        records=tuple(record for record in run.records if record.case in names),
+    )
+
+
+def test_part_of_the_cases_gives_no_verdict() -> None:
+    run = selected(run_of([(0, 1)] * 9 + [(1, 0)] * 6), cases=9)
+    (verdict,) = run.verdicts
+    assert verdict.verdict is run.rows[0].verdict is None
+    assert "9 of 15 cases" in verdict.sentence
+    assert verdict.cases_needed is None
+
+
+def test_failing_cases_that_are_gone_give_no_verdict() -> None:
+    run = replace(run_of([(0, 1)] * 9), gone={"gate": ("case-9", "case-10")})
+    (verdict,) = run.verdicts
+    assert verdict.verdict is run.rows[0].verdict is None
+    assert "2 cases that failed last time are gone" in verdict.sentence
+
+
+def with_outcome(run: RunResults, number: int, **changes: Any) -> RunResults:
+    """The first answers without the skill came to something else."""
+    records = list(run.records)
+    places = [at for at, record in enumerate(records) if record.arm == "baseline"]
+    for place in places[:number]:
+        records[place] = replace(records[place], **changes)
+    return replace(run, records=tuple(records))
+
+
+CUT_OFF: dict[str, Any] = {"outcome": "failed", "cut_off": True}
+ERRORED: dict[str, Any] = {
+    "outcome": "errored",
+    "error": "500",
+    "output": None,
+    "checks": (),
+}
 
 
 @pytest.mark.parametrize(
-    ("more", "told"),
+    ("changes", "number", "word"),
     [
-        ({"errored": 2}, "2 answers missing"),
-        ({"not_run": 1}, "1 case not run"),
-        ({"errored": 1, "not_run": 3}, "1 answer missing and 3 cases not run"),
+        (CUT_OFF, 5, "nothing measured"),
+        (CUT_OFF, 4, "helps"),
+        (ERRORED, 5, "nothing measured"),
+        (ERRORED, 4, "incomplete"),
     ],
 )
-def test_missing_answers_and_cases_make_it_incomplete(
-    more: dict[str, int], told: str
+def test_half_of_the_answers_of_an_arm_are_nothing_measured(
+    changes: dict[str, Any], number: int, word: str
 ) -> None:
-    possible = Interval(0.65, 0.9)
-    counts = {"skill_asked": 10, "skill_passed": 8, "possible_lift": possible}
-    found = verdict(*HELPS, **more, **counts)
-    assert (found.word, found.lift, found.gain, found.comparisons) == (
-        "incomplete",
-        None,
-        None,
-        {},
-    )
-    answered = 10 - more.get("errored", 0)
-    assert found.sentence.startswith(f"{told}; baseline 0 of 0 answered, ")
-    assert found.sentence.endswith(
-        f"; skill {answered} of 10 answered, 8 passed; "
-        "with what is missing, the lift is between +65 and +90 points"
-    )
-    assert gate_reasons([found], Gates(min_lift=0.1)) == [
-        f"gate on haiku: can't pass: {told}"
-    ]
-    row = row_of(found)
-    assert (row.lift, row.lift_low, row.p_value, row.normalised_gain) == (None,) * 4
-    assert (row.possible_lift_low, row.possible_lift_high) == possible
+    run = with_outcome(run_of(HELPS), number, **changes)
+    (verdict,) = run.verdicts
+    assert verdict.verdict == run.rows[0].verdict == word
+    if word == "nothing measured":
+        assert f"{number} of 10 answers without the skill are" in verdict.sentence
 
 
-@pytest.mark.parametrize(
-    ("cases", "tokens", "sentence"),
-    [
-        (HELPS, (100, 150), r"+90 points (+49 to +98), 50% more tokens"),
-        (HELPS, (200, 100), r"+90 points (+49 to +98), 50% fewer tokens"),
-        (HELPS, (1, 5282), r"+90 points (+49 to +98), 5,282 times the tokens"),
-        (HELPS, (100, 101), r"+90 points (+49 to +98), the same number of tokens"),
-        (HELPS, (None, None), r"+90 points (+49 to +98)"),
-        ([(1, 1)] * 20, (None, None), "0 points (-17 to +17), 100% pass without it"),
-        ([(None, 1), (None, 0)], (100, 100), "50% pass with the skill"),
-    ],
-)
-def test_one_sentence(cases: Cases, tokens: Any, sentence: str) -> None:
-    assert verdict(*cases, tokens=tokens).sentence == sentence
-
-
-def test_no_effect_shown_says_which_lift_so_many_cases_could_show() -> None:
-    few = verdict((0, 0), (0, 0), tokens=(None, None))
-    assert (
-        few.sentence == "0 points (-84 to +84); 2 cases can show no lift with 80% power"
-    )
-    even = verdict(*[(0, 0)] * 10, tokens=(None, None))
-    assert even.sentence.endswith(
-        "; 10 cases can show a lift of 59+ points with 80% power"
-    )
-    row = summary(*[(0, 0)] * 20)
-    pairs = tuple(
-        replace(case, sample=f"{n // 2}") for n, case in enumerate(row.by_case)
-    )
-    (grouped,) = verdicts_of([replace(row, by_case=pairs)])
-    assert "; 10 groups can show a lift of " in grouped.sentence
-
-
-def test_a_loss_that_is_still_possible_is_named() -> None:
-    """No lift is: the baseline leaves no room for it."""
-    loss = verdict(*[(1, 1)] * 18, *[(1, 0)] * 2, tokens=(None, None))
-    assert (
-        loss.sentence == "-10 points (-30 to +9); a loss of 20 points is not ruled out"
-    )
-
-
-def test_several_models_have_a_stricter_level() -> None:
-    borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
-    assert verdict(*borderline).word == "helps"
-    several = verdicts_of([summary(*borderline, model=f"m{n}") for n in range(5)])
-    assert {found.word for found in several} == {"too few cases to tell"}
-    assert all(
-        (over := found.over("baseline")) and over.lift.p_value > 0.05
-        for found in several
-    )
-    # The interval decides, so it holds 0 too, and a confident gate goes by it.
-    assert all(found.lift and found.lift.low == 0 for found in several)
-    assert len(gate_reasons(several, Gates(min_lift=0.01, confident=True))) == 5
-
-
-def test_models_of_other_skills_do_not_count() -> None:
-    borderline: Cases = [(0, 1)] * 6 + [(1, 1)] * 4
-    rows = [summary(*borderline, skill=f"s{n}") for n in range(5)]
-    assert {found.word for found in verdicts_of(rows)} == {"helps"}
-
-
-def test_cases_that_got_worse_come_first() -> None:
-    found = verdict((1, 0), (1, 1), (0, 0), (0, 1), (0.5, 0.4))
-    assert signal_lines(found) == [
-        "worse with the skill: case-0, case-4",
-        "pass even without the skill: case-1",
-        "fail even with the skill: case-2",
-    ]
-    many = verdict(*[(1, 1)] * 7)
-    assert signal_lines(many) == [
-        "pass even without the skill: case-0, case-1, case-2, case-3, case-4 and 2 more"
-    ]
-
-
-@pytest.mark.parametrize(
-    ("gates", "reasons"),
-    [
-        (Gates(), []),
-        (Gates(min_lift=0.9), []),
-        (
-            Gates(min_lift=0.91),
-            ["lift is +90 points (minimum +91; could be chance: +49 to +98)"],
-        ),
-        (Gates(min_lift=0.48, confident=True), []),
-        (
-            Gates(min_lift=0.6, confident=True),
-            [
-                (
-                    "lowest likely lift is +49 points (minimum +60;"
-                    " could be chance: +49 to +98)"
-                )
-            ],
-        ),
-        (Gates(min_pass_rate=1.0), []),
-        (
-            Gates(min_pass_rate=0.8, confident=True),
-            [
-                (
-                    "lowest likely pass rate is 72% (minimum 80%;"
-                    " could be chance: 72% to 100%)"
-                )
-            ],
-        ),
-        (
-            Gates(min_lift=0.904),
-            ["lift is +90.0 points (minimum +90.4; could be chance: +49 to +98)"],
-        ),
-        (Gates(min_lift=0.99), ["lift is +90 points (minimum +99; shown: +49 to +98)"]),
-        (Gates(max_token_growth=0.5), []),
-        (
-            Gates(max_token_growth=0.4),
-            ["token growth is +50% (maximum +40%; shown: +50% to +50%)"],
-        ),
-    ],
-)
-def test_a_gate_checks_the_estimate_or_its_bound(
-    gates: Gates, reasons: list[str]
-) -> None:
-    found = gate_reasons([verdict(*HELPS)], gates)
-    assert found == [f"gate on haiku: {reason}" for reason in reasons]
-
-
-@pytest.mark.parametrize(("cases", "runs"), [(10, 1), (20, 1), (20, 3)])
-@pytest.mark.parametrize(("before", "after"), [(0.8, 1.0), (0.7, 0.9), (0.4, 0.6)])
-def test_a_lift_of_20_points_is_hardly_ever_missed_by_the_word(
-    cases: int, runs: int, before: float, after: float
-) -> None:
-    draw, words = Random(1), Counter[str | None]()
-    for _ in range(60):
-        rates = [
-            [
-                sum(draw.random() < chance for _ in range(runs)) / runs
-                for chance in (before, after)
-            ]
-            for _ in range(cases)
-        ]
-        words[
-            verdict(*[(without, with_it) for without, with_it in rates], runs=runs).word
-        ] += 1
-    assert words["not needed"] + words["no effect shown"] + words["hurts"] <= 3
-
-
-def test_rounding_fails_no_gate() -> None:
-    thirds = [(0, 1), (3, 2), (0, 2), (0, 2), (2, 1)]
-    found = verdict(
-        *[(before / 3, after / 3) for before, after in thirds], runs=3, tokens=(10, 13)
-    )
-    change = found.over("baseline")
-    assert found.lift
-    assert found.lift.lift < 0.2 == pytest.approx(found.lift.lift)
-    assert change
-    assert change.tokens
-    assert change.tokens.change > 0.3 == pytest.approx(change.tokens.change)
-    assert gate_reasons([found], Gates(min_lift=0.2, max_token_growth=0.3)) == []
-    assert (
-        len(gate_reasons([found], Gates(min_lift=0.2001, max_token_growth=0.2999))) == 2
-    )
-
-
-def test_a_gate_that_can_not_be_evaluated_fails() -> None:
-    gates = Gates(min_lift=-1, min_pass_rate=0.01, max_token_growth=99)
-    incomplete = gate_reasons([verdict(*HELPS, errored=1)], gates)
-    assert incomplete == ["gate on haiku: can't pass: 1 answer missing"]
-    unknown = gate_reasons([verdict((None, 1.0), tokens=(None, None))], gates)
-    assert unknown == [
-        "gate on haiku: lift unknown: there is no baseline",
-        "gate on haiku: token growth unknown",
-    ]
-
-
-def test_several_models_can_show_less_and_the_sentence_says_so() -> None:
-    def all_gain(_case: int, _model: str, arm: str, _run: int) -> bool:
-        return arm == "skill"
-
-    (alone,) = made_run(cases=5, passes=all_gain).verdicts
-    assert (alone.word, alone.detectable_lift is None) == ("helps", False)
-    for verdict in made_run(cases=5, models=("a", "b"), passes=all_gain).verdicts:
-        assert verdict.word == "too few cases to tell"
-        assert (
-            "5 cases for 2 models can show no lift with 80% power" in verdict.sentence
-        )
-        assert verdict.detectable_lift is None
-    for verdict in made_run(cases=12, models=("a", "b"), passes=all_gain).verdicts:
-        assert verdict.word == "helps"
-
-
-def changed(**arms: str) -> Verdict:
-    """The verdict on cases with one run, a letter each, against the ref main."""
+def test_model_without_a_measurement_takes_no_evidence_away() -> None:
+    """A model whose answers are cut off in both arms would halve the lift."""
+    alone = judge(HELPS)
+    run = run_of(HELPS, models=("haiku", "tiny"))
     records = [
-        record
-        for arm, letters in arms.items()
-        for number, letter in enumerate(letters)
-        for record in made_records(
-            {arm: letter},
-            str(number),
-            input_tokens=90 if arm == "skill" else 100,
-            output_tokens=0,
-        )
+        record if record.model == "haiku" else replace(record, **CUT_OFF)
+        for record in run.records
     ]
-    row = summarize(
-        records, pair_of("gate", "haiku"), model_id="m", not_run=0, against="main"
-    )
-    (found,) = verdicts_of([row])
-    return found
+    (verdict,) = replace(run, records=tuple(records)).verdicts
+    assert (verdict.lift, verdict.verdict) == (alone.lift, "helps")
+    assert verdict.sentence == alone.sentence
+    assert verdict.by_model == {"haiku": "helps", "tiny": "nothing measured"}
+
+
+def test_missing_answers_withhold_every_number() -> None:
+    run = with_outcome(run_of(HELPS, models=("haiku", "opus")), 1, **ERRORED)
+    haiku, opus = run.rows
+    assert (haiku.verdict, haiku.lift, haiku.p_value) == ("incomplete", None, None)
+    assert haiku.comparisons == {}
+    assert haiku.possible_lift == (0.8, 0.9)
+    assert opus.verdict == "helps"
+    (verdict,) = run.verdicts
+    assert verdict.verdict == "incomplete"
+    assert verdict.sentence == "incomplete: haiku: 1 answer missing"
+
+
+def test_without_a_baseline_there_is_no_verdict() -> None:
+    run = run_of(HELPS, arms=("skill",))
+    (verdict,) = run.verdicts
+    assert (verdict.verdict, verdict.lift) == (None, None)
+    assert run.rows[0].sentence == "100% pass with the skill"
+
+
+# Cheaper.
 
 
 @pytest.mark.parametrize(
-    ("previous", "skill", "sentence", "fails"),
+    ("counts", "cost", "word"),
     [
-        ("FFFFFFFF", "PPPPPPPP", "since main: better, +100 points (", False),
-        ("PPPPPPPP", "FFFFFFFF", "since main: worse, -100 points (", True),
-        ("PPPPPPPP", "PPPPPPPF", "since main: no change shown, -12 points (", False),
+        ([(1, 1)] * 10, (2.0, 1.0), "cheaper"),
+        ([(0, 0)] * 10, (2.0, 1.0), "cheaper"),
+        ([(1, 1)] * 9, (2.0, 1.0), "unclear"),
+        ([(1, 1)] * 10, (1.0, 1.0), "unclear"),
+        (PASSES, (2.0, 1.0), "cheaper"),
+        (PASSES, (1.0, 2.0), "not needed"),
+        (HELPS, (2.0, 1.0), "helps"),
+        # Passing may be worse by more than a third
+        ([(1, 1)] * 9 + [(1, 0)], (2.0, 1.0), "unclear"),
+        # So few points are lost that it could be chance, but too many to be the same
+        ([(1, 1)] * 36 + [(1, 0)] * 4, (2.0, 1.0), "unclear"),
     ],
 )
-def test_a_change_since_a_ref_is_one_word_with_its_interval(
-    previous: str, skill: str, sentence: str, fails: bool
+def test_cheaper_is_the_same_work_for_less(
+    counts: Counts, cost: tuple[float, float], word: str
 ) -> None:
-    found = changed(previous=previous, skill=skill)
-    assert found.since
-    assert found.since.startswith(sentence)
-    assert ", 10% fewer tokens" in found.since
-    assert found.lift is None
-    assert bool(gate_reasons([found], Gates(no_worse=True))) is fails
+    run = with_amounts(run_of(counts), tokens=(100, 100), cost=cost)
+    (verdict,) = run.verdicts
+    assert verdict.verdict == word
+    assert (verdict.saving is not None) == (word == "cheaper")
+    if verdict.saving:
+        differences = [float(s - b) for b, s in counts]
+        assert verdict.saving.change == pytest.approx(-0.5)
+        assert verdict.saving.margin == worst_loss(differences)
+        assert verdict.saving.measure == "cost"
 
 
-def test_only_runs_with_all_three_arms_count() -> None:
-    found = changed(baseline="FFE", previous="PPF", skill="PEP")
-    assert [case.case for case in found.summary.by_case] == ["0"]
-    assert (found.summary.arm("previous").rate, found.summary.lift) == (1, 1)
-    assert found.summary.errored == 2
-    assert gate_reasons([found], Gates(no_worse=True))
+def test_tokens_count_where_no_price_is_known() -> None:
+    run = with_amounts(run_of(PASSES), tokens=(200, 120), cost=(None, None))
+    (verdict,) = run.verdicts
+    assert verdict.saving
+    assert (verdict.saving.measure, verdict.verdict) == ("tokens", "cheaper")
+    assert verdict.sentence == (
+        "cheaper by 40 % (40 to 40); a loss of more than 17 points is ruled out"
+    )
+    # A known price decides: fewer tokens may cost more
+    dear = with_amounts(run_of(PASSES), tokens=(200, 120), cost=(1.0, 1.0))
+    assert dear.verdicts[0].verdict == "not needed"
 
 
-def test_each_arm_is_compared_with_the_skill_by_itself() -> None:
-    found = changed(baseline="F" * 9, trace="P" * 9, skill="P" * 9)
-    assert {arm: over.word for arm, over in found.comparisons.items()} == {
-        "baseline": "better",
-        "trace": "no change shown",
-    }
-    assert found.since is None  # a trace is no git ref
+@pytest.mark.parametrize(("dearest", "word"), [(2.0, "cheaper"), (2.5, "unclear")])
+def test_what_is_saved_is_saved_even_if_the_dearest_case_counts_twice(
+    dearest: float, word: str
+) -> None:
+    run = run_of([(1, 1)] * 10)
+    records = []
+    for record in run.records:
+        number = int(record.case[-1])
+        cost = 1.0
+        if record.arm == "skill":
+            cost = 0.75 - 0.04 * number if number else dearest
+        records.append(replace(record, cost=cost))
+    run = replace(run, records=tuple(records))
+    over = run.rows[0].over("baseline")
+    assert over
+    high = over.changes["cost"].high
+    assert high is not None
+    assert high < 0
+    assert run.verdicts[0].verdict == word
 
 
-# Of shares of checks.
+# Sentences, and what else a verdict has.
+
+
+@pytest.mark.parametrize(
+    ("counts", "sentence"),
+    [
+        (HELPS, "helps: +90 points (+62 to +100)"),
+        (HURTS, "hurts: -90 points (-100 to -62)"),
+        (PASSES, "not needed: 0 points (-17 to +17), 100% pass without it"),
+        (
+            [(0, 0)] * 20,
+            "no effect: 0 points (-17 to +17); a lift of 20 points is ruled out",
+        ),
+    ],
+)
+def test_sentence_follows_the_name_of_the_skill(counts: Counts, sentence: str) -> None:
+    assert judge(counts).sentence == sentence
+
+
+def test_new_run_is_advised_by_the_one_formula_of_power() -> None:
+    counts = [(0, 1)] * 4 + [(1, 0)] + [(0, 0)] * 5
+    differences = [float(with_skill - without) for without, with_skill in counts]
+    run = run_of(counts)
+    (verdict,) = run.verdicts
+    needed = cases_to_show(differences)
+    assert needed
+    assert verdict.cases_needed == run.rows[0].cases_needed == needed
+    assert verdict.sentence.endswith(
+        f"; a new run with about {needed} cases would settle it"
+    )
+    assert judge(HELPS).cases_needed is None
+
+
+def test_looks_are_those_of_the_run() -> None:
+    run = replace(run_of(HELPS), looks={"gate": 4})
+    assert run.verdicts[0].looks == 4
+    assert judge(HELPS).looks is None
+
+
+def test_skill_compared_with_itself_gets_no_verdict() -> None:
+    run = run_of([(1, 1)] * 20, arms=("again", "skill"))
+    assert run.verdicts == ()
+    assert run.rows[0].verdict is None
+    assert "as it should be" in run.rows[0].sentence
+
 
 # Of 7: no case passes in either arm
 HIDDEN = [(0, 6), (1, 6), (0, 5), (1, 6), (2, 6), (0, 6)]
 
 
-def of_checks(counts: Sequence[tuple[int, int]] = HIDDEN, **more: Any) -> Verdict:
-    (found,) = checked_run(counts, **more).verdicts
-    return found
+def test_lift_of_checks_is_shown_where_no_case_passes() -> None:
+    (verdict,) = checked_run(HIDDEN).verdicts
+    differences = [(with_skill - without) / 7 for without, with_skill in HIDDEN]
+    lift = paired_lift(differences)
+    assert (verdict.lift, verdict.p_value) == pytest.approx((lift.lift, lift.p_value))
+    assert verdict.sentence == "helps: +74 points of checks (+40 to +86)"
+
+    (of_passes,) = checked_run(HIDDEN, score="pass").verdicts
+    assert (of_passes.lift, of_passes.verdict) == (0, "unclear")
+
+    needless = checked_run([(7, 7)] * 18 + [(6, 7), (7, 6)])
+    assert needless.verdicts[0].sentence.endswith("99% of checks pass without it")
 
 
-def test_the_sentence_says_what_points_and_percentages_are_of() -> None:
-    assert (
-        of_checks().sentence
-        == "+74 points of checks (+40 to +86), 0 of pass rate (-46 to +46), 200% more"
-        " tokens"
-    )
-    assert of_checks(score="pass").sentence.startswith(
-        "0 points of pass rate (-46 to +46), +74 of checks (+40 to +86), 200% more"
-        " tokens; "
-    )
-    needless = of_checks([(7, 7)] * 18 + [(6, 7), (7, 6)])
-    assert "99% of checks pass without it" in needless.sentence
-    unclear = of_checks([(1, 6), (6, 1), (3, 4), (2, 6), (5, 4), (0, 4)])
-    assert unclear.sentence.endswith("+ points of checks with 80% power")
-    alone = of_checks(arms=("skill",))
-    assert alone.sentence == "83% of checks pass with the skill (0% of cases)"
-    other = of_checks(arms=("skill",), score="pass")
-    assert other.sentence == "0% pass with the skill (83% of checks)"
+# How often words are wrong.
 
 
-def test_the_share_is_not_told_twice() -> None:
-    """With one check each, passing and passing all checks are the same."""
-    found = of_checks([(0, 1)] * 6, of=1, score="pass")
-    assert found.sentence.startswith("+100 points (+")
-    assert "checks" not in found.sentence
-    assert "pass rate" not in of_checks([(0, 1)] * 6, of=1).sentence
+@pytest.mark.parametrize("cases", [6, 10, 17, 20, 40])
+@pytest.mark.parametrize("changed", [(0, 1), (1, 0)])
+def test_skill_that_decides_a_fifth_of_the_cases_is_hardly_ever_ruled_out(
+    changed: tuple[int, int], cases: int
+) -> None:
+    """The chance is exact. All other cases pass in both arms."""
+    missed = 0.0
+    for number in range(cases + 1):
+        chance = comb(cases, number) * 0.2**number * 0.8 ** (cases - number)
+        if chance > 1e-6:
+            counts = [changed] * number + [(1, 1)] * (cases - number)
+            word = judge(counts).verdict
+            missed += chance * (word in ("not needed", "no effect"))
+    assert missed <= 0.035
 
 
-def test_signals_and_gates_say_that_they_are_of_checks() -> None:
-    assert signal_lines(
-        of_checks([(5, 3), (7, 7), (0, 0), (1, 6), (6, 7), (0, 3)])
-    ) == [
-        "fewer checks pass with the skill: case-0",
-        "all checks pass even without the skill: case-1",
-        "no check passes even with the skill: case-2",
-    ]
-    assert gate_reasons([of_checks()], Gates(min_lift=0.8, min_pass_rate=0.5)) == [
-        (
-            "gate on haiku: lift of checks is +74 points (minimum +80; could be chance:"
-            " +40 to +86)"
-        ),
-        "gate on haiku: pass rate is 0% (minimum 50%; shown: 0% to 39%)",
-    ]
-    assert gate_reasons([of_checks()], Gates(min_lift=0.5, confident=True)) == [
-        (
-            "gate on haiku: lowest likely lift of checks is +40 points "
-            "(minimum +50; could be chance: +40 to +86)"
-        )
-    ]
+@pytest.mark.parametrize(("before", "after"), [(0.8, 1.0), (0.4, 0.6)])
+def test_lift_of_20_points_is_hardly_ever_denied(before: float, after: float) -> None:
+    draw = Random(1)
+    words = Counter[str | None]()
+    for _ in range(60):
+        counts = []
+        for _ in range(20):
+            passed = [draw.random() < chance for chance in (before, after)]
+            counts.append((int(passed[0]), int(passed[1])))
+        words[judge(counts).verdict] += 1
+    assert words["not needed"] + words["no effect"] + words["hurts"] <= 3

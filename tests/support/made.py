@@ -1,31 +1,24 @@
-"""Made-up values for tests: records, summaries and whole runs,
-of cases and of triggers.
-"""
+"""Made-up values for tests: records, rows and whole runs, of cases and of triggers."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields, replace
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from statistics import fmean
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
-from pytest_upskill.reports.terminal.layout import TerminalLook
-from pytest_upskill.reports.terminal.summary_text import summary_lines
+from pytest_upskill.results.comparison import Comparison
 from pytest_upskill.results.history import KeptRow, KeptRun, RunHead, keep, runs
+from pytest_upskill.results.row import ArmSummary, Row
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.results.summary import ArmSummary, CaseSummary, Summary
-from pytest_upskill.results.summary_row import SummaryRow
-from pytest_upskill.results.verdict import verdicts_of
 from pytest_upskill.settings import Gates, Score
 from pytest_upskill.skills.case import OPENS, STAYS_CLOSED
+from pytest_upskill.stats import Change, Lift
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.subject import CHAT, SkillOnSubject, Subject
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import sample_of_texts
-
-from .words import HELPS
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
@@ -37,6 +30,16 @@ Passes = Callable[[int, str, str, int], bool]  # number of the case, model, arm,
 def helps(case: int, _model: str, arm: str, run: int) -> bool:
     """Every third case passes without the skill, all but every fifth with it."""
     return case % 3 == 0 if arm == "baseline" else (case + run) % 5 != 0
+
+
+def by_count(*counts: tuple[int, int]) -> Passes:
+    """Of each case so many of the first runs pass, without the skill and with it."""
+
+    def passes(case: int, _model: str, arm: str, run: int) -> bool:
+        without, with_skill = counts[case]
+        return run <= (without if arm == "baseline" else with_skill)
+
+    return passes
 
 
 def pair_of(skill: str, model: str, agent: str = CHAT) -> SkillOnSubject:
@@ -167,104 +170,6 @@ def accepted_count(passes: int, runs: int = 1) -> Expectation:
     return Expectation(Count(passes, runs), "2026-01-01")
 
 
-# Pass rates and tokens of a case, without the skill and with it; None is no baseline.
-Pair = tuple[float | None, float]
-Tokens = tuple[float | None, float | None]
-
-PAID: Final[dict[str, Any]] = {"baseline_cost": 0.0142, "skill_cost": 1.2345}
-LONG_MODEL: Final = "unsloth/GLM-4.7-Flash-GGUF:Q4_0"
-GATE: Final = SkillInfo("gate", "skills/gate", "0" * 64, 1234)
-_ARMS: Final = ("baseline", "previous", "trace", "skill")
-_PAIR: Final[tuple[str, str]] = ("baseline", "skill")
-_COUNTS: Final = {"checks_passed", "checks_total", "graded", "errored"}
-_NUMBERS: Final = {field.name for field in fields(ArmSummary)} - _COUNTS
-
-
-def made_cases(
-    rates: Sequence[Pair], tokens: Tokens = (None, None)
-) -> tuple[CaseSummary, ...]:
-    """``case-0`` and so on, one run each."""
-    return tuple(
-        CaseSummary(
-            f"case-{number}",
-            1,
-            {
-                arm: ArmSummary(1, rate, rate, tokens=used)
-                for arm, rate, used in zip(_PAIR, pair, tokens, strict=True)
-                if rate is not None
-            },
-        )
-        for number, pair in enumerate(rates)
-    )
-
-
-def made_summary(
-    model: str = "haiku",
-    skill: str = "gate",
-    *,
-    rates: Sequence[Pair] | None = None,
-    tokens: Tokens = (None, None),
-    **more: Any,
-) -> Summary:
-    """A summary of ten-odd cases, or of those with these ``rates``.
-
-    ``baseline_rate=0.5`` sets a number of an arm, ``errored=1`` a count of the skill's.
-    """
-    if rates is None:
-        unknown = tuple(
-            CaseSummary(f"case-{n}", more.get("runs", 3), {}) for n in range(12)
-        )
-        values: dict[str, Any] = {"cases": 12, "runs": 3, "by_case": unknown}
-        numbers: dict[str, dict[str, Any]] = {
-            "baseline": {
-                "rate": 0.42,
-                "score": 0.5,
-                "tokens": 12345.0,
-                "seconds": 12.3,
-            },
-            "skill": {"rate": 0.83, "score": 0.9, "tokens": 23456.0, "seconds": 45.6},
-        }
-        for one, passed in zip(_PAIR, (54, 90), strict=True):
-            numbers[one] |= {"checks_passed": passed, "checks_total": 108, "graded": 36}
-    else:
-        values = {"cases": len(rates), "runs": 1, "by_case": made_cases(rates, tokens)}
-        numbers = {
-            arm: (
-                {**dict.fromkeys(("rate", "score"), fmean(known)), "tokens": used}
-                | {"samples": len(known)}
-            )
-            for arm, n, used in zip(_PAIR, (0, 1), tokens, strict=True)
-            if (known := [rate for pair in rates if (rate := pair[n]) is not None])
-        }
-    for name in [*more]:
-        arm, _, number = name.partition("_")
-        if arm in _ARMS and number in _NUMBERS:
-            numbers.setdefault(arm, {})[number] = more.pop(name)
-        elif name in _COUNTS:
-            numbers.setdefault("skill", {})[name] = more.pop(name)
-    arms: dict[str, ArmSummary] = {
-        arm: ArmSummary(**numbers[arm]) for arm in _ARMS if arm in numbers
-    }
-    return Summary(skill, model, f"id-of-{model}", arms=arms, **{**values, **more})
-
-
-def lines(
-    *rows: Summary,
-    notes: Sequence[str] = (),
-    **look: Any,
-) -> list[str]:
-    """What a terminal shows of them; it has 120 columns if ``look`` says nothing
-    else.
-    """
-    names = dict.fromkeys(row.skill for row in rows)
-    skills = [
-        GATE,
-        *(SkillInfo(n, f"skills/{n}", "1" * 64, 99) for n in names if n != "gate"),
-    ]
-    terminal = TerminalLook(**{"width": 120, **look})
-    return summary_lines(skills, verdicts_of(rows), terminal, notes)
-
-
 def with_missing_cases(run: RunResults, number: int) -> RunResults:
     """A merged run whose files lack so many cases, or queries, of each skill and
     model.
@@ -276,51 +181,54 @@ def with_missing_cases(run: RunResults, number: int) -> RunResults:
 NOW = datetime(2026, 11, 15, 12, 0, tzinfo=UTC)
 
 
-def made_row(lift: float | None = 0.5, **more: Any) -> SummaryRow:
-    """A skill on a model as the history keeps it."""
-    rate = None if lift is None else max(0.0, lift)
-    values: dict[str, Any] = {
-        "skill": "wick",
-        "model": "haiku",
-        "model_id": "id",
-        "cases": 12,
-        "runs": 3,
-        "errored": 0,
-        "baseline_rate": 0.25,
-        "skill_rate": rate,
-        "lift": lift,
-        "lift_low": lift and lift - 0.1,
-        "lift_high": lift and lift + 0.1,
-        "baseline_tokens": 50.0,
-        "skill_tokens": 1150.4,
-        "token_change": 2.0,
-        "baseline_cost": 0.0005,
-        "skill_cost": 0.0015,
-        "verdict": HELPS,
-        "all_cases": 12,
-    }
-    return SummaryRow(**{**values, **more})
+def made_row(lift: float | None = 0.5, **changes: Any) -> Row:
+    """A row of 12 cases in 3 runs; without a lift, it has no baseline."""
+    skill = ArmSummary(
+        rate=0.25 + (lift or 0.0), tokens=1150.4, cost=0.0015, samples=12
+    )
+    row = Row(
+        skill="wick",
+        model="haiku",
+        model_id="id",
+        cases=12,
+        runs=3,
+        samples=12,
+        all_cases=12,
+        arms={"skill": skill},
+    )
+    if lift is not None:
+        over = Comparison(
+            lift=Lift(lift, lift - 0.1, lift + 0.1, 0.01),
+            changes={"tokens": Change(2.0, 1.5, 2.5)},
+        )
+        baseline = ArmSummary(rate=0.25, tokens=383.5, cost=0.0005, samples=12)
+        row = replace(
+            row,
+            arms={"baseline": baseline, "skill": skill},
+            comparisons={"baseline": over},
+            verdict="helps" if lift > 0.1 else "unclear",
+        )
+    return replace(row, **changes)
 
 
 def made_entry(
-    days_ago: float, row: SummaryRow, commit: str | None = None, *, dirty: bool = False
+    days_ago: float, row: Row, commit: str | None = None, *, dirty: bool = False
 ) -> KeptRow:
     """A row of a run that has no file."""
     short = f"{int(days_ago * 10):06x}"
-    known = Commit(commit, dirty) if commit else None
     run = KeptRun(f"2026-{short}", Path(), short)
     vars(run)["head"] = RunHead(
-        1, NOW - timedelta(days=days_ago), 1.0, known, {}, (row,)
+        schema=1,
+        started=NOW - timedelta(days=days_ago),
+        seconds=1.0,
+        commit=Commit(commit, dirty) if commit else None,
+        tested={},
+        failed={},
+        summary=(row,),
+        looks={},
+        gone={},
     )
     return KeptRow(run, row)
-
-
-ENTRIES = [
-    made_entry(0, made_row(0.7), "c0ffee123456"),
-    made_entry(0, made_row(0.6, model=LONG_MODEL), "c0ffee123456"),
-    made_entry(3, made_row(0.5, cases=5), "abcdef123456", dirty=True),
-    made_entry(30, made_row(None, baseline_rate=None, verdict=None)),
-]
 
 
 def kept_rows(results: RunResults, folder: Path) -> list[KeptRow]:
@@ -328,26 +236,6 @@ def kept_rows(results: RunResults, folder: Path) -> list[KeptRow]:
     file = keep(results, folder, 10**9)
     run = next(run for run in runs(folder) if run.path == file)
     return [KeptRow(run, row) for row in run.head.summary]
-
-
-MODELS = ["haiku", "sonnet", "opus", "openai:gpt-5.4-mini", LONG_MODEL]
-
-
-def ten_cases(model: str, skill: str, before: int, after: int, **more: Any) -> Summary:
-    """Of ten cases so many pass without the skill, and with it."""
-    rates = [(float(n < before), float(n < after)) for n in range(10)]
-    numbers = {"baseline_tokens": 812.0, "skill_tokens": 640.0, "cases": 12, **more}
-    return made_summary(model, skill, rates=rates, tokens=(9.0, 12.0), **numbers)
-
-
-def many_rows(**more: Any) -> list[Summary]:
-    """Fifteen rows less one: three skills on five models."""
-    helped = [
-        ten_cases(model, f"skill-{n}", 0, 9, **more)
-        for n in range(3)
-        for model in MODELS
-    ]
-    return helped[:-1]
 
 
 # Triggers.

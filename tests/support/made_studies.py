@@ -212,6 +212,6 @@ def made_model_change(
         )
         for name in ("old", "new")
     )
-    changes = skill_changes(made.verdicts, Subject(CHAT, "old"), Subject(CHAT, "new"))
+    changes = skill_changes(made.rows, Subject(CHAT, "old"), Subject(CHAT, "new"))
     cases = values["cases"] * len(skills)
     return ModelChange(agent=CHAT, old=old, new=new, skills=changes, cases=cases)

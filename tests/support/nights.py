@@ -3,7 +3,11 @@
 import random
 from collections.abc import Sequence
 
-from pytest_upskill.results.regressions import AcceptedComparison, Compared, compare
+from pytest_upskill.results.regressions import (
+    AcceptedComparison,
+    Compared,
+    compare_groups,
+)
 from pytest_upskill.trials.plan import (
     FAILURES_OF_A_REGRESSION,
     Count,
@@ -35,7 +39,7 @@ def night(
         for was, chance in zip(counts, skill, strict=True):
             cases.append(_case(draw, f"case-{len(cases)}", was, chance, runs))
         groups[group] = cases
-    return compare(groups)
+    return compare_groups(groups)
 
 
 def _case(

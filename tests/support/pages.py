@@ -14,7 +14,6 @@ from typing import Any, get_args
 from pytest_upskill._util.git import Commit
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.results.run import Rerun, RunResults
-from pytest_upskill.settings import Gates
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.plan import PlannedCase
 from pytest_upskill.trials.records import Grade, Record
@@ -150,7 +149,6 @@ def readable_run(
         passes=passes,
         arms=arms,
         accepted={3: accepted_count(3, 3), 7: accepted_count(12, 12)},
-        gates=Gates(min_lift=0.1),
     )
     records = []
     for record in made.records:
@@ -300,7 +298,6 @@ def hostile_run(cases: int = len(PAYLOADS)) -> RunResults:
         records=tuple(map(record, made.records)),
         tests=tuple(map(test, made.tests)),
         questions={(s, c): ALL_PAYLOADS for s in skills for c in PAYLOADS},
-        gates=Gates(min_lift=0.9),
         commit=Commit(PAYLOADS[0], dirty=True),
         versions={PAYLOADS[0]: PAYLOADS[1]},
     )

@@ -10,7 +10,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from pytest_upskill.reports.record_files import transcript_text
+from pytest_upskill.reports.record_files import transcript_files
 from pytest_upskill.teach.traces import read_trace
 from pytest_upskill.trials.transcript import Transcript, Turn
 
@@ -237,5 +237,7 @@ def own_trial() -> list[Any]:
             turns += [replace(turn, text=hint), turn]
         else:
             turns.append(replace(turn, reply=2))
-    record = replace(agent_run(cases=1).records[1], transcript=tuple(turns))
-    return [json.loads(line) for line in transcript_text(record).splitlines()]
+    run = agent_run(cases=1)
+    record = replace(run.records[1], transcript=tuple(turns))
+    [(_, text)] = transcript_files(replace(run, records=(record,)))
+    return [json.loads(line) for line in text.splitlines()]

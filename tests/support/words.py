@@ -3,8 +3,16 @@
 What they are is asserted in ``tests/results/test_verdict.py`` alone.
 """
 
-from typing import get_args
+from pytest_upskill.results.row import WORDS
 
-from pytest_upskill.results.verdict import Word
-
-HELPS, HURTS, NO_EFFECT, TOO_FEW, NOT_NEEDED, INCOMPLETE = get_args(Word)
+(
+    HELPS,
+    HURTS,
+    CHEAPER,
+    NO_EFFECT,
+    NOT_NEEDED,
+    UNCLEAR,
+    INCOMPLETE,
+    NOTHING_MEASURED,
+) = WORDS
+TOO_FEW = UNCLEAR

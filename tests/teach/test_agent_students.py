@@ -141,7 +141,7 @@ def test_cases_may_look_at_what_an_agent_leaves(project: Project) -> None:
         )
         assert "current loop/small 0% → 100% (+100)" in lines(shown)
         run = evaluate(folder, students="small", student_url=url, agents="loop")
-    assert [one.summary.subject.label for one in run.verdicts] == ["loop/small"]
+    assert [row.label for row in run.rows] == ["loop/small"]
     assert {one.outcome for one in run.records if one.arm == "skill"} == {"passed"}
 
 

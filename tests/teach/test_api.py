@@ -72,7 +72,7 @@ def test_from_a_task_to_a_refined_skill(tmp_path: Path, elsewhere: Path) -> None
         assert taught.best.held_out
         assert told[0].startswith("Generating skill with big…")
         run = evaluate(folder, students=["small"], folder=tmp_path, student_url=url)
-        assert [row.arm("skill").rate for row in run.summaries] == [9 / 12]
+        assert [row.arm("skill").rate for row in run.rows] == [9 / 12]
         better = refine(
             folder, teacher="big", students=["small"], folder=tmp_path, teacher_url=url
         )
@@ -104,7 +104,7 @@ def test_the_same_async(tmp_path: Path) -> None:
         run = await evaluate_async(
             taught.folder, students=["small"], folder=tmp_path, student_url=url
         )
-        assert [row.lift for row in run.summaries] == [1.0]
+        assert [row.lift for row in run.rows] == [1.0]
         same = await refine_async(
             taught.folder,
             teacher="big",
@@ -184,7 +184,7 @@ def test_evaluate_puts_references_in_context(tmp_path: Path) -> None:
             measured(server.url, references=False),
             measured(server.url, references=True),
         )
-    assert [run.summaries[0].arm("skill").rate for run in (plain, full)] == [0, 1]
+    assert [run.rows[0].arm("skill").rate for run in (plain, full)] == [0, 1]
     assert [file.path for file in plain.skills[0].unseen_files] == ["how.md"]
     assert (full.skills[0].seen_files, full.skills[0].unseen_files) == (("how.md",), ())
 
@@ -206,7 +206,7 @@ def test_strings_are_accepted_as_paths_and_as_one_student(tmp_path: Path) -> Non
         assert taught.cost
         skill = str(tmp_path / "mine")
         run = evaluate(skill, students="small", folder=str(tmp_path), student_url=url)
-        assert [row.label for row in run.summaries] == ["small"]
+        assert [row.label for row in run.rows] == ["small"]
         same = refine(
             skill, teacher="big", students="small", folder=tmp_path, teacher_url=url
         )

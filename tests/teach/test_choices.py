@@ -6,7 +6,7 @@ import random
 
 import pytest
 
-from support import simulated as choices
+from support import simulated_studies as choices
 
 
 @pytest.mark.parametrize(("versions", "students"), [(1, 1), (3, 1), (2, 3)])

@@ -118,7 +118,9 @@ def results(
 def learned(data: dict[str, Any]) -> list[float]:
     """What each version decides right, of the learning queries."""
     rows = [version["learning"][0] for version in data["attempts"]]
-    return [(row["recall"] + 1 - row["false_alarms"]) / 2 for row in rows]
+    return [
+        (row["recall"]["rate"] + 1 - row["false_alarms"]["rate"]) / 2 for row in rows
+    ]
 
 
 def test_a_better_description_is_written_and_nothing_else(project: Project) -> None:
@@ -428,7 +430,8 @@ def test_the_result_as_json(project: Project) -> None:
     texts = [version["draft"]["description"] for version in data["attempts"]]
     assert texts == [VAGUE, HALF, GOOD]
     (row,) = data["attempts"][2]["held_out"]
-    assert (row["recall"], row["false_alarms"], row["model"]) == (1.0, 0.0, "small")
+    rates = (row["recall"]["rate"], row["false_alarms"]["rate"])
+    assert (rates, row["model"]) == ((1.0, 0.0), "small")
     (change,) = [change for change in data["changes"] if not change["student"]]
     assert (change["attempt"], change["part"]) == (3, "held out")
     contrast = change["contrast"]

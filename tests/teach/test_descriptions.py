@@ -4,12 +4,8 @@ from collections.abc import Mapping
 
 import pytest
 
-from pytest_upskill.stats import Lift
-from pytest_upskill.teach.descriptions import (
-    adjusted_lifts,
-    balanced,
-    weighted_pairs,
-)
+from pytest_upskill.stats import Lift, holm_lifts, paired_lift
+from pytest_upskill.teach.descriptions import balanced, weighted_differences
 
 
 def kinds(should: int, others: int) -> Mapping[str, bool]:
@@ -35,10 +31,12 @@ def test_always_and_never_opened_are_half_right_whatever_the_numbers(
 
 def change(before: Mapping[str, bool], *after: Mapping[str, bool]) -> list[Lift]:
     should_open = kinds(5, len(before) - 5)
-    scores = [right_if(opened, should_open) for opened in (before, *after)]
-    return adjusted_lifts(
-        [weighted_pairs(scores[0], version, should_open) for version in scores[1:]], 1
-    )
+    scores = right_if(before, should_open)
+    lifts = []
+    for opened in after:
+        right = right_if(opened, should_open)
+        lifts.append(paired_lift(weighted_differences(scores, right, should_open)))
+    return holm_lifts(lifts)
 
 
 def test_a_change_weighs_both_kinds_the_same() -> None:

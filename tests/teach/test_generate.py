@@ -78,7 +78,7 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
     assert state["saved"] == str(project.skill)
     assert len(list(project.workspace.glob("attempt-*"))) == 3
     run = read_run(project.workspace / "attempt-3/results.json")
-    assert [(row.label, row.arm("skill").rate, row.runs) for row in run.summaries] == [
+    assert [(row.label, row.arm("skill").rate, row.runs) for row in run.rows] == [
         *(("small", 1.0, 2), ("other", 1.0, 2)),
     ]
     assert (
@@ -371,11 +371,11 @@ def test_bad_options_are_refused_before_the_first_call(
     [
         (
             ["--cases", "4"],
-            "Too few cases: 4 can't show that a skill helps (5 needed).",
+            "Too few cases: 4 can't show that a skill helps (6 needed).",
         ),
         (
             [],
-            "Too few held-out cases: 4 can't show a lift (5 needed); all 12 cases can.",
+            "Too few held-out cases: 4 can't show a lift (6 needed); all 12 cases can.",
         ),
         (["--holdout", "0.5"], ""),
         (["--holdout", "0"], ""),

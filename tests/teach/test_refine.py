@@ -130,7 +130,7 @@ def test_the_skill_before_is_asked_again_beside_a_new_version(project: Project) 
     before, after = (
         attempt["held_out"][0] for attempt in json.loads(shown)["attempts"]
     )
-    moments = [row["skill_asked_first"] for row in (before, after)]
+    moments = [row["asked"]["first"]["skill"] for row in (before, after)]
     first, last = sorted(map(datetime.fromisoformat, moments))
     assert last - first < timedelta(hours=1)
     assert (before["skill_rate"], after["skill_rate"]) != (None, None)

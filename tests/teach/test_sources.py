@@ -214,7 +214,8 @@ def test_with_a_trace_the_teacher_is_measured_in_three_arms(project: Project) ->
     data = json.loads(shown)
     [row] = data["teacher"]
     assert row["model"] == "big"
-    assert (row["baseline_rate"], row["previous_rate"], row["skill_rate"]) == (0, 1, 1)
+    rates = {name: arm["rate"] for name, arm in row["arms"].items()}
+    assert rates == {"baseline": 0, "trace": 1, "skill": 1}
     assert data["trace_tokens"] > data["attempts"][0]["draft"]["tokens"]
     skill = f"100% with the skill ({data['attempts'][0]['draft']['tokens']:,} tokens)"
     trace = f"100% with the trace ({data['trace_tokens']:,} tokens)"

@@ -128,8 +128,9 @@ def percent(share: float) -> str:
 
 
 def apart(first: float, second: float, sign: str = "") -> tuple[str, str]:
-    """Two shares in percent or points, with enough digits to differ."""
-    for digits in range(4):
+    """Two shares in percent or points, with enough digits to differ if they do."""
+    first_text = second_text = ""
+    for digits in range(4 if first != second else 1):
         texts = [f"{100 * share:{sign}.{digits}f}" for share in (first, second)]
         first_text, second_text = [text if float(text) else "0" for text in texts]
         if first_text != second_text:

@@ -133,7 +133,7 @@ _CORE: Final = (
         "runs",
         "look",
         "show the history of runs, one run, or compare two",
-        "pytest-upskill runs --skill wick --metric pass-rate --plot",
+        "pytest-upskill runs --skill wick --model haiku",
         f"0 success, 1 nothing to write, {USAGE}",
         inner=("show", "compare"),
     ),
@@ -203,7 +203,7 @@ ONLY_UPSKILL: Final = {  # commands without a counterpart, and what to do instea
         "Run tests: pytest --skill PATH --model NAME, or pytest-upskill eval SKILL -m"
         " NAME"
     ),
-    "plot": "Plot the history: pytest-upskill runs --plot",
+    "plot": "List the history: pytest-upskill runs",
     "delete": "Delete the folder of the skill.",
     "ci": "Run pytest in the job, with gates or --skill-against REF: see docs/ci.md.",
 }

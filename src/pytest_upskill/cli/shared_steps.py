@@ -15,6 +15,7 @@ from ..errors import InputError, shown
 from ..measure.estimate import Estimate
 from ..models.prices import Price, parse_prices
 from ..reports.markdown import markdown_summary
+from ..reports.publish import write_benchmarks
 from ..reports.terminal.progress_screen import ProgressScreen
 from ..reports.writers import (
     Finished,
@@ -80,9 +81,10 @@ def write_reports(
     and the exit status.
     """
     text = partial(markdown_summary, results, notes, failed)
-    reports = write_all(
-        report_writers(Finished(results, text, notes), report_paths(args))
-    )
+    writers = [*report_writers(Finished(results, text, notes), report_paths(args))]
+    if getattr(args, "benchmark_md", None):
+        writers.append(("benchmark_md", partial(write_benchmarks, results, Path.cwd())))
+    reports = write_all(writers)
     for error in reports.problems:
         tell(sys.stderr, f"pytest-upskill: {error.message(args.spell)}\n")
     return [written_line(reports.paths)] if reports.paths else [], (

@@ -291,6 +291,4 @@ def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
 
 def add_flags(output: argparse._ArgumentGroup) -> None:
     output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
-    output.add_argument(
-        "-v", "--verbose", action="store_true", help="show all rows and arms"
-    )
+    output.add_argument("-v", "--verbose", action="store_true", help="show all rows")

@@ -1,32 +1,22 @@
 """Rules for what is asked, in cases and in triggers: do the questions show anything?"""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
-from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Final
 
-from .._util.texts import counted, first_few
+from .._util import grouped
+from .._util.similar_texts import find_similar
+from .._util.texts import counted
 from ..errors import shown
 from ..settings import ENOUGH_QUERIES
 from ..skills.case import EDIT_ME, Case
 from ..skills.loaded_cases import LoadedCases
 from ..skills.suites.suite import Suite
 from ..skills.suites.triggers import names_skill
-from ..stats.power import assumed_kinds, cases_to_find
-from ..trials.trial import lift_sample_of, sample_of
+from ..stats import cases_to_find
+from ..trials.trial import lift_sample_of
 from .finding import Finding
 
-_ALIKE: Final = 0.9  # share of words that near-duplicates have in common, in order
-_SHARED: Final = 0.8  # so they share at least this much of their combined vocabulary
-_WORDS_COMPARED: Final = 2000  # comparing takes quadratic time
-_WORDS: Final = re.compile(r"\w+|[^\w\s]")
-_TEMPLATE_WORDS: Final = re.compile(
-    r"""(?P<quoted>"[^"\n]{1,30}"|'[^'\n]{1,30}'(?!\w)|`[^`\n]{1,30}`|“[^”\n]{1,30}”)"""
-    r"|[\w$€£%/.,+-]*\w|\n|[^\w\s]"
-)
-_ENDS: Final = frozenset(".!?:\n")  # of a sentence
-_FIXED_WORDS: Final = 4  # fewer are no template
 _RUNS: Final = 5  # more hardly spare any cases
 # One kind has more than this many times as many queries as the other
 _LOPSIDED: Final = 2
@@ -45,14 +35,14 @@ def question_findings(suite: Suite, lift: float) -> Iterator[Finding]:
     cases = suite.cases
     not_skipped = [case for case in cases if case.skip is None]
     number = len({lift_sample_of(case) for case in not_skipped})
-    fewest = cases_to_find(assumed_kinds(lift), _RUNS)
+    fewest = cases_to_find(lift, _RUNS)
     if cases and (fewest is None or number < fewest):
         word = "case" if number == len(not_skipped) else "group"
         message = (
             f"{counted(number, word)}: too few to show a lift of {100 * lift:.3g}"
             " points"
         )
-        with_one = cases_to_find(assumed_kinds(lift), 1)
+        with_one = cases_to_find(lift)
         needed = [
             f"about {cases:,}" if cases else "over 10,000"
             for cases in (fewest, with_one)
@@ -65,91 +55,33 @@ def question_findings(suite: Suite, lift: float) -> Iterator[Finding]:
 
 
 def duplicate_findings(file: Path, cases: Sequence[Case]) -> Iterator[Finding]:
-    copies = list(near_copies(cases))
-    for first, *others in copies:
-        names = first_few([case.id for case in (first, *others)], 5)
-        message = f"{names}: the same question but for numbers and names"
-        hint = 'Give them the same "group": the lift then counts them as one case.'
-        yield Finding(shown(file), first.line, "warning", "near-copies", message, hint)
-    group_of = {case.id: case.group for case in cases}
-    group_of |= {case.id: group[0].id for group in copies for case in group}
     for first, second in near_duplicates(cases):
-        if group_of[first.id] and group_of[first.id] == group_of[second.id]:
+        if second.group and second.group == first.group:
             continue
-        message = (
-            f"{second.id}: almost the same question as {first.id} (line {first.line})"
-        )
+
+        message = f"{second.id}: asks nearly the same as {first.id} (line {first.line})"
         hint = "Ask something different: repeats add no evidence."
+        if not second.is_trigger:
+            hint = 'Give both the same "group": the lift then counts them as one case.'
         yield Finding(
             shown(file), second.line, "warning", "near-duplicate", message, hint
         )
 
 
-def near_copies(cases: Iterable[Case]) -> Iterator[list[Case]]:
-    """Cases, not all of one group, whose questions differ in numbers and names only.
-
-    Those that are exactly the same count as one anyway, and queries have no groups.
-    """
-    alike: dict[object, list[Case]] = {}
-    for case in cases:
-        template = _template(case.input)
-        if not case.is_trigger and sum(map(str.isalpha, template)) >= _FIXED_WORDS:
-            around = case.system, case.files, case.earlier, case.workspace
-            alike.setdefault((template, around), []).append(case)
-    for group in alike.values():
-        names = {case.group for case in group}
-        different = len({sample_of(case) for case in group}) > 1
-        if different and (len(names) > 1 or "" in names):
-            yield group
-
-
-def _template(question: str) -> tuple[str, ...]:
-    """Its words without numbers, names and short quotations.
-
-    A capitalised word is a name unless a sentence begins with it.
-    """
-    words, begins = list[str](), True
-    for match in _TEMPLATE_WORDS.finditer(question):
-        word = match[0]
-        is_name = word[0].isupper() and not begins
-        if match["quoted"] or is_name or any(map(str.isdigit, word)):
-            word = "…"
-        if (word, words[-1:]) != ("…", ["…"]):  # a name may have several words
-            words.append(word.casefold())
-        begins = word in _ENDS
-    return tuple(words)
-
-
 def near_duplicates(cases: Sequence[Case]) -> Iterator[tuple[Case, Case]]:
-    """Pairs of an earlier case and one that is almost the same.
+    """Pairs of an earlier case and one that asks nearly the same.
 
     The same question about other files or in another conversation is a different one,
     and so is a query that should end differently: near misses make a good set.
     """
-    earlier: dict[object, list[tuple[Case, list[str], frozenset[str]]]] = {}
-    for case in cases:
-        words = _WORDS.findall(case.input.casefold())[:_WORDS_COMPARED]
-        vocabulary = frozenset(words)
+
+    def get_surroundings(case: Case) -> object:
         kind = case.is_trigger and case.tags
-        same_around = earlier.setdefault(
-            (case.system, case.files, case.earlier, kind), []
-        )
-        for first, first_words, first_vocabulary in same_around:
-            if _share_most(first_vocabulary, vocabulary) and _alike(first_words, words):
-                yield first, case
-                break  # the first of several stands for all
-        else:
-            same_around.append((case, words, vocabulary))
+        return case.system, case.files, case.earlier, case.workspace, kind
 
-
-def _share_most(first: frozenset[str], second: frozenset[str]) -> bool:
-    shared = len(first & second)
-    return shared >= _SHARED * (len(first) + len(second) - shared)
-
-
-def _alike(first: Sequence[str], second: Sequence[str]) -> bool:
-    matcher = SequenceMatcher(None, first, second, autojunk=False)
-    return matcher.quick_ratio() >= _ALIKE and matcher.ratio() >= _ALIKE
+    for group in grouped(cases, get_surroundings).values():
+        for first, second in find_similar([case.input for case in group]):
+            yield group[first], group[second]
 
 
 def trigger_findings(

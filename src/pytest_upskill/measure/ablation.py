@@ -26,15 +26,15 @@ NOT_IN_CONTEXT: Final = (
     "a plain completion does not see it, so it neither costs nor gains anything"
 )
 _ONLY_PART: Final = "it is all there is, so leaving it out is the baseline"
-_LONGEST_NAME: Final = 80
-_MOST_NAMES: Final = 6
+_MAX_NAME_LENGTH: Final = 80
+_MAX_NAMES: Final = 6
 _LEAST_LOSS: Final = 0.001  # below that, tokens per point mean nothing
 
 
 @dataclass(frozen=True)
 class Ablation:
-    """A skill to be studied part by part, on an agent and model,
-    with some of its cases.
+    """A skill to be studied part by part, on an agent and model, with some of its
+    cases.
     """
 
     source: SkillCases
@@ -89,46 +89,43 @@ class Ablation:
     def not_measured(self) -> dict[str, str]:
         """Parts that are not left out, and why."""
         measured = self.parts.values()
-        reasons = {
-            part.name: _ONLY_PART for part in self.parted.parts if part not in measured
-        }
+        reasons = {}
+        for part in self.parted.parts:
+            if part not in measured:
+                reasons[part.name] = _ONLY_PART
         if self.subject.agent == CHAT:
-            files = text_files(self.source.skill, self._files_of_cases)
-            reasons |= {
-                path: NOT_IN_CONTEXT for path in files if path not in self._files
-            }
+            for path in text_files(self.source.skill, self._files_of_cases):
+                if path not in self._files:
+                    reasons[path] = NOT_IN_CONTEXT
         return reasons
 
     def plan(self) -> StudyPlan:
         """The study; InputError if there is nothing to leave out, or no case."""
-        if not (self.cases and self.parts):
-            problem, hint = (
-                f"there are no cases for {self.subject.label}",
-                "Write more of them.",
-            )
-            if self.cases:
-                problem = (
-                    f"it has only one {self.by}, and leaving that out is the baseline"
-                )
-                hint = (
-                    "Cut it by paragraph, not by section."
-                    if self.by == "section"
-                    else hint
-                )
+        hint = "Write more of them."
+        if not self.cases:
+            problem = f"there are no cases for {self.subject.label}"
             raise InputError(shown(self.source.skill.file), problem, hint)
+        if not self.parts:
+            problem = f"it has only one {self.by}, and leaving that out is the baseline"
+            if self.by == "section":
+                hint = "Cut it by paragraph, not by section."
+            raise InputError(shown(self.source.skill.file), problem, hint)
+
         without = {name: self.without([part]) for name, part in self.parts.items()}
-        contrasts = [
-            Contrast(name, (name,), (self.whole,), self.margin) for name in without
-        ]
+        contrasts = [Contrast(self.whole, (self.whole,), (_NO_SKILL,))]
+        for name in without:
+            contrasts.append(Contrast(name, (name,), (self.whole,), self.margin))
+        tokens = counted(self.source.skill.tokens, "token")
         return StudyPlan(
-            f"{self.noun.capitalize()}s of {self.source.label} "
-            f"(about {counted(self.source.skill.tokens, 'token')})",
-            f"By how many points the results change with the {self.subject_noun}, and"
-            f" without one of its {self.noun}s",
-            self.subject,
-            (self._in_arms(without, self.cases, baseline=True),),
-            (Contrast(self.whole, (self.whole,), (_NO_SKILL,)), *contrasts),
-            lambda study, _: self._concluded(study),
+            title=f"{self.noun.capitalize()}s of {self.source.label} (about {tokens})",
+            legend=(
+                f"By how many points the results change with the {self.subject_noun},"
+                f" and without one of its {self.noun}s"
+            ),
+            subject=self.subject,
+            groups=(self._put_in_arms(without, self.cases, baseline=True),),
+            contrasts=tuple(contrasts),
+            conclude=lambda study, _: self._conclude(study),
         )
 
     def shorter_plan(
@@ -136,27 +133,30 @@ class Ablation:
     ) -> StudyPlan:
         """What the skill without several parts loses, on other cases."""
         short = self.without(parts) if parts else self.source.skill
+        tokens = counted(self.source.skill.tokens, "token")
         return StudyPlan(
-            f"{self.source.label}, shorter ({short.tokens:,} of "
-            f"{counted(self.source.skill.tokens, 'token')})",
-            "By how many points the results change with the shorter skill, on held-out"
-            " cases",
-            self.subject,
-            (self._in_arms({SHORTER: short}, cases, baseline=False),),
-            (Contrast(SHORTER, (SHORTER,), (WHOLE,), self.margin),),
+            title=f"{self.source.label}, shorter ({short.tokens:,} of {tokens})",
+            legend=(
+                "By how many points the results change with the shorter skill, on"
+                " held-out cases"
+            ),
+            subject=self.subject,
+            groups=(self._put_in_arms({SHORTER: short}, cases, baseline=False),),
+            contrasts=(Contrast(SHORTER, (SHORTER,), (WHOLE,), self.margin),),
         )
 
-    def _in_arms(
+    def _put_in_arms(
         self,
         changed: dict[str, Skill],
         cases: tuple[CheckedCase, ...],
         *,
         baseline: bool,
     ) -> CasesInArms:
-        """With the whole skill, perhaps with none, and with
-        changed ones by their names.
+        """With the whole skill, perhaps with none, and with changed ones by their
+        names.
         """
-        agents, whole = self.subject.agent != CHAT, self.source.skill
+        agents = self.subject.agent != CHAT
+        whole = self.source.skill
         no_skill, skill = self.maker.arms(whole, agents=agents)
         arms = [replace(skill, name=self.whole)]
         if baseline:
@@ -179,34 +179,36 @@ class Ablation:
     def could_go(self, study: Study) -> list[Part]:
         """Parts without which a loss that counts is ruled out, the largest first.
 
-        None if the whole skill is not shown to help: then no part
-        could be shown to be missed.
+        None if the whole skill is not shown to help: then no part could be shown to be
+        missed.
         """
         if study.contrast(self.whole).word != "helps":
             return []
+
         words = {contrast.name: contrast.word for contrast in study.contrasts}
         free = ("no loss shown", "helps")
         going = [part for name, part in self.parts.items() if words.get(name) in free]
         return sorted(going, key=lambda part: -self.tokens_of([part]))
 
     def tokens_of(self, parts: Sequence[Part]) -> int:
-        """An estimate of what leaving out these parts saves
-        whoever reads all of the skill.
+        """An estimate of what leaving out these parts saves whoever reads all of the
+        skill.
         """
         text, removed = self.parted.without(parts)
-        files = [self.source.skill.file.parent / path for path in removed]
         body = body_of(text.encode("utf-8"))
         saved = estimated_tokens(self.source.skill.body) - estimated_tokens(body)
-        return max(0, saved) + sum(
-            max(1, round(file.stat().st_size / 4)) for file in files
-        )
+        total = max(0, saved)
+        for path in removed:
+            size = (self.source.skill.file.parent / path).stat().st_size
+            total += max(1, round(size / 4))
+        return total
 
-    def _concluded(self, study: Study) -> Study:
+    def _conclude(self, study: Study) -> Study:
         """The whole skill, then the parts, the dearest points first."""
         whole, *parts = study.contrasts
         parts.sort(key=_dearness)
         conclusions = [
-            f"{one_line(name, _LONGEST_NAME)} was not left out: {reason}"
+            f"{one_line(name, _MAX_NAME_LENGTH)} was not left out: {reason}"
             for name, reason in self.not_measured.items()
         ]
         if not study.complete:
@@ -221,16 +223,14 @@ class Ablation:
         whole, *parts = study.contrasts
         if whole.word != "helps":
             verdict = "hurts" if whole.word == "hurts" else "is not shown to help"
-            lift = whole.lift
-            number = (
-                f" ({points(lift.lift)} points, {span(lift.low, lift.high)})"
-                if lift
-                else ""
-            )
+            number = ""
+            if lift := whole.lift:
+                number = f" ({points(lift.lift)} points, {span(lift.low, lift.high)})"
             return (
                 f"The {self.subject_noun} itself {verdict} on these cases{number}, so"
                 f" they can't tell which {self.noun}s are missed"
             )
+
         margin = size_of(self.margin)
         if going := self.could_go(study):
             each = " (each by itself)" if len(going) > 1 else ""
@@ -246,15 +246,15 @@ class Ablation:
 
     def _names(self, parts: Sequence[Part]) -> str:
         """With the sizes of parts; paragraphs have commas of their own."""
-        names = [
-            f'"{name}"' if part.kind == "paragraph" else name
-            for part in parts[:_MOST_NAMES]
-            for name in [one_line(part.name, _LONGEST_NAME)]
-        ]
-        sizes = [counted(self.tokens_of([part]), "token") for part in parts]
-        listed = [f"{name} ({size})" for name, size in zip(names, sizes, strict=False)]
-        hidden = len(parts) - len(listed)
-        return ", ".join([*listed, *([f"{hidden:,} more"] if hidden else [])])
+        listed = []
+        for part in parts[:_MAX_NAMES]:
+            name = one_line(part.name, _MAX_NAME_LENGTH)
+            if part.kind == "paragraph":
+                name = f'"{name}"'
+            listed.append(f"{name} ({counted(self.tokens_of([part]), 'token')})")
+        if len(parts) > _MAX_NAMES:
+            listed.append(f"{len(parts) - _MAX_NAMES:,} more")
+        return ", ".join(listed)
 
 
 def _dearness(contrast: Contrast) -> tuple[int, float]:
@@ -262,5 +262,8 @@ def _dearness(contrast: Contrast) -> tuple[int, float]:
     saved = -(contrast.tokens or 0.0)
     if contrast.lift is None:
         return 2, 0.0
+
     loss = -contrast.lift.lift
-    return (1, -saved / loss) if loss >= _LEAST_LOSS else (0, -saved)
+    if loss < _LEAST_LOSS:
+        return 0, -saved
+    return 1, -saved / loss

@@ -97,14 +97,14 @@ class Assembly:
         if settings.base_url and not settings.models:
             hint = ("Add ", Setting("models"), " NAME (llama-server takes any name).")
             raise SettingsError("base_url", "no model of that server is named", hint)
-        origin = (
-            f"{shown(settings.models_file)}: eval_model" if settings.models_file else ""
-        )
-        names = settings.models or (DEFAULT_MODEL,)
-        added = (
-            self.add_named(name, settings, NamedBy(origin=origin)) for name in names
-        )
-        return {name: spec for specs in added for name, spec in specs.items()}
+
+        origin = ""
+        if settings.models_file:
+            origin = f"{shown(settings.models_file)}: eval_model"
+        specs: dict[str, ModelSpec] = {}
+        for name in settings.models or (DEFAULT_MODEL,):
+            specs.update(self.add_named(name, settings, NamedBy(origin=origin)))
+        return specs
 
     def add_oracle(self) -> Specs:
         """What stands for the model of the oracle, which has none."""
@@ -147,11 +147,9 @@ class Assembly:
     def login_line(self, labels: Iterable[str]) -> str:
         """Who is asked on a login, and where that was found; empty if nobody is."""
         names = ", ".join(map(self._login_note, labels))
-        return (
-            f"on your login, not with a key: {names}; costs {ON_A_PLAN}"
-            if names
-            else ""
-        )
+        if not names:
+            return ""
+        return f"on your login, not with a key: {names}; costs {ON_A_PLAN}"
 
     def _login_note(self, label: str) -> str:
         """A subject that is asked on a login, and where that was found."""
@@ -175,11 +173,9 @@ class Assembly:
             spec = self._judge_spec(judge, settings)
             self.roster.require_fit(judge.label, judge, spec)
             return {judge.label: self.specs.setdefault(judge.label, spec)}
-        return (
-            self.add_named(settings.judge, settings, NamedBy("judge"))
-            if settings.judge
-            else {}
-        )
+        if settings.judge:
+            return self.add_named(settings.judge, settings, NamedBy("judge"))
+        return {}
 
     def _judge(self, settings: Settings) -> Subject | None:
         """The judge, if it is an agent. Models at a base URL may have any name,
@@ -198,13 +194,15 @@ class Assembly:
 
     def with_limits(self, settings: Settings) -> Settings:
         """Settings with the output limits of the models that have been added."""
-        limits = {
-            name: spec.provider.limits(spec).output for name, spec in self.specs.items()
-        }
-        outputs = tuple((name, output) for name, output in limits.items() if output)
+        outputs = []
+        for name, spec in self.specs.items():
+            if output := spec.provider.limits(spec).output:
+                outputs.append((name, output))
         judge = self._judge(settings)
         return replace(
-            settings, model_outputs=outputs, judge_agent=judge.agent if judge else ""
+            settings,
+            model_outputs=tuple(outputs),
+            judge_agent=judge.agent if judge else "",
         )
 
     def seconds_for(self, name: str, settings: Settings) -> float:
@@ -214,14 +212,16 @@ class Assembly:
         return usual if settings.timeout is None else settings.timeout
 
     def limited(self, subjects: Iterable[Subject]) -> dict[str, int]:
-        """The models without an agent whose context is known to be small,
-        with its tokens.
+        """The models without an agent whose context is known to be small, with its
+        tokens.
         """
-        specs = {model: self.specs[model] for agent, model in subjects if agent == CHAT}
-        limits = {
-            name: spec.provider.limits(spec).context for name, spec in specs.items()
-        }
-        return {name: context for name, context in limits.items() if context}
+        limits = {}
+        for agent, model in subjects:
+            if agent == CHAT:
+                spec = self.specs[model]
+                if context := spec.provider.limits(spec).context:
+                    limits[model] = context
+        return limits
 
     def require_room(
         self,
@@ -230,20 +230,20 @@ class Assembly:
         sizes: Mapping[str, int],
         tell: Callable[[str], None],
     ) -> None:
-        """SettingsError if skills fit the context of no model;
-        else tell which don't fit.
+        """SettingsError if skills fit the context of no model; else tell which don't
+        fit.
 
         ``sizes`` are the tokens of skills by their names.
         """
-        problems = [
-            (
-                self.specs[name],
-                f"{label} is too long: about {tokens:,} tokens of {most:,}",
-            )
-            for label, tokens in sizes.items()
-            for name, most in self.limited(subjects).items()
-            if tokens + settings.answer_output(name) > most
-        ]
+        problems = []
+        limits = self.limited(subjects)
+        for label, tokens in sizes.items():
+            for name, most in limits.items():
+                if tokens + settings.answer_output(name) > most:
+                    size = f"about {tokens:,} tokens of {most:,}"
+                    problem = f"{label} is too long: {size}"
+                    problems.append((self.specs[name], problem))
+
         for spec, problem in problems:
             hint = f"Use another model{spec.provider.longer_prompts}."
             if len(problems) == len(sizes) * len(subjects):
@@ -316,13 +316,12 @@ class Assembly:
         """`require`, of these subjects only for those that are asked:
         others are stored.
         """
-        known = {
-            name
-            for each in subjects
-            if each not in asked
-            for name in (each.model, each.label)
-        }
-        known |= set() if asked else {self.user_model}
+        known = set()
+        for subject in subjects:
+            if subject not in asked:
+                known |= {subject.model, subject.label}
+        if not asked:
+            known.add(self.user_model)
         here = {settings.judge, *(subject.model for subject in asked)}
         elsewhere = self.asked_elsewhere(settings, subjects) | (known - here)
         self.require(announced(tell), subjects, elsewhere=elsewhere)
@@ -357,22 +356,19 @@ class Assembly:
         """The models that only workers of a cluster ask, with keys of their own,
         or logins.
         """
-        if settings.cluster and not settings.cluster_send_keys:
-            here = {subject.model for subject in subjects if subject.agent == CHAT}
-        else:
-            here = {
-                subject.model
-                for subject in subjects
-                if subject.label not in settings.logins
-            }
-        asked = (
-            {self.user_model}
-            if settings.cluster and not settings.cluster_send_keys
-            else set()
-        )
-        return (
-            asked.union(subject.model for subject in subjects) - here - {settings.judge}
-        )
+        by_workers = bool(settings.cluster and not settings.cluster_send_keys)
+        asked = {subject.model for subject in subjects}
+        if by_workers:
+            asked.add(self.user_model)
+
+        here = {settings.judge}
+        for subject in subjects:
+            is_here = subject.label not in settings.logins
+            if by_workers:
+                is_here = subject.agent == CHAT
+            if is_here:
+                here.add(subject.model)
+        return asked - here
 
     def join_cluster(
         self, settings: Settings, subjects: Collection[Subject]
@@ -424,23 +420,12 @@ class Assembly:
         """Raise SettingsError if a budget can't cover a model, as its price is
         unknown.
         """
-        unknown = [
-            name
-            for name in self.specs
-            if max_cost is not None and not self.price_of(name)
-        ]
-        if unknown:
-            raise SettingsError(
-                "max_cost",
-                f"the price of {', '.join(unknown)} is not known",
-                (
-                    "Set it in ",
-                    Setting("prices"),
-                    ", or drop ",
-                    Setting("max_cost"),
-                    ".",
-                ),
-            )
+        unknown = [name for name in self.specs if not self.price_of(name)]
+        if max_cost is not None and unknown:
+            problem = f"the price of {', '.join(unknown)} is not known"
+            drop = (", or drop ", Setting("max_cost"), ".")
+            hint = ("Set it in ", Setting("prices"), *drop)
+            raise SettingsError("max_cost", problem, hint)
 
     def engine(
         self,

@@ -6,7 +6,7 @@ typical sizes. A run of tests knows its questions: `CostBound` is what they cost
 every answer is as long as it may be.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Final, NamedTuple
 
@@ -65,11 +65,11 @@ class Estimate:
         """Both, without what is stored."""
         known = self.cost is not None and later.cost is not None
         return Estimate(
-            self.calls + later.calls,
-            self.tokens + later.tokens,
-            (self.cost or 0.0) + (later.cost or 0.0) if known else None,
-            self.free and later.free,
-            self.warning or later.warning,
+            calls=self.calls + later.calls,
+            tokens=self.tokens + later.tokens,
+            cost=(self.cost or 0.0) + (later.cost or 0.0) if known else None,
+            free=self.free and later.free,
+            warning=self.warning or later.warning,
         )
 
     @property
@@ -86,15 +86,20 @@ class Estimate:
         return f"spend {self.price}"
 
     def __str__(self) -> str:
-        trials = f"{counted(self.trials, 'trial')}, " if self.trials else ""
-        calls = (
-            f"up to about {counted(self.calls, 'call')}" if self.calls else "no call"
-        )
-        kept = [f"{counted(self.stored, 'answer')} stored"] if self.stored else []
-        kept += [f"{self.outdated:,} too old, asked again"] if self.outdated else []
-        stored = f" ({', '.join(kept)})" if kept else ""
+        calls = "no call"
+        if self.calls:
+            calls = f"up to about {counted(self.calls, 'call')}"
+        stored = []
+        if self.stored:
+            stored.append(f"{counted(self.stored, 'answer')} stored")
+        if self.outdated:
+            stored.append(f"{self.outdated:,} too old, asked again")
+        if stored:
+            calls += f" ({', '.join(stored)})"
+        if self.trials:
+            calls = f"{counted(self.trials, 'trial')}, {calls}"
         tokens = round(self.tokens, -3) if self.tokens > 10_000 else self.tokens
-        return f"{trials}{calls}{stored}, {tokens:,} tokens, {self.price}"
+        return f"{calls}, {tokens:,} tokens, {self.price}"
 
 
 def estimate_of(
@@ -133,19 +138,16 @@ def calls_of_trials(
 
 def calls_of_trial(trial: Trial) -> list[Calls]:
     """The calls of one trial, and those of its judge."""
-    question, rubric = trial.question, trial.rubric
-    agent, max_turns = (
-        (question.task.agent, question.task.max_turns) if question.task else (CHAT, 1)
-    )
-    answer = min(ANSWER, question.max_output)
+    question = trial.question
+    rubric = trial.rubric
     calls = [
         calls_of_trials(
-            agent,
+            question.task.agent if question.task else CHAT,
             question.model,
             trials=1,
             prompt=_prompt(question),
-            answer=answer,
-            max_turns=max_turns,
+            answer=min(ANSWER, question.max_output),
+            max_turns=question.task.max_turns if question.task else 1,
         )
     ]
     if user := _user(question):
@@ -159,8 +161,8 @@ def calls_of_trial(trial: Trial) -> list[Calls]:
 
 
 class StoredTrial(NamedTuple):
-    """A trial whose answer is stored: what the judge has said about it,
-    and has yet to say.
+    """A trial whose answer is stored: what the judge has said about it, and has yet to
+    say.
     """
 
     judge_stored: int
@@ -175,10 +177,12 @@ def stored_trials(
     for trial in trials:
         answer = get(trial.question)
         if isinstance(answer, Answer):
-            rubric, question = trial.rubric, trial.question
-            judgings = first_questions(rubric, question, answer) if rubric else []
+            judgings: Sequence[Question] = ()
+            if trial.rubric:
+                judgings = first_questions(trial.rubric, trial.question, answer)
             replies = sum(isinstance(get(judging), Answer) for judging in judgings)
-            stored[question.key] = StoredTrial(replies, len(judgings) - replies)
+            missing = len(judgings) - replies
+            stored[trial.question.key] = StoredTrial(replies, missing)
     return stored
 
 
@@ -203,15 +207,16 @@ class CostBound:
         ``limit`` is the budget in USD, ``suggest`` the option that sets one,
         if it is to be named.
         """
-        price = f"at most {dollars(self.cost)}" if self.cost else ""
-        if names := ", ".join(self.unpriced):
-            price = (
-                f"{price}, and the price of {names} is not known"
-                if price
-                else "cost not known"
-            )
-        if self.cost and python:
-            price += ", without the tests in Python"
+        price = ""
+        if self.cost:
+            price = f"at most {dollars(self.cost)}"
+            if self.unpriced:
+                names = ", ".join(self.unpriced)
+                price += f", and the price of {names} is not known"
+            if python:
+                price += ", without the tests in Python"
+        elif self.unpriced:
+            price = "cost not known"
         if limit is not None and self.cost > limit:
             price += f", stopping at {dollars(limit)}"
         elif suggest and limit is None and self.cost > _HIGH_COST:
@@ -225,7 +230,7 @@ def cost_bound(
     price_of: PriceOf,
 ) -> CostBound:
     """Of trials without those that are stored."""
-    calls = list[Calls]()
+    calls: list[Calls] = []
     by_key = {trial.question.key: trial for trial in trials if not trial.is_open}
     for key, trial in by_key.items():
         if key not in stored:
@@ -234,16 +239,19 @@ def cost_bound(
         if trial.rubric:
             votes = stored[key].judge_missing if key in stored else trial.rubric.votes
             calls.append(_longest_judging(trial.rubric, trial.question, votes))
-    unpriced = {
-        group.model for group in calls if group.times and price_of(group.model) is None
-    }
-    usd = _total_cost(
-        (group for group in calls if group.model not in unpriced), price_of
-    )
+
+    unpriced = set()
+    priced = []
+    for group in calls:
+        if price_of(group.model) is not None:
+            priced.append(group)
+        elif group.times:
+            unpriced.add(group.model)
     replies = sum(
         1 + answer.judge_stored for key, answer in stored.items() if key in by_key
     )
-    return CostBound(usd or 0.0, replies, tuple(sorted(unpriced)))
+    usd = _total_cost(priced, price_of) or 0.0
+    return CostBound(usd, replies, tuple(sorted(unpriced)))
 
 
 def outdated_line(
@@ -263,14 +271,16 @@ def outdated_line(
 
 
 def _longest_calls(question: Question) -> Calls:
-    prompt, model = _prompt(question), question.model
+    prompt = _prompt(question)
     if question.task is None:
-        prompt = _TOKENIZERS * prompt + _TEMPLATE
-        return Calls(model, 1, Usage(prompt, question.max_output, 0))
+        usage = Usage(_TOKENIZERS * prompt + _TEMPLATE, question.max_output, 0)
+        return Calls(question.model, 1, usage)
+
     turns = question.task.max_turns
     prompt = _TOKENIZERS * (prompt + _agent_prompt(question.task.agent))
     reply = min(_LONGEST_REPLY, question.max_output)
-    return Calls(model, turns, Usage(prompt + _LONGEST_TURN * turns // 2, reply, 0))
+    usage = Usage(prompt + _LONGEST_TURN * turns // 2, reply, 0)
+    return Calls(question.model, turns, usage)
 
 
 def _longest_answers(question: Question) -> list[Calls]:
@@ -278,13 +288,8 @@ def _longest_answers(question: Question) -> list[Calls]:
     if not (user := _user(question)):
         return []
     prompt = _TOKENIZERS * _user_prompt(user, question) + _LONGEST_REPLY
-    return [
-        Calls(
-            user.model,
-            user.most,
-            Usage(prompt, min(_LONGEST_ANSWER, user.max_output), 0),
-        )
-    ]
+    usage = Usage(prompt, min(_LONGEST_ANSWER, user.max_output), 0)
+    return [Calls(user.model, user.most, usage)]
 
 
 def _user(question: Question) -> User | None:
@@ -317,9 +322,8 @@ def _total_cost(calls: Iterable[Calls], price_of: PriceOf) -> float | None:
 def _prompt(question: Question) -> int:
     """Tokens of a question. An agent gets the text of its skills in some turn."""
     texts = [question.system, *(text for _, text in question.messages)]
-    texts += [
-        text for tool in question.tools for text in (tool.description, tool.schema)
-    ]
+    for tool in question.tools:
+        texts += [tool.description, tool.schema]
     skill = SKILL if question.task and question.task.tested else 0
     return sum(map(estimated_tokens, filter(None, texts))) + skill
 

@@ -1,5 +1,5 @@
-"""The matrix of skills as a study: every skill alone, beside each other one,
-and beside all.
+"""The matrix of skills as a study: every skill alone, beside each other one, and beside
+all.
 """
 
 import json
@@ -13,20 +13,20 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SettingsError, shown
-from ..results.arm_comparison import unit_of
+from ..results.comparison import Cases, compare, unit_of
 from ..results.contrasts import Contrast, Study, gain_words, points_words
 from ..skills.named_skill import named_once
 from ..skills.skill import Skill, estimated_tokens
 from ..trials.arm import Arm, SkillCopy
 from ..trials.subject import CHAT, Subject
 from .arm_maker import ArmMaker, files_of_cases
-from .study_runner import CasesInArms, Scores, SkillCases, StudyPlan, lift_between
+from .study_runner import CasesInArms, SkillCases, StudyPlan
 
 _LEGEND: Final = (
     "By how many points the lift of a skill, on its own cases, changes when another is"
     " installed as well"
 )
-_MOST_SENTENCES: Final = 12
+_MAX_SENTENCES: Final = 12
 
 
 @dataclass(frozen=True)
@@ -44,8 +44,8 @@ class Member:
 
 @dataclass(frozen=True)
 class Pair:
-    """A tested skill beside others: four arms, with and without it,
-    beside them and alone.
+    """A tested skill beside others: four arms, with and without it, beside them and
+    alone.
     """
 
     tested: str
@@ -82,82 +82,89 @@ def matrix_plans(
         raise SettingsError(
             "agents", problem, "Choose an agent, for example loop.", value=CHAT
         )
+
     skills = distinct(sources)
     if not any(source.cases for source in skills):
         names = ", ".join(one_line(source.skill.name, 60) for source in skills[:5])
         hint = "Write some: at least one of the skills is tested on its own cases."
         raise InputError(names, "none of these skills has cases", hint)
+
     plans = []
     for subject, model_id in subjects.items():
-        members = [
-            _member(source, source.cases_for(subject, model_id)) for source in skills
-        ]
-        pairs = {
-            member.name: _pairs(member, members) for member in members if member.cases
-        }
-        groups = [
-            _in_arms(member, pairs[member.name], members, maker)
-            for member in members
-            if member.cases
-        ]
-        beside = {
-            pair.contrast.name: pair
-            for row in pairs.values()
-            for pair in row
-            if pair.others
-        }
-        contrasts = tuple(pair.contrast for pair in beside.values())
-        conclude = partial(_concluded, members, beside)
-        title = "What skills do to each other"
+        members = []
+        for source in skills:
+            cases = source.cases_for(subject, model_id)
+            members.append(_make_member(source, cases))
+
+        groups = []
+        beside: dict[str, Pair] = {}
+        for member in members:
+            if member.cases:
+                pairs = _pair_with_others(member, members)
+                groups.append(_put_in_arms(member, pairs, members=members, maker=maker))
+                for pair in pairs:
+                    if pair.others:
+                        beside[pair.contrast.name] = pair
+
         plans.append(
-            StudyPlan(title, _LEGEND, subject, tuple(groups), contrasts, conclude)
+            StudyPlan(
+                title="What skills do to each other",
+                legend=_LEGEND,
+                subject=subject,
+                groups=tuple(groups),
+                contrasts=tuple(pair.contrast for pair in beside.values()),
+                conclude=partial(_conclude, members, beside),
+            )
         )
     return plans
 
 
-def _member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
+def _make_member(source: SkillCases, cases: tuple[CheckedCase, ...]) -> Member:
     skill = source.skill
     without = files_of_cases(skill, [case for case, _ in source.cases])
-    return Member(
-        source, SkillCopy.of(skill.name, skill.file.parent, None, without), cases
-    )
+    copy = SkillCopy.of(skill.name, skill.file.parent, None, without)
+    return Member(source, copy, cases)
 
 
-def _pairs(tested: Member, members: Sequence[Member]) -> list[Pair]:
+def _pair_with_others(tested: Member, members: Sequence[Member]) -> list[Pair]:
     """Alone, beside each other skill, and beside all others if there are several."""
-    others = tuple(sorted(member.name for member in members if member is not tested))
-    pairs = [Pair(tested.name, ()), *(Pair(tested.name, (name,)) for name in others)]
-    return [*pairs, Pair(tested.name, others)] if len(others) > 1 else pairs
+    others = sorted(member.name for member in members if member is not tested)
+    pairs = [Pair(tested.name, ())]
+    pairs += [Pair(tested.name, (name,)) for name in others]
+    if len(others) > 1:
+        pairs.append(Pair(tested.name, tuple(others)))
+    return pairs
 
 
-def _in_arms(
-    tested: Member, pairs: Sequence[Pair], members: Sequence[Member], maker: ArmMaker
+def _put_in_arms(
+    tested: Member, pairs: Sequence[Pair], *, members: Sequence[Member], maker: ArmMaker
 ) -> CasesInArms:
-    source, arms = tested.source, list[Arm]()
+    source = tested.source
+    cases = [case for case, _ in source.cases]
+    arms: list[Arm] = []
     for pair in pairs:
         beside = tuple(
             member.as_neighbour for member in members if member.name in pair.others
         )
-        cases = [case for case, _ in source.cases]
         baseline, skill = maker.arms(source.skill, cases, beside, agents=True)
         with_skill, without = pair.arms
-        arms += [replace(skill, name=with_skill), replace(baseline, name=without)]
+        arms.append(replace(skill, name=with_skill))
+        arms.append(replace(baseline, name=without))
     return CasesInArms(source.skill, tested.cases, tuple(arms), source.score)
 
 
 def distinct(sources: Iterable[SkillCases]) -> list[SkillCases]:
     """Each skill once; InputError if two have the same name, or there are not two."""
-    every, by_name = list(sources), dict[str, SkillCases]()
-    named_once(source.skill for source in every)
-    for source in every:
+    sources = list(sources)
+    named_once(source.skill for source in sources)
+    by_name: dict[str, SkillCases] = {}
+    for source in sources:
         by_name.setdefault(source.skill.name, source)
+
     if len(by_name) < 2:
-        folders = [shown(source.skill.file.parent) for source in by_name.values()] or [
-            "skills"
-        ]
-        raise InputError(
-            folders[0], "a matrix needs at least two skills", "Name more skills."
-        )
+        folder = shown(sources[0].skill.file.parent) if sources else "skills"
+        problem = "a matrix needs at least two skills"
+        raise InputError(folder, problem, "Name more skills.")
     return list(by_name.values())
 
 
@@ -165,42 +172,42 @@ def _quoted(name: str) -> str:
     """A name in the name of an arm: quoted if it could be taken for more than a
     name.
     """
-    return (
-        name
-        if re.fullmatch(r"[^\s\"]+", name)
-        else json.dumps(name, ensure_ascii=False)
-    )
+    if re.fullmatch(r"[^\s\"]+", name):
+        return name
+    return json.dumps(name, ensure_ascii=False)
 
 
-def _concluded(
+def _conclude(
     members: Sequence[Member],
     pairs: Mapping[str, Pair],
     study: Study,
-    scores: Mapping[str, Scores],
+    arms: Mapping[str, Cases],
 ) -> Study:
     """The worst pair first."""
     contrasts = sorted(study.contrasts, key=lambda c: c.lift.lift if c.lift else 0.0)
-    of_shown = [c for c in contrasts if c.word in ("hurts", "helps")]
-    conclusions = [
-        _shown_sentence(study, pairs[c.name], c) for c in of_shown[:_MOST_SENTENCES]
-    ]
-    conclusions += [
-        _alone_sentence(member, scores) for member in members if member.cases
-    ]
+    shown_ones = [each for each in contrasts if each.word in ("hurts", "helps")]
+    conclusions = []
+    for contrast in shown_ones[:_MAX_SENTENCES]:
+        conclusions.append(_shown_sentence(study, pairs[contrast.name], contrast))
+    for member in members:
+        if member.cases:
+            conclusions.append(_alone_sentence(member, arms))
     if study.errored:
         reason = f": {one_line(study.error, 200)}" if study.error else ""
-        conclusions.append(
-            f"{counted(study.errored, 'trial')} without an answer{reason}"
-        )
-    for member in (member for member in members if not member.cases):
-        why = f"no cases for {study.label}" if member.source.cases else "no cases"
-        conclusions.append(f"{one_line(member.name, 60)} is only a neighbour: {why}")
-    entries = sum(listing_tokens(member.source.skill) for member in members)
+        trials = counted(study.errored, "trial")
+        conclusions.append(f"{trials} without an answer{reason}")
+    for member in members:
+        if not member.cases:
+            why = f"no cases for {study.label}" if member.source.cases else "no cases"
+            name = one_line(member.name, 60)
+            conclusions.append(f"{name} is only a neighbour: {why}")
+
+    tokens = sum(listing_tokens(member.source.skill) for member in members)
+    skills = counted(len(members), "skill")
     conclusions.append(
-        f"The list of {counted(len(members), 'skill')} costs every request about "
-        f"{counted(entries, 'token')}"
+        f"The list of {skills} costs every request about {counted(tokens, 'token')}"
     )
-    conclusions.append(_outcome(study.contrasts))
+    conclusions.append(_sum_up(study.contrasts))
     hurting = sum(contrast.word == "hurts" for contrast in contrasts)
     return replace(
         study,
@@ -215,52 +222,60 @@ def listing_tokens(skill: Skill) -> int:
     return estimated_tokens(f"{skill.name}: {skill.description}")
 
 
-def _alone_sentence(member: Member, scores: Mapping[str, Scores]) -> str:
+def _alone_sentence(member: Member, arms: Mapping[str, Cases]) -> str:
     """The lift of a skill without neighbours: a description,
     which is no test of the family.
     """
     alone, none = Pair(member.name, ()).arms
-    lift = lift_between(scores[none], scores[alone])
-    words = points_words(lift, unit_of(member.source.score)) if lift else "not known"
+    lift = compare([arms[none]], [arms[alone]])
+    words = "not known"
+    if lift:
+        words = points_words(lift.lift, unit_of(member.source.score))
     return f"{one_line(member.name, 60)} alone: {words}"
 
 
 def _shown_sentence(study: Study, pair: Pair, contrast: Contrast) -> str:
     """What changes, and which skills were opened, which may explain it."""
     assert contrast.lift
-    name, count = one_line(pair.tested, 60), len(pair.others)
+    name = one_line(pair.tested, 60)
+    count = len(pair.others)
     others = f"{one_line(pair.others[0], 60)} is"
     if count > 1:
         others = "both others are" if count == 2 else f"all {count} others are"
     text = f"{name} {gain_words(contrast.lift)} when {others} installed"
-    arm, alone = study.arm(contrast.plus[0]), study.arm(contrast.minus[1])
+
+    arm = study.arm(contrast.plus[0])
     if not arm.trials:
         return text
-    first = {
-        skill: trials
-        for skill, trials in arm.opened_first.items()
-        if skill != pair.tested
-    }
-    if rival := max(first, key=lambda skill: first[skill], default=""):
+    rivals = Counter(arm.opened_first)
+    del rivals[pair.tested]
+    for rival, number in rivals.most_common(1):
         who = "it" if count == 1 else one_line(rival, 60)
-        return f"{text}: {who} is opened first in {first[rival]:,} of {arm.trials:,}"
+        return f"{text}: {who} is opened first in {number:,} of {arm.trials:,}"
+
     text += f"; {name} is opened in {arm.opened_in(pair.tested)} trials"
-    return (
-        f"{text}, and in {alone.opened_in(pair.tested)} alone" if alone.trials else text
-    )
+    alone = study.arm(contrast.minus[1])
+    if alone.trials:
+        text += f", and in {alone.opened_in(pair.tested)} alone"
+    return text
 
 
-def _outcome(contrasts: Sequence[Contrast]) -> str:
+def _sum_up(contrasts: Sequence[Contrast]) -> str:
     """What all pairs come to, for those who read one line."""
-    total, counts = counted(len(contrasts), "pair"), Counter(c.word for c in contrasts)
+    total = counted(len(contrasts), "pair")
+    counts = Counter[str](contrast.word for contrast in contrasts)
     if counts["hurts"] or counts["helps"]:
-        plurals = {"hurts": "hurt", "helps": "help"}
-        words = [
-            f"{number:,} {plurals.get(word, word) if number > 1 else word}"
-            for word in ("hurts", "helps", "no change shown", "incomplete")
-            if (number := counts[word])
-        ]
+        words = []
+        for word, several in (
+            ("hurts", "hurt"),
+            ("helps", "help"),
+            ("no change shown", "no change shown"),
+            ("incomplete", "incomplete"),
+        ):
+            if number := counts[word]:
+                words.append(f"{number:,} {word if number == 1 else several}")
         return f"Of {total}: {', '.join(words)}"
+
     caveat = "which does not mean that nothing happens"
     if missing := counts["incomplete"]:
         caveat = f"but answers are missing for {missing:,}"

@@ -35,9 +35,9 @@ from ..results.regressions import (
     Present,
     unmatched_in,
 )
+from ..results.row import SELECTED_BY_OUTCOME
 from ..results.run import RunResults, judged
 from ..results.run_notes import run_notes
-from ..results.summary import SELECTED_BY_OUTCOME
 from ..settings import Settings
 from ..skills.suites.triggers import PREFIX
 from ..stats import CasePasses, worsened
@@ -208,9 +208,7 @@ def acceptance_writer(
     """Accept the results, if --skill-accept is given, and add a note for each skill."""
 
     def write() -> list[Path]:
-        withheld = {
-            row.pair: row.why_withheld for row in results.summaries if row.apart
-        }
+        withheld = {row.pair: row.why_withheld for row in results.rows if row.is_apart}
         withheld |= {
             group.pair: SELECTED_BY_OUTCOME for group in results.selected_to_fail
         }
@@ -326,7 +324,7 @@ def _accept(
                 }
             gone = dropped if lower else []
             present = replace(now if cases else accepted, cases=cases)
-            results = results.updated(label, present, group.existing, gone)
+            results = results.update(label, present, group.existing, gone)
             yield _Acceptance(group, cases, lowered, dropped, lower)
         if results != before:
             write_results(folder, results)
@@ -371,7 +369,7 @@ def _pooled(
     if worsened([counts])[0].found:
         return now.cases
     pooled = {
-        test.case: was.pooled(ledger.records_of(test.nodeid)) for test, was in unchanged
+        test.case: was.pool(ledger.records_of(test.nodeid)) for test, was in unchanged
     }
     return {**now.cases, **pooled}
 
@@ -443,7 +441,7 @@ def worse_notes(comparisons: Sequence[AcceptedComparison]) -> list[str]:
     """Models that got worse, and cases that did, which could be chance."""
     lines = []
     for comparison in comparisons:
-        if (drift := comparison.drift) and not drift.fails:
+        if (drift := comparison.drift) and not drift.explains:
             lines.append(f"{comparison.pair}: {drift.words}.")
         if chance := comparison.of_kind("could be chance"):
             lines.append(

@@ -23,6 +23,7 @@ from ..reports.writers import Writer, report_paths
 from ..results import history
 from ..results.accepted import RESULTS_NAME
 from ..results.case_changes import Earlier
+from ..results.looking_back import look_back
 from ..results.run import RunResults, without_oracle
 from ..settings import Settings
 from ..skills.suites.triggers import trigger_files
@@ -111,6 +112,13 @@ def keep_in_history(
         ]
 
 
+def with_history(settings: Settings, results: RunResults, root: Path) -> RunResults:
+    """The results with what earlier runs say about them."""
+    if not settings.history or settings.aa:
+        return results
+    return look_back(results, settings.runs_folder or history.default_folder(root))
+
+
 def run_before(
     settings: Settings, results: RunResults, root: Path
 ) -> tuple[Earlier | None, list[str]]:
@@ -121,15 +129,15 @@ def run_before(
     results = without_oracle(results)
     if not compares or results.selected_to_fail or not results.records:
         return None, []
-    entry = history.run_before(
-        settings.runs_folder or history.default_folder(root), results
-    )
+    folder = settings.runs_folder or history.default_folder(root)
+    entry = history.run_before(folder, results)
     if entry is None:
         return None, []
     from ..results.run_file import read_run  # slow to import, and seldom needed
 
     try:
-        return Earlier(entry.id, read_run(entry.path)), []
+        before = read_run(entry.path)
+        return Earlier(entry.id, before, rates=history.last_rates(folder)), []
     except ResultsError as error:
         return None, [
             (
@@ -162,8 +170,8 @@ def refer_to_records(
             (skill.score for skill in ledger.skills if skill.name == first.skill),
             "pass",
         ),
-        test.tags if test else (),
-        settings.max_age,
+        tags=test.tags if test else (),
+        max_age=settings.max_age,
     )
 
 

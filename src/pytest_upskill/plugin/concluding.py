@@ -27,9 +27,8 @@ from ..reports.writers import (
     written_line,
 )
 from ..results.causes import cause_lines
-from ..results.run import NOTHING_TESTED, RunResults
+from ..results.run import NOTHING_TESTED, RunResults, first_names
 from ..results.run_notes import untested_notes
-from ..results.verdict import first_names
 from ..settings import Gates, Settings
 from ..trials.answer import NoAnswer
 from ..trials.plan import SkillInfo
@@ -45,6 +44,7 @@ from .artifacts import (
     keep_in_history,
     recording_writer,
     run_before,
+    with_history,
     write_job_summary,
 )
 from .display import fitted_lines, screen_of
@@ -77,7 +77,8 @@ _NOT_KEPT: Final = (
 )
 _MORE_TIME: Final = "with more time (an answer that is late again has failed):"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"
-_RECORD_AGAIN: Final = "arms of one day need another recording:"
+_RECORD_AGAIN: Final = "answers of one day need another recording:"
+_RECORD_MORE: Final = "the recording lacks answers; with a key, record them:"
 _HELPS: Final = "to have later runs fail if it gets worse, accept these results:"
 
 
@@ -137,7 +138,7 @@ class Conclusion:
         self._written = [path for write in writes for path in write.paths]
         problems = [problem for write in writes for problem in write.problems]
         self._problems += [message_of(problem, self._config) for problem in problems]
-        if results.verdicts or results.triggers:
+        if results.rows or results.triggers:
             self._problems += write_job_summary(text)
         kept, not_kept = keep_in_history(settings, results, root)
         self._problems += not_kept
@@ -162,6 +163,7 @@ class Conclusion:
         results = ledger.results(settings, self._config.rootpath, interrupted)
         roster = self._subjects.models.roster
         by_agent = {name: roster.agent(name).bundled for name in self._subjects.agents}
+        results = with_history(settings, results, self._config.rootpath)
         return replace(
             results,
             bundled={name: skills for name, skills in by_agent.items() if skills},
@@ -221,7 +223,10 @@ class Conclusion:
         notes = self._notes(
             results, self._acceptance(results) if unsettled else shorter
         )
-        if results.verdicts or results.triggers:
+        # Pytest has just shown them, as errors.
+        causes = cause_lines(results.causes)
+        notes = [note for note in notes if note not in causes]
+        if results.rows or results.triggers:
             reporter.write_sep("=", "skills")
             for line in results_lines(results, self._look, notes):
                 reporter.write_line(printed(line))
@@ -270,7 +275,7 @@ class Conclusion:
             problems = [*problems, f"nothing was asked: {self._stopped}"]
         quiet = bool(config.get_verbosity() < 0 or config.option.no_summary)
         notes = list[str]()
-        if results and not results.verdicts and not results.triggers and not failed:
+        if results and not results.rows and not results.triggers and not failed:
             if results.records:
                 notes += untested_notes(results) or [NOTHING_TESTED]
             else:
@@ -281,11 +286,6 @@ class Conclusion:
                 *self._accepted,
                 *self._trouble(results),
             ]
-        elif results:  # they would fail the run unless they are just to be warned of
-            drifts = (
-                drift for drift in results.drifts if drift.explains and not drift.fails
-            )
-            notes += [f"{drift.pair}: {drift.words}." for drift in drifts]
         hint, command = self._next(session, failed=failed)
         if config.pluginmanager.hasplugin("upskill-try"):  # which ends with its own
             hint, command = "", []
@@ -312,7 +312,7 @@ class Conclusion:
             results.gate.reasons or results.unfinished or results.subsets or others
         )
         helps = bool(results.verdicts) and all(
-            v.word == "helps" for v in results.verdicts
+            v.verdict == "helps" for v in results.verdicts
         )
         return settled and helps and not results.broken and not self._problems
 
@@ -352,8 +352,7 @@ class Conclusion:
         if (ledger.has_errors or withheld) and not session.shouldfail:
             return self._after_errors(stored=stored, withheld=bool(withheld))
         if session.testsfailed:
-            cached = config.pluginmanager.hasplugin("lfplugin")
-            return "", only_failures(config) if cached else same_command(config, "-vv")
+            return "", only_failures(config)
         if results and (command := self._accept_command(results)):
             return "", command
         if results and results.untested and not results.records:
@@ -366,7 +365,8 @@ class Conclusion:
         should_accept = not failed and _worth_accepting(results, settings)
         if should_accept and not _small_model_notes(specs):
             return _HELPS, accepting(config)
-        return "", with_page(config)
+        # It would fail again, though every test passes: a gate does.
+        return "", [] if failed else with_page(config)
 
     def _interrupted_hint(self, *, stored: bool) -> str:
         if self._settings.replay_file:
@@ -379,8 +379,9 @@ class Conclusion:
         """The same command again, with what it needs to get further."""
         if self._engine.budget.refused:
             return self._within_budget(stored=stored)
-        if withheld and self._settings.replay_file:
-            return _RECORD_AGAIN, recording(self._config, self._settings.replay_file)
+        if file := self._settings.replay_file:
+            hint = _RECORD_AGAIN if withheld else _RECORD_MORE
+            return hint, recording(self._config, file)
 
         hint = _FIX if stored else _FIX_FIRST
         late = []
@@ -439,7 +440,7 @@ def _worth_accepting(results: RunResults, settings: Settings) -> bool:
     return (
         is_first
         and bool(results.verdicts)
-        and all(v.word == "helps" for v in results.verdicts)
+        and all(v.verdict == "helps" for v in results.verdicts)
     )
 
 

@@ -19,7 +19,7 @@ from ..reports.terminal.layout import (
     marks_for,
     wrapped,
 )
-from ..results.arm_comparison import SCORE_WORDS
+from ..results.comparison import SCORE_WORDS
 from ..settings import Score, Settings
 from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
@@ -31,6 +31,7 @@ _WIDTH: Final = 80  # without a terminal
 _NAMES: Final = 48  # characters of names in a line of the header
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
+_CLEAR_LINE: Final = "\r\x1b[K"
 _NO_SANDBOX: Final = (
     "upskill: WARNING: no sandbox: agents can read, change and send all that you can"
 )
@@ -94,12 +95,14 @@ def download_bar(config: pytest.Config) -> Download:
         writer = config.get_terminal_writer()
 
         def show(loaded: int, total: int) -> None:
+            if loaded == total:
+                writer.write(_CLEAR_LINE, flush=True)
+                return
+
             full = _BAR * loaded // total
             bar = "#" * full + "." * (_BAR - full)
-            end = "\n" if loaded == total else ""
-            writer.write(
-                f"\r[{bar}] {loaded / _MB:.0f} of {total / _MB:.0f} MB{end}", flush=True
-            )
+            sizes = f"{loaded / _MB:.0f} of {total / _MB:.0f} MB"
+            writer.write(f"\r[{bar}] {sizes}", flush=True)
 
         return show
 
@@ -156,7 +159,7 @@ def agent_lines(agents: Sequence[str], roster: Roster, sandbox: str) -> list[str
     for agent in agents:
         if agent != CHAT and (bundled := roster.agent(agent).bundled):
             names = one_line(", ".join(bundled), 200)
-            lines.append(f"upskill: {agent} has skills of its own in all arms: {names}")
+            lines.append(f"upskill: {agent} has skills of its own everywhere: {names}")
     return [*lines, *([_NO_SANDBOX] if sandbox == "none" else [])]
 
 

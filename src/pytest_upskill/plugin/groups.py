@@ -59,6 +59,6 @@ class Groups:
         for comparison in compare_all(
             self._tests, lambda test: self._items[test.nodeid].records
         ):
-            for case in comparison.of_kind("regressed", "drifted"):
+            for case in comparison.regressed:
                 regressions[case.test.nodeid] = comparison.standing(case)
         return regressions

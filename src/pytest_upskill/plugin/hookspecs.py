@@ -140,6 +140,6 @@ def pytest_upskill_finished(
     under xdist in the controller only::
 
         def pytest_upskill_finished(results):
-            for summary in results.summaries:
-                upload(summary.skill, summary.model, summary.lift)
+            for row in results.rows:
+                upload(row.skill, row.model, row.lift)
     """

@@ -2,34 +2,24 @@
 once.
 """
 
-import sys
 from collections.abc import Callable, Generator, Sequence
 from copy import copy
-from typing import Any, Final, NamedTuple
+from statistics import fmean
+from typing import Any, Final
 
 import pytest
 
-from .._util.texts import counted, harmless, one_line
+from .._util.texts import counted, harmless
 from ..errors import without_commands
-from ..reports.terminal.closing_lines import command_lines
 from ..reports.terminal.failure import painted_failure
-from ..reports.terminal.layout import (
-    TerminalLook,
-    clipped,
-    text_width,
-    unpainted,
-    wrapped,
-)
+from ..reports.terminal.layout import TerminalLook, text_width, unpainted, wrap_all
 from ..reports.terminal.live import item_numbers
-from ..results.accepted import case_result
-from ..results.causes import Cause, causes_of
-from ..results.outcomes import missed
-from ..settings import Settings
+from ..results.causes import Cause, find_causes
+from ..trials.arm import BASELINE, SKILL
 from ..trials.records import Record
 from .display import screen_of
-from .items import ItemOfFile, link_to
+from .items import ItemOfFile
 from .ledger import Ledger
-from .next_command import rerun_of
 
 _PERCENT: Final = len(" [100%]")
 _INDENT: Final = "    "
@@ -37,23 +27,9 @@ _ERRORS: Final = "error"  # pytest's names for them
 _FAILURES: Final = "failed"
 _MOST_FILES: Final = 20  # beyond that, progress is dots alone
 _PAINTED: Final = (_FAILURES, _ERRORS, "xfailed")
-
-
-class _Room(NamedTuple):
-    """How many failures are shown in full, in brief,
-    and named in pytest's short summary.
-    """
-
-    full: int
-    brief: int
-    named: int
-
-
-_ROOM: Final = {  # by verbosity; -vv shows all in full
-    -1: _Room(1, 10, 40),
-    0: _Room(3, 20, 40),
-    1: _Room(3, sys.maxsize, sys.maxsize),
-}
+_MAX_IN_FULL: Final = {0: 3, 1: 10}  # by verbosity; -vv shows all
+_MANY_SKILLS: Final = 3
+_MAX_NAMED: Final = 10  # in pytest's short summary
 
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
@@ -147,10 +123,11 @@ class FittedText:
         return str(self._plain)
 
     def toterminal(self, writer: Any) -> None:
-        text, look = str(self._plain), self._look
+        text = str(self._plain)
+        look = self._look
         paint = writer.markup if writer.hasmarkup else unpainted
-        headlines = len(_fitted(text.partition("\n")[0], look))
-        for line in painted_failure(_fitted(text, look), look.marks, paint, headlines):
+        headlines = len(_fit(text.partition("\n")[0], look))
+        for line in painted_failure(_fit(text, look), look.marks, paint, headlines):
             writer.line(line)
 
 
@@ -159,157 +136,123 @@ def _is_text(longrepr: Any) -> bool:
     return getattr(getattr(longrepr, "reprtraceback", None), "style", "") == "value"
 
 
-def _fitted(text: str, look: TerminalLook) -> list[str]:
+def _fit(text: str, look: TerminalLook) -> list[str]:
     """With -vv lines stay whole, so that they can be copied."""
     lines = text.split("\n")
     if look.verbosity > 1:
         return lines
-    parts = (part for line in lines for part in wrapped(line, look.width, rest="  "))
-    return [*map(without_commands, parts)]
+
+    return [without_commands(line) for line in wrap_all(lines, look.width)]
 
 
 class BriefSections:
-    """Shows every cause of errors once, and the first of many failures;
-    the others in brief.
+    """Shows every cause of errors once, a few failures in full and some more by name,
+    the worst first.
 
     Only what the terminal shows is changed, and only after all other plugins got the
     reports: JUnit, the cache of --lf and IDEs have the whole message for each test.
     """
 
-    def __init__(
-        self, config: pytest.Config, ledger: Ledger, settings: Settings
-    ) -> None:
+    def __init__(self, config: pytest.Config, ledger: Ledger) -> None:
         self._config = config
         self._ledger = ledger
-        self._settings = settings
-        self._short: dict[str, list[Any]] = {}
-        self._brief: list[Any] = []  # failures that are not shown in full
+        self._named: dict[str, list[Any]] = {}  # in pytest's short summary
+        self._hidden = 0  # failures that are not shown in full
 
     def register(self, manager: pytest.PytestPluginManager) -> None:
         manager.register(self, "upskill-brief-sections")
-        manager.register(
-            _Between(self._before_the_short_summary), "upskill-brief-short"
-        )
-
-    @property
-    def _look(self) -> TerminalLook:
-        screen = screen_of(self._config)
-        return TerminalLook(
-            screen.width, screen.marks, verbosity=self._config.get_verbosity()
-        )
+        manager.register(_Between(self._begin_short_summary), "upskill-brief-short")
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)  # around pytest's own
     def pytest_terminal_summary(self, terminalreporter: Any) -> Generator[None]:
-        stats, look = terminalreporter.stats, self._look
-        for report in (report for kind in _PAINTED for report in stats.get(kind, ())):
-            if self._is_of_skill(report) and _is_text(report.longrepr):
-                report.longrepr = FittedText(report.longrepr, look)
-        whole = {kind: stats[kind] for kind in (_FAILURES, _ERRORS) if stats.get(kind)}
-        long, self._short = dict(whole), dict(whole)
-        if reports := whole.get(_ERRORS):
-            long[_ERRORS], self._short[_ERRORS] = self._by_cause(reports)
-        named = list[Any]()
-        if look.verbosity < 2:
-            room = _ROOM[max(-1, look.verbosity)]
-            self._brief = self._cut(long, room.full)
-            named = self._cut(self._short, room.named)
-        stats |= long
+        stats = terminalreporter.stats
+        screen = screen_of(self._config)
+        verbosity = self._config.get_verbosity()
+        look = TerminalLook(screen.width, screen.marks, verbosity=verbosity)
+        for kind in _PAINTED:
+            for report in stats.get(kind, ()):
+                if self._is_of_skill(report) and _is_text(report.longrepr):
+                    report.longrepr = FittedText(report.longrepr, look)
+
+        whole = {kind: stats[kind] for kind in (_FAILURES, _ERRORS) if kind in stats}
+        shown = dict(whole)
+        if _ERRORS in shown:
+            shown[_ERRORS] = self._show_causes_once(shown[_ERRORS], look)
+        if _FAILURES in shown:
+            shown[_FAILURES] = sorted(shown[_FAILURES], key=self._lift_of)
+
+        self._named = shown
+        unnamed = 0
+        if verbosity < 2:
+            most = _MAX_IN_FULL.get(verbosity, 0)
+            if len(self._ledger.skills) > _MANY_SKILLS and verbosity < 1:
+                most = 0
+            stats |= {kind: self._cut(shown[kind], most) for kind in shown}
+            self._named = {kind: self._cut(shown[kind], _MAX_NAMED) for kind in shown}
+            failed = shown.get(_FAILURES, [])
+            self._hidden = len(failed) - len(stats.get(_FAILURES, []))
+            unnamed = sum(len(shown[kind]) - len(self._named[kind]) for kind in shown)
         try:
             return (yield)
         finally:
             stats |= whole
-            if named:
-                terminalreporter.write_line(
-                    f"{counted(len(named), 'more failure')} not listed"
-                )
+            if unnamed:
+                terminalreporter.write_line(f"and {unnamed:,} more")
 
-    def _before_the_short_summary(self, reporter: Any) -> None:
-        if self._brief and self._config.getoption("tbstyle", None) not in (
-            "no",
-            "line",
-        ):
-            self._write_brief(reporter)
-        reporter.stats |= self._short
+    def _begin_short_summary(self, reporter: Any) -> None:
+        style = self._config.getoption("tbstyle", None)
+        if self._hidden and reporter.verbosity >= 0 and style not in ("no", "line"):
+            failures = counted(self._hidden, "more failure")
+            reporter.write_line(f"{failures} in full: -vv")
+        reporter.stats |= self._named
 
-    def _write_brief(self, reporter: Any) -> None:
-        """At most two lines each, with a link if there is a page;
-        then how to see one in full.
-        """
-        look, room = self._look, _ROOM[max(-1, self._look.verbosity)]
-        reporter.write_sep("_", counted(len(self._brief), "more failure"))
-        for report in self._brief[: room.brief]:
-            for line in self._in_brief(report, look):
-                reporter.write_line(without_commands(line))
-        hidden = len(self._brief) - room.brief
-        also = f"{counted(hidden, 'more failure')} not shown. " if hidden > 0 else ""
-        words = rerun_of(self._config).words("NODEID")
-        for line in command_lines(f"{also}In full: ", words, look.width):
-            reporter.write_line(line)
+    def _lift_of(self, report: Any) -> float:
+        """How much better a test did with the skill than without it."""
+        passed: dict[str, list[bool]] = {SKILL: [], BASELINE: []}
+        for record in self._ledger.records_of(report.nodeid):
+            if record.arm in passed:
+                passed[record.arm].append(record.outcome == "passed")
+        if not passed[SKILL] or not passed[BASELINE]:
+            return 0.0
 
-    def _in_brief(self, report: Any, look: TerminalLook) -> list[str]:
-        test, name = self._ledger.test(report.nodeid), report.head_line or report.nodeid
-        records = self._ledger.records_of(report.nodeid)
-        parts = [name, report.longreprtext.split("\n")[0]]
-        if test and (reasons := missed(records)):
-            result = case_result(records, test.digest)
-            was = f" (was {test.expected.was})" if test.expected else ""
-            counts = (
-                f"{result.count}{was}" if result and (was or result.runs > 1) else ""
-            )
-            several = len(self._ledger.model_ids) > 1
-            parts = [name if several else test.case, counts, "; ".join(reasons)]
-        text = one_line(": ".join(filter(None, parts)), 500)
-        link = link_to(test, self._settings) if test else ""
-        if look.verbosity < 0:
-            return clipped(text, look, 1)
-        return (
-            [*clipped(text, look, 1), f"  {link}"] if link else clipped(text, look, 2)
-        )
+        return fmean(passed[SKILL]) - fmean(passed[BASELINE])
 
-    def _by_cause(self, reports: Sequence[Any]) -> tuple[list[Any], list[Any]]:
-        """The reports of the section of errors, and those of the short summary."""
-        of_setup = [
-            report for report in reports if getattr(report, "when", None) == "setup"
-        ]
-        by_test: dict[str, list[Cause]] = {}
-        for cause in causes_of(
-            (report.nodeid, record)
-            for report in of_setup
-            for record in self._ledger.records_of(report.nodeid)
-        ):
-            for test in cause.tests:
-                by_test.setdefault(test, []).append(cause)
-        names = {
-            report.nodeid: report.head_line or report.nodeid for report in of_setup
-        }
-        long, short = list[Any](), list[Any]()
+    def _show_causes_once(
+        self, reports: Sequence[Any], look: TerminalLook
+    ) -> list[Any]:
+        """The first report of each cause, which says how many tests have it."""
+        records = []
         for report in reports:
-            causes = by_test.get(report.nodeid, [])
-            if all(len(cause.tests) == 1 for cause in causes):
-                long.append(report)
-                short.append(
-                    _in_short(report, harmless(causes[0].text)) if causes else report
-                )
-                continue
-            new = [
-                cause for cause in causes if next(iter(cause.tests)) == report.nodeid
-            ]
-            if new or report.sections:
-                long.append(_as_first(report, new, names, self._look))
-            short.append(_in_short(report, _reference(causes, new, names)))
-        return long, short
+            if getattr(report, "when", None) == "setup":
+                for record in self._ledger.records_of(report.nodeid):
+                    records.append((report.nodeid, record))
 
-    def _cut(self, reports: dict[str, list[Any]], most: int) -> list[Any]:
-        """Leave the first reports on tests of skills, and all others;
-        those that are gone.
-        """
-        hidden = list[Any]()
-        for kind, of_kind in reports.items():
-            of_skills = [report for report in of_kind if self._is_of_skill(report)]
-            cut_off = {id(report) for report in of_skills[most:]}
-            reports[kind] = [report for report in of_kind if id(report) not in cut_off]
-            hidden += of_skills[most:]
-        return hidden
+        causes: dict[str, list[Cause]] = {}  # by the first test that has them
+        known = set[str]()
+        for cause in find_causes(records):
+            causes.setdefault(next(iter(cause.tests)), []).append(cause)
+            known.update(cause.tests)
+
+        chosen = []
+        for report in reports:
+            if report.nodeid in causes:
+                chosen.append(_with_causes(report, causes[report.nodeid], look))
+            elif report.nodeid not in known or report.sections:
+                chosen.append(report)
+
+        return chosen
+
+    def _cut(self, reports: Sequence[Any], most: int) -> list[Any]:
+        """The first reports on tests of skills, and all others."""
+        kept = []
+        for report in reports:
+            if self._is_of_skill(report):
+                most -= 1
+                if most < 0:
+                    continue
+            kept.append(report)
+
+        return kept
 
     def _is_of_skill(self, report: Any) -> bool:
         return self._ledger.is_of_skill(getattr(report, "nodeid", ""))
@@ -328,37 +271,19 @@ class _Between:
         self._begin(terminalreporter)
 
 
-def _as_first(
-    report: Any, new: Sequence[Cause], names: dict[str, str], look: TerminalLook
-) -> Any:
-    """The report with the causes that no earlier report has."""
+def _with_causes(report: Any, causes: Sequence[Cause], look: TerminalLook) -> Any:
+    """The report with causes as its text, and how many tests have them."""
+    texts = []
+    for cause in causes:
+        number = len(cause.tests)
+        prefix = f"{counted(number, 'test')}: " if number > 1 else ""
+        texts.append(prefix + harmless(cause.text))
+
     first = copy(report)
     vars(first).pop("node", None)  # of xdist: others of these tests ran elsewhere
-    text = "\n".join(harmless(cause.text) for cause in new)
-    first.longrepr = "\n".join(_fitted(text, look))
-    most = max((len(cause.tests) for cause in new), default=1)
-    if most > 1:
-        file, line, _ = report.location
-        other_tests = counted(most - 1, "more test")
-        first.location = (file, line, f"{names[report.nodeid]} and {other_tests}")
+    others = max(len(cause.tests) for cause in causes) - 1
+    if others:
+        file, line, name = report.location
+        first.location = (file, line, f"{name} and {counted(others, 'more test')}")
+    first.longrepr = "\n".join(_fit("\n".join(texts), look))
     return first
-
-
-def _reference(
-    causes: Sequence[Cause], new: Sequence[Cause], names: dict[str, str]
-) -> str:
-    cause = max(new or causes, key=lambda cause: len(cause.tests))
-    if new:
-        return f"{counted(len(cause.tests), 'test')}: {harmless(cause.text)}"
-    return f"same as {names[next(iter(cause.tests))]}"
-
-
-def _in_short(report: Any, text: str) -> Any:
-    """The report with this text in the short summary."""
-    if not hasattr(report.longrepr, "reprcrash"):
-        return report
-    short = copy(report)
-    short.longrepr = copy(report.longrepr)
-    short.longrepr.reprcrash = copy(report.longrepr.reprcrash)
-    short.longrepr.reprcrash.message = text.split("\n")[0]
-    return short

@@ -440,7 +440,7 @@ def judge_present(
         standing = Standing(
             "accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)"
         )
-    if standing.kind in ("accepted as failing", "could be chance", "drifted"):
+    if standing.kind in ("accepted as failing", "could be chance"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
 

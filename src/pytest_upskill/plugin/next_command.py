@@ -3,7 +3,8 @@
 import os
 import shutil
 import sys
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Final
 
@@ -16,19 +17,13 @@ from ..results.run import Rerun
 from .pytest_options import FLAGS, OPTIONS, cli_words
 
 _WITH_VALUE: Final = {
-    *(option.flag for option in OPTIONS.values() if option.kind.constant is None),
-    *("--junitxml", "--junit-xml", "-k", "-m", "-o", "--override-ini"),
-}
-# Not for a part of the tests: these write reports of all of them,
-# decide gates or spend more.
+    option.flag for option in OPTIONS.values() if option.kind.constant is None
+} | {"--junitxml", "--junit-xml", "-k", "-m", "-o", "--override-ini"}
+# Not for a part of the tests: these write reports of all of them, decide gates or
+# spend more.
 _OF_ALL: Final = {
-    *(
-        option.flag
-        for option in OPTIONS.values()
-        if option.group in ("gates", "reports")
-    ),
-    *(FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"),
-}
+    option.flag for option in OPTIONS.values() if option.group in ("gates", "reports")
+} | {FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"}
 _LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
 _PAGE: Final = "skills.html"
 
@@ -45,20 +40,23 @@ def with_more_time(config: pytest.Config, seconds: float) -> list[str]:
 
 
 def only_failures(config: pytest.Config) -> list[str]:
-    """Run the failed tests again, with more of their answers."""
-    words = _without(_args(config), {*_OF_ALL, *_LF, "--no-summary"})
+    """Show the failed tests again, with more of their answers; empty if there is no
+    more to show. Without the cache these are all tests.
+    """
+    args = _args(config)
+    words = _without(args, {*_OF_ALL, *_LF, "--no-summary"})
     verbose = [word for word in words if word == "--verbose" or _is_short(word, "v")]
     words = [word for word in words if word not in verbose and not _is_quiet(word)]
-    return ["pytest", "--lf", "-vv" if verbose else "-v", *words]
+    words.insert(0, "-vv" if verbose else "-v")
+    if config.pluginmanager.hasplugin("lfplugin"):
+        words.insert(0, "--lf")
+    return [] if set(words) <= set(args) else ["pytest", *words]
 
 
 def with_page(config: pytest.Config) -> list[str]:
     """Write the same as a page, without accepting again."""
-    return [
-        *_without(same_command(config), {FLAGS["accept"]}),
-        FLAGS["html_file"],
-        _PAGE,
-    ]
+    words = _without(same_command(config), {FLAGS["accept"]})
+    return [*words, FLAGS["html_file"], _PAGE]
 
 
 def listing(config: pytest.Config) -> list[str]:
@@ -72,7 +70,10 @@ def listing(config: pytest.Config) -> list[str]:
 
 def accepting(config: pytest.Config, *, fresh: bool = False) -> list[str]:
     """Accept these answers, or ``fresh`` ones."""
-    return same_command(config, FLAGS["accept"], *([FLAGS["fresh"]] if fresh else []))
+    words = same_command(config, FLAGS["accept"])
+    if fresh:
+        words.append(FLAGS["fresh"])
+    return words
 
 
 def recording(config: pytest.Config, file: Path | None) -> list[str]:
@@ -96,21 +97,17 @@ def _args(config: pytest.Config) -> list[str]:
 
 
 def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
-    return [
-        word for flag, words in _grouped(args) if flag not in flags for word in words
-    ]
-
-
-def _grouped(args: Iterable[str]) -> Iterator[tuple[str, Sequence[str]]]:
-    """Each option with its value, by its flag; other words by themselves."""
+    """The words without these options and their values."""
+    kept = []
     words = iter(args)
     for word in words:
         flag, equals, _ = word.partition("=")
-        takes_value = flag in _WITH_VALUE and not equals
-        if takes_value and (following := next(words, None)) is not None:
-            yield flag, (word, following)
-        else:
-            yield flag, (word,)
+        group = [word]
+        if flag in _WITH_VALUE and not equals:
+            group += islice(words, 1)
+        if flag not in flags:
+            kept += group
+    return kept
 
 
 def _is_quiet(word: str) -> bool:
@@ -124,26 +121,27 @@ def _is_short(word: str, letter: str) -> bool:
 # Options that shape the answers and grades of a test; not those that choose tests,
 # write files, limit or judge the whole run.
 _OF_A_TEST: Final = (
-    *(
-        "base_url",
-        "runs",
-        "tests_file",
-        "login",
-        "sandbox",
-        "image",
-        "with_skills",
-        "noise",
-    ),
-    *(
-        "max_turns",
-        "allow_network",
-        "baseline",
-        "aa",
-        "references",
-        "against",
-        "max_output",
-    ),
-    *("timeout", "concurrency", "replay_file", "judge", "score", "allow_code"),
+    "base_url",
+    "runs",
+    "tests_file",
+    "login",
+    "sandbox",
+    "image",
+    "with_skills",
+    "noise",
+    "max_turns",
+    "allow_network",
+    "baseline",
+    "aa",
+    "references",
+    "against",
+    "max_output",
+    "timeout",
+    "concurrency",
+    "replay_file",
+    "judge",
+    "score",
+    "allow_code",
 )
 _OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
 
@@ -155,11 +153,15 @@ def rerun_of(config: pytest.Config) -> Rerun:
         value = getattr(config.option, name, None) or ()
         for text in [value] if isinstance(value, str | Path) else value:
             options += [flag, str(text)]
+
+    models = [*cli_words(config, "models"), *cli_words(config, "agents")]
+    replay = []
+    if recorded := cli_words(config, "record_file"):
+        replay = [FLAGS["replay_file"], *recorded[1:]]
     root = os.path.relpath(config.rootpath, config.invocation_params.dir)
     return Rerun(
-        tuple(masked_words(options)),
-        tuple(
-            masked_words([*cli_words(config, "models"), *cli_words(config, "agents")])
-        ),
-        "" if root == os.curdir else Path(root).as_posix(),
+        options=tuple(masked_words(options)),
+        models=tuple(masked_words(models)),
+        root="" if root == os.curdir else Path(root).as_posix(),
+        replay=tuple(masked_words(replay)),
     )

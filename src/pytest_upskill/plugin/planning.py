@@ -14,9 +14,10 @@ from .._util.texts import counted, first_few, harmless, one_line
 from ..measure.assembly import Assembly
 from ..measure.estimate import cost_bound, outdated_line
 from ..results.accepted import NOTHING_ACCEPTED, AcceptedResults
-from ..results.summary import repeat_words
+from ..results.row import repeat_words
 from ..settings import Settings
 from ..skills.case import EDIT_ME
+from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.subject import CHAT, ORACLE
 from ..trials.trial import Trial
@@ -422,9 +423,8 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
     trials = [trial for test in tests for trial in test.trials]
     # A judge is asked once per answer and vote; repairs of its replies come on top.
     judged = sum(trial.rubric.votes for trial in trials if trial.rubric)
-    arms = {len({trial.arm for trial in test.trials}) for test in tests}
     runs = {test.trials[-1].run for test in tests}
-    sizes = [counted(len(tests), "test"), _range(arms, "arm"), _range(runs, "run")]
+    sizes = f"{counted(len(tests), 'test')} × {_range(runs, 'run')}{_versions(trials)}"
     judge = f", and {judged:,} by the judge" if judged else ""
     most = counted(len(trials) + judged, "call")
     tasks = [trial.question.task for trial in trials if trial.question.task]
@@ -437,7 +437,15 @@ def _sizes(tests: Sequence[PlannedCase], by: str = "") -> str:
         users = sum(task.user.most for task in tasks if task.user and task.user.model)
         judge += f", and up to {counted(users, 'call')} by the user" if users else ""
     most = most if is_oracle else f"up to {most}{_extra(tests)}"
-    return f"{most}: {' × '.join(sizes)}{judge}"
+    return f"{most}: {sizes}{judge}"
+
+
+def _versions(trials: Sequence[Trial]) -> str:
+    """What each test is asked with, if that is more than the skill."""
+    arms = {trial.arm for trial in trials}
+    if arms == {BASELINE, SKILL}:
+        return ", with and without the skill"
+    return f" × {counted(len(arms), 'version')}" if len(arms) > 1 else ""
 
 
 def _extra(tests: Sequence[PlannedCase]) -> str:

@@ -190,7 +190,7 @@ class SkillSession:
         lines = ItemLines(config, settings.against, ledger.records_of)
         config.pluginmanager.register(lines, "upskill-item-lines")
         config.pluginmanager.register(self._announcement, "upskill-announcement")
-        BriefSections(config, ledger, settings).register(config.pluginmanager)
+        BriefSections(config, ledger).register(config.pluginmanager)
 
     def _require_models(self) -> None:
         require_outputs(self.settings)

@@ -1,129 +1,150 @@
-"""The head of a comment: what changed, in one line."""
+"""The first line of a comment: what fell, else why the run fails, else the verdict."""
 
-from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
-from .._util import grouped
 from .._util.texts import counted, first_few, one_line
-from ..results.oracle_results import oracle_counts
-from ..results.outcomes import BAD, count_outcomes, count_words
+from ..results.comparison import CasePair
+from ..results.outcomes import count_words as count_outcomes
+from ..results.row import Word
 from ..results.run import RunResults
-from ..results.summary_row import row_of
-from .numbers import LIFT
+from ..results.verdict import Verdict, passes_since
+from ..trials.arm import PREVIOUS, SKILL
+from .answers import answer_words, count_words, words_of_tests
 
-_MOST_CHANGES: Final = 5
-_MOST_SKILLS: Final = 2
+GOOD: Final = "✅"
+BAD: Final = "❌"
+WARNING: Final = "⚠️"
+NEUTRAL: Final = "⚪"
+# No word fails a run, and jobs take a cross for a run that fails.
+_MARKS: Final[dict[Word | None, str]] = {
+    "hurts": WARNING,
+    "nothing measured": WARNING,
+    "incomplete": WARNING,
+    "helps": GOOD,
+    "cheaper": GOOD,
+}
+_MAX_FALLS: Final = 5
+_MAX_CASES: Final = 4
 
 
-class _Change(NamedTuple):
-    """A skill on a model that got worse, from one rate to another."""
+class Headline(NamedTuple):
+    mark: str
+    text: str
+
+    def __str__(self) -> str:
+        return f"{self.mark} {self.text}"
+
+
+class Fall(NamedTuple):
+    """A skill on a model that got worse since it was accepted, or since a git ref."""
 
     skill: str
     label: str
     before: float
     now: float
-    cases: int = 0  # that fell
+    cases: Sequence[CasePair]
+    ref: str = ""
+    reasons: Sequence[str] = ()  # of all cases together
 
-    def __str__(self) -> str:
-        before, now = round(100 * self.before), round(100 * self.now)
-        return (
-            counted(self.cases, "case")
-            if self.cases and now >= before
-            else f"{before}→{now}"
-        )
+    @property
+    def change(self) -> str:
+        """``88 → 62``; or ``2 cases``, if others rose as much."""
+        before = round(100 * self.before)
+        now = round(100 * self.now)
+        return f"{before} → {now}" if now < before else counted(len(self.cases), "case")
+
+    @property
+    def words(self) -> str:
+        """``wick fell on haiku: dry-run (5 of 5 → 1 of 5) and 3 more``."""
+        cases = []
+        for pair in self.cases:
+            cases.append(f"{one_line(pair.case, 60)} ({pair.before} → {pair.now})")
+        return f"{self.skill} fell on {self.label}: {first_few(cases, _MAX_CASES)}"
 
 
-def headline(results: RunResults, reasons: Sequence[str]) -> str:
-    """What fell; else why the run fails; else what it shows."""
-    if fallen := _fallen(results) or _worse_than_at_ref(results):
-        return fallen
-    if reasons:
-        return _failed(results) or reasons[0]
+def find_falls(results: RunResults) -> list[Fall]:
+    """What got worse, the deepest fall first."""
+    falls = []
+    for run in results.comparisons:
+        if run.since and run.regressed:
+            cases = [case.passes for case in run.regressed if case.passes]
+            fall = Fall(
+                run.skill,
+                run.label,
+                before=run.since.rate,
+                now=run.since.now,
+                cases=cases,
+                reasons=run.of_whole,
+            )
+            falls.append(fall)
+
+    for row in results.rows:
+        since = row.over(PREVIOUS)
+        if since and since.fallen:
+            names = since.fallen.names
+            pairs = passes_since(row, PREVIOUS)
+            fall = Fall(
+                row.skill,
+                row.label,
+                before=row.scored(PREVIOUS) or 0.0,
+                now=row.scored(SKILL) or 0.0,
+                cases=[pair for pair in pairs if pair.case in names],
+                ref=one_line(row.against or "", 60),
+            )
+            falls.append(fall)
+    return sorted(falls, key=lambda fall: fall.now - fall.before)
+
+
+def headline(results: RunResults, problems: Sequence[str]) -> Headline:
+    """``problems`` say why the run fails, besides tests that failed."""
+    if falls := find_falls(results):
+        return Headline(BAD, _fall_words(results, falls))
+    if problems:
+        return Headline(BAD, problems[0])
+    if results.withheld:
+        return Headline(WARNING, results.withheld[0])
     if not results.records:
-        return "Nothing was tested"
-    counts = count_words(results.outcome_counts, every=True)
-    if results.comparisons:
-        return f"No skill fell: {counts}"
-    words = Counter(verdict.word for verdict in results.verdicts if verdict.word)
-    if len(results.verdicts) == 1 and words:
-        row = row_of(results.verdicts[0])
-        return (
-            f"{_name(row.skill)} on {_name(row.label)}: {row.verdict},"
-            f" {LIFT.full_text(row)}"
-        )
-    if len(results.verdicts) == 1 and results.verdicts[0].is_of_oracle:
-        oracle = results.verdicts[0].summary
-        return f"{_name(oracle.skill)}: {oracle_counts(oracle)}"
-    verdicts = ", ".join(f"{word} {number}" for word, number in words.most_common())
-    return f"{counts}; {verdicts}" if verdicts else counts
+        return Headline(BAD, "Nothing was tested")
+    if _is_unchanged(results):
+        return Headline(NEUTRAL, "No skill changed")
+
+    has_verdict = any(verdict.verdict for verdict in results.verdicts)
+    failed = words_of_tests(results)
+    if failed and not has_verdict:
+        return Headline(BAD, failed)
+    if has_verdict or any(verdict.lift is not None for verdict in results.verdicts):
+        return _verdict_words(results.verdicts)
+    return Headline(GOOD, count_outcomes(results.outcome_counts, every=True))
 
 
-def _failed(results: RunResults) -> str:
-    """``wick: 2 failed, 1 error of 12 tests``, of the skills with most failures."""
-    by_skill = grouped(results.tests, lambda test: test.skill)
-    outcomes = {
-        skill: [*map(results.outcome_of, tests)] for skill, tests in by_skill.items()
-    }
-    counts = {skill: count_outcomes(of_skill) for skill, of_skill in outcomes.items()}
-    failed = {
-        skill: sum(count.get(word, 0) for word in BAD)
-        for skill, count in counts.items()
-    }
-    texts = [
-        f"{_name(skill)}: {count_words(counts[skill])} of"
-        f" {counted(len(outcomes[skill]), 'test')}"
-        for skill in sorted(failed, key=lambda skill: -failed[skill])
-        if failed[skill]
-    ]
-    return first_few(texts, _MOST_SKILLS, "; ")
+def _fall_words(results: RunResults, falls: Sequence[Fall]) -> str:
+    """``warehouse-sql fell on 2 of 3 models: 67 → 17, 100 → 61 %``."""
+    first = falls[0]
+    of_skill = [fall for fall in falls if fall.skill == first.skill]
+    labels = {test.label for test in results.tests if test.skill == first.skill}
+    where = one_line(first.label, 60)
+    if len(of_skill) > 1:
+        where = f"{len(of_skill)} of {counted(len(labels), 'model')}"
+    since = f" since {first.ref}" if first.ref else ""
+
+    changes = first_few([fall.change for fall in of_skill], _MAX_FALLS)
+    unit = " %" if "→" in of_skill[-1].change else ""
+    words = f"{one_line(first.skill, 60)} fell{since} on {where}: {changes}{unit}"
+    others = {fall.skill for fall in falls} - {first.skill}
+    return f"{words}; {counted(len(others), 'more skill')} fell" if others else words
 
 
-def _fallen(results: RunResults) -> str:
-    """``warehouse-sql fell on 2 of 3 models: 67→17, 100→61``; empty if nothing fell."""
-    fallen = [run for run in results.comparisons if run.regressed]
-    changes = [
-        _Change(run.skill, run.label, since.rate, since.now, len(run.regressed))
-        for run in fallen
-        if (since := run.since)
-    ]
-    drifted = bool(fallen) and all(run.drift for run in fallen)
-    return _first_skill(results, "fell", changes) + "; the model got worse" * drifted
-
-
-def _worse_than_at_ref(results: RunResults) -> str:
-    worse = [verdict.summary for verdict in results.verdicts if verdict.worse_since]
-    changes = [
-        _Change(
-            row.skill,
-            row.label,
-            row.scored("previous") or 0.0,
-            row.scored("skill") or 0.0,
-        )
-        for row in worse
-    ]
-    refs = ", ".join(dict.fromkeys(_name(row.against or "") for row in worse))
-    return _first_skill(results, f"fell since {refs}", changes)
-
-
-def _first_skill(results: RunResults, verb: str, changes: Iterable[_Change]) -> str:
-    """The skill that fell most, on which models, and how many others did."""
-    changes = sorted(changes, key=lambda change: change.now - change.before)
-    by_skill = grouped(changes, lambda change: change.skill)
-    if not by_skill:
-        return ""
-    skill, *others = by_skill
-    on = {change.label for change in by_skill[skill]}
-    labels = {test.label for test in results.tests if test.skill == skill}
-    where = (
-        f"{len(on)} of {counted(len(labels), 'model')}"
-        if len(labels) > 1
-        else _name(on.pop())
+def _is_unchanged(results: RunResults) -> bool:
+    """Whether all skills are as they were at the git ref of --skill-against."""
+    return all(
+        skill.against and skill.previous_text == skill.text for skill in results.skills
     )
-    falls = first_few([str(change) for change in by_skill[skill]], _MOST_CHANGES)
-    more = f"; {counted(len(others), 'more skill')} fell" if others else ""
-    return f"{_name(skill)} {verb} on {where}: {falls}{more}"
 
 
-def _name(text: str) -> str:
-    return one_line(text, 60)
+def _verdict_words(verdicts: Sequence[Verdict]) -> Headline:
+    words = {verdict.verdict for verdict in verdicts}
+    mark = next((mark for word, mark in _MARKS.items() if word in words), NEUTRAL)
+    if len(verdicts) == 1:
+        return Headline(mark, answer_words(verdicts[0]))
+    return Headline(mark, count_words(verdicts))

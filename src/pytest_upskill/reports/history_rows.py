@@ -1,6 +1,5 @@
 """Rows of the history, one for each run, skill and model, as JSON."""
 
-from collections.abc import Mapping, Sequence
 from datetime import UTC
 from typing import Any, Final
 
@@ -17,16 +16,6 @@ def short_commit(commit: Commit | None) -> str:
     if not commit:
         return "-"
     return one_line(commit.id[:_SHORT], 40) + ("+" if commit.dirty else "")
-
-
-def by_pair(kept_rows: Sequence[KeptRow]) -> Mapping[tuple[str, str], list[KeptRow]]:
-    """The rows of each skill and model, oldest first."""
-    groups: dict[tuple[str, str], list[KeptRow]] = {}
-    for kept in sorted(
-        kept_rows, key=lambda kept: (kept.run.head.started, kept.run.id)
-    ):
-        groups.setdefault((kept.row.skill, kept.row.label), []).append(kept)
-    return groups
 
 
 def row_data(kept: KeptRow) -> dict[str, Any]:

@@ -8,7 +8,7 @@ from .._util.texts import one_line, percent, unsigned_points, whole
 from ..results.contrasts import Contrast, Study, StudyArm, span_words
 
 NO_CHANGE: Final = ("no change shown", "not known", "no effect shown", "can't tell")
-_UNKNOWN: Final = "–"
+_UNKNOWN: Final = "-"
 _MOST_SKILLS: Final = 4
 
 

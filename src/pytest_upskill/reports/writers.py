@@ -1,5 +1,5 @@
-"""Reports written to disk, each whole or not at all;
-one that fails does not stop the others.
+"""Reports written to disk, each whole or not at all; one that fails does not stop the
+others.
 
 A new report is one function and one entry in `REPORTS`, plus its option.
 """
@@ -17,6 +17,7 @@ from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.run_file import results_bytes
 from ..skills.folder import SKILL_NAMES
+from .publish import write_badges
 from .record_files import transcript_files
 
 # A setting, and a function that writes its report and returns the paths.
@@ -43,6 +44,7 @@ def write_all(writers: Iterable[Writer]) -> WrittenReports:
             problem = f"can't be written: {reason_of(error)}"
             path = shown(Path(error.filename)) if error.filename else ""
             written.problems.append(SettingsError(setting, problem, value=path))
+
     return written
 
 
@@ -60,19 +62,23 @@ def require_apart(
     for setting, path in outputs.items():
         if path is None or is_stream(path):
             continue
+
         for name, other_path in taken:
-            if _is_same(path, other_path):
-                problem = (name, " uses the same file")
-            elif _holds(setting, path, other_path):
-                problem = (name, f" is below it: {shown(other_path)}")
-            elif _holds(name, other_path, path):
-                problem = (name, f" is a file, not a folder: {shown(other_path)}")
-            else:
-                continue
-            raise SettingsError(
-                setting, problem, "Choose another path.", value=shown(path)
-            )
+            if clash := _find_clash(setting, path, name, other_path):
+                hint = "Choose another path."
+                raise SettingsError(setting, (name, clash), hint, value=shown(path))
         taken.append((Setting(setting), path))
+
+
+def _find_clash(setting: str, path: Path, name: str, other_path: Path) -> str:
+    """What is wrong with the other path, which ``name`` writes."""
+    if _is_same(path, other_path):
+        return " uses the same file"
+    if _is_folder_of(setting, path, other_path):
+        return f" is below it: {shown(other_path)}"
+    if _is_folder_of(name, other_path, path):
+        return f" is a file, not a folder: {shown(other_path)}"
+    return ""
 
 
 def _is_same(path: Path, other_path: Path) -> bool:
@@ -83,10 +89,10 @@ def _is_same(path: Path, other_path: Path) -> bool:
         return False
 
 
-def _holds(name: str, file: Path, path: Path) -> bool:
+def _is_folder_of(name: str, file: Path, path: Path) -> bool:
     """Whether a file that is to be written would be the folder of another."""
-    new = not name.endswith("_folder") and not file.exists()
-    return new and resolved(file) in resolved(path).parents
+    is_new_file = not name.endswith("_folder") and not file.exists()
+    return is_new_file and resolved(file) in resolved(path).parents
 
 
 @dataclass(frozen=True)
@@ -99,26 +105,25 @@ class Finished:
     earlier: Earlier | None = None  # the run before, for the page
 
 
-def _page(run: Finished) -> str:
-    from .page import run_page  # loaded only if needed
+def _page_text(run: Finished) -> str:
+    # Slow to import, and seldom needed.
+    from .page import run_page
 
     return run_page(run.results, run.notes, run.earlier)
 
 
-# How to write each kind, by the setting that says where;
-# returns the paths that were written.
+# How to write each kind, by the setting that says where; returns the written paths.
 REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
-    "html_file": lambda file, run: write_report(file, _page(run)),
+    "html_file": lambda file, run: write_report(file, _page_text(run)),
     "markdown_file": lambda file, run: write_report(file, run.markdown()),
     "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
+    "badge_folder": lambda folder, run: write_badges(folder, run.results),
 }
 
 
 def report_paths(settings: object) -> dict[str, Path | None]:
-    """Where each report goes, by its setting: an attribute of ``settings``,
-    if there is one.
-    """
+    """Where each report goes, by the setting, if ``settings`` has it."""
     return {setting: getattr(settings, setting, None) for setting in REPORTS}
 
 
@@ -137,13 +142,13 @@ def write_report(file: Path, content: str | bytes) -> list[Path]:
 def write_transcripts(folder: Path, results: RunResults) -> list[Path]:
     """Overwrite those of the same trials, and keep others."""
     # Agents get all of a skill's folder: it must not fill up with what they said.
-    parents = (resolved(folder), *resolved(folder).parents)
-    if any((parent / name).is_file() for parent in parents for name in SKILL_NAMES):
-        problem, hint = (
-            "inside a skill, which agents get as it is",
-            "Choose a folder outside of it.",
-        )
-        raise SettingsError("transcripts_folder", problem, hint, value=shown(folder))
+    for parent in (resolved(folder), *resolved(folder).parents):
+        if any((parent / name).is_file() for name in SKILL_NAMES):
+            problem = "inside a skill, which agents get as it is"
+            hint = "Choose a folder outside of it."
+            value = shown(folder)
+            raise SettingsError("transcripts_folder", problem, hint, value=value)
+
     files = dict(transcript_files(results))
     if not files:
         problem = "nothing to write: only kept runs of agents have transcripts"

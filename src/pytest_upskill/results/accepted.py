@@ -6,6 +6,7 @@ import json
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from statistics import fmean
 from typing import Any, Final, Literal, Self
@@ -23,11 +24,11 @@ from .._util.json_forms import (
 )
 from .._util.texts import digest
 from ..errors import AcceptedError, Setting
-from ..settings import MOST_RUNS, OnDrift, Settings
+from ..settings import MOST_RUNS, Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
 from ..skills.task_files import verifier_files
-from ..trials.arm import SKILL
+from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import (
     FAILURES_OF_A_REGRESSION,
     Count,
@@ -41,7 +42,7 @@ from ..trials.trial import Trial, of_workspace, sample_of, user_text
 
 RESULTS_NAME: Final = "skill_results.json"
 PYTHON_MARK: Final = "::"  # in the names of Python tests, which no file of cases lists
-_DEEPEST: Final = 20  # that checks are looked for
+_MAX_DEPTH: Final = 20  # of checks in which files are looked for
 DIGITS: Final = 12  # of a digest, enough to see a change
 # Of an accepted result: as many more would hardly change what it shows
 ENOUGH_RUNS: Final = 30
@@ -80,30 +81,39 @@ class CaseResult:
 
     @property
     def baseline(self) -> Count | None:
-        passes = self.baseline_passes
-        return None if passes is None else Count(passes, self.runs)
+        if self.baseline_passes is None:
+            return None
+        return Count(self.baseline_passes, self.runs)
 
-    def pooled(self, records: Sequence[Record]) -> "CaseResult":
+    def pool(self, records: Sequence[Record]) -> "CaseResult":
         """With the runs of these records that were asked since.
 
         The same stored answers may be accepted again, which makes them no new evidence.
         """
         last = MOST_TIME if self.asked_at is None else self.asked_at
-        stored = (record for record in records if record.stored)
-        counted = {record.run for record in stored if (record.asked_at or 0) <= last}
-        new_records = [record for record in records if record.run not in counted]
+        known = set()
+        for record in records:
+            if record.stored and (record.asked_at or 0) <= last:
+                known.add(record.run)
+
+        new_records = [record for record in records if record.run not in known]
         new = case_result(new_records, self.case_digest, self.setup)
-        if new is None or (new.baseline_passes is None) != (
-            self.baseline_passes is None
-        ):
+        if new is None or (new.baseline is None) != (self.baseline is None):
             return self
-        if self.runs >= ENOUGH_RUNS or self.runs + new.runs > MOST_RUNS:
+
+        runs = self.runs + new.runs
+        if self.runs >= ENOUGH_RUNS or runs > MOST_RUNS:
             return max(self, new, key=lambda result: result.runs)
-        baseline = None
-        if self.baseline_passes is not None and new.baseline_passes is not None:
-            baseline = self.baseline_passes + new.baseline_passes
-        passes, runs = self.passes + new.passes, self.runs + new.runs
-        return replace(new, passes=passes, runs=runs, baseline_passes=baseline)
+
+        baseline_passes = None
+        if self.baseline_passes is not None:
+            baseline_passes = self.baseline_passes + (new.baseline_passes or 0)
+        return replace(
+            new,
+            passes=self.passes + new.passes,
+            runs=runs,
+            baseline_passes=baseline_passes,
+        )
 
 
 @dataclass(frozen=True)
@@ -130,30 +140,28 @@ class ModelResults:
 
         A case that asks the same under another id is the same case.
         """
-        renamed = (
-            ()
-            if PYTHON_MARK in case
-            else (id for id in self.cases if PYTHON_MARK not in id)
-        )
-        for name in (case, *renamed):
-            result = self.cases.get(name)
-            if result and result.case_digest == case_digest:
+        result = self.cases.get(case)
+        if result and result.case_digest == case_digest:
+            return result
+        if PYTHON_MARK in case:
+            return None
+
+        for name, result in self.cases.items():
+            if result.case_digest == case_digest and PYTHON_MARK not in name:
                 return result
         return None
 
-    def expectation(
-        self, case: str, case_digest: str, drift: OnDrift = "fail"
-    ) -> Expectation | None:
-        if not (result := self.result_of(case, case_digest)):
+    def expectation(self, case: str, case_digest: str) -> Expectation | None:
+        result = self.result_of(case, case_digest)
+        if result is None:
             return None
         return Expectation(
             result.count,
             self.date,
-            self.agent_version,
-            result.baseline,
-            self.model_id,
-            drift,
-            result.setup,
+            version=self.agent_version,
+            baseline=result.baseline,
+            model_id=self.model_id,
+            setup=result.setup,
         )
 
 
@@ -166,7 +174,7 @@ class AcceptedResults:
     schema: Literal[1] = 1
     models: Mapping[str, ModelResults]
 
-    def updated(
+    def update(
         self,
         model: str,
         present: ModelResults,
@@ -179,23 +187,19 @@ class AcceptedResults:
         ``existing`` lists the cases of the skill's file: any other with the question of
         a case of this run is the same one under an earlier id.
         """
-        accepted = self.models.get(model)
         digests = {result.case_digest for result in present.cases.values()}
-        unchanged = {
-            case: result
-            for case, result in (accepted.cases if accepted else {}).items()
-            if case not in dropped
-            and (
-                case in existing
-                or PYTHON_MARK in case
-                or result.case_digest not in digests
-            )
-        }
-        results = replace(present, cases={**unchanged, **present.cases})
-        models = {**self.models, model: results}
-        return replace(
-            self, models={name: of for name, of in models.items() if of.cases}
-        )
+        cases: dict[str, CaseResult] = {}
+        if accepted := self.models.get(model):
+            for case, result in accepted.cases.items():
+                is_named = case in existing or PYTHON_MARK in case
+                is_renamed = not is_named and result.case_digest in digests
+                if case not in dropped and not is_renamed:
+                    cases[case] = result
+        cases.update(present.cases)
+
+        models = {**self.models, model: replace(present, cases=cases)}
+        kept = {name: results for name, results in models.items() if results.cases}
+        return replace(self, models=kept)
 
 
 NOTHING_ACCEPTED: Final = AcceptedResults(models={})
@@ -219,21 +223,22 @@ def write_results(folder: Path, results: AcceptedResults) -> None:
 def results_text(results: AcceptedResults) -> str:
     """Sorted, one line per case, so that a diff shows what changed."""
     values = {"schema": results.schema, **json_values(results, brief=True)}
-    return _laid_out(values, 4) + "\n"
+    return _lay_out(values, depth=4) + "\n"
 
 
-def _laid_out(value: Any, depth: int, indent: str = "") -> str:
-    """JSON with a line for each key, as deep as ``depth``; names are sorted,
-    fields are not.
+def _lay_out(value: Any, *, depth: int, indent: str = "") -> str:
+    """JSON with a line for each key, as deep as ``depth``; names are sorted, fields
+    are not.
     """
     if not depth or not isinstance(value, dict) or not value:
-        # A lone surrogate can be written too
+        # A lone surrogate can be written too.
         return json.dumps(value, ensure_ascii=True)
-    items = sorted(value.items()) if depth % 2 else value.items()
-    lines = [
-        f"{indent} {json.dumps(k)}: {_laid_out(v, depth - 1, indent + ' ')}"
-        for k, v in items
-    ]
+
+    inner = indent + " "
+    lines = []
+    for key in sorted(value) if depth % 2 else value:
+        text = _lay_out(value[key], depth=depth - 1, indent=inner)
+        lines.append(f"{inner}{json.dumps(key)}: {text}")
     return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
 
 
@@ -244,10 +249,11 @@ def case_result(
     records: Sequence[Record], case_digest: str, setup: str = ""
 ) -> CaseResult | None:
     """The result of a case; None if an answer is missing."""
-    with_skill = [record for record in records if record.arm == "skill"]
+    with_skill = [record for record in records if record.arm == SKILL]
     if not with_skill or any(record.outcome == "errored" for record in records):
         return None
-    baselines = [record for record in records if record.arm == "baseline"]
+
+    baselines = [record for record in records if record.arm == BASELINE]
     tokens = [record.tokens for record in with_skill if record.tokens is not None]
     times = [record.asked_at for record in records if record.asked_at is not None]
     return CaseResult(
@@ -270,33 +276,29 @@ def case_digest(case: Case, folder: Path | None = None) -> str:
 
     Checks in Python and verifiers change with their files in the skill's ``folder``.
     """
-    turns = [text for message in case.earlier for text in message]
-    expected = json.dumps([case.expected, case.validator], sort_keys=True, default=str)
-    code = _code([case.expected], folder) if folder else ()
-    asked = [
-        *turns,
-        user_text(case),
-        case.system or "",
-        *of_workspace(case),
-        *(case.invoke or ()),
-    ]
-    return short_digest(*asked, expected, *code)
+    parts = list(chain.from_iterable(case.earlier))
+    parts += [user_text(case), case.system or "", *of_workspace(case)]
+    parts += case.invoke or ()
+    expected = [case.expected, case.validator]
+    parts.append(json.dumps(expected, sort_keys=True, default=str))
+    if folder:
+        parts += _read_code([case.expected], folder)
+    return short_digest(*parts)
 
 
-def _code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
+def _read_code(expected: Any, folder: Path, depth: int = 0) -> Iterator[str]:
     """The files of checks in Python, and of verifiers."""
     inside = expected.items() if isinstance(expected, dict) else enumerate(expected)
     for name, argument in inside:
-        if name == "python" and isinstance(argument, str):
-            with suppress(ValueError, OSError):  # which collection reports
+        # Collection reports files that can't be read.
+        with suppress(ValueError, OSError):
+            if name == "python" and isinstance(argument, str):
                 yield read_skill_file(folder, argument.partition(":")[0])
-        elif name == "verifier" and isinstance(argument, dict):
-            with suppress(ValueError, OSError):
-                yield from (
-                    f.digest for f in verifier_files(folder, str(argument.get("run")))
-                )
-        elif isinstance(argument, dict | list) and depth < _DEEPEST:
-            yield from _code(argument, folder, depth + 1)
+            elif name == "verifier" and isinstance(argument, dict):
+                for file in verifier_files(folder, str(argument.get("run"))):
+                    yield file.digest
+            elif isinstance(argument, dict | list) and depth < _MAX_DEPTH:
+                yield from _read_code(argument, folder, depth + 1)
 
 
 def short_digest(*parts: str) -> str:
@@ -318,27 +320,30 @@ def planned_case(
     of: int = 0,
 ) -> PlannedCase:
     """A case on the model of its trials; a Python test brings its own ``digest``."""
-    first, digest = trials[0], digest or case_digest(case, folder)
+    first = trials[0]
+    digest = digest or case_digest(case, folder)
     threshold = case.threshold or settings.case_threshold
-    if case.is_trigger:  # at least half of the runs must open it; or less than half may
+    if case.is_trigger:
+        # At least half of the runs must open it; or less than half may.
         threshold = 0.5 if case.should_open else None
-    # A run that accepts its results is not compared with older ones, nor is a skill
-    # with itself. The oracle is no model: its results are never accepted.
-    alone = settings.accept or settings.aa or first.agent == ORACLE
-    of_model = None if alone else accepted.models.get(first.label)
-    expected = (
-        of_model.expectation(case.id, digest, settings.drift) if of_model else None
-    )
+
+    # A skill is not compared with itself, nor is a run that accepts its results. The
+    # oracle is no model.
+    is_compared = compared and not settings.aa and first.agent != ORACLE
+    of_model = accepted.models.get(first.label)
+    if settings.accept or settings.aa or first.agent == ORACLE:
+        of_model = None
+    expected = of_model.expectation(case.id, digest) if of_model else None
     extra_trials: tuple[Trial, ...] = ()
     if compared and expected and expected.always_passed:
-        extra_trials = _extra_trials(trials)
+        extra_trials = _make_extra_trials(trials)
     return PlannedCase(
         nodeid,
         first.skill,
-        case.id,
-        first.model,
-        tuple(trials),
-        extra_trials,
+        case=case.id,
+        model=first.model,
+        trials=tuple(trials),
+        extra_trials=extra_trials,
         digest=digest,
         asked=_asked(trials),
         sample="" if first.is_open else sample_of(case),
@@ -348,7 +353,7 @@ def planned_case(
         line=case.line,
         tags=case.tags,
         threshold=threshold,
-        compared=compared and not settings.aa and first.agent != ORACLE,
+        compared=is_compared,
         expected=expected,
         new=of_model is not None and expected is None,
         siblings=siblings,
@@ -359,12 +364,13 @@ def planned_case(
     )
 
 
-def _extra_trials(trials: Sequence[Trial]) -> tuple[Trial, ...]:
+def _make_extra_trials(trials: Sequence[Trial]) -> tuple[Trial, ...]:
     last = [trial for trial in trials if trial.arm == SKILL][-1]
-    return tuple(
-        replace(last, run=run, question=replace(last.question, run=run), extra=True)
-        for run in range(last.run + 1, FAILURES_OF_A_REGRESSION + 1)
-    )
+    extra_trials = []
+    for run in range(last.run + 1, FAILURES_OF_A_REGRESSION + 1):
+        question = replace(last.question, run=run)
+        extra_trials.append(replace(last, run=run, question=question, extra=True))
+    return tuple(extra_trials)
 
 
 def _asked(trials: Sequence[Trial]) -> str:

@@ -5,10 +5,8 @@ A case is worse or better where a test shows it, as for accepted results; everyt
 else is just what was counted.
 """
 
-from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from statistics import fmean
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ..trials.plan import Count, Group, PlannedCase
@@ -31,7 +29,9 @@ class Earlier:
 
     id: str  # of the history, or the name of a file
     results: RunResults
-    later_id: str = ""  # of the other, if it has one
+    # How much passed with the skill in the last runs, the oldest first, by skill and
+    # model
+    rates: Mapping[str, Sequence[float]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -41,12 +41,7 @@ class ChangedCase:
     kind: ChangeKind
     was: Count | None = None  # of the answered runs with the skill
     now: Count | None = None
-    scores: tuple[float | None, float | None] = (
-        None,
-        None,
-    )  # the share of checks that passed, then and now
     shown: bool = False  # better or worse by more than chance explains
-    thresholds: tuple[float | None, float | None] = (None, None)
     records: tuple[Record, ...] = ()  # of the earlier run
 
 
@@ -54,77 +49,64 @@ class ChangedCase:
 class Changes:
     """All that changed from an earlier run to a later one."""
 
-    earlier: Earlier
     comparison: RunComparison
     cases: Mapping[Place, ChangedCase]
     gone: tuple[PlannedCase, ...]
     compared: int  # cases that were answered in both, and not edited
-    not_asked: Mapping[Group, int]  # in one of them, by -k, -m or --lf
-
-    def of(self, test: PlannedCase) -> ChangedCase | None:
-        return self.cases.get(_place(test))
-
-    def of_kind(self, kind: ChangeKind) -> list[Place]:
-        return [place for place, change in self.cases.items() if change.kind == kind]
 
 
-def changes(earlier: Earlier, later: RunResults) -> Changes:
-    """The cases of the later run compared with the earlier one,
-    in the order of the later.
-    """
+def find_changes(earlier: Earlier, later: RunResults) -> Changes:
+    """The cases of the later run compared with the earlier one, in its order."""
     before = earlier.results
-    old, new = ({_place(test): test for test in run.tests} for run in (before, later))
-    pairs = {test.pair for test in old.values()} & {test.pair for test in new.values()}
-    # Where all cases of a kind were asked; of a kind without any, say by -m,
-    # nothing is known.
-    whole = [
-        {test.group for test in run.tests} - incomplete(run.tests).keys()
-        for run in (before, later)
-    ]
+    old_tests = {_place(test): test for test in before.tests}
+    old_pairs = {test.pair for test in before.tests}
+    comparison = compare_runs(before, later)
+    evident = set(_find_evident(comparison))
+    old_groups = _find_whole_groups(before)
     changed: dict[Place, ChangedCase] = {}
     compared = 0
-    not_asked = Counter[Group]()
-    gone: list[PlannedCase] = []
-    for place, test in new.items():
-        if test.pair not in pairs:
+    for test in later.tests:
+        if test.pair not in old_pairs:
             continue
+
+        place = _place(test)
         records = later.planned_records_of(test)
-        if old_test := old.get(place):
-            old_records = before.planned_records_of(old_test)
-            answered = passes_of(old_records) and passes_of(records)
-            compared += bool(answered and not _is_edited(old_test, test))
-            if change := _change(old_test, test, old_records, records):
-                changed[place] = change
-        elif test.of and test.group in whole[0]:
-            changed[place] = ChangedCase("new", now=passes_of(records))
-        else:
-            not_asked[test.group] += 1
-    for place, test in old.items():
-        if test.pair in pairs and place not in new:
-            if test.of and test.group in whole[1]:
-                gone.append(test)
-            else:
-                not_asked[test.group] += 1
-    comparison = compare_runs(before, later)
-    evident = set(_evident(comparison))
-    return Changes(
-        earlier,
-        comparison,
-        {
-            place: replace(change, shown=place in evident)
-            for place, change in changed.items()
-        },
-        tuple(gone),
-        compared,
-        not_asked,
+        old_test = old_tests.get(place)
+        if old_test is None:
+            if test.group in old_groups:
+                changed[place] = ChangedCase("new", now=passes_of(records))
+            continue
+
+        old_records = before.planned_records_of(old_test)
+        if not _is_edited(old_test, test):
+            compared += bool(passes_of(old_records) and passes_of(records))
+        if change := _find_change(old_test, test, old_records, records):
+            changed[place] = replace(change, shown=place in evident)
+
+    return Changes(comparison, changed, _find_gone(before, later), compared)
+
+
+def _find_gone(before: RunResults, later: RunResults) -> tuple[PlannedCase, ...]:
+    new_places = {_place(test) for test in later.tests}
+    new_groups = _find_whole_groups(later)
+    return tuple(
+        test
+        for test in before.tests
+        if test.group in new_groups and _place(test) not in new_places
     )
+
+
+def _find_whole_groups(results: RunResults) -> set[Group]:
+    """Where all cases were asked; of others, nothing is new or gone."""
+    of_files = {test.group for test in results.tests if test.of}
+    return of_files - incomplete(results.tests).keys()
 
 
 def _is_edited(before: PlannedCase, after: PlannedCase) -> bool:
     return bool(before.digest and after.digest) and before.digest != after.digest
 
 
-def _change(
+def _find_change(
     old_test: PlannedCase,
     test: PlannedCase,
     old_records: Sequence[Record],
@@ -146,8 +128,6 @@ def _change(
         kind,
         was,
         now,
-        (_score(old_records), _score(records)),
-        thresholds=(old_test.threshold, test.threshold),
         records=tuple(old_records),
     )
 
@@ -172,12 +152,14 @@ def _kind_of_answers(
     test: PlannedCase, before: Sequence[Record], after: Sequence[Record]
 ) -> ChangeKind | None:
     """What differs in a run that both have; of a query, only what it opens counts."""
-    old, new = _answered(before), _answered(after)
+    old = _answered(before)
+    new = _answered(after)
     pairs = [(old[run], new[run]) for run in old.keys() & new.keys()]
     if any(_passed_checks(was) != _passed_checks(now) for was, now in pairs):
         return "checks"
-    differs = not all(same_answer(was, now) for was, now in pairs)
-    return "answer" if differs and not test.is_trigger else None
+    if test.is_trigger or all(_visible(was) == _visible(now) for was, now in pairs):
+        return None
+    return "answer"
 
 
 def _answered(records: Sequence[Record]) -> dict[int, Record]:
@@ -189,28 +171,16 @@ def _passed_checks(record: Record) -> list[tuple[str, bool]]:
     return [(grade.check, grade.passed) for grade in record.checks]
 
 
-def same_answer(record: Record, other: Record) -> bool:
-    """By what can be seen of them."""
-    return _visible(record) == _visible(other)
-
-
 def _visible(record: Record) -> tuple[object, ...]:
+    """What can be seen of an answer."""
     return (record.output, *((file.path, file.digest) for file in record.files))
 
 
-def _score(records: Sequence[Record]) -> float | None:
-    scores = [
-        record.score
-        for record in _answered(records).values()
-        if record.score is not None
-    ]
-    return fmean(scores) if scores else None
-
-
-def _evident(comparison: RunComparison) -> Iterator[Place]:
+def _find_evident(comparison: RunComparison) -> Iterator[Place]:
     """The cases that changed by more than chance explains."""
-    for row in comparison.pairs:
-        if row.change and (versions := row.change.versions):
-            yield from (
-                (row.pair, c) for c in (*versions.worse_cases, *versions.better_cases)
-            )
+    for compared in comparison.pairs:
+        fallen = compared.change.fallen if compared.change else None
+        for change in (fallen, compared.risen):
+            if change:
+                for case in change.alone:
+                    yield compared.pair, case.case

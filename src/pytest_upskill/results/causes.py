@@ -1,5 +1,5 @@
-"""Why answers are missing: the same error of many trials is one cause,
-told once with a count.
+"""Why answers are missing: the same error of many trials is one cause, told once with a
+count.
 """
 
 import re
@@ -13,9 +13,10 @@ from ..trials.records import Record
 from ..trials.subject import Subject
 from ..trials.written_calls import ADVICE, PROBLEM
 
-_MOST_CAUSES: Final = 3
-_LONGEST: Final = 500  # characters that are shown
-_COMPARED: Final = 2000
+BUDGET_ENDED: Final = "the budget ended the run"
+_MAX_CAUSES: Final = 3
+_MAX_LENGTH: Final = 500  # of what is shown
+_MAX_COMPARED: Final = 2000  # characters
 
 # What differs from call to call while the cause is the same.
 _BUDGET: Final = re.compile(
@@ -42,89 +43,85 @@ _NUMBER: Final = re.compile(
 
 
 def same_cause(reason: str) -> str:
-    """What all messages of a cause have in common, whatever sums, ports,
-    ids or tries they name.
+    """What all messages of a cause have in common, whatever sums, ports, ids or tries
+    they name.
     """
-    text = _ATTEMPTS.sub("", _BUDGET.sub("budget", reason[:_COMPARED]))
-    return _NUMBER.sub(
-        lambda match: "#" if match["number"] else match[0], _REQUEST.sub("#", text)
-    )
+    text = _BUDGET.sub("budget", reason[:_MAX_COMPARED])
+    text = _ATTEMPTS.sub("", text)
+    text = _REQUEST.sub("#", text)
+    return _NUMBER.sub(lambda match: "#" if match["number"] else match[0], text)
 
 
 @dataclass
 class Cause:
-    """Why answers are missing, in the words of the first;
-    ``tests`` are those that it concerns.
+    """Why answers are missing, in the words of the first; ``tests`` are those that it
+    concerns.
     """
 
     reason: str  # without the name of the model
     # That it begins with, in order
     models: dict[str, None] = field(default_factory=dict)
     tests: dict[str, None] = field(default_factory=dict)
+    subjects: set[Subject] = field(default_factory=set)
     answers: int = 0
     trials: int = 0  # with tools, of the same agents and models
 
     @property
     def text(self) -> str:
-        return (
-            f"{', '.join(self.models)}: {self.reason}" if self.models else self.reason
-        )
+        return ": ".join(filter(None, [", ".join(self.models), self.reason]))
 
     @property
     def sentence(self) -> str:
         """``20 answers are missing in 10 tests: m: can't connect to …``"""
         if self.reason.startswith(PROBLEM):
+            models = one_line(", ".join(self.models), _MAX_LENGTH)
             share = f"in {self.answers:,} of {counted(self.trials, 'trial')}"
-            return (
-                f"{one_line(', '.join(self.models), _LONGEST)}: {PROBLEM} {share}."
-                f" {ADVICE}."
-            )
-        missing = "answer is missing" if self.answers == 1 else "answers are missing"
-        of = f" in {counted(len(self.tests), 'test')}" if self.answers > 1 else ""
-        text = one_line(self.text, _LONGEST)
-        return (
-            f"{self.answers:,} {missing}{of}:"
-            f" {text}{'' if text.endswith(('.', '?')) else '.'}"
-        )
+            return f"{models}: {PROBLEM} {share}. {ADVICE}."
+
+        missing = "1 answer is missing"
+        if self.answers > 1:
+            tests = counted(len(self.tests), "test")
+            missing = f"{self.answers:,} answers are missing in {tests}"
+        text = one_line(self.text, _MAX_LENGTH)
+        end = "" if text.endswith((".", "?")) else "."
+        return f"{missing}: {text}{end}"
 
 
-def causes_of(records: Iterable[tuple[str, Record]]) -> list[Cause]:
+def find_causes(records: Iterable[tuple[str, Record]]) -> list[Cause]:
     """The causes of errors, in order; each record comes with its test."""
     causes: dict[str, Cause] = {}
-    subjects: dict[str, set[Subject]] = {}
     trials = Counter[Subject]()
     for test, record in records:
         trials[record.subject] += bool(record.activity or record.error)
         if record.error is None:
             continue
-        model, reason = _split(record.error, record)
-        cause = causes.setdefault(key := same_cause(reason), Cause(reason))
-        subjects.setdefault(key, set()).add(record.subject)
-        cause.answers += 1
-        cause.models |= {model: None} if model else {}
+
+        reason = record.error.removeprefix(f"{record.model}: ")
+        cause = causes.setdefault(same_cause(reason), Cause(reason))
+        if reason != record.error:
+            cause.models[record.model] = None
         cause.tests[test] = None
-    for key, cause in causes.items():
-        cause.trials = sum(trials[subject] for subject in subjects[key])
+        cause.subjects.add(record.subject)
+        cause.answers += 1
+
+    for cause in causes.values():
+        cause.trials = sum(trials[subject] for subject in cause.subjects)
     return list(causes.values())
-
-
-def _split(reason: str, record: Record) -> tuple[str, str]:
-    """The model that a reason begins with, and the rest of it."""
-    prefix = f"{record.model}: "
-    return (
-        (record.model, reason[len(prefix) :])
-        if reason.startswith(prefix)
-        else ("", reason)
-    )
 
 
 def cause_lines(causes: Sequence[Cause]) -> list[str]:
     """A sentence for each of the causes that most tests have."""
     ranked = sorted(causes, key=lambda cause: -len(cause.tests))
-    sentences = [cause.sentence for cause in ranked[:_MOST_CAUSES]]
-    if hidden := ranked[_MOST_CAUSES:]:
+    sentences = [cause.sentence for cause in ranked[:_MAX_CAUSES]]
+    if hidden := ranked[_MAX_CAUSES:]:
         answers = sum(cause.answers for cause in hidden)
-        sentences.append(
-            f"{answers:,} more for {counted(len(hidden), 'other reason')}."
-        )
+        others = counted(len(hidden), "other reason")
+        sentences.append(f"{answers:,} more for {others}.")
     return sentences
+
+
+def budget_words(done: int, over_budget: int, noun: str = "case") -> str:
+    """``the budget ended the run after 6 of 10 cases``."""
+    if not over_budget:
+        return BUDGET_ENDED
+    return f"{BUDGET_ENDED} after {done:,} of {counted(done + over_budget, noun)}"

@@ -88,14 +88,10 @@ def is_within(change: Lift | None, margin: float) -> bool:
 def gain_words(change: Lift) -> str:
     """``loses 12 points (3 to 21)``, of a change that is shown."""
     if change.lift > 0:
-        return (
-            f"gains {size_of(change.lift)}"
-            f" ({span(change.low, change.high, unsigned_points)})"
-        )
-    return (
-        f"loses {size_of(-change.lift)}"
-        f" ({span(-change.high, -change.low, unsigned_points)})"
-    )
+        interval = span(change.low, change.high, unsigned_points)
+        return f"gains {size_of(change.lift)} ({interval})"
+    interval = span(-change.high, -change.low, unsigned_points)
+    return f"loses {size_of(-change.lift)} ({interval})"
 
 
 def size_of(share: float) -> str:
@@ -154,17 +150,17 @@ class Study(WithSubject):
 
     @property
     def complete(self) -> bool:
-        return not self.interrupted and not any(
-            c.word == "incomplete" for c in self.contrasts
-        )
+        lacks = any(contrast.word == "incomplete" for contrast in self.contrasts)
+        return not self.interrupted and not lacks
 
     @property
     def problem(self) -> str:
         """``loop/haiku: 2 pairs hurt``; empty if it does not fail."""
-        lacks = (
-            "arms were asked on different days" if self.apart else "answers are missing"
-        )
-        reason = self.failure or ("" if self.complete else lacks)
+        reason = self.failure
+        if not reason and not self.complete:
+            reason = "answers are missing"
+            if self.apart:
+                reason = "answers are of different days"
         return f"{self.label}: {reason}" if reason else ""
 
     def arm(self, name: str) -> StudyArm:
@@ -185,5 +181,8 @@ class Study(WithSubject):
     def spent(self) -> str:
         """``480 trials, 3 without an answer, $1.20``."""
         words = [counted(self.trials, "trial")]
-        words += [f"{self.errored:,} without an answer"] if self.errored else []
-        return ", ".join([*words, *([dollars(self.cost)] if self.cost else [])])
+        if self.errored:
+            words.append(f"{self.errored:,} without an answer")
+        if self.cost:
+            words.append(dollars(self.cost))
+        return ", ".join(words)

@@ -1,5 +1,5 @@
-"""The gates of a run: which numbers miss their limits,
-and whether that could be chance.
+"""The gates of a run: which numbers miss their limits, and whether that could be
+chance.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -8,19 +8,21 @@ from typing import Protocol
 from .._util.texts import apart
 from ..settings import Gates
 from ..stats import ROUNDING
-from .arm_comparison import unit_of
+from ..trials.arm import BASELINE, PREVIOUS, SKILL
+from .row import Row, missing_words, since_words
 from .trigger_summary import NO_QUERY, TriggerSummary
-from .verdict import Verdict, missing_words
 
 
-def gate_reasons(verdicts: Sequence[Verdict], gates: Gates) -> list[str]:
+def gate_reasons(rows: Sequence[Row], gates: Gates) -> list[str]:
     """Why the run fails the gates of its cases; empty if it passes."""
-    return [
-        f"{verdict.summary.pair}: {reason}"
-        for verdict in verdicts
-        if gates.of_cases and not verdict.is_of_oracle
-        for reason in _of_cases(verdict, gates)
-    ]
+    if not gates.of_cases:
+        return []
+
+    reasons = []
+    for row in rows:
+        if not row.is_of_oracle:
+            reasons += [f"{row.pair}: {reason}" for reason in _case_reasons(row, gates)]
+    return reasons
 
 
 def trigger_reasons(
@@ -29,14 +31,17 @@ def trigger_reasons(
     """Why the run fails its gates of triggers; ``skills`` are all that it tests."""
     if not gates.of_triggers:
         return []
-    reasons = [
-        f"{row.pair}: {reason}" for row in rows for reason in query_reasons(row, gates)
-    ]
+
+    reasons = []
+    for row in rows:
+        reasons += [f"{row.pair}: {reason}" for reason in query_reasons(row, gates)]
     tested = {row.skill for row in rows}
-    reasons += [
-        f"{skill}: can't pass: {NO_QUERY}" for skill in skills if skill not in tested
-    ]
-    return reasons or ([] if rows else [f"can't pass: {NO_QUERY}"])
+    for skill in skills:
+        if skill not in tested:
+            reasons.append(f"{skill}: can't pass: {NO_QUERY}")
+    if not rows and not reasons:
+        return [f"can't pass: {NO_QUERY}"]
+    return reasons
 
 
 class Queries(Protocol):
@@ -59,50 +64,51 @@ class QueryShare(Protocol):
     def interval(self) -> tuple[float, float]: ...
 
 
-def _of_cases(verdict: Verdict, gates: Gates) -> Iterator[str]:
-    row, lift, skill = verdict.summary, verdict.lift, verdict.summary.arm("skill")
-    if verdict.word == "incomplete" or row.budget_words:
+def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
+    if row.incomplete or row.budget_words:
         yield f"can't pass: {missing_words(row)}"
         return
+
+    over = row.over(BASELINE)
     if gates.min_lift is not None:
-        if lift is None:
+        if over is None:
             yield "lift unknown: there is no baseline"
         else:
-            name, bounds = f"lift{unit_of(row.score)}", (lift.low, lift.high)
-            yield from _missed(
-                name,
-                lift.lift,
-                bounds=bounds,
+            yield from _find_missed(
+                "lift" if row.score == "pass" else "lift of checks",
+                over.lift.lift,
+                bounds=(over.lift.low, over.lift.high),
                 limit=gates.min_lift,
                 gates=gates,
                 sign="+",
                 unit=" points",
             )
     if gates.min_pass_rate is not None:
-        bounds, rate = skill.interval or (0.0, 1.0), skill.rate or 0.0
-        yield from _missed(
-            "pass rate", rate, bounds=bounds, limit=gates.min_pass_rate, gates=gates
+        skill = row.arm(SKILL)
+        yield from _find_missed(
+            "pass rate",
+            skill.rate or 0.0,
+            bounds=skill.interval or (0.0, 1.0),
+            limit=gates.min_pass_rate,
+            gates=gates,
         )
     if gates.max_token_growth is not None:
-        over = verdict.over("baseline")
         growth = over.tokens if over else None
         if growth is None or (gates.confident and growth.high is None):
             yield "token growth unknown"
         else:
-            name, most = "token growth", gates.max_token_growth
-            span = (growth.low, growth.high)
-            yield from _missed(
-                name,
+            yield from _find_missed(
+                "token growth",
                 growth.change,
-                bounds=span,
-                limit=most,
+                bounds=(growth.low, growth.high),
+                limit=gates.max_token_growth,
                 gates=gates,
                 sign="+",
                 is_maximum=True,
             )
-    since = verdict.over("previous")
+    since = row.over(PREVIOUS)
     if gates.no_worse and since and since.word == "worse":
-        yield verdict.since or ""
+        yield since_words(row, since)
 
 
 def query_reasons(row: Queries, gates: Gates) -> Iterator[str]:
@@ -112,15 +118,15 @@ def query_reasons(row: Queries, gates: Gates) -> Iterator[str]:
     if row.missing_words:
         yield f"can't pass: {row.missing_words}"
         return
+
     if gates.min_recall is not None:
         if row.recall is None:
             yield "recall unknown: no query that needs a skill was asked"
         else:
-            recall = row.recall
-            yield from _missed(
+            yield from _find_missed(
                 "recall",
-                recall.rate,
-                bounds=recall.interval,
+                row.recall.rate,
+                bounds=row.recall.interval,
                 limit=gates.min_recall,
                 gates=gates,
             )
@@ -128,22 +134,17 @@ def query_reasons(row: Queries, gates: Gates) -> Iterator[str]:
         if row.false_alarms is None:
             yield "false alarms unknown: no query without need of one was asked"
         else:
-            alarms, name, most = (
-                row.false_alarms,
+            yield from _find_missed(
                 "share of false alarms",
-                gates.max_false_alarms,
-            )
-            yield from _missed(
-                name,
-                alarms.rate,
-                bounds=alarms.interval,
-                limit=most,
+                row.false_alarms.rate,
+                bounds=row.false_alarms.interval,
+                limit=gates.max_false_alarms,
                 gates=gates,
                 is_maximum=True,
             )
 
 
-def _missed(
+def _find_missed(
     name: str,
     estimate: float,
     *,
@@ -158,21 +159,29 @@ def _missed(
 
     It is shown that the limit is missed if all of the interval misses it.
     """
-    side = -1 if is_maximum else 1
-    worst, best = reversed(bounds) if is_maximum else bounds
-    reached = worst if gates.confident else estimate
-    if reached is None or side * (reached - limit) >= -ROUNDING:
-        return
+    worst, best = bounds
+    kind = "minimum"
+    side = 1
+    if is_maximum:
+        best, worst = bounds
+        kind = "maximum"
+        side = -1
+
+    reached = estimate
     if gates.confident:
+        if worst is None:
+            return
+        reached = worst
         name = f"{'highest' if is_maximum else 'lowest'} likely {name}"
+    if side * (reached - limit) >= -ROUNDING:
+        return
+
     is_shown = best is not None and side * (best - limit) < -ROUNDING
     evidence = "shown" if is_shown else "could be chance"
     mark = "%" if unit == "%" else ""
-    if worst is not None and best is not None:
-        ends = [
-            f"{apart(end, limit, sign)[0]}{mark}" for end in bounds if end is not None
-        ]
+    low, high = bounds
+    if low is not None and high is not None:
+        ends = [f"{apart(end, limit, sign)[0]}{mark}" for end in (low, high)]
         evidence += f": {' to '.join(ends)}"
     have, want = apart(reached, limit, sign)
-    kind = "maximum" if is_maximum else "minimum"
     yield f"{name} is {have}{unit} ({kind} {want}{mark}; {evidence})"

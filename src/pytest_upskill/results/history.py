@@ -9,36 +9,33 @@ import gzip
 import json
 import re
 import secrets
-import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
-from pydantic import ValidationError
-
-from .._util.files import open_file
+from .._util.files import open_file, replace_file
 from .._util.git import Commit
-from .._util.json_forms import Seconds, form_of
+from .._util.json_forms import Seconds, Whole, form_of
 from .._util.texts import counted, first_few, one_line
 from ..engine.store import FOLDER, make_folder
 from ..errors import ResultsError
+from ..trials.arm import SKILL
+from .row import Row
 from .run import Moment, RunResults
 from .run_file import in_bytes, read_run, results_values
-from .summary_row import SummaryRow
 
 RUNS_FOLDER: Final = "runs"
 _SUFFIX: Final = ".json.gz"
 _ID: Final = re.compile(r"\d{8}T\d{6}Z-[0-9a-f]{6}")
-_DRAFT: Final = re.compile(rf"\.{_ID.pattern}\.draft")
 _LAST: Final = re.compile(r"last(?:~(\d{1,9}))?")
-_DAY: Final = 86_400
 _MOST_NAMES: Final = 3
+_RUNS_OF_RATES: Final = 10
 _LIST: Final = "List the runs with `pytest-upskill runs`."
 _LONGEST_HEAD: Final = 8_000_000
 _COMPRESSION: Final = 3  # of 9: 6 takes twice as long to save a tenth of the bytes
@@ -53,10 +50,13 @@ class RunHead:
     seconds: Seconds
     commit: Commit | None
     tested: Mapping[str, tuple[str, ...]]
-    summary: tuple[SummaryRow, ...]
+    summary: tuple[Row, ...]
+    failed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    looks: Mapping[str, Whole] = field(default_factory=dict)
+    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
 
-_HEAD_KEYS: Final = tuple(field.name for field in fields(RunHead))
+_HEAD_KEYS: Final = tuple(each.name for each in fields(RunHead))
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ class KeptRow:
     """A skill on a model, in a run."""
 
     run: KeptRun
-    row: SummaryRow
+    row: Row
 
 
 # The folder.
@@ -99,56 +99,59 @@ def worth_keeping(results: RunResults) -> bool:
 
 
 def keep(results: RunResults, folder: Path, size_limit: int) -> Path:
-    """Write a run into the history, and delete the oldest runs
-    beyond ``size_limit`` bytes.
+    """Write a run into the history, and delete the oldest runs beyond ``size_limit``
+    bytes.
 
-    Raises OSError or ValueError if that fails.
+    OSError or ValueError if that fails.
     """
-    # Else a folder of the user's choice, perhaps committed
+    # Any other folder is of the user's choice, and may be committed.
     if folder.parent.name == FOLDER:
         make_folder(folder.parent)
-    folder.mkdir(parents=True, exist_ok=True)
-    data = packed(results)
-    file, draft = _reserved(folder, results.started)
-    try:
-        draft.write_bytes(data)
-        draft.replace(file)
-    finally:
-        draft.unlink(missing_ok=True)
+
+    file = _choose_file(folder, results.started)
+    replace_file(file, packed(results))
     _prune(folder, size_limit, file)
     return file
 
 
-def _reserved(folder: Path, started: datetime) -> tuple[Path, Path]:
-    """A unique name, and the draft file that reserves it."""
+def _choose_file(folder: Path, started: datetime) -> Path:
     moment = started.astimezone(UTC).strftime("%Y%m%dT%H%M%SZ")
     while True:
-        name = f"{moment}-{secrets.token_hex(3)}"
-        file, draft = folder / f"{name}{_SUFFIX}", folder / f".{name}.draft"
-        try:
-            draft.touch(exist_ok=False)
-        except FileExistsError:
-            continue
-        if not file.exists():  # checked last: a finished run has no draft any more
-            return file, draft
-        draft.unlink()
+        file = folder / f"{moment}-{secrets.token_hex(3)}{_SUFFIX}"
+        if not file.exists():
+            return file
 
 
 def runs(folder: Path) -> list[KeptRun]:
     """The runs in a folder, newest first; nothing is read yet."""
-    try:
-        names = [file.name for file in folder.iterdir()]
-    except OSError:
-        return []
-    ids = [name.removesuffix(_SUFFIX) for name in names if name.endswith(_SUFFIX)]
-    ends = {run_id: run_id.rpartition("-")[2] for run_id in filter(_ID.fullmatch, ids)}
-    often = Counter(ends.values())
-    return [
-        KeptRun(
-            run_id, folder / f"{run_id}{_SUFFIX}", end if often[end] == 1 else run_id
-        )
-        for run_id, end in sorted(ends.items(), reverse=True)
-    ]
+    ids = []
+    with suppress(OSError):
+        for file in folder.iterdir():
+            run_id = file.name.removesuffix(_SUFFIX)
+            if file.name.endswith(_SUFFIX) and _ID.fullmatch(run_id):
+                ids.append(run_id)
+
+    ends = Counter(_get_end(run_id) for run_id in ids)
+    kept = []
+    for run_id in sorted(ids, reverse=True):
+        end = _get_end(run_id)
+        short = end if ends[end] == 1 else run_id
+        kept.append(KeptRun(run_id, folder / f"{run_id}{_SUFFIX}", short))
+    return kept
+
+
+def _get_end(run_id: str) -> str:
+    return run_id.rpartition("-")[2]
+
+
+def readable(kept: Iterable[KeptRun]) -> Iterator[tuple[KeptRun, RunHead]]:
+    """Runs with their heads, without damaged files; one is read when it is reached."""
+    for run in kept:
+        try:
+            head = run.head
+        except ResultsError:
+            continue
+        yield run, head
 
 
 def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
@@ -178,39 +181,47 @@ def find(kept: Sequence[KeptRun], text: str) -> KeptRun:
 
 def newest(
     folder: Path,
-    fits: Callable[[SummaryRow], bool] = lambda row: row.skill_rate is not None,
+    fits: Callable[[Row], bool] = lambda row: row.skill_rate is not None,
 ) -> dict[str, dict[str, KeptRow]]:
-    """The newest row that fits, by skill and model; damaged files are skipped.
+    """The newest row that fits, by skill and model.
 
     Of a run of triggers alone, a row has no pass rate.
     """
     rows: dict[str, dict[str, KeptRow]] = {}
-    for run in runs(folder):
-        with suppress(ResultsError):
-            for row in run.head.summary:
-                if fits(row):
-                    rows.setdefault(row.skill, {}).setdefault(
-                        row.label, KeptRow(run, row)
-                    )
+    for run, head in readable(runs(folder)):
+        for row in filter(fits, head.summary):
+            rows.setdefault(row.skill, {}).setdefault(row.label, KeptRow(run, row))
     return rows
 
 
 def run_before(folder: Path, results: RunResults) -> KeptRun | None:
-    """The newest run that has all tests of these results;
-    else the one that has most of them.
-
-    Only heads are read; damaged files are skipped.
+    """The newest run that has all tests of these results; else the one that has most of
+    them.
     """
     wanted = _places(results.tested)
-    best, most = None, 0
-    for run in runs(folder):
-        with suppress(ResultsError):
-            shared = len(wanted & _places(run.head.tested))
-            if shared > most:
-                best, most = run, shared
-            if most == len(wanted):
-                break
+    best = None
+    most = 0
+    for run, head in readable(runs(folder)):
+        shared = len(wanted & _places(head.tested))
+        if shared > most:
+            best = run
+            most = shared
+        if most == len(wanted):
+            break
     return best
+
+
+def last_rates(folder: Path) -> dict[str, list[float]]:
+    """How much passed with the skill in the last runs, by skill and model.
+
+    The oldest comes first.
+    """
+    rates: dict[str, list[float]] = {}
+    for _, head in readable(reversed(runs(folder)[:_RUNS_OF_RATES])):
+        for row in head.summary:
+            if row.skill_rate is not None:
+                rates.setdefault(f"{row.pair}", []).append(row.skill_rate)
+    return rates
 
 
 def _places(tested: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
@@ -218,7 +229,7 @@ def _places(tested: Mapping[str, Sequence[str]]) -> set[tuple[str, str]]:
 
 
 def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
-    """Delete the oldest runs beyond the size limit, and drafts of killed runs.
+    """Delete the oldest runs beyond the size limit.
 
     The newest run and this one stay, however large.
     """
@@ -228,13 +239,6 @@ def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
             total += run.path.stat().st_size
             if total > size_limit and number and run.path != newest_file:
                 run.path.unlink()
-    for file in folder.iterdir():
-        with suppress(OSError):
-            if (
-                _DRAFT.fullmatch(file.name)
-                and time.time() - file.stat().st_mtime > _DAY
-            ):
-                file.unlink()
 
 
 # A file.
@@ -242,38 +246,35 @@ def _prune(folder: Path, size_limit: int, newest_file: Path) -> None:
 
 def packed(results: RunResults) -> bytes:
     """The file of a run; ValueError if a number is infinite."""
-    report = _values(results)
-    head, rest = (
-        json.dumps(
-            {key: report[key] for key in keys}, ensure_ascii=False, allow_nan=False
-        )
-        for keys in (_HEAD_KEYS, [key for key in report if key not in _HEAD_KEYS])
-    )
-    return gzip.compress(in_bytes(f"{head[:-1]},\n{rest[1:]}\n"), _COMPRESSION, mtime=0)
+    report = results_values(results, transcripts=True)
+    report["tested"] = results.tested
+    report["failed"] = _find_failed(results)
+    head = {key: report.pop(key) for key in _HEAD_KEYS}
+    text = f"{_to_json(head)[:-1]},\n{_to_json(report)[1:]}\n"
+    return gzip.compress(in_bytes(text), _COMPRESSION, mtime=0)
 
 
-def _values(results: RunResults) -> dict[str, Any]:
-    return {**results_values(results, transcripts=True), "tested": results.tested}
+def _to_json(values: Mapping[str, object]) -> str:
+    return json.dumps(values, ensure_ascii=False, allow_nan=False)
+
+
+def _find_failed(results: RunResults) -> dict[str, list[str]]:
+    """Cases that failed with the skill, by skill and model."""
+    failed: dict[str, dict[str, None]] = {}
+    for record in results.case_records:
+        if record.arm == SKILL and record.outcome == "failed":
+            failed.setdefault(f"{record.pair}", {})[record.case] = None
+    return {pair: list(cases) for pair, cases in failed.items()}
 
 
 def read_head(file: Path) -> RunHead:
-    """The head of a run; ResultsError if it can't be read.
-
-    A file without one, such as a copy of a --skill-json file, is read whole.
-    """
+    """The head of a run; ResultsError if it can't be read."""
     try:
         with open_file(file) as stream, gzip.GzipFile(fileobj=stream) as unzipped:
             line = unzipped.readline(_LONGEST_HEAD).decode()
-        return form_of(RunHead).validate_python(
-            json.loads(line.removesuffix(",\n") + "}")
-        )
+        values = json.loads(line.removesuffix(",\n") + "}")
+        return form_of(RunHead).validate_python(values)
     except (OSError, EOFError, zlib.error, ValueError, RecursionError):
-        pass  # reading the whole file reports what is wrong with it
-    report = _values(read_run(file))
-    try:
-        return form_of(RunHead).validate_python(
-            {key: report[key] for key in _HEAD_KEYS}
-        )
-    except ValidationError as error:
-        problem = f"number out of range: {error.errors()[0]['loc']}"
+        read_run(file)  # says what is wrong with it
+        problem = "not written as a run of the history"
         raise ResultsError(file, problem, "Delete it.") from None

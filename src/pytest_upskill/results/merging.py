@@ -1,9 +1,10 @@
 """Merge result files: the shards of a CI job become one run."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import timedelta
-from typing import Final, TypeVar
+from itertools import chain
+from typing import TypeVar
 
 from .._util.texts import counted, one_line
 from ..errors import ResultsError
@@ -11,8 +12,8 @@ from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from .run import RunResults
 
+K = TypeVar("K")
 T = TypeVar("T")
-_ONE_RUN: Final = "Merge only shards of one run."
 
 
 @dataclass(frozen=True)
@@ -30,36 +31,57 @@ def merged(
 
     Cases in none of the files count as not run, unless ``subset`` is set.
     """
-    first = sources[0].results
-    if len(sources) == 1:
-        return first, []
-    _same(sources, lambda run: run.gates, "different gates")
-    skills = _agreed(
-        sources, lambda run: [(skill.name, skill) for skill in run.skills], "skill"
-    )
-    models = _agreed(sources, lambda run: run.model_ids.items(), "model")
-    tests = _tests(sources)
-    records, repeated = _records(sources)
     runs = [source.results for source in sources]
-    started = min(run.started for run in runs)
-    ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
-    commits = {run.commit for run in runs}
-    untested = {name: reason for run in runs for name, reason in run.untested.items()}
-    tested = {
-        name for test in tests if test.in_lift for name in (test.skill, test.label)
-    }
-    stops = dict.fromkeys(
-        run.interrupted for run in runs if run.interrupted is not None
+    first = runs[0]
+    if len(runs) == 1:
+        return first, []
+
+    for source in sources:
+        if source.results.gates != first.gates:
+            raise _is_of_another_run(source, "different gates than in", sources[0].name)
+
+    skills = _agree(
+        sources,
+        lambda run: {skill.name: skill for skill in run.skills},
+        problem=lambda name, _: f"the skill {one_line(name, 100)} differs from",
     )
+    models = _agree(
+        sources,
+        lambda run: run.model_ids,
+        problem=lambda name, _: f"the model {one_line(name, 100)} differs from",
+    )
+    tests = _agree(
+        sources,
+        lambda run: {(test.pair, test.case): test for test in run.tests},
+        problem=lambda _, test: (
+            f"the case {_name_case(test)} has a different question or checks than in"
+        ),
+        compared=lambda test: test.digest,
+    )
+    records = _agree(
+        sources,
+        lambda run: {
+            (each.pair, each.case, each.arm, each.run): each for each in run.records
+        },
+        problem=lambda _, record: (
+            f"{_name_case(record)} (arm {record.arm}, run {record.run}) has another"
+            " answer in"
+        ),
+        compared=lambda record: (record.outcome, record.output, record.checks),
+    )
+    ended = max(run.started + timedelta(seconds=run.seconds) for run in runs)
+    started = min(run.started for run in runs)
+    commits = {run.commit for run in runs}
+    stops = [run.interrupted for run in runs if run.interrupted is not None]
     results = replace(
         first,
         started=started,
         seconds=(ended - started).total_seconds(),
         skills=tuple(skills.values()),
         model_ids=models,
-        tests=tuple(tests),
-        records=tuple(records),
-        questions={key: text for run in runs for key, text in run.questions.items()},
+        tests=tuple(tests.values()),
+        records=tuple(records.values()),
+        questions=_merge(run.questions for run in runs),
         commit=first.commit if len(commits) == 1 else None,
         idle_gates=tuple(
             gate
@@ -67,124 +89,108 @@ def merged(
             if all(gate in run.idle_gates for run in runs)
         ),
         by_outcome=any(run.by_outcome for run in runs),
-        logins=tuple(dict.fromkeys(label for run in runs for label in run.logins)),
+        logins=_join(run.logins for run in runs),
         expects_all=not subset,
-        unmatched=tuple(
-            dict.fromkeys(accepted for run in runs for accepted in run.unmatched)
-        ),
-        broken={
-            nodeid: reason for run in runs for nodeid, reason in run.broken.items()
-        },
-        reported={
-            nodeid: word for run in runs for nodeid, word in run.reported.items()
-        },
-        untested={
-            name: reason for name, reason in untested.items() if name not in tested
-        },
-        lost=_lost(runs, tests, records),
-        interrupted="; ".join(stops) if stops else None,
-        studies=tuple(study for run in runs for study in run.studies),
-        sections=tuple(section for run in runs for section in run.sections),
+        unmatched=_join(run.unmatched for run in runs),
+        broken=_merge(run.broken for run in runs),
+        reported=_merge(run.reported for run in runs),
+        untested=_find_untested(runs),
+        lost=_find_lost(runs),
+        interrupted="; ".join(dict.fromkeys(stops)) if stops else None,
+        studies=tuple(chain.from_iterable(run.studies for run in runs)),
+        sections=tuple(chain.from_iterable(run.sections for run in runs)),
         prompt_cache_saved=sum(run.prompt_cache_saved for run in runs),
+        looks=_find_most_looks(runs),
+        gone=_find_gone(runs),
     )
+
     notes = []
-    if repeated:
+    if repeated := sum(len(run.records) for run in runs) - len(records):
         notes.append(f"{counted(repeated, 'trial')} in several files, counted once.")
     if len(commits) > 1:
         notes.append("The files are from different commits.")
-    notes += _version_notes(results.agents, runs)
     return results, notes
 
 
-def _lost(
-    runs: Sequence[RunResults], tests: Sequence[PlannedCase], records: Sequence[Record]
-) -> tuple[str, ...]:
-    """Ids of tests that a run lost, and that no run answered."""
-    places = {(record.pair, record.case) for record in records}
-    answered = {test.nodeid for test in tests if (test.pair, test.case) in places}
-    lost: dict[str, None] = {}
-    for run in runs:
-        for nodeid in run.lost:
-            if nodeid not in answered:
-                lost[nodeid] = None
-    return tuple(lost)
-
-
-def _version_notes(agents: Iterable[str], runs: Sequence[RunResults]) -> Iterator[str]:
-    for name in agents:
-        versions = dict.fromkeys(run.agents[name] for run in runs if name in run.agents)
-        if len(versions) > 1:
-            listed = f"{one_line(name, 60)}: {one_line(', '.join(versions), 200)}"
-            yield f"The files are of different versions of {listed}."
-
-
-def _same(
-    sources: Sequence[Source], value: Callable[[RunResults], object], problem: str
-) -> None:
-    first = sources[0]
-    for source in sources[1:]:
-        if value(source.results) != value(first.results):
-            raise ResultsError(source.name, f"{problem} than in {first.name}", _ONE_RUN)
-
-
-def _agreed(
+def _agree(
     sources: Sequence[Source],
-    named: Callable[[RunResults], Iterable[tuple[str, T]]],
-    noun: str,
-) -> dict[str, T]:
-    """Values by name; files that disagree are not of one run."""
-    values: dict[str, tuple[T, str]] = {}
+    find: Callable[[RunResults], Mapping[K, T]],
+    *,
+    problem: Callable[[K, T], str],
+    compared: Callable[[T], object] = lambda value: value,
+) -> dict[K, T]:
+    """All values by key; files that disagree are not of one run."""
+    values: dict[K, T] = {}
+    files: dict[K, str] = {}
     for source in sources:
-        for name, value in named(source.results):
-            before, file = values.setdefault(name, (value, source.name))
-            if before != value:
-                problem = f"the {noun} {one_line(name, 100)} differs from {file}"
-                raise ResultsError(source.name, problem, _ONE_RUN)
-    return {name: value for name, (value, _) in values.items()}
+        for key, value in find(source.results).items():
+            known = values.setdefault(key, value)
+            file = files.setdefault(key, source.name)
+            if compared(known) != compared(value):
+                raise _is_of_another_run(source, problem(key, value), file)
+    return values
 
 
-def _tests(sources: Sequence[Source]) -> list[PlannedCase]:
-    tests: dict[tuple[str, str, str], tuple[PlannedCase, str]] = {}
-    for source in sources:
-        for test in source.results.tests:
-            place = (test.skill, test.case, test.label)
-            before, file = tests.setdefault(place, (test, source.name))
-            if before.digest != test.digest:
-                problem = (
-                    f"the case {_named(place)} has a different question or checks than"
-                    f" in {file}"
-                )
-                raise ResultsError(source.name, problem, _ONE_RUN)
-    return [test for test, _ in tests.values()]
+def _is_of_another_run(source: Source, problem: str, file: str) -> ResultsError:
+    hint = "Merge only shards of one run."
+    return ResultsError(source.name, f"{problem} {file}", hint)
 
 
-def _records(sources: Sequence[Source]) -> tuple[list[Record], int]:
-    """Every trial once, and the number of repeats; two different answers are an
-    error.
-    """
-    records: dict[tuple[str, str, str, str, int], tuple[Record, str]] = {}
-    repeated = 0
-    for source in sources:
-        for record in source.results.records:
-            place = (record.skill, record.case, record.label, record.arm, record.run)
-            if place not in records:
-                records[place] = (record, source.name)
-                continue
-            before, file = records[place]
-            if _graded(before) != _graded(record):
-                problem = f"{_named(place)} has another answer in {file}"
-                raise ResultsError(
-                    source.name, problem, "Leave out one of the two files."
-                )
-            repeated += 1
-    return [record for record, _ in records.values()], repeated
+def _name_case(value: PlannedCase | Record) -> str:
+    return f"{one_line(value.case, 100)} of {value.pair}"
 
 
-def _graded(record: Record) -> object:
-    return record.outcome, record.output, record.checks
+def _join(values: Iterable[Iterable[T]]) -> tuple[T, ...]:
+    """Each of them once."""
+    return tuple(dict.fromkeys(chain.from_iterable(values)))
 
 
-def _named(place: Iterable[object]) -> str:
-    skill, case, model, *trial = place
-    name = f"{one_line(str(case), 100)} of {skill} on {model}"
-    return f"{name} (arm {trial[0]}, run {trial[1]})" if trial else name
+def _merge(maps: Iterable[Mapping[K, T]]) -> dict[K, T]:
+    merged: dict[K, T] = {}
+    for each in maps:
+        merged.update(each)
+    return merged
+
+
+def _find_untested(runs: Iterable[RunResults]) -> dict[str, str]:
+    """What no run could test, and why."""
+    untested: dict[str, str] = {}
+    tested = set()
+    for run in runs:
+        untested.update(run.untested)
+        for test in run.tests:
+            if test.in_lift:
+                tested |= {test.skill, test.label}
+    return {name: reason for name, reason in untested.items() if name not in tested}
+
+
+def _find_lost(runs: Iterable[RunResults]) -> tuple[str, ...]:
+    """Ids of tests that a run lost, and that no run answered."""
+    answered = set[str]()
+    for run in runs:
+        answered.update(test.nodeid for test in run.tests if run.records_of(test))
+    lost = _join(run.lost for run in runs)
+    return tuple(nodeid for nodeid in lost if nodeid not in answered)
+
+
+def _find_most_looks(runs: Iterable[RunResults]) -> dict[str, int]:
+    looks: dict[str, int] = {}
+    for run in runs:
+        for skill, number in run.looks.items():
+            looks[skill] = max(number, looks.get(skill, 0))
+    return looks
+
+
+def _find_gone(runs: Iterable[RunResults]) -> dict[str, tuple[str, ...]]:
+    """The cases of the last run that no shard has."""
+    present = set[tuple[str, str]]()
+    for run in runs:
+        present.update((test.skill, test.case) for test in run.tests)
+
+    gone: dict[str, tuple[str, ...]] = {}
+    for run in runs:
+        for skill, cases in run.gone.items():
+            missing = [case for case in cases if (skill, case) not in present]
+            if missing:
+                gone[skill] = _join([gone.get(skill, ()), missing])
+    return gone

@@ -9,8 +9,8 @@ There are five words, as many as a reader acts on:
 - error: not answered, or not graded
 - not run: skipped, or never reached
 
-Where pytest ran the test, its own word decides,
-so that counts agree with its last line.
+Where pytest ran the test, its own word decides, so that counts agree with its last
+line.
 """
 
 from collections import Counter
@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from .._util.texts import counted, one_line
+from ..trials.arm import SKILL
 from ..trials.plan import PlannedCase
 from ..trials.records import Record
 from ..trials.subject import ORACLE
@@ -32,8 +33,7 @@ OutcomeWord = Literal["failed", "passed", "accepted", "error", "not run"]
 OutcomeCounts = Mapping[OutcomeWord, int]
 
 BAD: Final[tuple[OutcomeWord, ...]] = ("failed", "error")
-_LONGEST: Final = 300
-_MARKED: Final = "marked xfail"
+_MAX_REASON_LENGTH: Final = 300
 _WORDS: Final[Mapping[Reported, OutcomeWord]] = {
     "passed": "passed",
     "failed": "failed",
@@ -53,38 +53,42 @@ class CaseOutcome:
     regressed: bool = False  # a failure that had been accepted as passing
 
 
-def outcome_of(
+def find_outcome(
     test: PlannedCase,
     records: Sequence[Record],
     standing: Standing | None,
+    *,
     reported: Reported | None = None,
     broken: str = "",
 ) -> CaseOutcome:
-    """``standing`` is that of the test among the others,
-    ``broken`` why it could not be asked.
+    """``standing`` is that of the test among the others, ``broken`` why it could not be
+    asked.
     """
     regressed = standing is not None and standing.kind == "regressed"
+    word = _find_word(test, records, standing)
     if regressed:
-        word: OutcomeWord = "failed"
+        word = "failed"
     elif reported:
         word = _WORDS[reported]
-    else:
-        word = _by_records(test, records, standing, broken)
+    elif broken and not records:
+        word = "error"
     if word in ("passed", "not run"):
         return CaseOutcome(test.nodeid, word)
-    told = broken or ("" if test.agent == ORACLE else _told(test, standing))
-    reasons = filter(None, [told, "" if broken else "; ".join(missed(records))])
-    return CaseOutcome(
-        test.nodeid, word, one_line(": ".join(reasons), _LONGEST), regressed
-    )
+
+    reasons = [broken]
+    if not broken:
+        reasons = [_describe(test, standing), "; ".join(missed(records))]
+    reason = one_line(": ".join(filter(None, reasons)), _MAX_REASON_LENGTH)
+    return CaseOutcome(test.nodeid, word, reason, regressed)
 
 
-def _by_records(
-    test: PlannedCase, records: Sequence[Record], standing: Standing | None, broken: str
+def _find_word(
+    test: PlannedCase, records: Sequence[Record], standing: Standing | None
 ) -> OutcomeWord:
     if not records:
-        return "error" if broken else "not run"
-    if not (result := case_result(records, test.digest)):
+        return "not run"
+    result = case_result(records, test.digest)
+    if result is None:
         return "error"
     if test.agent == ORACLE:
         return "failed" if oracle_faults(records) else "passed"
@@ -95,25 +99,26 @@ def _by_records(
     return "failed" if standing.kind == "failed" else "accepted"
 
 
-def _told(test: PlannedCase, standing: Standing | None) -> str:
+def _describe(test: PlannedCase, standing: Standing | None) -> str:
+    if test.agent == ORACLE:
+        return ""
     if standing:
         return standing.reason
-    return "" if test.compared else _MARKED
+    return "" if test.compared else "marked xfail"
 
 
-def missed(records: Iterable[Record]) -> list[str]:
+def missed(records: Sequence[Record]) -> list[str]:
     """Why answers with the skill failed, each reason once; or why answers are
     missing.
     """
-    records = list(records)
-    errors = [record.error or "" for record in records if record.outcome == "errored"]
-    if records and records[0].agent == ORACLE:
-        return list(dict.fromkeys(errors or oracle_faults(records)))
-    grades = [
-        grade for record in records if record.arm == "skill" for grade in record.checks
-    ]
-    wrong = [grade.reason for grade in grades if grade.required and not grade.passed]
-    return list(dict.fromkeys(errors or wrong))
+    reasons = [record.error or "" for record in records if record.outcome == "errored"]
+    if not reasons and records and records[0].agent == ORACLE:
+        reasons = oracle_faults(records)
+    elif not reasons:
+        for record in records:
+            if record.arm == SKILL:
+                reasons += [grade.reason for grade in record.checks if grade.fails]
+    return list(dict.fromkeys(reasons))
 
 
 def count_outcomes(outcomes: Iterable[CaseOutcome]) -> dict[OutcomeWord, int]:
@@ -126,19 +131,24 @@ def count_words(counts: OutcomeCounts, *, every: bool = False) -> str:
     """``18 failed, 8 accepted, 1 error``: what did not pass; else, or with ``every``,
     what did.
     """
-    failed = {word: number for word, number in counts.items() if word != "passed"}
-    listed = counts if every else failed or counts
-    return ", ".join(
-        counted(number, word) if word == "error" else f"{number:,} {word}"
-        for word, number in listed.items()
-    )
+    words = []
+    only_passed = counts.keys() <= {"passed"}
+    for word, number in counts.items():
+        if word == "error":
+            words.append(counted(number, word))
+        elif word != "passed" or every or only_passed:
+            words.append(f"{number:,} {word}")
+    return ", ".join(words)
 
 
 def failure_words(counts: OutcomeCounts, failed: int | None = None) -> list[str]:
-    """The same on one line, if tests failed; ``failed`` counts those
-    of others than skills, too.
+    """The same on one line, if tests failed; ``failed`` counts those of others than
+    skills, too.
     """
     own = sum(counts.get(word, 0) for word in BAD)
-    others = max(0, (failed or 0) - own)
-    lines = [count_words(counts)] if own else []
-    return [*lines, *([f"{counted(others, 'other test')} failed"] if others else [])]
+    lines = []
+    if own:
+        lines.append(count_words(counts))
+    if failed and failed > own:
+        lines.append(f"{counted(failed - own, 'other test')} failed")
+    return lines

@@ -3,45 +3,25 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import groupby
-from math import comb
 from statistics import fmean
 from types import MappingProxyType
 from typing import Final, Literal, NamedTuple
 
 from .._util import grouped
-from .._util.texts import counted, first_few, one_line, points, span
-from ..stats import (
-    RELEVANT_LIFT,
-    CasePasses,
-    Worsening,
-    fell_together,
-    lift_change,
-    worsened,
-)
+from .._util.texts import first_few, one_line, points, span
+from ..stats import CasePasses, fell_together, lift_change
 from ..trials.arm import BASELINE, SKILL
-from ..trials.plan import (
-    FAILURES_OF_A_REGRESSION,
-    Count,
-    Expectation,
-    Group,
-    PlannedCase,
-    Unmatched,
-    Why,
-)
+from ..trials.plan import Count, Expectation, Group, PlannedCase, Unmatched, Why
 from ..trials.records import Record
 from ..trials.subject import CHAT, WithPair
 from ..trials.trial import Trial
 from .accepted import PYTHON_MARK, ModelResults
-
-# That a case ends otherwise the next time, to call it flaky
-_LIKELY_ENOUGH: Final = 0.05
+from .comparison import CasePair, Fallen, find_fallen
+from .row import SinceAccepted
 
 _NOT_KNOWN: Final[Mapping[str, str]] = MappingProxyType({})
 _SHOWN: Final = 0.05  # a fall of the lift has at most this p value
-_OF_THE_MODEL: Final = "the model got worse, without the skill, too"
-
-_MOST_NAMES: Final = 10
+_MAX_NAMES: Final = 10
 _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
     "gone": "accepted, but gone from the file",
     "skipped": "accepted, but skipped now",
@@ -49,19 +29,14 @@ _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
     "for other models": "accepted, but not for this model now",
     "changed": "changed since accepted",
 }
-_IF_CHANGED: Final = "undo that, or accept the new results"
-_IF_MISSING: Final = "undo that, or accept that they are dropped"
 
 CaseState = Literal["tested", "left out", "skipped", "marked xfail", "for other models"]
 StandingKind = Literal[
-    "passed",
-    "failed",
-    "better",
-    "accepted as failing",
-    "could be chance",
-    "drifted",
-    "regressed",
+    "passed", "failed", "better", "accepted as failing", "could be chance", "regressed"
 ]
+
+
+# One case.
 
 
 @dataclass(frozen=True)
@@ -77,23 +52,9 @@ def reaches(count: Count, threshold: float | None) -> bool:
     return count.share > 0.5 if threshold is None else count.share >= threshold
 
 
-def could_flip(count: Count, threshold: float | None) -> bool:
-    """Whether as many new runs may well end on the other side of the threshold."""
-    passes, runs = count
-    if passes in (0, runs):
-        return False
-    good, share = reaches(count, threshold), count.share
-    chance = sum(
-        comb(runs, number) * share**number * (1 - share) ** (runs - number)
-        for number in range(runs + 1)
-        if reaches(Count(number, runs), threshold) != good
-    )
-    return chance >= _LIKELY_ENOUGH
-
-
 def fell(now: Count, expected: Expectation | None) -> bool:
-    """Whether fewer runs pass than accepted: alone or with other
-    cases it may be a regression.
+    """Whether fewer runs pass than accepted: alone or with other cases it may be a
+    regression.
     """
     return expected is not None and now.share < expected.was.share
 
@@ -104,43 +65,40 @@ def next_trial(test: PlannedCase, records: Sequence[Record]) -> Trial | None:
     There is one as long as all runs failed of a case that had always passed: one pass,
     or an error, ends it.
     """
-    with_skill = [record for record in records if record.arm == SKILL]
-    if any(record.outcome != "failed" for record in with_skill):
-        return None
+    asked = set()
+    for record in records:
+        if record.arm == SKILL:
+            asked.add(record.run)
+            if record.outcome != "failed":
+                return None
 
-    asked = {record.run for record in with_skill}
-    return next((trial for trial in test.extra_trials if trial.run not in asked), None)
-
-
-def is_regression(now: Count, expected: Expectation | None) -> bool:
-    """Whether a case regressed whatever the others show: it had always passed, and
-    has failed often enough in a row.
-    """
-    if expected is None or not expected.always_passed:
-        return False
-    return now.passes == 0 and now.runs >= FAILURES_OF_A_REGRESSION
+    for trial in test.extra_trials:
+        if trial.run not in asked:
+            return trial
+    return None
 
 
 def standing_of(
     now: Count, threshold: float | None, expected: Expectation | None
 ) -> Standing:
     """What one case shows without the others. With them there may be more evidence:
-    see ``compare``.
+    see `compare_groups`.
     """
     good = reaches(now, threshold)
     if expected is None:
         return Standing("passed" if good else "failed")
-    if is_regression(now, expected):
-        return Standing("regressed", f"regression: {expected.beside(now)}")
-    was = expected.was
-    was_good = reaches(was, threshold)
+
+    beside = expected.beside(now)
+    if CasePair("", expected.was, now).is_regression:
+        return Standing("regressed", f"regression: {beside}")
+
+    was_good = reaches(expected.was, threshold)
     if good:
         return Standing("passed" if was_good else "better")
-    if not was_good:
-        return Standing(
-            "accepted as failing", f"accepted as failing on {expected.date} ({was})"
-        )
-    return Standing("could be chance", f"{expected.beside(now)}; could be chance")
+    if was_good:
+        return Standing("could be chance", f"{beside}; could be chance")
+    reason = f"accepted as failing on {expected.date} ({expected.was})"
+    return Standing("accepted as failing", reason)
 
 
 @dataclass(frozen=True)
@@ -156,7 +114,7 @@ class Compared:
     def expected(self) -> Expectation | None:
         return self.test.expected
 
-    @cached_property
+    @property
     def alone(self) -> Standing:
         """What it shows without the other cases."""
         return standing_of(self.now, self.test.threshold, self.expected)
@@ -168,19 +126,15 @@ class Compared:
 
     @property
     def counts(self) -> str:
+        """With those of the baseline, if it fell too: perhaps the model changed."""
         if not self.expected:
             return f"{self.now} passed"
-        return self.expected.beside(self.now)
 
-    @property
-    def counts_of_arms(self) -> str:
-        """With those of the baseline, if it fell too: perhaps the model changed."""
-        if not self.baseline_fell or not self.expected:
-            return self.counts
-        return (
-            f"{self.counts}; without the skill {self.baseline}"
-            f" (accepted: {self.expected.baseline})"
-        )
+        words = self.expected.beside(self.now)
+        if self.baseline_fell:
+            words += f"; without the skill {self.baseline}"
+            words += f" (accepted: {self.expected.baseline})"
+        return words
 
     @property
     def planned(self) -> Count:
@@ -199,30 +153,47 @@ class Compared:
         return bool(was and self.baseline and self.baseline.share < was.share)
 
     @property
-    def is_regression(self) -> bool:
-        return is_regression(self.now, self.expected)
-
-    @cached_property
-    def passes(self) -> CasePasses | None:
+    def passes(self) -> CasePair | None:
         """With the skill, then and now; None without an accepted result."""
-        was = self.expected
-        return CasePasses(was.was, self.now, self.test.sample) if was else None
-
-    @cached_property
-    def arms(self) -> tuple[CasePasses, CasePasses] | None:
-        """With the skill and without, then and now; None if a baseline is not known."""
-        was, sample = self.expected, self.test.sample
-        if not was or not was.baseline or not self.baseline:
+        if not self.expected:
             return None
-        return (
-            CasePasses(was.was, self.planned, sample),
-            CasePasses(was.baseline, self.baseline, sample),
-        )
+        return CasePair(self.test.case, self.expected.was, self.now, self.test.sample)
 
     @property
-    def lift_fell(self) -> float:
-        """The p value of its lift alone; if that is not known, it counts as fallen."""
-        return lift_change([self.arms]).p_fell if self.arms else 0.0
+    def arms(self) -> tuple[CasePasses, CasePasses] | None:
+        """With the skill and without, then and now; None if a baseline is not known."""
+        expected = self.expected
+        if not expected or not expected.baseline or not self.baseline:
+            return None
+        sample = self.test.sample
+        return (
+            CasePasses(expected.was, self.planned, sample),
+            CasePasses(expected.baseline, self.baseline, sample),
+        )
+
+
+def compare_case(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
+    """None for a case without all answers, or with an xfail mark."""
+    if not test.compared or any(record.outcome == "errored" for record in records):
+        return None
+
+    now = _count(records, SKILL)
+    if now is None:
+        return None
+    return Compared(
+        test,
+        now,
+        baseline=_count(records, BASELINE),
+        extra_runs=sum(record.extra for record in records),
+    )
+
+
+def _count(records: Sequence[Record], arm: str) -> Count | None:
+    passes = [record.outcome == "passed" for record in records if record.arm == arm]
+    return Count(sum(passes), len(passes)) if passes else None
+
+
+# All cases of a skill on a model.
 
 
 @dataclass(frozen=True)
@@ -244,78 +215,51 @@ class ModelDrift(WithPair):
     lift_change_low: float
     lift_change_high: float
     explains: bool  # that cases with the skill got worse: no fall of the lift is shown
-    fails: bool  # the run: it explains that, and is not just to be warned of
 
     @property
     def words(self) -> str:
         baseline = f"{100 * self.baseline_before:.0f} → {100 * self.baseline_rate:.0f}"
         text = f"the model got worse (baseline {baseline}), {self._lift_words}"
         if self.model_id_before and self.model_id not in ("", self.model_id_before):
-            before, now = (
-                one_line(self.model_id_before, 60),
-                one_line(self.model_id, 60),
-            )
+            before = one_line(self.model_id_before, 60)
+            now = one_line(self.model_id, 60)
             text += f"; it was {before}, and is now {now}"
         return text
 
     @property
     def _lift_words(self) -> str:
-        before, now = points(self.lift_before), points(self.lift)
+        before = points(self.lift_before)
+        now = points(self.lift)
         if not self.explains:
             return f"the skill's lift was {before} and is now {now}"
-        low, high = self.lift_change_low, self.lift_change_high
-        is_narrow = low > -RELEVANT_LIFT and high < RELEVANT_LIFT
-        words = (
-            "the skill's lift is unchanged"
-            if is_narrow
-            else "no change of the lift is shown"
-        )
-        return f"{words} ({before} → {now}; change {span(low, high)})"
+        change = span(self.lift_change_low, self.lift_change_high)
+        return f"no change of the lift is shown ({before} → {now}; change {change})"
 
 
-@dataclass(frozen=True)
-class SinceAccepted:
-    """The cases of a skill on a model that have an accepted result, then and now.
-
-    Rates are means over the cases.
-    """
-
-    rate: float  # that was accepted
-    now: float
-    date: str
-    worse: int  # cases that regressed
-
-    @property
-    def change(self) -> float:
-        return self.now - self.rate
-
-    @property
-    def fall(self) -> str:
-        """``67 → 17``; or ``in 1 case``, if others rose. Empty unless that is shown."""
-        before, now = round(100 * self.rate), round(100 * self.now)
-        fall = (
-            f"{before} → {now}" if now < before else f"in {counted(self.worse, 'case')}"
-        )
-        return fall if self.worse else ""
-
-    @property
-    def words(self) -> str:
-        """``fell 67 → 17 since 2026-11-01``."""
-        return f"fell {self.fall} since {self.date}" if self.fall else ""
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class AcceptedComparison(WithPair):
     """A skill on a model compared with its accepted results."""
 
     skill: str
     model: str
-    cases: tuple[Compared, ...]
-    worse: tuple[Compared, ...]  # by evidence of their own
-    together: str  # if the other cases together got worse, too: their passes, in words
     agent: str = CHAT
+    cases: tuple[Compared, ...]
+    fallen: Fallen | None = None  # what got worse, also if the model explains it
     drift: ModelDrift | None = None
-    explained: tuple[Compared, ...] = ()  # cases that got worse because the model did
+    explained: frozenset[str] = frozenset()  # cases that fell because the model did
+
+    @cached_property
+    def worse(self) -> tuple[Compared, ...]:
+        """The cases that regressed by evidence of their own."""
+        alone = {pair.case for pair in self.fallen.alone} if self.fallen else set()
+        names = alone - self.explained
+        return tuple(case for case in self.cases if case.test.case in names)
+
+    @property
+    def together(self) -> bool:
+        """Whether the other cases regressed together."""
+        is_of_model = self.drift is not None and self.drift.explains
+        return self.fallen is not None and self.fallen.together and not is_of_model
 
     @cached_property
     def regressed(self) -> tuple[Compared, ...]:
@@ -328,36 +272,38 @@ class AcceptedComparison(WithPair):
 
     def standing(self, case: Compared) -> Standing:
         """What a case shows among the others."""
-        if self._is_worse(case):
-            return Standing("regressed", f"regression: {case.counts_of_arms}")
+        if case in self.worse:
+            return Standing("regressed", f"regression: {case.counts}")
         if case.test.regression:
             return Standing("regressed", case.test.regression)
         if self.together and case.fell:
-            return Standing(
-                "regressed", f"regression of {self._together}: {case.counts}"
-            )
-        if self.drift and case.test.case in self._names_of_explained:
-            if self.drift.fails:
-                return Standing("regressed", f"{_OF_THE_MODEL}: {case.counts}")
-            if case.alone.kind in ("could be chance", "regressed"):
-                return Standing("drifted", f"{_OF_THE_MODEL}: {case.counts}")
+            return Standing("regressed", f"regression of {self._whole}: {case.counts}")
+        if case.test.case in self.explained:
+            reason = f"the model got worse, without the skill, too: {case.counts}"
+            return Standing("regressed", reason)
         return case.alone
 
-    def of_kind(self, *kinds: StandingKind) -> tuple[Compared, ...]:
-        return tuple(case for case in self.cases if self.standing(case).kind in kinds)
+    def of_kind(self, kind: StandingKind) -> tuple[Compared, ...]:
+        return tuple(case for case in self.cases if self.standing(case).kind == kind)
 
     @cached_property
     def since(self) -> SinceAccepted | None:
         """None if no case has both results."""
-        both = [case for case in self.cases if case.expected]
-        expected = [case.expected for case in both if case.expected]
-        if not expected:
+        before = []
+        now = []
+        dates = []
+        for case in self.cases:
+            if case.expected:
+                before.append(case.expected.was.share)
+                now.append(case.planned.share)
+                dates.append(case.expected.date)
+        if not dates:
             return None
         return SinceAccepted(
-            fmean(was.was.share for was in expected),
-            fmean(case.planned.share for case in both),
-            max(was.date for was in expected),
-            len(self.regressed),
+            rate=fmean(before),
+            now=fmean(now),
+            date=max(dates),
+            worse=len(self.regressed),
         )
 
     @property
@@ -368,47 +314,33 @@ class AcceptedComparison(WithPair):
     @property
     def reasons(self) -> list[str]:
         """Why the run fails."""
-        reasons = [
-            f"{self.pair}: regression: {one_line(case.test.case, 80)}:"
-            f" {case.counts_of_arms}"
-            for case in self.worse
-        ]
-        if self.of_whole:
-            return [*reasons, *self.of_whole]
-        decided = (
-            case
-            for case in self.cases
-            if case.test.regression and not self._is_worse(case)
-        )
-        reasons += [
-            f"{self.pair}: {case.test.case}: {case.test.regression}" for case in decided
-        ]
+        reasons = []
+        for case in self.worse:
+            name = one_line(case.test.case, 80)
+            reasons.append(f"{self.pair}: regression: {name}: {case.counts}")
+        if whole := self.of_whole:
+            return [*reasons, *whole]
+
+        for case in self.cases:
+            if case.test.regression and case not in self.worse:
+                reasons.append(f"{self.pair}: {case.test.case}: {case.test.regression}")
         return reasons
 
     @property
     def of_whole(self) -> list[str]:
         """Why the run fails, of all cases together."""
-        reasons = (
-            [f"regression of {self._together}: {self.together}"]
-            if self.together
-            else []
-        )
-        reasons += [self.drift.words] if self.drift and self.drift.fails else []
-        return [f"{self.pair}: {reason}" for reason in reasons]
-
-    def _is_worse(self, case: Compared) -> bool:
-        return case.test.case in self._names_of_worse
-
-    @cached_property
-    def _names_of_worse(self) -> frozenset[str]:
-        return frozenset(case.test.case for case in self.worse)
-
-    @cached_property
-    def _names_of_explained(self) -> frozenset[str]:
-        return frozenset(case.test.case for case in self.explained)
+        reasons = []
+        if self.fallen and self.together:
+            words = self.fallen.together_words("accepted")
+            reasons.append(f"{self.pair}: regression of {self._whole}: {words}")
+            if any(_lacks_baseline(case) for case in self.cases):
+                reasons[0] += "; it may be the model, as the baseline was not asked"
+        if self.drift and self.drift.explains:
+            reasons.append(f"{self.pair}: {self.drift.words}")
+        return reasons
 
     @property
-    def _together(self) -> str:
+    def _whole(self) -> str:
         if self.of_triggers:
             return f"{'the other' if self.worse else 'all'} queries together"
         return "the other cases together" if self.worse else "the skill as a whole"
@@ -419,19 +351,8 @@ class AcceptedComparison(WithPair):
         return any(case.test.is_trigger for case in self.cases)
 
 
-def compared(test: PlannedCase, records: Sequence[Record]) -> Compared | None:
-    """None for a case without all answers, or with an xfail mark."""
-    if not test.compared or any(record.outcome == "errored" for record in records):
-        return None
-
-    now, baseline = _count(records, SKILL), _count(records, BASELINE)
-    extra_runs = sum(record.extra for record in records)
-    return Compared(test, now, baseline, extra_runs) if now else None
-
-
-def _count(records: Sequence[Record], arm: str) -> Count | None:
-    passes = [record.outcome == "passed" for record in records if record.arm == arm]
-    return Count(sum(passes), len(passes)) if passes else None
+def _lacks_baseline(case: Compared) -> bool:
+    return bool(case.expected and case.expected.baseline and not case.arms)
 
 
 def compare_all(
@@ -440,123 +361,117 @@ def compare_all(
     model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
     """One for each group of tests with accepted results."""
-    groups = grouped(tests, lambda test: test.group)
-    return compare(
-        {
-            group: [case for test in of if (case := compared(test, records_of(test)))]
-            for group, of in groups.items()
-            if any(test.expected or test.new for test in of)
-        },
-        model_ids,
-    )
+    groups: dict[Group, list[Compared]] = {}
+    for group, of_group in grouped(tests, lambda test: test.group).items():
+        if not any(test.expected or test.new for test in of_group):
+            continue
+
+        groups[group] = []
+        for test in of_group:
+            if case := compare_case(test, records_of(test)):
+                groups[group].append(case)
+    return compare_groups(groups, model_ids)
 
 
-def compare(
+def compare_groups(
     groups: Mapping[Group, Sequence[Compared]],
     model_ids: Mapping[str, str] = _NOT_KNOWN,
 ) -> list[AcceptedComparison]:
-    """All groups of a run together: the more there are, the more evidence it takes.
+    """All groups of a run together: the more there are, the more evidence it takes."""
+    passes = {}
+    baselines = []
+    for group, cases in groups.items():
+        passes[group] = [case.passes for case in cases if case.passes]
+        baselines.append([case.arms[1] for case in cases if case.arms])
 
-    Cases that are regressions by themselves are no evidence about the others.
-    """
-    skills = [
-        [case.passes for case in cases if case.passes and not case.is_regression]
-        for cases in groups.values()
-    ]
-    baselines = [
-        [case.arms[1] for case in cases if case.arms] for cases in groups.values()
-    ]
+    fallen = find_fallen(passes)
     comparisons = []
-    for (group, cases), drop, baseline_fell in zip(
-        groups.items(), worsened(skills), fell_together(baselines), strict=True
-    ):
-        worse = _worse_alone(cases, drop)
+    for group, baseline_fell in zip(groups, fell_together(baselines), strict=True):
+        cases = groups[group]
         drift = None
         if baseline_fell:
-            found = drop.together or bool(worse)
-            drift = _drift(group, cases, model_ids, got_worse=found)
-        comparisons.append(_comparison(group, cases, worse, drop, drift))
+            has_fallen = fallen[group] is not None
+            drift = _find_drift(group, cases, model_ids, has_fallen=has_fallen)
+        comparisons.append(
+            AcceptedComparison(
+                skill=group.pair.skill,
+                model=group.pair.subject.model,
+                agent=group.pair.subject.agent,
+                cases=tuple(cases),
+                fallen=fallen[group],
+                drift=drift,
+                explained=_find_explained(cases, fallen[group], drift),
+            )
+        )
     return comparisons
 
 
-def _worse_alone(cases: Sequence[Compared], drop: Worsening) -> list[Compared]:
-    """The cases that got worse by evidence of their own."""
-    others = [case for case in cases if case.passes and not case.is_regression]
-    evident = {others[index].test.case for index in drop.cases}
-    return [case for case in cases if case.is_regression or case.test.case in evident]
-
-
-def _comparison(
-    group: Group,
-    cases: Sequence[Compared],
-    worse: list[Compared],
-    drop: Worsening,
-    drift: ModelDrift | None,
-) -> AcceptedComparison:
-    explained: list[Compared] = []
-    together = drop.together
-    if drift and drift.explains:
-        # Not cases that fell more than without the skill
-        level = _SHOWN / max(1, len(worse))
-        explained = [
-            case for case in worse if case.baseline_fell and case.lift_fell > level
-        ]
-        worse = [case for case in worse if case not in explained]
-        if together:
-            explained = [case for case in cases if case.fell and case not in worse]
-        together = False
-    passes = (
-        f"{Count(*drop.now)} runs passed (accepted: {Count(*drop.before)}, p ="
-        f" {drop.p_value:.2g})"
-    )
-    if any(
-        case.expected and case.expected.baseline and not case.arms for case in cases
-    ):
-        passes += "; it may be the model, as the baseline was not asked"
-    return AcceptedComparison(
-        group.pair.skill,
-        group.pair.subject.model,
-        tuple(cases),
-        tuple(worse),
-        passes if together else "",
-        group.pair.subject.agent,
-        drift,
-        tuple(explained),
-    )
-
-
-def _drift(
+def _find_drift(
     group: Group,
     cases: Sequence[Compared],
     model_ids: Mapping[str, str],
     *,
-    got_worse: bool,
+    has_fallen: bool,
 ) -> ModelDrift:
     """Of a group whose baseline fell."""
-    by_sample = {
-        case.test.sample or case.test.nodeid: case.arms for case in cases if case.arms
-    }
+    by_sample = {}
+    for case in cases:
+        if case.arms:
+            by_sample[case.test.sample or case.test.nodeid] = case.arms
+
     arms = list(by_sample.values())
+    skill_before = fmean(_share(skill.before) for skill, _ in arms)
+    skill_now = fmean(_share(skill.now) for skill, _ in arms)
+    baseline_before = fmean(_share(baseline.before) for _, baseline in arms)
+    baseline_now = fmean(_share(baseline.now) for _, baseline in arms)
     expected = next(case.expected for case in cases if case.expected)
-    before = [fmean(Count(*arm[side].before).share for arm in arms) for side in (0, 1)]
-    now = [fmean(Count(*arm[side].now).share for arm in arms) for side in (0, 1)]
-    subject, change = group.pair.subject, lift_change(arms)
-    explains = got_worse and change.p_fell > _SHOWN
+    change = lift_change(arms)
     return ModelDrift(
-        group.pair.skill,
-        subject.model,
-        subject.agent,
-        expected.model_id,
-        model_ids.get(subject.label, ""),
-        before[1],
-        now[1],
-        before[0] - before[1],
-        now[0] - now[1],
-        change.low,
-        change.high,
-        explains,
-        fails=explains and expected.drift == "fail",
+        skill=group.pair.skill,
+        model=group.pair.subject.model,
+        agent=group.pair.subject.agent,
+        model_id_before=expected.model_id,
+        model_id=model_ids.get(group.pair.subject.label, ""),
+        baseline_before=baseline_before,
+        baseline_rate=baseline_now,
+        lift_before=skill_before - baseline_before,
+        lift=skill_now - baseline_now,
+        lift_change_low=change.low,
+        lift_change_high=change.high,
+        explains=has_fallen and change.p_fell > _SHOWN,
     )
+
+
+def _share(passes: tuple[int, int]) -> float:
+    return Count(*passes).share
+
+
+def _find_explained(
+    cases: Sequence[Compared], fallen: Fallen | None, drift: ModelDrift | None
+) -> frozenset[str]:
+    """The cases that got worse because the model did: not those that fell more than
+    without the skill.
+    """
+    if fallen is None or drift is None or not drift.explains:
+        return frozenset()
+
+    alone = {pair.case for pair in fallen.alone}
+    level = _SHOWN / max(1, len(alone))
+    explained = set()
+    for case in cases:
+        is_explained = fallen.together and case.fell
+        if case.test.case in alone:
+            is_explained = case.baseline_fell and _p_of_lift(case) > level
+        if is_explained:
+            explained.add(case.test.case)
+    return frozenset(explained)
+
+
+def _p_of_lift(case: Compared) -> float:
+    """The p value of a fall of its lift alone; it counts as fallen if that is not
+    known.
+    """
+    return lift_change([case.arms]).p_fell if case.arms else 0.0
 
 
 # Accepted results that no test is compared with: their cases are gone or changed.
@@ -583,9 +498,11 @@ def unmatched_in(
         case.digest for case in present.values() if case.state in ("tested", "left out")
     }
     for name, result in accepted.cases.items():
-        in_python, case = PYTHON_MARK in name, present.get(name)
+        in_python = PYTHON_MARK in name
         if not in_python and result.case_digest in alive:
             continue
+
+        case = present.get(name)
         if case is None:
             if all_listed and not in_python:
                 yield name, "gone"
@@ -593,7 +510,8 @@ def unmatched_in(
             if case.digest != result.case_digest:
                 yield name, "changed"
         elif case.state == "marked xfail":
-            if result.passes:  # else it was accepted as failing
+            # Otherwise it was accepted as failing.
+            if result.passes:
                 yield name, case.state
         elif case.state != "left out":
             yield name, case.state
@@ -605,16 +523,14 @@ def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
     rows = sorted(
         unmatched, key=lambda row: (row.skill, row.label, order.index(row.why))
     )
-    return [
-        f"{pair}: {_UNMATCHED_WORDS[why]}: {_names(group)}; "
-        f"{_IF_CHANGED if why == 'changed' else _IF_MISSING}"
-        for (pair, why), group in groupby(
-            rows, lambda accepted: (accepted.pair, accepted.why)
+    reasons = []
+    for (pair, why), group in grouped(rows, lambda row: (row.pair, row.why)).items():
+        cases = [f"{one_line(row.case, 60)} ({row.was})" for row in group]
+        accept = "accept that they are dropped"
+        if why == "changed":
+            accept = "accept the new results"
+        reasons.append(
+            f"{pair}: {_UNMATCHED_WORDS[why]}: {first_few(cases, _MAX_NAMES)};"
+            f" undo that, or {accept}"
         )
-    ]
-
-
-def _names(cases: Iterable[Unmatched]) -> str:
-    return first_few(
-        [f"{one_line(case.case, 60)} ({case.was})" for case in cases], _MOST_NAMES
-    )
+    return reasons

@@ -27,16 +27,16 @@ from .._util import grouped
 from .._util.git import Commit
 from .._util.json_forms import MOST, Amount, Flag, Many, Number, Seconds, Whole
 from .._util.keys import shown_words
-from .._util.texts import counted, message_line, one_line, shortened
+from .._util.texts import counted, first_few, message_line, one_line, shortened
 from ..options import DAY
 from ..registry import section_types
 from ..settings import Gates
-from ..stats import flakiness, pass_hat_k
 from ..trials.answer import AnswerFile
+from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
 from ..trials.subject import ORACLE, SkillOnSubject
-from .causes import Cause, causes_of
+from .causes import BUDGET_ENDED, Cause, find_causes
 from .contrasts import Study
 from .gates import gate_reasons, trigger_reasons
 from .outcomes import (
@@ -46,29 +46,32 @@ from .outcomes import (
     Reported,
     count_outcomes,
     failure_words,
-    outcome_of,
+    find_outcome,
 )
 from .regressions import (
     AcceptedComparison,
     ModelDrift,
     Standing,
     compare_all,
-    compared,
+    compare_case,
     unmatched_reasons,
 )
+from .row import CaseSummary, Row
 from .sections import OneOf, Section
-from .summary import BUDGET_ENDED, CaseSummary, Summary, summarize
-from .summary_row import SummaryRow, summary_rows
-from .trigger_summary import DESCRIBE, TriggerSummary, trigger_summaries
-from .verdict import Verdict, first_names, verdicts_of
+from .signals import Signal
+from .summary import RowFacts, summarize
+from .trigger_summary import TriggerSummary, trigger_summaries
+from .verdict import Verdict, judge_rows, judge_skills
 
 NOTHING_TESTED: Final = "nothing was tested"
+_MAX_NAMES: Final = 5
 _NO_GATES: Final = Gates()
-_LONGEST_FILE: Final = 20_000  # characters of what an agent made
-_LONGEST_FILES: Final = 100_000  # of all files of a trial
-# Of all transcripts that the history keeps of a run
-_LONGEST_TRANSCRIPTS: Final = 50_000_000
-_TURN_SIZE: Final = 200  # of a turn beside its text
+# Characters of what an agent made, and of all files of a trial
+_MAX_FILE_LENGTH: Final = 20_000
+_MAX_FILES_LENGTH: Final = 100_000
+# Of all transcripts that the history keeps of a run, and of a turn beside its text
+_MAX_TRANSCRIPTS_LENGTH: Final = 50_000_000
+_TURN_LENGTH: Final = 200
 
 
 @dataclass(frozen=True)
@@ -83,6 +86,7 @@ class Rerun:
     options: tuple[str, ...] = ()
     models: tuple[str, ...] = ()
     root: str = ""
+    replay: tuple[str, ...] = ()  # the option that replays what this run recorded
 
     def command(self, nodeid: str) -> str:
         """For a shell; credentials are left out."""
@@ -120,13 +124,13 @@ class CaseRow:
     skill_rate: float | None
     baseline_score: float | None
     skill_score: float | None
-    pass_hat_k: tuple[float, ...]  # for k = 1, 2, …: the chance that k runs all pass
-    flakiness: float | None
+    signal: Signal | None
+    signal_shown: bool
 
     @classmethod
-    def of(cls, row: Summary, case: CaseSummary) -> "CaseRow":
-        baseline, skill = case.arm("baseline"), case.arm("skill")
-        passes = round((skill.rate or 0.0) * case.runs)
+    def of(cls, row: Row, case: CaseSummary) -> "CaseRow":
+        baseline = case.arm(BASELINE)
+        skill = case.arm(SKILL)
         return cls(
             skill=row.skill,
             model=row.model,
@@ -137,17 +141,15 @@ class CaseRow:
             skill_rate=skill.rate,
             baseline_score=baseline.score,
             skill_score=skill.score,
-            pass_hat_k=tuple(
-                pass_hat_k(passes, case.runs, k + 1) for k in range(case.runs)
-            ),
-            flakiness=flakiness(passes, case.runs) if case.runs > 1 else None,
+            signal=case.signal,
+            signal_shown=case.signal_shown,
         )
 
 
 # How the fields of a run are written and checked.
 
 
-def _moment(moment: datetime) -> datetime:
+def _require_zone(moment: datetime) -> datetime:
     if moment.tzinfo is None:
         raise ValueError("a time without a time zone")
     if not 1970 < moment.year < 3000:
@@ -155,68 +157,61 @@ def _moment(moment: datetime) -> datetime:
     return moment
 
 
-def _possible_gates(gates: Gates) -> Gates:
-    numbers = [
-        number for number in vars(gates).values() if isinstance(number, float | int)
-    ]
-    if not all(abs(number) <= MOST for number in numbers):
-        raise ValueError("number too large")
+def _require_possible(gates: Gates) -> Gates:
+    for limit in vars(gates).values():
+        if isinstance(limit, float | int) and abs(limit) > MOST:
+            raise ValueError("number too large")
     return gates
 
 
-def _rows_of_questions(
-    questions: Mapping[tuple[str, str], str],
-) -> list[dict[str, str]]:
-    rows = questions.items()
+def _list_questions(questions: Mapping[tuple[str, str], str]) -> list[dict[str, str]]:
     return [
-        {"skill": skill, "case": case, "question": text} for (skill, case), text in rows
+        {"skill": skill, "case": case, "question": text}
+        for (skill, case), text in questions.items()
     ]
 
 
-def _questions_in_rows(rows: Any) -> Any:
+def _read_questions(rows: Any) -> Any:
     try:
         return {(row["skill"], row["case"]): row["question"] for row in rows}
     except (TypeError, KeyError):
         raise ValueError("must be a list of skill, case and question") from None
 
 
-def _all_brief(
+def _shorten_records(
     records: tuple[Record, ...], info: SerializationInfo
 ) -> tuple[Record, ...]:
-    """Long files are cut. Only the history has transcripts,
-    as far as there is room for them.
+    """Long files are cut. Only the history has transcripts, as far as there is room for
+    them.
     """
-    room = _LONGEST_TRANSCRIPTS if info.context else 0
-    brief = []
+    room = _MAX_TRANSCRIPTS_LENGTH if info.context else 0
+    shorter = []
     for record in records:
-        room -= sum(_TURN_SIZE + len(turn.text) for turn in record.transcript)
-        transcript = record.transcript if room >= 0 else ()
+        room -= sum(_TURN_LENGTH + len(turn.text) for turn in record.transcript)
         files = tuple(_cut_files(record.files))
-        brief.append(replace(record, transcript=transcript, files=files))
-    return tuple(brief)
+        transcript = record.transcript if room >= 0 else ()
+        shorter.append(replace(record, transcript=transcript, files=files))
+    return tuple(shorter)
 
 
 def _cut_files(files: Sequence[AnswerFile]) -> Iterator[AnswerFile]:
-    budget = _LONGEST_FILES
+    room = _MAX_FILES_LENGTH
     for file in files:
-        limit = min(budget, _LONGEST_FILE)
-        budget -= min(limit, len(file.text or ""))
-        yield replace(
-            file, text=file.text and shortened(file.text, limit, saving=1), data=""
-        )
+        limit = min(room, _MAX_FILE_LENGTH)
+        room -= min(limit, len(file.text or ""))
+        text = file.text and shortened(file.text, limit, saving=1)
+        yield replace(file, text=text, data="")
 
 
-Moment = Annotated[datetime, AfterValidator(_moment)]
+Moment = Annotated[datetime, AfterValidator(_require_zone)]
 _Records = Annotated[
-    Many[Record], PlainSerializer(_all_brief, return_type=tuple[Record, ...])
+    Many[Record], PlainSerializer(_shorten_records, return_type=tuple[Record, ...])
 ]
 _Questions = Annotated[
     Mapping[tuple[str, str], str],
-    BeforeValidator(_questions_in_rows),
-    PlainSerializer(_rows_of_questions, return_type=list[dict[str, str]]),
+    BeforeValidator(_read_questions),
+    PlainSerializer(_list_questions, return_type=list[dict[str, str]]),
 ]
-
-
 _Sections = Many[Annotated[Section, OneOf(section_types())]]
 
 
@@ -232,7 +227,7 @@ class RunResults:
     tests: Many[PlannedCase]
     model_ids: Mapping[str, str]  # by the names that the user gave, in their order
     questions: _Questions = field(default_factory=dict)  # by skill and case
-    gates: Annotated[Gates, AfterValidator(_possible_gates)] = _NO_GATES
+    gates: Annotated[Gates, AfterValidator(_require_possible)] = _NO_GATES
     idle_gates: Many[str] = ()  # that don't apply to what was selected
     # Whether tests were selected by how they ended (--lf, --sw)
     by_outcome: Flag = False
@@ -263,38 +258,55 @@ class RunResults:
     judge: str | None = None
     prompt_cache_saved: Number = 0.0  # USD that the providers' caches saved in this run
     max_age: Amount = DAY  # seconds between the answers of arms that can be compared
+    # How often the SKILL.md of a skill was measured on these models, by skill
+    looks: Mapping[str, Whole] = field(default_factory=dict)
+    # Cases that failed in the last run and are not in this one, by skill
+    gone: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
 
     @computed_field
     @cached_property
-    def summary(self) -> tuple[SummaryRow, ...]:
+    def verdicts(self) -> tuple[Verdict, ...]:
+        """One for each skill, over its models."""
+        return judge_skills(self.rows, self.looks, self._why_no_verdict)
+
+    @computed_field
+    @cached_property
+    def summary(self) -> tuple[Row, ...]:
         """One row per skill and model, with the numbers of cases and of triggers."""
-        return summary_rows(
-            self.verdicts,
-            self.trigger_summaries,
-            {skill.name: skill.digest for skill in self.skills},
-            self._all_cases,
+        rows = {row.pair: row for row in self.rows}
+        for triggers in self.trigger_summaries:
+            row = rows.get(triggers.pair) or self._row_of_triggers(triggers)
+            rows[triggers.pair] = replace(
+                row, recall=triggers.recall, false_alarms=triggers.false_alarms
+            )
+        return tuple(rows.values())
+
+    def _row_of_triggers(self, triggers: TriggerSummary) -> Row:
+        """The row of a skill on a model without cases."""
+        digests = {skill.name: skill.digest for skill in self.skills}
+        return Row(
+            skill=triggers.skill,
+            model=triggers.model,
+            model_id=self.model_ids.get(triggers.label, ""),
+            agent=triggers.agent,
+            agent_version=triggers.agent_version,
+            runs=triggers.runs,
+            errored=triggers.errored + triggers.not_asked,
+            verdict="incomplete" if triggers.incomplete else None,
+            sentence=triggers.sentence,
+            skill_digest=digests.get(triggers.skill, ""),
             interrupted=self.interrupted is not None,
-            model_ids=self.model_ids,
         )
 
     @computed_field
     @cached_property
     def by_case(self) -> tuple[CaseRow, ...]:
-        return tuple(
-            CaseRow.of(row, case) for row in self.summaries for case in row.by_case
-        )
+        return tuple(CaseRow.of(row, case) for row in self.rows for case in row.by_case)
 
     @computed_field
     @cached_property
     def trigger_summaries(self) -> list[TriggerSummary]:
         """One per skill, agent and model with queries."""
-        beside = [DESCRIBE["base_url"], self.base_url] if self.base_url else []
-        beside += [
-            word
-            for path in self.with_skills
-            for word in (DESCRIBE["with_skills"], path)
-        ]
-        beside += [DESCRIBE["noise"], str(self.noise)] if self.noise else []
         return trigger_summaries(
             self.triggers,
             self.planned_records_of,
@@ -302,7 +314,6 @@ class RunResults:
             missing=self.missing,
             by_outcome=self.selected_to_fail,
             paths={skill.name: skill.path for skill in self.skills},
-            beside=tuple(beside),
             bundles={skill.name for skill in self.skills if skill.members},
         )
 
@@ -329,34 +340,31 @@ class RunResults:
     @cached_property
     def gate(self) -> Gate:
         """Why the run fails, by its gates and accepted results."""
-        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
         gates = self.active_gates
+        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
         if not self.comparisons and not gates.any() and not unmatched:
             return Gate(None)
-        decided = [section.decides for section in self.sections if not self.tests]
-        others = without_gates(gates, frozenset().union(*decided))
-        names = [skill.name for skill in self.skills]
-        reasons = (
-            *gate_reasons(self.verdicts, gates),
-            *(self._without_evidence if others.of_cases else ()),
-            *(
-                reason
-                for section in self.sections
-                for reason in section.gate_reasons(gates)
-            ),
-            *trigger_reasons(self.trigger_summaries, others, names),
-            *(
-                reason
-                for comparison in self.comparisons
-                for reason in comparison.reasons
-            ),
-            *unmatched,
-            *self.not_tested,
-        )
+
+        reasons = gate_reasons(self.rows, gates)
+        # What sections decide needs no test.
+        others = gates
+        for section in self.sections:
+            if not self.tests:
+                others = without_gates(others, section.decides)
+        if others.of_cases:
+            reasons += self._without_evidence
+        for section in self.sections:
+            reasons += section.gate_reasons(gates)
+        skills = [skill.name for skill in self.skills]
+        reasons += trigger_reasons(self.trigger_summaries, others, skills)
+        for comparison in self.comparisons:
+            reasons += comparison.reasons
+        reasons += unmatched
+        reasons += self.not_tested
         # Also if only accepted results are compared
         if not reasons and self.budget_ended:
-            reasons = (f"can't pass: {self.budget_ended}",)
-        return Gate(not reasons, reasons)
+            reasons.append(f"can't pass: {self.budget_ended}")
+        return Gate(not reasons, tuple(reasons))
 
     @cached_property
     def active_gates(self) -> Gates:
@@ -380,12 +388,12 @@ class RunResults:
     @cached_property
     def tested(self) -> dict[str, tuple[str, ...]]:
         """The cases and queries that ran, by skill and model."""
-        tests = grouped(
-            filter(self.records_of, self.tests), lambda test: f"{test.pair}"
-        )
-        return {
-            pair: tuple(test.case for test in group) for pair, group in tests.items()
-        }
+        tested: dict[str, tuple[str, ...]] = {}
+        for test in self.tests:
+            if self.records_of(test):
+                pair = str(test.pair)
+                tested[pair] = (*tested.get(pair, ()), test.case)
+        return tested
 
     @cached_property
     def triggers(self) -> tuple[PlannedCase, ...]:
@@ -397,14 +405,16 @@ class RunResults:
         """The other tests: those that lift and verdicts are of."""
         return tuple(test for test in self.tests if test.in_lift)
 
-    @property
+    @cached_property
     def _all_cases(self) -> dict[SkillOnSubject, int]:
-        """How many cases a lift could have, without those that are
-        asked with the skill alone.
+        """How many cases a lift could have, without those that are asked with the skill
+        alone.
         """
         alone = Counter(test.pair for test in self.tests if test.skill_only)
-        totals = _totals(self.cases)
-        return {of.pair: max(0, total - alone[of.pair]) for of, total in totals.items()}
+        numbers = {}
+        for group, total in _count_all(self.cases).items():
+            numbers[group.pair] = max(0, total - alone[group.pair])
+        return numbers
 
     @cached_property
     def case_records(self) -> tuple[Record, ...]:
@@ -418,8 +428,8 @@ class RunResults:
 
     @property
     def only_studied(self) -> bool:
-        """Whether no test was planned, as for commands that
-        compare ways to install skills.
+        """Whether no test was planned, as for commands that compare ways to install
+        skills.
         """
         return not self.tests and bool(self.studies or self.sections)
 
@@ -427,45 +437,50 @@ class RunResults:
 
     @cached_property
     def budget_ended(self) -> str:
-        """``the budget ended the run: 4 of 10 tests not finished``;
-        empty if it did not.
+        """``the budget ended the run: 4 of 10 tests not finished``; empty if it did
+        not.
         """
         tests = {
             (record.pair, record.case) for record in self.records if record.over_budget
         }
+        if not tests:
+            return ""
         share = f"{len(tests):,} of {counted(len(self.tests), 'test')}"
-        return f"{BUDGET_ENDED}: {share} not finished" if tests else ""
+        return f"{BUDGET_ENDED}: {share} not finished"
 
     @cached_property
     def missing(self) -> dict[Group, int]:
         """How many cases are in no file of a merged run."""
-        counts = incomplete(self.tests) if self.expects_all else {}
+        if not self.expects_all:
+            return {}
+        counts = incomplete(self.tests)
         return {group: total - number for group, (number, total) in counts.items()}
 
     @cached_property
     def subsets(self) -> dict[Group, str]:
         """How many cases ran, where others were deselected, say by -k or --lf."""
-        counts = {} if self.expects_all else incomplete(self.tests)
+        if self.expects_all:
+            return {}
         return {
             group: f"{number:,} of {counted(total, group.noun)}"
-            for group, (number, total) in counts.items()
+            for group, (number, total) in incomplete(self.tests).items()
         }
 
     @cached_property
     def selected_to_fail(self) -> frozenset[Group]:
-        """Where --lf or --sw left out cases, because they had passed;
-        their rates say nothing.
+        """Where --lf or --sw left out cases, because they had passed; their rates say
+        nothing.
         """
         if not self.by_outcome:
             return frozenset()
-        # Whose number is not known
-        of_python = (test.group for test in self.tests if not test.of)
+        # Of tests in Python, the number is not known.
+        of_python = [test.group for test in self.tests if not test.of]
         return frozenset([*of_python, *incomplete(self.tests)])
 
     @cached_property
     def causes(self) -> list[Cause]:
         """Why answers are missing."""
-        return causes_of(
+        return find_causes(
             (f"{record.skill}::{record.case}[{record.label}]", record)
             for record in self.records
         )
@@ -493,69 +508,92 @@ class RunResults:
         lost = f"{len(self.lost):,} of {counted(len(collected), 'test')}"
         lines = []
         if self.interrupted is not None:
-            not_run = f"; {lost} did not run" if self.lost else ""
-            lines.append(f"interrupted: {one_line(self.interrupted, 200)}{not_run}")
+            line = f"interrupted: {one_line(self.interrupted, 200)}"
+            lines.append(f"{line}; {lost} did not run" if self.lost else line)
         elif self.lost:
             lines.append(
                 f"{lost} collected but never reported, as if their process had died"
             )
-        lines += [self.budget_ended] if self.budget_ended else []
-        return lines + [
-            f"{group.pair}: {counted(number, group.noun)} missing from all files"
-            for group, number in self.missing.items()
-        ]
+        if self.budget_ended:
+            lines.append(self.budget_ended)
+        for group, number in self.missing.items():
+            cases = counted(number, group.noun)
+            lines.append(f"{group.pair}: {cases} missing from all files")
+        return lines
 
     @property
     def withheld(self) -> list[str]:
         """Why there is no verdict though every answer is there."""
-        return [
-            f"{row.pair}: {row.why_withheld}" for row in self.summaries if row.apart
-        ]
+        return [f"{row.pair}: {row.why_withheld}" for row in self.rows if row.is_apart]
 
     # What came of it.
 
     @cached_property
-    def summaries(self) -> list[Summary]:
-        """One per skill and model with records, in the given order."""
+    def rows(self) -> tuple[Row, ...]:
+        """One per skill and model with records of cases, in the given order."""
         groups = grouped(self.case_records, lambda record: record.pair)
-        return [
-            summarize(
-                groups[pair],
-                pair,
-                model_id=model_id,
-                not_run=self._not_run(pair),
-                against=skill.against,
-                score=skill.score,
-                tests=self._cases_of.get(pair, ()),
-                max_age=self.max_age,
-                started=self.started,
-                by_outcome=Group(pair, of_triggers=False) in self.selected_to_fail
-                and pair.subject.agent != ORACLE,
-                members=skill.members,
-            )
-            for skill in self.skills
-            for label, model_id in self.model_ids.items()
-            for pair in groups
-            if (pair.skill, pair.subject.label) == (skill.name, label)
-        ]
+        rows = []
+        for skill in self.skills:
+            for label, model_id in self.model_ids.items():
+                for pair, records in groups.items():
+                    if (pair.skill, pair.subject.label) == (skill.name, label):
+                        facts = self._find_facts(pair, skill, model_id)
+                        rows.append(summarize(records, pair, facts))
 
-    def _not_run(self, pair: SkillOnSubject) -> int:
+        accepted = {
+            comparison.pair: comparison.since
+            for comparison in self.comparisons
+            if not comparison.of_triggers
+        }
+        judged_rows = judge_rows(rows, self._why_no_verdict)
+        return tuple(
+            replace(row, accepted=accepted.get(row.pair)) for row in judged_rows
+        )
+
+    def _find_facts(
+        self, pair: SkillOnSubject, skill: SkillInfo, model_id: str
+    ) -> RowFacts:
+        cases = Group(pair, of_triggers=False)
+        is_model = pair.subject.agent != ORACLE
+        return RowFacts(
+            model_id=model_id,
+            not_run=self._count_not_run(pair),
+            all_cases=self._all_cases.get(pair, 0),
+            against=skill.against,
+            score=skill.score,
+            tests={test.case: test for test in self._cases_of.get(pair, ())},
+            max_age=self.max_age,
+            by_outcome=is_model and cases in self.selected_to_fail,
+            members=skill.members,
+            skill_digest=skill.digest,
+            interrupted=self.interrupted is not None,
+        )
+
+    @cached_property
+    def _why_no_verdict(self) -> dict[str, str]:
+        """Skills of which only a part was asked, or whose failing cases are gone.
+
+        What is left out may have been chosen by how it ends.
+        """
+        reasons = {}
+        for skill, cases in self.gone.items():
+            verb = "is" if len(cases) == 1 else "are"
+            reasons[skill] = (
+                f"no verdict: {counted(len(cases), 'case')} that failed last time"
+                f" {verb} gone; ask the others afresh"
+            )
+        for group, share in self.subsets.items():
+            if not group.of_triggers and group.pair.subject.agent != ORACLE:
+                reasons[group.pair.skill] = f"{share}: no verdict for a part"
+        return reasons
+
+    def _count_not_run(self, pair: SkillOnSubject) -> int:
         lost = sum(not self.records_of(test) for test in self._cases_of.get(pair, ()))
         return lost + self.missing.get(Group(pair, of_triggers=False), 0)
 
     @cached_property
     def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:
         return grouped(self.cases, lambda test: test.pair)
-
-    @cached_property
-    def verdicts(self) -> list[Verdict]:
-        verdicts = verdicts_of(self.summaries)
-        accepted = {
-            run.pair: run.since for run in self.comparisons if not run.of_triggers
-        }
-        return [
-            replace(each, accepted=accepted.get(each.summary.pair)) for each in verdicts
-        ]
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
@@ -570,38 +608,37 @@ class RunResults:
 
     def standing(self, test: PlannedCase) -> Standing | None:
         """Of a case among the others; None if it has no answer, or an xfail mark."""
-        if (key := (test.pair, test.case)) in self._standings:
+        key = (test.pair, test.case)
+        if key in self._standings:
             return self._standings[key]
-        case = compared(test, self.records_of(test))
+        case = compare_case(test, self.records_of(test))
         return case.alone if case else None
 
     @cached_property
     def _standings(self) -> dict[tuple[SkillOnSubject, str], Standing]:
-        return {
-            (case.test.pair, case.test.case): comparison.standing(case)
-            for comparison in self.comparisons
-            for case in comparison.cases
-        }
+        standings = {}
+        for comparison in self.comparisons:
+            for case in comparison.cases:
+                key = (case.test.pair, case.test.case)
+                standings[key] = comparison.standing(case)
+        return standings
 
     @cached_property
     def _outcomes(self) -> dict[str, CaseOutcome]:
-        outcomes = {
-            test.nodeid: outcome_of(
+        outcomes = {}
+        for test in self.tests:
+            outcomes[test.nodeid] = find_outcome(
                 test,
                 self.records_of(test),
                 self.standing(test),
-                self.reported.get(test.nodeid),
-                self.broken.get(test.nodeid, ""),
+                reported=self.reported.get(test.nodeid),
+                broken=self.broken.get(test.nodeid, ""),
             )
-            for test in self.tests
-        }
         for nodeid, reason in self.broken.items():
-            word: OutcomeWord = (
-                "failed" if self.reported.get(nodeid) == "failed" else "error"
-            )
-            outcomes.setdefault(
-                nodeid, CaseOutcome(nodeid, word, message_line(reason, 300))
-            )
+            has_failed = self.reported.get(nodeid) == "failed"
+            word: OutcomeWord = "failed" if has_failed else "error"
+            outcome = CaseOutcome(nodeid, word, message_line(reason, 300))
+            outcomes.setdefault(nodeid, outcome)
         for nodeid in self.lost:
             outcomes.setdefault(nodeid, CaseOutcome(nodeid, "not run"))
         return outcomes
@@ -618,60 +655,55 @@ class RunResults:
     def failed_studies(self) -> list[str]:
         problems = [study.problem for study in self.studies]
         problems += [section.problem(self.active_gates) for section in self.sections]
-        return list(filter(None, problems))
+        return [problem for problem in problems if problem]
 
     @cached_property
     def _without_evidence(self) -> list[str]:
-        """Why gates can't be evaluated where there is no verdict;
-        what was deselected is fine.
+        """Why gates can't be evaluated where there is no verdict; what was deselected
+        is fine.
         """
-        judged_pairs = {row.pair for row in self.summaries}
+        judged_pairs = {row.pair for row in self.rows}
         not_run = Counter(
             test.pair for test in self.cases if test.pair not in judged_pairs
         )
-        reasons = [
-            f"{pair}: can't pass: {counted(number, 'case')} not run"
-            for pair, number in not_run.items()
-        ]
-        reasons += [
-            f"{names}: can't pass: {reason}"
-            for reason, names in self.untested_by_reason
-        ]
-        if names := self._only_with_triggers:
-            reasons.append(
-                f"{first_names(names)}: can't pass: only queries were asked, no case"
-            )
-        beside = any(not test.in_lift for test in self.tests)
-        what = "no case was tested" if beside else NOTHING_TESTED
-        nothing = [] if judged_pairs or self.broken else [f"can't pass: {what}"]
-        return reasons or nothing
+        reasons = []
+        for pair, number in not_run.items():
+            reasons.append(f"{pair}: can't pass: {counted(number, 'case')} not run")
+        for reason, names in self.untested_by_reason:
+            reasons.append(f"{names}: can't pass: {reason}")
+        if only := self._only_with_triggers:
+            names = first_names(only)
+            reasons.append(f"{names}: can't pass: only queries were asked, no case")
+        if reasons or judged_pairs or self.broken:
+            return reasons
+
+        if any(not test.in_lift for test in self.tests):
+            return ["can't pass: no case was tested"]
+        return [f"can't pass: {NOTHING_TESTED}"]
 
     @property
     def _only_with_triggers(self) -> list[str]:
-        """Skills and models without a case beside others,
-        unless some tests were deselected.
+        """Skills and models without a case beside others, unless some tests were
+        deselected.
         """
-        named = {name for test in self.cases for name in (test.skill, test.label)}
-        if not named or self.subsets:
+        of_cases = _name_all(self.cases)
+        if not of_cases or self.subsets:
             return []
-        tried = dict.fromkeys(
-            name for test in self.triggers for name in (test.skill, test.label)
-        )
-        return [
-            name for name in tried if name not in named and name not in self.untested
-        ]
+        known = {*of_cases, *self.untested}
+        return [name for name in _name_all(self.triggers) if name not in known]
 
     @cached_property
     def problems(self) -> list[str]:
         """Why the run fails, one line each."""
-        lines = [
-            *failure_words(self.outcome_counts),
-            *self.unfinished,
-            *self.gate.reasons,
-        ]
+        lines = failure_words(self.outcome_counts)
+        lines += self.unfinished
+        lines += self.gate.reasons
         lines += self.failed_studies
-        lines += self.not_tested if self.gate.passed is None else []
-        return lines or ([] if self.records or self.only_studied else [NOTHING_TESTED])
+        if self.gate.passed is None:
+            lines += self.not_tested
+        if not lines and not self.records and not self.only_studied:
+            return [NOTHING_TESTED]
+        return lines
 
     def outcome(self, failed: int | None = None) -> str:
         """Passed, incomplete, failed or interrupted.
@@ -682,9 +714,9 @@ class RunResults:
             return "failed"
         if self.interrupted is not None:
             return "interrupted"
-        return (
-            "failed" if self.problems else "incomplete" if self.withheld else "passed"
-        )
+        if self.problems:
+            return "failed"
+        return "incomplete" if self.withheld else "passed"
 
 
 def without_gates(gates: Gates, names: Collection[str]) -> Gates:
@@ -696,30 +728,26 @@ def without_oracle(results: RunResults) -> RunResults:
     """The results of the others: what the oracle does says nothing about a skill."""
     if ORACLE not in results.model_ids:
         return results
-    tests = tuple(test for test in results.tests if test.agent != ORACLE)
+    tests = [test for test in results.tests if test.agent != ORACLE]
+    records = [record for record in results.records if record.agent != ORACLE]
     labels = {test.label for test in tests}
+    model_ids = {name: of for name, of in results.model_ids.items() if name in labels}
     return replace(
-        results,
-        tests=tests,
-        records=tuple(record for record in results.records if record.agent != ORACLE),
-        model_ids={
-            name: of for name, of in results.model_ids.items() if name in labels
-        },
+        results, tests=tuple(tests), records=tuple(records), model_ids=model_ids
     )
 
 
 def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
-    """A run that has only these triggers, as if they were cases;
-    all of them without a ``tag``.
+    """A run that has only these triggers, as if they were cases; all of them without a
+    ``tag``.
     """
-    triggers = [test for test in results.triggers if not tag or tag in test.tags]
-    return replace(
-        results,
-        tests=tuple(replace(test, is_trigger=False) for test in triggers),
-        records=tuple(
-            record for test in triggers for record in results.planned_records_of(test)
-        ),
-    )
+    tests = []
+    records: list[Record] = []
+    for test in results.triggers:
+        if not tag or tag in test.tags:
+            tests.append(replace(test, is_trigger=False))
+            records += results.planned_records_of(test)
+    return replace(results, tests=tuple(tests), records=tuple(records))
 
 
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:
@@ -727,16 +755,30 @@ def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:
 
     Python tests belong to no file.
     """
-    counts, totals = Counter(test.group for test in tests if test.of), _totals(tests)
-    return {of: (counts[of], totals[of]) for of in counts if counts[of] < totals[of]}
+    counts = Counter(test.group for test in tests if test.of)
+    totals = _count_all(tests)
+    return {
+        group: (number, totals[group])
+        for group, number in counts.items()
+        if number < totals[group]
+    }
 
 
-def _totals(tests: Iterable[PlannedCase]) -> dict[Group, int]:
+def _count_all(tests: Iterable[PlannedCase]) -> dict[Group, int]:
     """How many cases the file of a skill has on a model."""
     totals: dict[Group, int] = {}
     for test in tests:
         totals[test.group] = max(totals.get(test.group, 0), test.of)
     return totals
+
+
+def _name_all(tests: Iterable[PlannedCase]) -> list[str]:
+    """The skills and models of tests."""
+    names: dict[str, None] = {}
+    for test in tests:
+        names[test.skill] = None
+        names[test.label] = None
+    return list(names)
 
 
 def judged(
@@ -752,6 +794,11 @@ def judged(
         for accepted in unmatched
         if accepted.why in seen or counts[accepted.group] >= accepted.of
     ]
+
+
+def first_names(cases: Sequence[str]) -> str:
+    """The first few of many."""
+    return first_few([one_line(case, 60) for case in cases], _MAX_NAMES)
 
 
 def versions() -> dict[str, str]:

@@ -1,62 +1,46 @@
-"""Two runs compared, with the statistics of --skill-against.
+"""Two runs compared: ``report A B``.
 
-Cases are paired, and only answers with the skill count. Triggers are compared like
-cases, those that should open the skill apart from those that should not.
+Cases are paired. Where both runs have a baseline, it is the lifts that are compared: a
+model that got better lifts both arms, and says nothing about the skill. Triggers are
+compared like cases, those that should open the skill apart from those that should not.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import groupby
 from statistics import fmean
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 from pydantic import PlainSerializer, computed_field
 
+from .._util import grouped
 from .._util.texts import counted, one_line, percent
 from ..options import DAY
 from ..settings import Score
 from ..skills.case import OPENS, STAYS_CLOSED
-from ..stats import ROUNDING, CasePasses, fell_together
-from ..trials.arm import EARLIER
+from ..stats import ROUNDING, fell_together
+from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
-from .arm_comparison import (
+from .comparison import (
     CaseChange,
+    CasePair,
+    Cases,
     Comparison,
-    compare_arms,
-    compare_versions,
-    with_earlier,
+    Fallen,
+    adjust_for_models,
+    compare,
+    find_fallen,
+    find_risen,
+    lift_results,
+    with_fallen,
 )
+from .row import Row
 from .run import RunResults, triggers_as_cases
-from .summary import Summary
 
 NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
 _TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
 _Key = tuple[SkillOnSubject, str]  # and a tag
-_Case = tuple[SkillOnSubject, str]  # and its id
-
-
-def _change_values(change: Comparison | None) -> dict[str, Any] | None:
-    if change is None:
-        return None
-    lift, versions = change.lift, change.versions
-    return {
-        "points": lift.lift,
-        "low": lift.low,
-        "high": lift.high,
-        "p_value": lift.p_value,
-        "verdict": change.word,
-        "worse": versions and versions.worse_cases,
-        "better": versions and versions.better_cases,
-        "score": change.score,
-    }
-
-
-ChangeValue = Annotated[
-    Comparison | None,
-    PlainSerializer(_change_values, return_type=dict[str, Any] | None),
-]
 _Pair = Annotated[
     SkillOnSubject,
     PlainSerializer(
@@ -75,7 +59,7 @@ class UnpairedCases:
     unanswered: int  # in one of the runs
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairComparison(WithPair):
     """A skill on a model that are in both runs: its cases, or its triggers of a
     kind.
@@ -83,31 +67,28 @@ class PairComparison(WithPair):
 
     skill: str
     model: str
+    agent: str = CHAT
+    tag: str = ""  # of its triggers; empty if it is of cases
     cases: int  # in pairs
     score: Score  # of the later run
-    before: float | None  # score over these cases; None without any
+    # Scores with the skill over these cases; None without any
+    before: float | None
     after: float | None
-    change: ChangeValue
+    # Without it, where both runs asked that
+    without: tuple[float, float] | None
+    change: Comparison | None
+    of_lift: bool  # whether the lifts are compared, else only answers with the skill
+    risen: Fallen | None  # the cases that got better
     fell: tuple[CaseChange, ...]
     rose: tuple[CaseChange, ...]
     left_out: UnpairedCases
     same_skill: bool  # SKILL.md and the files beside it
     model_ids: tuple[str, str]
-    agent: str = CHAT
-    agent_versions: tuple[str, str] = ("", "")
-    runs: tuple[int, int] = (0, 0)
+    agent_versions: tuple[str, str]
+    runs: tuple[int, int]
     # Between the answers with the skill, if more than can be compared
-    days_apart: int = 0
-    # Its rates: the model got worse, too
-    fallen_baseline: tuple[float, float] | None = None
-    tag: str = ""  # of its triggers; empty if it is of cases
-
-    @computed_field
-    @property
-    def tokens(self) -> dict[str, float | None] | None:
-        """How much more of them an answer takes, as a share."""
-        tokens = self.change and self.change.tokens
-        return tokens._asdict() if tokens else None
+    days_apart: int
+    baseline_fell: bool = False
 
     @computed_field
     @property
@@ -115,31 +96,43 @@ class PairComparison(WithPair):
         """The agent and model, and what is compared."""
         return f"{self.label} {self.tag}".rstrip()
 
+    @computed_field
+    @property
+    def words(self) -> str:
+        """``better, +20 points (+5 to +35)``, and whether that is of the lift."""
+        if self.change is None:
+            return f"no {self.noun} in common"
+        if not self.of_lift:
+            return self.change.words
+        return f"lift {self.change.words}"
+
     @property
     def noun(self) -> str:
         return "query" if self.tag else "case"
 
     @property
     def drift(self) -> str:
-        """That answers without the skill got worse, in words;
-        empty if that is not shown.
+        """That answers without the skill got worse, in words; empty if that is not
+        shown.
         """
-        if not self.fallen_baseline:
+        if not self.baseline_fell or not self.without:
             return ""
-        before, after = map(percent, self.fallen_baseline)
+        before, after = map(percent, self.without)
         return (
-            f"the model got worse without the skill, too (baseline {before} → {after})"
+            f"the model got worse without the skill, too (without it {before} →"
+            f" {after})"
         )
 
     @computed_field
     @property
     def differences(self) -> list[str]:
         """What else is not the same, so that a change may come from it."""
+        lines = []
         before, after = (one_line(name, 60) for name in self.model_ids)
-        lines = (
-            [f"the model was {before} and is now {after}"] if before != after else []
-        )
-        lines += [self.drift] if self.drift else []
+        if before != after:
+            lines.append(f"the model was {before} and is now {after}")
+        if self.drift:
+            lines.append(self.drift)
         if self.days_apart:
             days = counted(self.days_apart, "day")
             lines.append(f"asked {days} apart: a change may come from the model")
@@ -164,141 +157,277 @@ class RunComparison:
     @property
     def reasons(self) -> list[str]:
         """Why the later run can't be called no worse, one line each."""
-        reasons = [] if self.pairs else [NOTHING_SHARED]
-        for row in self.pairs:
-            name = f"{row.skill} on {row.title}"
-            if row.change is None:
-                reasons.append(f"{name}: no {row.noun} in common")
-            elif row.change.word == "worse":
+        if not self.pairs:
+            return [NOTHING_SHARED]
+
+        reasons = []
+        for pair in self.pairs:
+            name = f"{pair.skill} on {pair.title}"
+            if pair.change is None or pair.change.word == "worse":
+                words = [pair.words, pair.drift] if pair.drift else [pair.words]
+                reasons.append(f"{name}: {'; '.join(words)}")
+            if missing := pair.left_out.unanswered:
                 reasons.append(
-                    "; ".join(filter(None, [f"{name}: {row.change.words}", row.drift]))
-                )
-            if missing := row.left_out.unanswered:
-                reasons.append(
-                    f"{name}: {counted(missing, row.noun)} not answered in both"
+                    f"{name}: {counted(missing, pair.noun)} not answered in both"
                 )
         return reasons
 
 
 @dataclass(frozen=True)
 class _Side:
-    """A skill on a model in one run."""
+    """A skill on a model in one run: its cases, or its triggers of a kind."""
 
-    summary: Summary
+    with_skill: Row
+    without: Row | None
     digests: Mapping[str, str]  # the digest of each case, "" if it is not known
-    skill_digest: str
+
+    def passes(self, arm: str) -> dict[str, Count]:
+        row = self.with_skill if arm == SKILL else self.without
+        if row is None:
+            return {}
+        return {case.case: case.arm(arm).count for case in row.by_case}
+
+    @property
+    def lifts(self) -> Cases:
+        """The lift of each case; none without a baseline."""
+        if self.without is None:
+            return {}
+        return lift_results(
+            self.with_skill.case_results(SKILL), self.without.case_results(BASELINE)
+        )
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """The same skill on the same model in both runs."""
+
+    old: _Side
+    new: _Side
+
+    def is_edited(self, case: str) -> bool:
+        before = self.old.digests.get(case)
+        after = self.new.digests.get(case)
+        return bool(before and after and before != after)
+
+    @property
+    def results(self) -> tuple[Cases, Cases]:
+        """With the skill, then and now: the cases of both runs that are the same."""
+        return self._find_same(
+            self.old.with_skill.case_results(SKILL),
+            self.new.with_skill.case_results(SKILL),
+        )
+
+    @property
+    def lifts(self) -> tuple[Cases, Cases] | None:
+        """The lift of each case, then and now; None if a case lacks a baseline."""
+        before, after = self._find_same(self.old.lifts, self.new.lifts)
+        compared, _ = self.results
+        if not before or len(before) < len(compared):
+            return None
+        return before, after
+
+    def _find_same(self, before: Cases, after: Cases) -> tuple[Cases, Cases]:
+        same = {case for case in before if case in after and not self.is_edited(case)}
+        return (
+            {case: result for case, result in before.items() if case in same},
+            {case: result for case, result in after.items() if case in same},
+        )
+
+    def pairs(self, arm: str) -> list[CasePair]:
+        """How often each case passes in an arm, then and now."""
+        before = self.old.passes(arm)
+        pairs = []
+        questions = {case.case: case.question for case in self.new.with_skill.by_case}
+        for case, now in self.new.passes(arm).items():
+            if case in before and not self.is_edited(case):
+                pair = CasePair(case, before[case], now, questions.get(case, ""))
+                pairs.append(pair)
+        return pairs
 
 
 def compare_runs(before: RunResults, after: RunResults) -> RunComparison:
     """What changed from one run to the other, adjusted for all skills and models."""
-    old, new = _sides(before), _sides(after)
+    old = _find_sides(_score_like(before, after))
+    new = _find_sides(after)
+    shared = {key: _Sides(old[key], new[key]) for key in new if key in old}
+    passes = {key: sides.pairs(SKILL) for key, sides in shared.items()}
+    fallen = find_fallen(passes)
+    risen = find_risen(passes)
+    baselines = _find_fallen_baselines(shared)
+
     pairs: list[PairComparison] = []
-    rows = {key: _paired(old[key], new[key]) for key in new if key in old}
-    versions = dict(zip(rows, compare_versions([*rows.values()], EARLIER), strict=True))
-    baselines = _fallen_baselines(before, after, rows)
-    for _, group in groupby(rows, key=lambda key: (key[0].skill, bool(key[1]))):
-        keys = list(group)
-        changes = compare_arms([rows[key] for key in keys], EARLIER)
-        for key, change in zip(keys, changes, strict=True):
-            if change:
-                versioned = replace(change, versions=versions[key])
-            else:
-                versioned = None
-            compared = _comparison(old[key], new[key], rows[key], versioned)
-            pairs.append(
-                replace(compared, tag=key[1], fallen_baseline=baselines.get(key))
-            )
-    pairs_before, pairs_after = (
-        dict.fromkeys(pair for pair, _ in sides) for sides in (old, new)
-    )
+    for group in grouped(shared, lambda key: (key[0].skill, bool(key[1]))).values():
+        changes = [_compare_sides(shared[key]) for key in group]
+        for key, change in zip(group, adjust_for_models(changes), strict=True):
+            pair = _describe_pair(key, shared[key], change)
+            pair = replace(pair, risen=risen[key], baseline_fell=key in baselines)
+            pairs.append(_add_fallen(pair, fallen[key]))
+    pairs_before = dict.fromkeys(pair for pair, _ in old)
+    pairs_after = dict.fromkeys(pair for pair, _ in new)
     return RunComparison(
-        tuple(pairs),
-        tuple(pair for pair in pairs_before if pair not in pairs_after),
-        tuple(pair for pair in pairs_after if pair not in pairs_before),
-        tuple(_differences(before, after)),
+        pairs=tuple(pairs),
+        only_before=tuple(pair for pair in pairs_before if pair not in pairs_after),
+        only_after=tuple(pair for pair in pairs_after if pair not in pairs_before),
+        differences=tuple(_find_differences(before, after)),
     )
 
 
-def _differences(before: RunResults, after: RunResults) -> Iterator[str]:
+def _compare_sides(sides: _Sides) -> Comparison | None:
+    """The lifts compared, where both runs have a baseline; else the answers with the
+    skill.
+    """
+    before, after = sides.results
+    change = compare([before], [after])
+    if change and sides.lifts:
+        lifts_before, lifts_after = sides.lifts
+        of_lift = compare([lifts_before], [lifts_after], reach=2.0)
+        if of_lift:
+            change = replace(change, lift=of_lift.lift, samples=of_lift.samples)
+    return change
+
+
+def _describe_pair(
+    key: _Key, sides: _Sides, change: Comparison | None
+) -> PairComparison:
+    old = sides.old.with_skill
+    new = sides.new.with_skill
+    before, after = sides.results
+    changes = [
+        CaseChange(case, before[case].score, result.score)
+        for case, result in after.items()
+    ]
+    both = sides.old.digests.keys() & sides.new.digests.keys()
+    edited = sum(map(sides.is_edited, both))
+    return PairComparison(
+        skill=new.skill,
+        model=new.model,
+        agent=new.agent,
+        tag=key[1],
+        cases=len(changes),
+        score=new.score,
+        before=fmean(case.before for case in changes) if changes else None,
+        after=fmean(case.after for case in changes) if changes else None,
+        without=_rates_without(sides),
+        change=change,
+        of_lift=change is not None and sides.lifts is not None,
+        risen=None,
+        fell=tuple(case for case in changes if case.after < case.before - ROUNDING),
+        rose=tuple(case for case in changes if case.after > case.before + ROUNDING),
+        left_out=UnpairedCases(
+            only_before=len(sides.old.digests.keys() - both),
+            only_after=len(sides.new.digests.keys() - both),
+            edited=edited,
+            unanswered=len(both) - edited - len(changes),
+        ),
+        same_skill=old.skill_digest == new.skill_digest,
+        model_ids=(old.model_id, new.model_id),
+        agent_versions=(old.agent_version, new.agent_version),
+        runs=(old.runs, new.runs),
+        days_apart=_count_days_apart(old, new),
+    )
+
+
+def _add_fallen(pair: PairComparison, fallen: Fallen | None) -> PairComparison:
+    """Cases that fell make a version worse, unless the model explains it: it got worse
+    without the skill, too, and no fall of the lift is shown.
+    """
+    if pair.change is None:
+        return pair
+    if pair.baseline_fell and pair.of_lift and pair.change.lift.high >= 0:
+        fallen = None
+    return replace(pair, change=with_fallen(pair.change, fallen))
+
+
+def _rates_without(sides: _Sides) -> tuple[float, float] | None:
+    pairs = sides.pairs(BASELINE)
+    if not pairs:
+        return None
+    return (
+        fmean(pair.before.share for pair in pairs),
+        fmean(pair.now.share for pair in pairs),
+    )
+
+
+def _find_fallen_baselines(shared: Mapping[_Key, _Sides]) -> set[_Key]:
+    """Where answers without the skill got worse."""
+    groups = {
+        key: [pair.passes for pair in sides.pairs(BASELINE)]
+        for key, sides in shared.items()
+        if not key[1]
+    }
+    fell = fell_together(list(groups.values()))
+    return {key for key, has_fallen in zip(groups, fell, strict=True) if has_fallen}
+
+
+def _find_differences(before: RunResults, after: RunResults) -> Iterator[str]:
     if before.judge and after.judge and before.judge != after.judge:
-        names = [one_line(name, 60) for name in (before.judge, after.judge)]
-        yield f"the judge was {names[0]} and is now {names[1]}"
-    for setting, *values in (
-        ("other skills installed", before.with_skills, after.with_skills),
-        ("unrelated skills installed", (str(before.noise),), (str(after.noise),)),
-    ):
-        if values[0] != values[1]:
-            were, are = (one_line(", ".join(names), 100) or "none" for names in values)
-            yield f"{setting}: {were}, and now {are}"
+        was, now = (one_line(name, 60) for name in (before.judge, after.judge))
+        yield f"the judge was {was} and is now {now}"
+    if before.with_skills != after.with_skills:
+        were, are = (_join(run.with_skills) for run in (before, after))
+        yield f"other skills installed: {were}, and now {are}"
+    if before.noise != after.noise:
+        yield (f"unrelated skills installed: {before.noise:,}, and now {after.noise:,}")
 
 
-def _sides(run: RunResults) -> dict[tuple[SkillOnSubject, str], _Side]:
+def _join(names: Sequence[str]) -> str:
+    return one_line(", ".join(names), 100) or "none"
+
+
+def _score_like(run: RunResults, other: RunResults) -> RunResults:
+    """The run with the scores of another: pass rates, or shares of checks."""
+    scores = {skill.name: skill.score for skill in other.skills}
+    skills = [
+        replace(skill, score=scores.get(skill.name, skill.score))
+        for skill in run.skills
+    ]
+    return replace(run, skills=tuple(skills))
+
+
+def _find_sides(run: RunResults) -> dict[_Key, _Side]:
     """By skill, model and tag, those of a skill together."""
-    skill_digests = {skill.name: skill.digest for skill in run.skills}
-    sides: dict[tuple[SkillOnSubject, str], _Side] = {}
+    sides: dict[_Key, _Side] = {}
     for tag in _TAGS:
-        # Without the other arms, a missing baseline answer
-        # removes no case from the pairs.
         part = replace(run, tests=run.cases, records=run.case_records)
-        part = triggers_as_cases(run, tag) if tag else part
-        part = replace(part, records=tuple(r for r in part.records if r.arm == "skill"))
-        digests: dict[SkillOnSubject, dict[str, str]] = {}
-        for test in part.tests:
-            digests.setdefault(test.pair, {})[test.case] = test.digest
-        for record in part.records:
-            digests.setdefault(record.pair, {}).setdefault(record.case, "")
-        for row in part.summaries:
+        if tag:
+            part = triggers_as_cases(run, tag)
+        digests = _find_digests(part)
+        # Apart, so that a missing baseline answer removes no case from the pairs
+        baselines = {row.pair: row for row in _only(part, BASELINE).rows}
+        for row in _only(part, SKILL).rows:
             sides[row.pair, tag] = _Side(
-                row, digests[row.pair], skill_digests[row.skill]
+                with_skill=row,
+                without=baselines.get(row.pair),
+                digests=digests[row.pair],
             )
     order = [skill.name for skill in run.skills]
     return dict(sorted(sides.items(), key=lambda item: order.index(item[0][0].skill)))
 
 
-def _paired(old: _Side, new: _Side) -> Summary:
-    """The later summary over the cases in both runs that were not edited."""
-    edited = [case for case in new.digests if _edited(case, old, new)]
-    return with_earlier(new.summary, old.summary, edited)
+def _only(run: RunResults, arm: str) -> RunResults:
+    records = tuple(record for record in run.records if record.arm == arm)
+    return replace(run, records=records)
 
 
-def _fallen_baselines(
-    before: RunResults, after: RunResults, rows: Mapping[_Key, Summary]
-) -> dict[_Key, tuple[float, float]]:
-    """The pass rates without the skill of the same cases in both runs, where they
-    fell.
-    """
-    were, are = (_baselines(run) for run in (before, after))
-    groups = {
-        key: [
-            CasePasses(were[key[0], case.case], are[key[0], case.case], case.question)
-            for case in row.by_case
-            if (key[0], case.case) in were and (key[0], case.case) in are
-        ]
-        for key, row in rows.items()
-        if not key[1]
-    }
-    return {
-        key: (
-            fmean(Count(*case.before).share for case in cases),
-            fmean(Count(*case.now).share for case in cases),
-        )
-        for (key, cases), fell in zip(
-            groups.items(), fell_together([*groups.values()]), strict=True
-        )
-        if fell
-    }
+def _find_digests(run: RunResults) -> dict[SkillOnSubject, dict[str, str]]:
+    digests: dict[SkillOnSubject, dict[str, str]] = {}
+    for test in run.tests:
+        digests.setdefault(test.pair, {})[test.case] = test.digest
+    for record in run.records:
+        digests.setdefault(record.pair, {}).setdefault(record.case, "")
+    return digests
 
 
-def _baselines(run: RunResults) -> dict[_Case, Count]:
-    """The passes of each case without the skill."""
-    counts = (
-        (place, passes_of(records, "baseline"))
-        for place, records in run.by_test.items()
-    )
-    return {place: count for place, count in counts if count}
+def _count_days_apart(old: Row, new: Row) -> int:
+    last = old.asked.last.get(SKILL) if old.asked else None
+    first = new.asked.first.get(SKILL) if new.asked else None
+    if not last or not first or not new.asked:
+        return 0
+    seconds = (first - last).total_seconds()
+    return max(1, round(seconds / DAY)) if seconds > new.asked.max_age else 0
 
 
-def passes_of(records: Sequence[Record], arm: str = "skill") -> Count | None:
+def passes_of(records: Sequence[Record], arm: str = SKILL) -> Count | None:
     """Out of the answered runs of an arm; None without any."""
     runs = [
         record
@@ -307,48 +436,3 @@ def passes_of(records: Sequence[Record], arm: str = "skill") -> Count | None:
     ]
     passed = sum(record.outcome == "passed" for record in runs)
     return Count(passed, len(runs)) if runs else None
-
-
-def _edited(case: str, old: _Side, new: _Side) -> bool:
-    before, after = old.digests.get(case), new.digests.get(case)
-    return bool(before and after and before != after)
-
-
-def _comparison(
-    old: _Side, new: _Side, row: Summary, change: Comparison | None
-) -> PairComparison:
-    scores = row.scores(over=EARLIER)
-    changes = [
-        CaseChange(case, *pair) for case, pair in row.case_scores(over=EARLIER).items()
-    ]
-    both = old.digests.keys() & new.digests.keys()
-    edited = sum(_edited(case, old, new) for case in both)
-    return PairComparison(
-        skill=row.skill,
-        model=row.model,
-        cases=len(changes),
-        score=row.score,
-        before=fmean(before for before, _ in scores) if scores else None,
-        after=fmean(after for _, after in scores) if scores else None,
-        change=change,
-        fell=tuple(case for case in changes if case.after < case.before - ROUNDING),
-        rose=tuple(case for case in changes if case.after > case.before + ROUNDING),
-        left_out=UnpairedCases(
-            only_before=len(old.digests.keys() - both),
-            only_after=len(new.digests.keys() - both),
-            edited=edited,
-            unanswered=len(both) - edited - len(changes),
-        ),
-        same_skill=old.skill_digest == new.skill_digest,
-        model_ids=(old.summary.model_id, new.summary.model_id),
-        agent=new.summary.agent,
-        agent_versions=(old.summary.agent_version, new.summary.agent_version),
-        runs=(old.summary.runs, new.summary.runs),
-        days_apart=_days_apart(old.summary, new.summary),
-    )
-
-
-def _days_apart(old: Summary, new: Summary) -> int:
-    last, first = old.arm("skill").asked_last, new.arm("skill").asked_first
-    seconds = (first - last).total_seconds() if first and last else 0.0
-    return max(1, round(seconds / DAY)) if seconds > new.max_age else 0

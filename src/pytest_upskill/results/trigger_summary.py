@@ -1,51 +1,54 @@
-"""Whether a skill is opened when it should be, and only then: per skill,
-agent and model.
+"""Whether a skill is opened when it should be, and only then: per skill, agent and
+model.
 """
 
 import shlex
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from statistics import fmean
 from typing import Annotated, Final
 
-from pydantic import Field, PlainSerializer, computed_field
+from pydantic import AfterValidator, Field, PlainSerializer, computed_field
 
 from .._util import grouped
-from .._util.texts import counted, one_line, percent, span
+from .._util.json_forms import Share
+from .._util.texts import counted, first_few, one_line, percent, span
 from ..settings import ENOUGH_QUERIES
 from ..stats import Interval, wilson
 from ..trials.plan import Group, PlannedCase
 from ..trials.records import Record, agents_in
 from ..trials.subject import CHAT, WithPair
 from ..trials.transcript import Sent
-from .activation import MORE_ROOM, sent_counts, sent_words
-from .summary import budget_words
+from .activation import MORE_ROOM, count_sent, sent_words
+from .causes import budget_words
 
 # The share of runs at which a query counts as one that opens the skill
 THRESHOLD: Final = 0.5
 # What numbers of chat are of
 MODELS_CHOICE: Final = "the choice of the model, without an agent"
 NO_QUERY: Final = "no query was tested"
-# Settings of a run, and the options of `pytest-upskill describe` for them.
-DESCRIBE: Final = {
-    "agent": "--eval-agent",
-    "model": "--eval-model",
-    "base_url": "--eval-base-url",
-    "with_skills": "--with",
-    "noise": "--noise",
-}
 _GOOD_RECALL: Final = 0.9
 _FEW_ALARMS: Final = 0.1
-_MOST_NAMES: Final = 3
-_LONGEST_QUERY: Final = 60
+_MAX_NAMES: Final = 3
+_MAX_QUERY_LENGTH: Final = 60
+
+
+def _check_interval(interval: Interval) -> Interval:
+    if not all(-1 <= number <= 1 for number in interval):
+        raise ValueError("must be numbers from -1 to 1")
+    return interval
+
+
 IntervalValue = Annotated[
-    Interval, PlainSerializer(Interval._asdict, return_type=dict[str, float])
+    Interval,
+    AfterValidator(_check_interval),
+    PlainSerializer(Interval._asdict, return_type=dict[str, float]),
 ]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class QueryRate:
     """How often the skill was opened for a query."""
 
@@ -58,7 +61,6 @@ class QueryRate:
     # Other skills, by the number of runs that opened one and not ours
     instead: Mapping[str, int]
     sample: str = ""  # the same for all queries that ask the same
-    errors: tuple[str, ...] = ()  # why runs have no result
 
     @computed_field
     @property
@@ -67,21 +69,22 @@ class QueryRate:
 
     @property
     def right(self) -> bool | None:
-        """Whether it opens the skill if it should, and only then;
-        None if nothing is known.
+        """Whether it opens the skill if it should, and only then; None if nothing is
+        known.
         """
-        rate = self.rate
-        return None if rate is None else (rate >= THRESHOLD) == self.should_open
+        if self.rate is None:
+            return None
+        return (self.rate >= THRESHOLD) == self.should_open
 
     @property
-    def count(self) -> str:
-        return f"{self.opened} of {self.runs}"
-
-    @property
-    def name(self) -> str:
-        """The query in quotes, or the id of its test if the text is not known."""
-        text = one_line(self.query, _LONGEST_QUERY)
-        return f'"{text}"' if text else one_line(self.case, _LONGEST_QUERY)
+    def words(self) -> str:
+        """``"Fill in a form" (1 of 3)``, or the id of its test if the text is not
+        known.
+        """
+        name = one_line(self.case, _MAX_QUERY_LENGTH)
+        if self.query:
+            name = f'"{one_line(self.query, _MAX_QUERY_LENGTH)}"'
+        return f"{name} ({self.opened} of {self.runs})"
 
 
 @dataclass(frozen=True)
@@ -90,18 +93,20 @@ class QueryShare:
     interval.
     """
 
-    rate: float
+    rate: Share
     interval: IntervalValue
     queries: int  # those that ask the same count once
     opened: int  # queries that opened the skill, by the threshold
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class TriggerSummary(WithPair):
     """What came of the queries of a skill for an agent on a model."""
 
     skill: str
     model: str
+    agent: str = CHAT
+    agent_version: str = ""
     # Of the queries that should open it; None if none was decided
     recall: QueryShare | None
     false_alarms: QueryShare | None  # of those that should not
@@ -113,14 +118,10 @@ class TriggerSummary(WithPair):
     not_asked: Annotated[int, Field(exclude=True)] = 0  # their trials without an answer
     trials: int = 0  # errored ones, too
     runs: int = 0  # the most that a query has
-    agent: str = CHAT
-    agent_version: str = ""
     # How often the list of an agent showed the skill whole, cut, by name only,
     # or not at all.
     sent: Mapping[Sent, int] = field(default_factory=dict)
     path: Annotated[str, Field(exclude=True)] = ""  # of the skill
-    # Options of `describe` for the server and the other skills of the run.
-    beside: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     # How the queries were selected
     by_outcome: Annotated[bool, Field(exclude=True)] = False
     # Several skills that are tested as one
@@ -133,27 +134,28 @@ class TriggerSummary(WithPair):
     @property
     def missing_words(self) -> str:
         """What is missing; empty if nothing is."""
-        parts = (
-            [f"{counted(self.errored, 'trial')} without a result"]
-            if self.errored
-            else []
-        )
-        parts += [f"{counted(self.not_run, 'query')} not run"] if self.not_run else []
-        parts += ["only queries that failed the last time"] if self.by_outcome else []
+        parts = []
+        if self.errored:
+            parts.append(f"{counted(self.errored, 'trial')} without a result")
+        if self.not_run:
+            parts.append(f"{counted(self.not_run, 'query')} not run")
+        if self.by_outcome:
+            parts.append("only queries that failed the last time")
         if self.over_budget:
             parts.append(budget_words(len(self.queries), self.over_budget, "query"))
-        return " and ".join(parts) or ("" if self.trials else NO_QUERY)
+        if not parts and not self.trials:
+            return NO_QUERY
+        return " and ".join(parts)
 
     def wrong(self, should_open: bool) -> list[QueryRate]:
-        """Queries that should open the skill and don't, or the other way round;
-        the worst first.
-        """
+        """Queries that should open the skill and don't, or the other way round."""
         wrong = [
-            q for q in self.queries if q.should_open is should_open and q.right is False
+            query
+            for query in self.queries
+            if query.should_open is should_open and query.right is False
         ]
-        return sorted(
-            wrong, key=lambda query: query.rate or 0.0, reverse=not should_open
-        )
+        worst_is_high = not should_open
+        return sorted(wrong, key=lambda query: query.rate or 0.0, reverse=worst_is_high)
 
     @property
     def shares(self) -> dict[str, QueryShare]:
@@ -164,8 +166,8 @@ class TriggerSummary(WithPair):
     @computed_field
     @cached_property
     def instead(self) -> dict[str, int]:
-        """Other skills, by the number of trials that opened one
-        where ours should have been.
+        """Other skills, by the number of trials that opened one where ours should have
+        been.
         """
         trials = Counter[str]()
         for query in self.queries:
@@ -173,120 +175,90 @@ class TriggerSummary(WithPair):
                 trials.update(query.instead)
         return dict(trials.most_common())
 
-    @property
-    def word(self) -> str:
-        return "incomplete" if self.incomplete else ""
-
     @computed_field
     @property
     def sentence(self) -> str:
-        """The verdict: ``opened in 14 of 20 that need it (…),
-        in 1 of 20 that don't (…)``.
-        """
-        missing = [self.missing_words] if self.missing_words and self.trials else []
-        choice = [MODELS_CHOICE] if self.agent == CHAT else []
-        shortened = [words] if (words := sent_words(self.sent)) else []
-        return "; ".join([self._shares, *shortened, *missing, *choice])
+        """``opened in 14 of 20 that need it (…), in 1 of 20 that don't (…)``."""
+        parts = [self._share_words]
+        if shortened := sent_words(self.sent):
+            parts.append(shortened)
+        if self.missing_words and self.trials:
+            parts.append(self.missing_words)
+        if self.agent == CHAT:
+            parts.append(MODELS_CHOICE)
+        return "; ".join(parts)
 
     @property
-    def _shares(self) -> str:
-        parts = list[str]()
+    def _share_words(self) -> str:
+        parts: list[str] = []
         for name, share in self.shares.items():
-            kind = (
-                "need it" if name == "recall" else "don't" if parts else "don't need it"
-            )
+            kind = "need it"
+            if name != "recall":
+                kind = "don't" if parts else "don't need it"
             rate = f"({name} {percent(share.rate)}, {span(*share.interval, percent)})"
             parts.append(f"in {share.opened:,} of {share.queries:,} that {kind} {rate}")
         return f"opened {', '.join(parts)}" if parts else NO_QUERY
 
     @property
     def advice(self) -> list[str]:
-        """The worst queries, what was opened instead, and what to do;
-        empty if all is well.
+        """The worst queries, what was opened instead, and what to do; empty if all is
+        well.
         """
         lines = []
-        for problem, should_open in (
-            ("not opened for", True),
-            ("opened without need for", False),
-        ):
-            if queries := self.wrong(should_open):
-                lines.append(
-                    f"{problem}: {_first([f'{q.name} ({q.count})' for q in queries])}"
-                )
+        if queries := self.wrong(should_open=True):
+            lines.append(f"not opened for: {_list_queries(queries)}")
+        if queries := self.wrong(should_open=False):
+            lines.append(f"opened without need for: {_list_queries(queries)}")
         if self.instead:
-            lines.append(f"opened instead: {_instead_words(self.instead)}")
-        if self.errored:
-            lines.append(f"without a result: {self._errors}")
-        few = [*self._few_queries]
+            names = [
+                f"{one_line(name, 60)} in {counted(number, 'trial')}"
+                for name, number in self.instead.items()
+            ]
+            lines.append(f"opened instead: {first_few(names, _MAX_NAMES)}")
         if self.sent.keys() - {"whole"}:
             lines.append(f"to have its description sent: {MORE_ROOM}")
-        poor = self.recall is not None and self.recall.rate < _GOOD_RECALL
-        loud = self.false_alarms is not None and self.false_alarms.rate > _FEW_ALARMS
+        few = few_queries_words(self.shares)
+        return [*lines, *few, *self._find_next(is_few=bool(few))]
+
+    def _find_next(self, *, is_few: bool) -> list[str]:
+        """The command that helps, if one does."""
+        is_good = not self.recall or self.recall.rate >= _GOOD_RECALL
+        is_quiet = not self.false_alarms or self.false_alarms.rate <= _FEW_ALARMS
+        if is_good and is_quiet:
+            if is_few and not self.incomplete and not self.is_bundle:
+                return [f"to write more queries: {self._command('triggers')}"]
+            return []
+
         if self.is_bundle:
-            route = (
-                f"to see which of its skills each query opens: {self._command('route')}"
-            )
-            return [*lines, *few, *([route] if poor or loud else [])]
-        if poor or loud:
-            return [*lines, *few, f"to improve its description: {self._describe}"]
-        if few and not self.incomplete:
-            few.append(f"to write more queries: {self._command('triggers')}")
-        return [*lines, *few]
-
-    @property
-    def _errors(self) -> str:
-        causes = Counter(
-            one_line(reason, 200) for query in self.queries for reason in query.errors
-        )
-        words = [
-            f"{reason} ({n:,})" if n > 1 else reason
-            for reason, n in causes.most_common()
-        ]
-        return _first(words, "; ", " causes")
-
-    @property
-    def _describe(self) -> str:
-        """The command that improves the description for this agent and model."""
-        agent = () if self.agent == CHAT else (DESCRIBE["agent"], self.agent)
-        model = (DESCRIBE["model"], self.model)
-        return self._command("describe", *agent, *model, *self.beside)
+            route = self._command("route")
+            return [f"to see which of its skills each query opens: {route}"]
+        options = ["--eval-model", self.model]
+        if self.agent != CHAT:
+            options = ["--eval-agent", self.agent, *options]
+        return [f"to improve its description: {self._command('describe', *options)}"]
 
     def _command(self, name: str, *options: str) -> str:
-        words = ("pytest-upskill", name, self.path or self.skill, *options)
+        words = ["pytest-upskill", name, self.path or self.skill, *options]
         return shlex.join(one_line(word, 200) for word in words)
 
-    @property
-    def _few_queries(self) -> Iterator[str]:
-        """What so few queries can show."""
-        for name, share in self.shares.items():
-            number, best = share.queries, 1.0 if name == "recall" else 0.0
-            if number < ENOUGH_QUERIES:
-                needs = "needs it" if best else "doesn't need it"
-                verbs = f"{needs} shows" if number == 1 else f"{_PLURAL[needs]} show"
-                bound = wilson(best, number)[0 if best else 1]
-                yield (
-                    f"{counted(number, 'query')} that {verbs} little: even with"
-                    f" {round(best * number)} of {number}, {name} could still be"
-                    f" {percent(bound)}"
-                )
+
+def few_queries_words(shares: Mapping[str, QueryShare]) -> list[str]:
+    """What so few queries can show; empty where there are enough."""
+    words = []
+    for name, share in shares.items():
+        if share.queries < ENOUGH_QUERIES:
+            best = share.queries if name == "recall" else 0
+            interval = wilson(best / share.queries, share.queries)
+            bound = interval.low if best else interval.high
+            words.append(
+                f"{name} of so few queries says little: even with {best} of"
+                f" {share.queries} it could still be {percent(bound)}"
+            )
+    return words
 
 
-_PLURAL: Final = {"needs it": "need it", "doesn't need it": "don't need it"}
-
-
-def _first(words: Sequence[str], separator: str = ", ", noun: str = "") -> str:
-    hidden = len(words) - _MOST_NAMES
-    others = [f"and {hidden} more{noun}"] if hidden > 0 else []
-    return separator.join([*words[:_MOST_NAMES], *others])
-
-
-def _instead_words(instead: Mapping[str, int]) -> str:
-    """``docs-writer in 6 trials, pdf-tools in 1``, the most frequent first."""
-    (name, number), *others = instead.items()
-    words = [f"{one_line(name, 60)} in {counted(number, 'trial')}"]
-    return _first(
-        [*words, *(f"{one_line(name, 60)} in {number:,}" for name, number in others)]
-    )
+def _list_queries(queries: Sequence[QueryRate]) -> str:
+    return first_few([query.words for query in queries], _MAX_NAMES)
 
 
 def trigger_summaries(
@@ -297,110 +269,119 @@ def trigger_summaries(
     missing: Mapping[Group, int],
     by_outcome: Collection[Group],
     paths: Mapping[str, str],
-    beside: tuple[str, ...] = (),
     bundles: Collection[str] = (),
 ) -> list[TriggerSummary]:
-    """One per skill, agent and model; ``questions`` by skill and id,
-    ``missing`` counts queries.
+    """One per skill, agent and model; ``questions`` by skill and id, ``missing`` counts
+    queries.
     """
-    groups = grouped(tests, lambda test: test.group)
     summaries = []
-    for group, all_tests in groups.items():
+    for group, of_group in grouped(tests, lambda test: test.group).items():
         skill, (agent, model) = group.pair
-        not_asked = {
-            test.case: asked
-            for test in all_tests
-            if (asked := sum(record.over_budget for record in records_of(test)))
-        }
-        asked_tests = [test for test in all_tests if test.case not in not_asked]
-        by_query = [records_of(test) for test in asked_tests]
-        queries = tuple(
-            query_rate(test, questions.get((skill, test.case), ""), records)
-            for test, records in zip(asked_tests, by_query, strict=True)
-        )
-        records = [record for of_query in by_query for record in of_query]
+        queries: list[QueryRate] = []
+        records: list[Record] = []
+        not_run = missing.get(group, 0)
+        over_budget = 0
+        not_asked = 0
+        for test in of_group:
+            of_query = records_of(test)
+            left_out = sum(record.over_budget for record in of_query)
+            if left_out:
+                over_budget += 1
+                not_asked += left_out
+                continue
+
+            text = questions.get((skill, test.case), "")
+            queries.append(rate_query(test, text, of_query))
+            records += of_query
+            not_run += not of_query
+
         summaries.append(
             TriggerSummary(
-                skill,
-                model,
-                share_of(query for query in queries if query.should_open),
-                share_of(query for query in queries if not query.should_open),
-                queries,
-                errored=sum(record.outcome == "errored" for record in records),
-                not_run=missing.get(group, 0)
-                + sum(not of_query for of_query in by_query),
-                over_budget=len(not_asked),
-                not_asked=sum(not_asked.values()),
-                trials=len(records),
-                runs=max((record.run for record in records), default=0),
+                skill=skill,
+                model=model,
                 agent=agent,
                 agent_version=agents_in(records).get(agent, ""),
-                sent=sent_counts(records),
+                recall=find_share(query for query in queries if query.should_open),
+                false_alarms=find_share(
+                    query for query in queries if not query.should_open
+                ),
+                queries=tuple(queries),
+                errored=sum(record.outcome == "errored" for record in records),
+                not_run=not_run,
+                over_budget=over_budget,
+                not_asked=not_asked,
+                trials=len(records),
+                runs=max((record.run for record in records), default=0),
+                sent=count_sent(record.activity for record in records),
                 path=paths.get(skill, ""),
-                beside=beside,
-                is_bundle=skill in bundles,
                 by_outcome=group in by_outcome,
+                is_bundle=skill in bundles,
             )
         )
     return summaries
 
 
-def query_rate(test: PlannedCase, query: str, records: Iterable[Record]) -> QueryRate:
-    """What came of the runs of a query: a decision is right or wrong,
-    an error is neither.
+def rate_query(test: PlannedCase, query: str, records: Sequence[Record]) -> QueryRate:
+    """What came of the runs of a query: a decision is right or wrong, an error is
+    neither.
     """
-    should, runs = test.should_open, list(records)
-    decided = [record for record in runs if record.outcome != "errored"]
-    opened = [record for record in decided if (record.outcome == "passed") == should]
-    instead = Counter(
-        name
-        for record in decided
-        if (record.outcome == "passed") != should and record.activity
-        for name in dict.fromkeys(record.activity.opened)
-    )
+    opened = 0
+    errored = 0
+    instead = Counter[str]()
+    for record in records:
+        if record.outcome == "errored":
+            errored += 1
+        elif (record.outcome == "passed") == test.should_open:
+            opened += 1
+        elif record.activity:
+            instead.update(dict.fromkeys(record.activity.opened, 1))
     return QueryRate(
-        test.case,
-        query,
-        should,
-        len(opened),
-        len(decided),
-        len(runs) - len(decided),
-        dict(instead),
-        test.sample,
-        tuple(record.error or "" for record in runs if record.outcome == "errored"),
+        case=test.case,
+        query=query,
+        should_open=test.should_open,
+        opened=opened,
+        runs=len(records) - errored,
+        errored=errored,
+        instead=dict(instead),
+        sample=test.sample,
     )
 
 
-def share_of(queries: Iterable[QueryRate]) -> QueryShare | None:
+def find_share(queries: Iterable[QueryRate]) -> QueryShare | None:
     """Over the queries with a result; those that ask the same are averaged first."""
     samples: dict[tuple[str, str], list[float]] = {}
     for query in queries:
         if query.rate is not None:
             key = (query.sample, "" if query.sample else query.case)
             samples.setdefault(key, []).append(query.rate)
-    rates = [fmean(sample) for sample in samples.values()]
-    if not rates:
+    if not samples:
         return None
-    rate = min(1.0, max(0.0, fmean(rates)))
+
+    rates = [fmean(sample) for sample in samples.values()]
+    mean = min(1.0, max(0.0, fmean(rates)))
     opened = sum(rate >= THRESHOLD for rate in rates)
-    return QueryShare(rate, wilson(rate, len(rates)), len(rates), opened)
+    return QueryShare(mean, wilson(mean, len(rates)), len(rates), opened)
 
 
 def size_words(rows: Sequence[TriggerSummary], times: str = "×") -> str:
     """``20 queries that need pdf, 20 that don't × 3 runs``, over all skills."""
-    most = dict[str, TriggerSummary]()  # of each skill, the row with the most queries
+    # Of each skill, the row with the most queries
+    largest: dict[str, TriggerSummary] = {}
     for row in rows:
-        most[row.skill] = max(
-            most.get(row.skill, row), row, key=lambda row: len(row.queries)
-        )
-    kinds = [query.should_open for row in most.values() for query in row.queries]
-    needs, spares = kinds.count(True), kinds.count(False)
+        before = largest.setdefault(row.skill, row)
+        if len(row.queries) > len(before.queries):
+            largest[row.skill] = row
+
+    needs = 0
+    spares = 0
+    for row in largest.values():
+        for query in row.queries:
+            needs += query.should_open
+            spares += not query.should_open
+    need = "needs" if needs == 1 else "need"
+    lack = "doesn't" if spares == 1 else "don't"
+    skill = one_line(rows[0].skill, 60) if len(largest) == 1 else "their skill"
     runs = counted(max(row.runs for row in rows), "run")
-    need, lack = (
-        "needs" if needs == 1 else "need",
-        "doesn't" if spares == 1 else "don't",
-    )
-    skill = one_line(rows[0].skill, 60) if len(most) == 1 else "their skill"
     return (
         f"{counted(needs, 'query')} that {need} {skill}, {spares:,} that {lack} {times}"
         f" {runs}"

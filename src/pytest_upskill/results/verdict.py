@@ -1,380 +1,466 @@
-"""The verdict on a skill and model: one word and one sentence."""
+"""Verdicts: does a skill help? One answer per skill, over its models, and one for each
+model.
+"""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from itertools import chain, groupby
-from typing import Final, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from statistics import fmean
+from typing import Annotated, Final, Literal
 
-from .._util.texts import counted, first_few, one_line, points
-from ..settings import Score
+from pydantic import Field
+
+from .._util import grouped
+from .._util.json_forms import Number, Whole
+from .._util.texts import counted, first_few, one_line, points, span, whole
 from ..stats import (
-    POWER,
+    FEWEST_CASES,
     RELEVANT_LIFT,
-    ROUNDING,
-    ByChance,
-    Lift,
+    cases_to_show,
     detectable_lift,
-    lift_per_use,
-    normalised_gain,
-    shared_level,
+    paired_ratio,
+    worst_loss,
 )
 from ..trials.arm import AGAIN, BASELINE, PREVIOUS, SKILL
-from ..trials.subject import ORACLE
 from .activation import activation_words
-from .arm_comparison import (
+from .arm_times import ARM_WORDS
+from .comparison import (
+    CasePair,
     Comparison,
-    compare_arms,
-    compare_versions,
+    adjust_for_models,
+    compare,
+    find_fallen,
     token_words,
     unit_of,
+    with_fallen,
 )
-from .contrasts import size_of
+from .contrasts import points_words, size_of
 from .oracle_results import oracle_sentence
-from .regressions import SinceAccepted
-from .self_comparison import aa_words, by_chance_of
-from .summary import Summary
-
-# too few cases to tell: the interval of the lift holds 0 and a relevant lift or loss;
-# no effect shown: it excludes both; not needed: so it does, and the baseline passes.
-Word = Literal[
-    "helps",
-    "hurts",
-    "no effect shown",
-    "too few cases to tell",
-    "not needed",
-    "incomplete",
-]
-_OPEN: Final = ("no effect shown", "too few cases to tell")
+from .row import Row, Saving, Word, missing_words, share_words
 
 PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
-_AS_GOOD: Final = 0.05  # a smaller difference of scores does not matter
-_MOST_NAMES: Final = 5
+_AS_GOOD: Final = 0.05  # a smaller loss does not matter
+_MAX_MISSING: Final = 3  # models whose answers are missing, by name
+_FEWEST_CASES_OF_A_SAVING: Final = 10
+# Ten cases without a loss can show that no more than this is lost.
+_MAX_MARGIN: Final = 0.31
+
+
+@dataclass(frozen=True, kw_only=True)
+class Verdict:
+    """Whether a skill helps, over its models: paired over cases, whose differences are
+    means over models.
+    """
+
+    skill: str
+    verdict: Word | None  # None: there can be none, and the sentence says why
+    lift: Number | None = None
+    lift_low: Number | None = None
+    lift_high: Number | None = None
+    p_value: Number | None = None
+    models: Whole
+    cases: Whole
+    # How often this SKILL.md was measured on these models, if the history knows
+    looks: Whole | None = None
+    sentence: str  # follows the name of the skill
+    saving: Saving | None = None
+    cases_needed: Whole | None = None  # by a new run, to show such a lift
+    # The verdicts on single models, by label
+    by_model: Annotated[Mapping[str, Word | None], Field(exclude=True)] = field(
+        default_factory=dict
+    )
 
 
 @dataclass(frozen=True)
-class Verdict:
-    """The verdict on a skill and model; there is no word without a baseline."""
+class _Evidence:
+    """What a word and its sentence are made of, for one model or several."""
 
-    summary: Summary
-    # The skill over each other arm; none while incomplete
-    comparisons: Mapping[str, Comparison]
-    word: Word | None
-    sentence: str
-    detectable_lift: float | None
-    # Of an agent that did not open the skill in all trials
-    lift_per_opening: Lift | None = None
-    by_chance: ByChance | None = None  # of a skill that is compared with itself
-    # Its accepted results beside the present ones
-    accepted: SinceAccepted | None = None
-
-    def over(self, arm: str) -> Comparison | None:
-        return self.comparisons.get(arm)
-
-    @property
-    def lift(self) -> Lift | None:
-        """Over the baseline."""
-        over = self.over("baseline")
-        return over.lift if over else None
-
-    @property
-    def since(self) -> str | None:
-        """The skill compared with itself at the ref of --skill-against, in words."""
-        over = self.over("previous")
-        ref = one_line(self.summary.against or "", 60)
-        return f"since {ref}: {over.words}" if over else None
-
-    @property
-    def worse_since(self) -> str | None:
-        """That the skill is worse than at the ref of --skill-against, if that is
-        shown.
-        """
-        over = self.over("previous")
-        ref = one_line(self.summary.against or "", 60)
-        return f"worse than at {ref}" if over and over.word == "worse" else None
-
-    @property
-    def fell(self) -> str:
-        """``fell 67 → 17 since 2026-11-01``, if it is worse than accepted."""
-        return self.accepted.words if self.accepted else ""
-
-    @property
-    def is_of_oracle(self) -> bool:
-        """Whether it is about the references of cases, not about a skill."""
-        return self.summary.agent == ORACLE
-
-    @property
-    def gain(self) -> float | None:
-        """The lift as a share of what the baseline left to gain."""
-        baseline, skill = self.summary.scored("baseline"), self.summary.scored("skill")
-        if (
-            baseline is None
-            or skill is None
-            or self.summary.incomplete
-            or self.is_of_oracle
-        ):
-            return None
-        return normalised_gain(baseline, skill)
-
-    @property
-    def worse(self) -> tuple[str, ...]:
-        """Cases that do worse with the skill; while answers are missing,
-        these may be chosen.
-        """
-        if self.word == "incomplete":
-            return ()
-        return self._cases(lambda baseline, skill: skill < baseline - ROUNDING)
-
-    @property
-    def always_pass(self) -> tuple[str, ...]:
-        """Cases that pass even without the skill, with all
-        checks if these are the score.
-        """
-        return self._cases(lambda baseline, skill: baseline == skill == 1)
-
-    @property
-    def always_fail(self) -> tuple[str, ...]:
-        """Cases that fail even with the skill, with all checks if these are the
-        score.
-        """
-        return self._cases(lambda baseline, skill: baseline == skill == 0)
-
-    def _cases(self, condition: Callable[[float, float], bool]) -> tuple[str, ...]:
-        scores = {} if self.is_of_oracle else self.summary.case_scores(over="baseline")
-        return tuple(case for case, pair in scores.items() if condition(*pair))
+    over: Comparison | None  # with the skill compared with without it
+    baseline: float | None  # the score without the skill
+    cases: int  # that count, as samples
+    missing: str = ""  # why answers are missing, or can't be compared
+    hardly_answered: str = ""  # the arm whose answers are mostly missing or cut off
+    withheld: str = ""  # why there is no verdict on what was selected
+    unit: str = ""  # what points are of
+    saving: Saving | None = None
 
 
-def verdicts_of(summaries: Sequence[Summary]) -> list[Verdict]:
-    """One for each summary, in their order, adjusted for several models of a skill."""
-    models = [row for row in summaries if row.agent != ORACLE]
-    judged = iter(_verdicts_on(models))
+# Single models.
+
+
+def judge_rows(rows: Sequence[Row], withheld: Mapping[str, str]) -> list[Row]:
+    """Add comparisons and verdicts, adjusted for several models of a skill.
+
+    ``withheld`` says of which skills there is no verdict, and why.
+    """
+    judged: dict[int, Row] = {}
+    numbered = list(enumerate(rows))
+    for skill, group in grouped(numbered, lambda item: item[1].skill).items():
+        compared = _compare_arms([row for _, row in group])
+        for (number, _), row in zip(group, compared, strict=True):
+            judged[number] = _judge_row(row, withheld.get(skill, ""))
+    return _add_falls([judged[number] for number in range(len(rows))])
+
+
+def _compare_arms(rows: Sequence[Row]) -> list[Row]:
+    """The skill compared with each other arm, on each of its models."""
+    arms = dict.fromkeys(arm for row in rows for arm in row.arms if arm != SKILL)
+    comparisons: list[dict[str, Comparison]] = [{} for _ in rows]
+    for arm in arms:
+        alone = [
+            None
+            if row.incomplete or row.is_of_oracle
+            else compare([row.case_results(arm)], [row.case_results(SKILL)])
+            for row in rows
+        ]
+        adjusted = adjust_for_models(alone)
+        for of_row, comparison in zip(comparisons, adjusted, strict=True):
+            if comparison:
+                of_row[arm] = comparison
     return [
-        _of_oracle(row) if row.agent == ORACLE else next(judged) for row in summaries
+        replace(row, comparisons=of_row)
+        for row, of_row in zip(rows, comparisons, strict=True)
     ]
 
 
-def _of_oracle(row: Summary) -> Verdict:
+def _add_falls(rows: Sequence[Row]) -> list[Row]:
+    """What got worse since the git ref of --skill-against, over all rows of a run."""
+    groups = {
+        number: passes_since(row, PREVIOUS)
+        for number, row in enumerate(rows)
+        if row.over(PREVIOUS)
+    }
+    fallen = find_fallen(groups)
+    results = []
+    for number, row in enumerate(rows):
+        comparisons = dict(row.comparisons)
+        if since := row.over(PREVIOUS):
+            comparisons[PREVIOUS] = with_fallen(since, fallen[number])
+        results.append(replace(row, comparisons=comparisons))
+    return results
+
+
+def passes_since(row: Row, arm: str) -> list[CasePair]:
+    """How often each case passes with the skill, and how often in another arm."""
+    return [
+        CasePair(
+            case.case,
+            before=case.arm(arm).count,
+            now=case.arm(SKILL).count,
+            sample=case.question,
+        )
+        for case in row.by_case
+        if arm in case.arms
+    ]
+
+
+def _judge_row(row: Row, withheld: str) -> Row:
+    if row.is_of_oracle:
+        return _judge_oracle(row)
+    if AGAIN in row.arms:
+        return replace(
+            row,
+            verdict="incomplete" if row.incomplete else None,
+            sentence=_self_words(row),
+        )
+
+    over = row.over(BASELINE)
+    evidence = _Evidence(
+        over=over,
+        baseline=row.scored(BASELINE),
+        cases=row.samples,
+        missing=missing_words(row) if row.incomplete else "",
+        hardly_answered=_find_hardly_answered(row),
+        withheld=withheld,
+        unit=unit_of(row.score),
+        saving=find_saving(over) if over else None,
+    )
+    word = _word(evidence)
+    return replace(
+        row,
+        verdict=word,
+        sentence=_row_sentence(row, word, evidence),
+        saving=evidence.saving if word == "cheaper" else None,
+        detectable_lift=detectable_lift(over.differences) if over else None,
+        cases_needed=_find_cases_needed(word, evidence),
+    )
+
+
+def _judge_oracle(row: Row) -> Row:
     """What the references show about the cases; nothing about the skill."""
-    word: Word | None = "incomplete" if row.incomplete else None
-    parts = [missing_words(row)] if word else []
-    return Verdict(row, {}, word, "; ".join([*parts, oracle_sentence(row)]), None)
-
-
-def _verdicts_on(summaries: Sequence[Summary]) -> list[Verdict]:
-    verdicts: list[Verdict] = []
-    versions = iter(compare_versions(summaries, PREVIOUS))
-    for _, group in groupby(summaries, key=lambda summary: summary.skill):
-        rows = list(group)
-        arms = dict.fromkeys(chain([BASELINE], *(row.arms for row in rows)))
-        compared_arms = [arm for arm in arms if arm != SKILL]
-        over = {arm: compare_arms(rows, arm) for arm in compared_arms}
-        compared_with = over.get(AGAIN, over[BASELINE])
-        models = sum(comparison is not None for comparison in compared_with)
-        for number, row in enumerate(rows):
-            comparisons: dict[str, Comparison] = {
-                arm: comparison
-                for arm in compared_arms
-                if (comparison := over[arm][number]) and not row.incomplete
-            }
-            change = next(versions)
-            if since := comparisons.get(PREVIOUS):
-                comparisons[PREVIOUS] = replace(since, versions=change)
-            verdicts.append(_verdict(row, comparisons, models))
-    return verdicts
-
-
-def _verdict(
-    row: Summary, comparisons: Mapping[str, Comparison], models: int
-) -> Verdict:
-    # Several models can show less than one
-    level_per_model = shared_level(models)
-    if over := comparisons.get(AGAIN):
-        by_chance = by_chance_of(row, level_per_model)
-        words = aa_words(row, over, by_chance)
-        return Verdict(row, comparisons, None, words, None, by_chance=by_chance)
-    scores = row.scores(over="baseline")
-    smallest = detectable_lift(scores, level_per_model) if scores else None
-    over = comparisons.get("baseline")
-    lift = over.lift if over else None
-    word = _word(row, lift)
-    outlook = _outlook(row, lift, smallest, models) if word in _OPEN else ""
-    effect = _lift_per_opening(row, over)
-    sentence = _sentence(row, word, over, effect, outlook)
-    return Verdict(row, comparisons, word, sentence, smallest, effect)
-
-
-def _lift_per_opening(row: Summary, over: Comparison | None) -> Lift | None:
-    """None where it is the lift itself, or hardly known."""
-    used = row.activation
-    if not over or not used or used.count == used.trials:
-        return None
-    return lift_per_use(over.lift, row.scores(over="baseline"), used.shares)
-
-
-def _word(row: Summary, lift: Lift | None) -> Word | None:
+    parts = [oracle_sentence(row)]
     if row.incomplete:
+        parts.insert(0, missing_words(row))
+    word: Word | None = "incomplete" if row.incomplete else None
+    return replace(row, verdict=word, sentence="; ".join(parts))
+
+
+def _self_words(row: Row) -> str:
+    """Of a skill that is compared with itself."""
+    over = row.over(AGAIN)
+    if over is None:
+        return missing_words(row)
+    words = f"A/A: {points_words(over.lift)}"
+    if over.lift.shown:
+        return (
+            f"{words}: the same skill differs from itself; if it happens again, look"
+            " at caches, limits and load of the server"
+        )
+    if not _rules_out_relevant(over):
+        return f"{words}: too few cases to tell"
+    return f"{words}: no difference shown, as it should be"
+
+
+# A skill over its models.
+
+
+def judge_skills(
+    rows: Sequence[Row], looks: Mapping[str, int], withheld: Mapping[str, str]
+) -> tuple[Verdict, ...]:
+    """One verdict for each skill that was asked with and without it."""
+    verdicts = []
+    for skill, of_skill in grouped(rows, lambda row: row.skill).items():
+        asked = [row for row in of_skill if not row.is_of_oracle]
+        if asked and not any(AGAIN in row.arms for row in asked):
+            verdict = _judge_skill(skill, asked, withheld.get(skill, ""))
+            if verdict.verdict:
+                verdict = replace(verdict, looks=looks.get(skill))
+            verdicts.append(verdict)
+    return tuple(verdicts)
+
+
+def _judge_skill(skill: str, rows: Sequence[Row], withheld: str) -> Verdict:
+    # Where most answers were cut off, they say nothing about a skill.
+    measured = [row for row in rows if row.verdict != "nothing measured"]
+    compared = [row for row in measured if row.over(BASELINE)]
+    over = compare(
+        [row.case_results(BASELINE) for row in compared],
+        [row.case_results(SKILL) for row in compared],
+    )
+    missing = [
+        f"{one_line(row.label, 60)}: {missing_words(row)}"
+        for row in rows
+        if row.incomplete
+    ]
+    evidence = _Evidence(
+        over=over,
+        baseline=fmean(sample.before for sample in over.samples) if over else None,
+        cases=len(over.samples) if over else max(row.samples for row in rows),
+        missing=first_few(missing, _MAX_MISSING, "; "),
+        hardly_answered="" if measured else _find_hardly_answered(rows[0]),
+        withheld=withheld,
+        unit=unit_of(rows[0].score),
+        saving=find_saving(over) if over else None,
+    )
+    word = _word(evidence)
+    needed = _find_cases_needed(word, evidence)
+    lift = over.lift if over else None
+    return Verdict(
+        skill=skill,
+        verdict=word,
+        lift=lift.lift if lift else None,
+        lift_low=lift.low if lift else None,
+        lift_high=lift.high if lift else None,
+        p_value=lift.p_value if lift else None,
+        models=len(rows),
+        cases=evidence.cases,
+        sentence=_skill_sentence(word, evidence, models=len(compared), needed=needed),
+        saving=evidence.saving if word == "cheaper" else None,
+        cases_needed=needed,
+        by_model={row.label: row.verdict for row in rows},
+    )
+
+
+def _find_hardly_answered(row: Row) -> str:
+    """``12 of 20 answers without the skill are missing, refused or cut off``."""
+    for name, arm_words in ARM_WORDS.items():
+        arm = row.arm(name)
+        if arm.is_hardly_answered:
+            unanswered = arm.errored + arm.cut_off
+            verb = "is" if unanswered == 1 else "are"
+            return (
+                f"{unanswered:,} of {counted(arm.asked, 'answer')} {arm_words} {verb}"
+                " missing, refused or cut off"
+            )
+    return ""
+
+
+# Words.
+
+
+def _word(evidence: _Evidence) -> Word | None:
+    if evidence.hardly_answered:
+        return "nothing measured"
+    if evidence.missing:
         return "incomplete"
-    baseline = row.scored("baseline")
-    if lift is None or baseline is None:
+    over = evidence.over
+    if over is None or evidence.withheld or evidence.cases < FEWEST_CASES:
         return None
-    if lift.shown:
-        return _direction(lift)
-    if lift.low <= -RELEVANT_LIFT or lift.high >= RELEVANT_LIFT:
-        return "too few cases to tell"
-    passes, harmless = baseline >= PASSES_ALREADY, lift.lift >= -_AS_GOOD
-    return "not needed" if passes and harmless else "no effect shown"
+    if over.lift.shown:
+        return "helps" if over.lift.lift > 0 else "hurts"
+    if evidence.saving:
+        return "cheaper"
+
+    if not _rules_out_relevant(over):
+        return "unclear"
+    passes_already = (evidence.baseline or 0.0) >= PASSES_ALREADY
+    if passes_already and over.lift.lift >= -_AS_GOOD:
+        return "not needed"
+    return "no effect"
 
 
-def _direction(lift: Lift) -> Literal["helps", "hurts"]:
-    return "helps" if lift.lift > 0 else "hurts"
+def _rules_out_relevant(over: Comparison) -> bool:
+    """Whether a lift of 20 points is ruled out, and so is such a loss.
+
+    Student's interval would be too short: a few cases may differ, by much.
+    """
+    turned = [-difference for difference in over.differences]
+    return max(worst_loss(over.differences), worst_loss(turned)) < RELEVANT_LIFT
 
 
-def _sentence(
-    row: Summary,
-    word: Word | None,
-    over: Comparison | None,
-    effect: Lift | None,
-    outlook: str,
+def _find_cases_needed(word: Word | None, evidence: _Evidence) -> int | None:
+    """How many cases a new run needs, where there are too few to tell."""
+    if evidence.over is None or evidence.withheld or word not in (None, "unclear"):
+        return None
+    return cases_to_show(evidence.over.differences)
+
+
+def _skill_sentence(
+    word: Word | None, evidence: _Evidence, *, models: int, needed: int | None
 ) -> str:
-    parts = []
+    """What follows the name of the skill: ``helps: +34 points over 3 models (…)``."""
+    if word is None:
+        return _no_verdict_words(evidence)
+    if word == "nothing measured":
+        return f"{word}: {evidence.hardly_answered}"
     if word == "incomplete":
-        parts.append(
-            "; ".join([missing_words(row), *_arm_counts(row), *_possible(row)])
-        )
-    elif over:
-        parts.append(over.lift_words)
-    elif row.scored("skill") is not None:
-        parts.append(
-            f"{share_words(row, 'skill')} pass with the skill{_other_share(row)}"
-        )
+        return f"{word}: {evidence.missing}"
+    if evidence.saving and word == "cheaper":
+        return saving_words(evidence.saving)
+
+    sentence = f"{word}: {_lift_words(evidence, models)}"
     if word == "not needed":
-        parts.append(f"{share_words(row, 'baseline')} pass without it")
-    if over and over.tokens:
+        sentence += f", {_already_words(evidence)}"
+    if word == "no effect":
+        sentence += f"; a lift of {size_of(RELEVANT_LIFT)} is ruled out"
+    if word == "unclear" and needed:
+        sentence += f"; {new_run_words(needed)}"
+    return sentence
+
+
+def _lift_words(evidence: _Evidence, models: int) -> str:
+    if evidence.over is None:
+        return "no lift"
+
+    lift = evidence.over.lift
+    over_models = f" over {counted(models, 'model')}" if models > 1 else ""
+    size = f"{points(lift.lift)} points{evidence.unit}"
+    return f"{size}{over_models} ({span(lift.low, lift.high)})"
+
+
+def _already_words(evidence: _Evidence) -> str:
+    return f"{share_words(evidence.baseline)}{evidence.unit} pass without it"
+
+
+def new_run_words(cases: int) -> str:
+    return f"a new run with about {counted(cases, 'case')} would settle it"
+
+
+def _no_verdict_words(evidence: _Evidence) -> str:
+    if evidence.withheld:
+        return evidence.withheld
+    if evidence.over is None:
+        return "no verdict: nothing was asked without the skill"
+    return f"{counted(evidence.cases, 'case')}: no verdict; six or more are needed"
+
+
+def _row_sentence(row: Row, word: Word | None, evidence: _Evidence) -> str:
+    """What a model shows, in a sentence beside its numbers."""
+    parts = [_result_words(row, word, evidence)]
+    if row.budget_words and word != "incomplete":
+        parts.append(row.budget_words)
+    if row.activation:
+        lift = evidence.over.lift if evidence.over else None
+        parts.append(activation_words(row.activation, word, lift))
+    return "; ".join(part for part in parts if part)
+
+
+def _result_words(row: Row, word: Word | None, evidence: _Evidence) -> str:
+    if word == "incomplete":
+        return "; ".join([missing_words(row), *_arm_counts(row), *_possible_words(row)])
+    if word == "nothing measured":
+        return evidence.hardly_answered
+    if evidence.saving and word == "cheaper":
+        return saving_words(evidence.saving)
+
+    over = evidence.over
+    if over is None:
+        if row.scored(SKILL) is None:
+            return ""
+        return f"{share_words(row.scored(SKILL))}{evidence.unit} pass with the skill"
+    parts = [points_words(over.lift, evidence.unit)]
+    if word == "not needed":
+        parts.append(_already_words(evidence))
+    if over.tokens:
         parts.append(token_words(over.tokens))
-    budget = row.budget_words if word != "incomplete" else ""
-    used = row.activation
-    opened = (
-        activation_words(used, word, over.lift if over else None, effect)
-        if used
-        else ""
-    )
-    untold = used and used.untold == used.trials
-    if row.unfinished and word != "helps" and not untold:
-        opened = "; ".join([*([used.opened] if used else []), _unfinished(row)])
-        outlook = ""
-    if used and not used.count:
-        outlook = ""  # no number of such cases would tell
-    return "; ".join(filter(None, [", ".join(parts), budget, opened, outlook]))
+    return ", ".join(parts)
 
 
-def _unfinished(row: Summary) -> str:
-    """That the model fails, whatever the skill says."""
-    shares = [
-        f"{arm.unfinished:,} of {counted(arm.asked - arm.errored, 'trial')} {name} it"
-        for name, arm in (("with", row.arm(SKILL)), ("without", row.arm(BASELINE)))
-    ]
-    return (
-        f"{' and '.join(shares)} ended at a limit or without a word, which points to"
-        " the model, not to the skill: take a stronger one, or raise the limit, before"
-        " you work on the skill"
-    )
+def _arm_counts(row: Row) -> list[str]:
+    """``without the skill 18 of 20 answered, 9 passed``, of each arm."""
+    words = []
+    for name, arm in row.arms.items():
+        answered = f"{arm.asked - arm.errored:,} of {arm.asked:,} answered"
+        words.append(f"{ARM_WORDS.get(name, name)} {answered}, {arm.passed:,} passed")
+    return words
 
 
-def _arm_counts(row: Summary) -> list[str]:
-    """``baseline 18 of 20 answered, 9 passed``, of each arm."""
-    return [
-        f"{name} {arm.asked - arm.errored:,} of {arm.asked:,} answered, {arm.passed:,}"
-        " passed"
-        for name, arm in row.arms.items()
-    ]
-
-
-def _possible(row: Summary) -> list[str]:
-    if not (lift := row.possible_lift):
+def _possible_words(row: Row) -> list[str]:
+    if not row.possible_lift:
         return []
-    low, high = map(points, lift)
-    return [
-        (
-            f"with what is missing, the lift is between {low} and {high}"
-            f" points{unit_of(row.score)}"
-        )
-    ]
+    low, high = map(points, row.possible_lift)
+    return [f"with what is missing, the lift is between {low} and {high} points"]
 
 
-def share_words(row: Summary, arm: str) -> str:
-    return f"{row.scored(arm):.0%}{unit_of(row.score)}"
+# The same work for less.
 
 
-def _other_share(row: Summary) -> str:
-    """What is not the score, if it differs."""
-    skill = row.arm("skill")
-    if (
-        skill.rate is None
-        or skill.score is None
-        or f"{skill.rate:.0%}" == f"{skill.score:.0%}"
-    ):
-        return ""
-    cases, checks = f" ({skill.rate:.0%} of cases)", f" ({skill.score:.0%} of checks)"
-    return checks if row.score == "pass" else cases
-
-
-def missing_words(row: Summary) -> str:
-    """``2 answers missing and 1 case not run``."""
-    parts = [f"{counted(row.errored, 'answer')} missing"] if row.errored else []
-    parts += [f"{counted(row.not_run, 'case')} not run"] if row.not_run else []
-    parts += [row.why_withheld] if row.why_withheld else []
-    return " and ".join(parts) or row.budget_words or "no answers"
-
-
-def _outlook(
-    row: Summary, lift: Lift | None, smallest: float | None, models: int
-) -> str:
-    """Which lift so many cases are likely to show; or that just
-    a loss is still possible.
+def find_saving(over: Comparison) -> Saving | None:
+    """What a skill saves while passing is the same: cost, or tokens where no price is
+    known.
     """
-    scores = row.scores(over="baseline")
-    if not scores or not lift:
-        return ""
-    if lift.low <= -RELEVANT_LIFT and lift.high < RELEVANT_LIFT:
-        return f"a loss of {size_of(RELEVANT_LIFT)} is not ruled out"
-    noun = "case" if len(scores) == len(row.by_case) else "group"
-    cases = counted(len(scores), noun) + (f" for {models} models" if models > 1 else "")
-    if smallest is None:
-        return f"{cases} can show no lift with {POWER:.0%} power"
-    size = f"{round(smallest * 100)}+ points{unit_of(row.score)}"
-    return f"{cases} can show a lift of {size} with {POWER:.0%} power"
+    if len(over.samples) < _FEWEST_CASES_OF_A_SAVING:
+        return None
+    if over.lift.lift < -_AS_GOOD:
+        return None
 
+    margin = worst_loss(over.differences)
+    measure: Literal["cost", "tokens"] = "cost" if "cost" in over.changes else "tokens"
+    change = over.changes.get(measure)
+    if change is None or change.high is None or change.low is None:
+        return None
+    if margin > _MAX_MARGIN or change.high >= 0:
+        return None
 
-def signal_lines(verdict: Verdict, *, failures: bool = True) -> list[str]:
-    """Cases that got worse, then those that show no difference; ``failures``:
-    also failed ones.
-    """
-    words = _SIGNALS[verdict.summary.score]
-    lists = (
-        verdict.worse,
-        verdict.always_pass,
-        verdict.always_fail if failures else (),
+    # One dear case must not decide.
+    logs = [sample.logs[measure] for sample in over.samples]
+    doubled = paired_ratio([*logs, max(logs)])
+    if doubled is None or doubled.high is None or doubled.high >= 0:
+        return None
+    return Saving(
+        measure=measure,
+        change=change.change,
+        low=change.low,
+        high=change.high,
+        margin=margin,
     )
-    return [
-        f"{signal}: {first_names(cases)}"
-        for signal, cases in zip(words, lists, strict=True)
-        if cases
-    ]
 
 
-_SIGNALS: Final[Mapping[Score, tuple[str, str, str]]] = {
-    "pass": (
-        "worse with the skill",
-        "pass even without the skill",
-        "fail even with the skill",
-    ),
-    "checks": (
-        "fewer checks pass with the skill",
-        "all checks pass even without the skill",
-        "no check passes even with the skill",
-    ),
-}
-
-
-def first_names(cases: Sequence[str]) -> str:
-    """The first few of many."""
-    return first_few([one_line(case, 60) for case in cases], _MOST_NAMES)
+def saving_words(saving: Saving) -> str:
+    """``cheaper by 40 % (30 to 50); a loss of more than 14 points is ruled out``."""
+    by = whole(-100 * saving.change)
+    least = whole(-100 * saving.high)
+    most = whole(-100 * saving.low)
+    return (
+        f"cheaper by {by} % ({least} to {most}); a loss of more than"
+        f" {size_of(saving.margin)} is ruled out"
+    )

@@ -16,6 +16,7 @@ SKILL_NAMES: Final = ("SKILL.md", "skill.md")
 MANIFEST: Final = ".claude-plugin/plugin.json"  # of a plugin
 CASES_NAME: Final = "skill_meta.json"
 SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
+BENCHMARK_NAME: Final = "BENCHMARK.md"  # for people
 EVALS_NAME: Final = "evals/evals.json"
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
 TOOL_FOLDERS: Final = frozenset(
@@ -49,6 +50,7 @@ _NOT_TAUGHT: Final = frozenset(
         CASES_NAME,
         SCHEMA_NAME,
         "skill_results.json",
+        BENCHMARK_NAME,
         "evals",
         "pytest.ini",
     }

@@ -9,10 +9,10 @@ from typing import Final
 from .._util.texts import counted, one_line, shortened
 from ..checks import why_agent
 from ..errors import BudgetError
-from ..results.arm_comparison import unit_of
+from ..results.comparison import unit_of
 from ..results.contrasts import points_words
+from ..results.row import Row
 from ..results.run import RunResults
-from ..results.verdict import Verdict
 from ..trials.arm import BASELINE, SKILL, TRACE
 from .case_writing import UsableCase
 from .drafts import Draft, DraftSpec, draft_request
@@ -182,9 +182,9 @@ def body_sentences(taught: Taught) -> Iterator[str]:
     yield from _of_attempts(taught)
     best = taught.best
     if best.learning and best.all_cases:
-        for number, verdict in enumerate(best.all_cases.verdicts):
-            held = best.held_out.verdicts[number] if best.held_out else None
-            yield from _of_student(verdict, best.learning.verdicts[number], held)
+        for number, row in enumerate(best.all_cases.rows):
+            held = best.held_out.rows[number] if best.held_out else None
+            yield from _of_student(row, best.learning.rows[number], held)
     yield from _of_current(taught)
     if taught.no_signal:
         names = ", ".join(taught.no_signal)
@@ -211,37 +211,40 @@ def _of_attempts(taught: Taught) -> Iterator[str]:
         yield f"The skill is still too long: {tokens} (limit {best.most_tokens:,})."
 
 
-def _of_student(
-    total: Verdict, learning: Verdict, held: Verdict | None
-) -> Iterator[str]:
-    name, lift = total.summary.label, total.summary.lift
-    if total.word == "not needed":
+def _of_student(total: Row, learning: Row, held: Row | None) -> Iterator[str]:
+    name = total.label
+    if total.verdict == "not needed":
         yield (
             f"{name} does not need the skill: it passes"
-            f" {total.summary.scored(BASELINE):.0%}{unit_of(total.summary.score)}"
-            " without it."
+            f" {total.scored(BASELINE):.0%}{unit_of(total.score)} without it."
         )
-    elif lift is not None and lift <= 0 and total.word != "too few cases to tell":
+    elif total.verdict in ("no effect", "hurts") and (total.lift or 0.0) <= 0:
         yield f"The skill does not help {name}: {total.sentence}."
-    elif total.word:
-        yield f"{name} on all cases: {total.word}, {total.sentence}."
+    elif total.sentence:
+        word = total.verdict or "too few cases for a verdict"
+        yield f"{name} on all cases: {word}, {total.sentence}."
     if held is not None:
         yield from _of_overfitting(name, learning, held)
 
 
-def _of_overfitting(name: str, learning: Verdict, held: Verdict) -> Iterator[str]:
+def _of_overfitting(name: str, learning: Row, held: Row) -> Iterator[str]:
     """A large lift on the learning cases, and hardly any on the held-out ones.
 
     With few held-out cases that happens by chance too, so it counts as overfitted only
     if the two intervals do not overlap.
     """
-    learned, unseen = learning.lift, held.lift
-    if learned is None or unseen is None or learned.lift < _LARGE:
+    over_learning = learning.over(BASELINE)
+    over_held = held.over(BASELINE)
+    if over_learning is None or over_held is None:
+        return
+    learned = over_learning.lift
+    unseen = over_held.lift
+    if learned.lift < _LARGE:
         return
     if unseen.lift > _SMALL_SHARE * learned.lift:
         return
-    cases = counted(len(held.summary.by_case), "held-out case")
-    unit = unit_of(held.summary.score)
+    cases = counted(len(held.by_case), "held-out case")
+    unit = unit_of(held.score)
     if unseen.high < learned.low:
         yield (
             f"On {name}, the skill overfits: {points_words(learned, unit)} on the"
@@ -308,7 +311,8 @@ def trace_sentences(taught: Taught) -> Iterator[str]:
     """A good skill does as well as the trace, in fewer tokens."""
     if not taught.teacher or not taught.trace_tokens:
         return
-    row = taught.teacher.summaries[0]
+    row = taught.teacher.rows[0]
+    growth = row.token_change or 0.0
     skill, trace, bare = (row.scored(arm) or 0.0 for arm in (SKILL, TRACE, BASELINE))
     word = "as good as"
     if abs(skill - trace) > _AS_GOOD:
@@ -320,8 +324,8 @@ def trace_sentences(taught: Taught) -> Iterator[str]:
     )
     if word == "not as good as":
         yield "The skill does not cover the whole task yet."
-    if skill <= bare + _AS_GOOD and (row.growth("tokens") or 0.0) > _MORE_TOKENS:
+    if skill <= bare + _AS_GOOD and growth > _MORE_TOKENS:
         yield (
             f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%}"
-            f" without, for {row.growth('tokens'):.0%} more tokens."
+            f" without, for {growth:.0%} more tokens."
         )

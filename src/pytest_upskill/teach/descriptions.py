@@ -24,7 +24,7 @@ from ..skills.folder import SKILL_NAMES, skill_file
 from ..skills.frontmatter import with_description
 from ..skills.search import find_skills
 from ..skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
-from ..stats import LEVEL, Lift, holm, paired_lift
+from ..stats import holm_lifts, paired_lift
 from .case_file import CaseFile, split_cases
 from .case_writing import UsableCase
 from .drafts import Draft, draft_of, new_errors
@@ -285,9 +285,12 @@ class Descriptions(Improvement):
         if not before or len(measured) < len(candidates):
             return []
         students = list(before.model_ids)
-        lifts = adjusted_lifts(
-            [self.pairs(before, after, students) for after in measured],
-            self.run.settings.runs * len(students),
+        # The best of several is too good by chance.
+        lifts = holm_lifts(
+            [
+                paired_lift(self.differences(before, after, students))
+                for after in measured
+            ]
         )
         return [
             change_of(
@@ -383,11 +386,12 @@ class Descriptions(Improvement):
         )
         return right if should_open else 1 - right
 
-    def pairs(
+    def differences(
         self, before: RunResults, after: RunResults, students: Sequence[str]
-    ) -> list[tuple[float, float]]:
-        old, new = (sample_scores(results, students) for results in (before, after))
-        return weighted_pairs(old, new, self._should_open)
+    ) -> list[float]:
+        old = sample_scores(before, students)
+        new = sample_scores(after, students)
+        return weighted_differences(old, new, self._should_open)
 
 
 def balanced(scores: Mapping[str, float], should_open: Mapping[str, bool]) -> float:
@@ -399,34 +403,18 @@ def balanced(scores: Mapping[str, float], should_open: Mapping[str, bool]) -> fl
     )
 
 
-def weighted_pairs(
+def weighted_differences(
     before: Mapping[str, float],
     after: Mapping[str, float],
     should_open: Mapping[str, bool],
-) -> list[tuple[float, float]]:
-    """Both scores of each query, weighted so that both kinds have the same weight."""
+) -> list[float]:
+    """How the score of each query changes, with the same weight for both kinds."""
     kinds = Counter(should_open[query] for query in before)
-    weight = {
-        kind: len(before) / (len(kinds) * number) for kind, number in kinds.items()
-    }
-    return [
-        (weight[should_open[query]] * score, weight[should_open[query]] * after[query])
-        for query, score in before.items()
-    ]
-
-
-def adjusted_lifts(
-    pairs: Sequence[Sequence[tuple[float, float]]], runs: int
-) -> list[Lift]:
-    """The lift of each version, given its pairs, adjusted for their number.
-
-    The best of several is too good by chance, so each interval has the level at which
-    all of them hold together, and p values are adjusted (Holm).
-    """
-    level = 1 - (1 - LEVEL) / max(1, len(pairs))
-    lifts = [paired_lift(list(of_attempt), runs, level) for of_attempt in pairs]
-    adjusted = holm([lift.p_value for lift in lifts])
-    return [lift._replace(p_value=p) for lift, p in zip(lifts, adjusted, strict=True)]
+    differences = []
+    for query, score in before.items():
+        weight = len(before) / (len(kinds) * kinds[should_open[query]])
+        differences.append(weight * (after[query] - score))
+    return differences
 
 
 class DescriptionForm(Loose):

@@ -7,8 +7,8 @@ from typing import Final
 
 from .._util.secrets import masked
 from .._util.texts import counted, one_line, shortened
+from ..results.row import Row
 from ..results.run import RunResults
-from ..results.summary import Summary
 from ..trials.answer import AnswerFile
 from ..trials.records import Record
 from ..trials.subject import CHAT
@@ -40,11 +40,9 @@ def report_for_teacher(results: RunResults) -> str:
     examples = failing[:_MOST_FAILURES]
     by_agents = sum(record.agent != CHAT for record in examples)
     most_tokens = min(_MOST_TRACE, MOST_TRACES // max(1, by_agents))
-    rates = "; ".join(map(_rates, results.summaries))
+    rates = "; ".join(map(_rates, results.rows))
     failed = {record.case for record in failing}
-    passing = [
-        case.case for case in results.summaries[0].by_case if case.case not in failed
-    ]
+    passing = [case.case for case in results.rows[0].by_case if case.case not in failed]
     share = "The share that passes" if score == "pass" else "The share of checks"
     parts = [f"{share}: {rates}."]
     parts += (
@@ -59,7 +57,7 @@ def report_for_teacher(results: RunResults) -> str:
     return "\n\n".join(parts)
 
 
-def _rates(row: Summary) -> str:
+def _rates(row: Row) -> str:
     bare, skilled = row.scored("baseline") or 0.0, row.scored("skill") or 0.0
     text = f"{row.label} {bare:.0%} without the skill, {skilled:.0%} with it"
     return f"{text}, {row.activation.opened}" if row.activation else text

@@ -16,7 +16,7 @@ from .._util.texts import counted, message_line
 from ..checks import CheckedCase
 from ..errors import BudgetError, UnusableError
 from ..reports.terminal.progress_screen import Cell, as_sentence, cells_of
-from ..results.arm_comparison import unit_of
+from ..results.comparison import unit_of
 from ..results.contrasts import Contrast
 from ..results.run import RunResults
 from ..settings import Score
@@ -262,17 +262,17 @@ class Improvement(ABC):
         if not of or not over:
             return None
         students = [student] if student else list(of.model_ids)
-        pairs = [] if self._is_apart([over, of]) else self.pairs(over, of, students)
-        # Students count as runs: their mean over a case is what is compared.
-        runs = self.run.settings.runs * len(students)
-        lift = paired_lift(pairs, runs, level) if pairs else None
+        differences: list[float] = []
+        if not self._is_apart([over, of]):
+            differences = self.differences(over, of, students)
+        lift = paired_lift(differences, level) if differences else None
         return change_of(
             attempt,
             CURRENT,
             part=part,
             student=student,
             lift=lift,
-            cases=len(pairs),
+            cases=len(differences),
             score=of.skills[0].score,
         )
 
@@ -282,12 +282,13 @@ class Improvement(ABC):
             return None
         return attempt.learning if part == LEARNING else attempt.held_out
 
-    def pairs(
+    def differences(
         self, before: RunResults, after: RunResults, students: Sequence[str]
-    ) -> list[tuple[float, float]]:
-        """The scores of each sample, as a mean over students."""
-        old, new = (sample_scores(results, students) for results in (before, after))
-        return [(old[sample], new[sample]) for sample in old if sample in new]
+    ) -> list[float]:
+        """How the score of each sample changes, as a mean over students."""
+        old = sample_scores(before, students)
+        new = sample_scores(after, students)
+        return [new[sample] - old[sample] for sample in old if sample in new]
 
 
 def change_of(
@@ -331,16 +332,15 @@ def sample_scores(results: RunResults, students: Sequence[str]) -> dict[str, flo
 def lifts_of(attempt: Attempt) -> Iterator[AttemptChange]:
     """A version less no skill at all, by part and student, as the verdicts have it."""
     for part, results in ((LEARNING, attempt.learning), (HELD_OUT, attempt.held_out)):
-        for verdict in results.verdicts if results else ():
-            row = verdict.summary
-            cases = len({case.case for case in row.by_case})
+        for row in results.rows if results else ():
+            over = row.over(BASELINE)
             yield change_of(
                 attempt,
                 BASELINE,
                 part=part,
                 student=row.label,
-                lift=verdict.lift,
-                cases=cases,
+                lift=over.lift if over else None,
+                cases=len(row.by_case),
                 score=row.score,
             )
 
@@ -349,13 +349,13 @@ def mean_lift(attempt: Attempt) -> float:
     """Of all students, on the learning cases."""
     if attempt.learning is None:
         return float("-inf")
-    lifts = [row.lift for row in attempt.learning.summaries if row.lift is not None]
+    lifts = [row.lift for row in attempt.learning.rows if row.lift is not None]
     return fmean(lifts) if lifts else 0.0
 
 
 def why_good_enough(attempt: Attempt, target: float) -> str | None:
     """Whether the weakest student gets enough right."""
-    rows = attempt.learning.summaries if attempt.learning else []
+    rows = attempt.learning.rows if attempt.learning else []
     if (
         not rows
         or attempt.too_long

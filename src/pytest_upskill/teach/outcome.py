@@ -5,16 +5,17 @@ and what cases say of them.
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import PlainSerializer
 
+from .._util.json_forms import json_values
 from .._util.texts import counted, dollars, message_line, one_line
 from ..errors import shown
-from ..reports.terminal.progress_screen import wrapped
-from ..results.arm_comparison import unit_of
+from ..reports.terminal.layout import wrap_all
+from ..results.comparison import unit_of
 from ..results.contrasts import Contrast, points_words
 from ..results.run import RunResults
 from ..settings import Score
@@ -34,7 +35,7 @@ def _draft_values(draft: Draft) -> dict[str, Any]:
 
 
 def _summary_rows(results: RunResults | None) -> list[dict[str, Any]] | None:
-    return [asdict(row) for row in results.summary] if results else None
+    return [json_values(row) for row in results.summary] if results else None
 
 
 DraftValue = Annotated[Draft, PlainSerializer(_draft_values)]
@@ -80,10 +81,9 @@ def attempt_text(attempt: Attempt) -> str:
         + (f" (limit {limit:,})" if limit else "")
     ]
     if attempt.all_cases:
-        verdicts = attempt.all_cases.verdicts
-        lines += [
-            f"{one.summary.label}: {one.word}: {one.sentence}" for one in verdicts
-        ]
+        for measured in attempt.all_cases.rows:
+            word = measured.verdict or "no verdict"
+            lines.append(f"{measured.label}: {word}: {measured.sentence}")
         for row in attempt.all_cases.trigger_summaries:
             lines.append(f"{row.label}: {row.sentence}")
             for problem, should_open in (
@@ -91,9 +91,7 @@ def attempt_text(attempt: Attempt) -> str:
                 ("opened without need", False),
             ):
                 wrong = row.wrong(should_open)
-                lines += [
-                    f"  {problem} for {query.name} ({query.count})" for query in wrong
-                ]
+                lines += [f"  {problem} for {query.words}" for query in wrong]
     else:
         lines.append(message_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
@@ -160,11 +158,7 @@ class Taught:
     def helps(self) -> bool:
         """Whether all cases together show that it helps at least one student."""
         results = self.best.all_cases
-        return (
-            any(verdict.word == "helps" for verdict in results.verdicts)
-            if results
-            else False
-        )
+        return any(row.verdict == "helps" for row in results.rows) if results else False
 
     @property
     def status(self) -> int:
@@ -183,7 +177,7 @@ def joined_results(learning: RunResults, held_out: RunResults) -> RunResults:
 
 def report_lines(taught: Taught, width: int) -> list[str]:
     """The table of changes, the sentences, and what was done to the skill."""
-    lines = [*_table(taught, width), *wrapped(taught.sentences, width)]
+    lines = [*_table(taught, width), *wrap_all(taught.sentences, width, rest="")]
     return [*([""] if lines else []), *lines, *_saved_lines(taught)]
 
 

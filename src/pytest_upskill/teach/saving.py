@@ -178,7 +178,7 @@ def with_costs(taught: Taught, run: TeachRun) -> Taught:
 def _metadata(taught: Taught, run: TeachRun) -> dict[str, Any]:
     """As upskill writes it."""
     results = taught.best.all_cases
-    rows = results.summaries if results else []
+    rows = results.rows if results else []
     rates = [rate for row in rows if (rate := row.arm(SKILL).rate) is not None]
     return {
         "version": _FORMAT_VERSION,

@@ -13,11 +13,12 @@ from typing import Final
 
 from .._util.secrets import masked
 from .._util.texts import counted, message_line, one_line, unsigned_points
+from ..measure.study_runner import share_error
 from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk
 from ..skills.references import Folder, paths_in, references_in
-from ..stats import ROUNDING, Lift, guarded, shared_level
+from ..stats import ROUNDING, Lift, worst_loss
 from ..trials.arm import SKILL
 from .drafts import Draft, form_of, new_errors
 from .failures import report_for_teacher
@@ -132,7 +133,7 @@ class Shorter(Improvement):
         whole = self._whole.learning
         if whole is None:
             return "the whole skill is not measured"
-        if all((row.lift or 0.0) <= 0 for row in whole.summaries):
+        if all((row.lift or 0.0) <= 0 for row in whole.rows):
             return (
                 "the skill helps no student on the learning cases, so nothing can be"
                 " lost"
@@ -177,8 +178,8 @@ class Shorter(Improvement):
             ]
             for attempt in tested
         }
-        shown = whole.all_cases.verdicts if whole.held_out and whole.all_cases else ()
-        helps = any(verdict.word == "helps" for verdict in shown)
+        shown = whole.all_cases.rows if whole.held_out and whole.all_cases else ()
+        helps = any(row.verdict == "helps" for row in shown)
         lifts = [
             [change.lift for change in changes[attempt.number]] for attempt in tested
         ]
@@ -212,7 +213,7 @@ class Shorter(Improvement):
         for the longer ones, so each has the whole level. Which versions are tested does
         not depend on these cases.
         """
-        shared = self.compared(attempt, HELD_OUT, student, shared_level(tested))
+        shared = self.compared(attempt, HELD_OUT, student, share_error(tested))
         alone = self.compared(attempt, HELD_OUT, student)
         assert shared, "both were measured on the held-out cases"
         assert alone
@@ -223,15 +224,13 @@ class Shorter(Improvement):
             or not attempt.held_out
         ):
             return shared
-        pairs = self.pairs(self._whole.held_out, attempt.held_out, [student])
-        losses = [after - before for before, after in pairs]
-        lift, margin = (
-            shared.lift._replace(low=guarded(alone.lift, losses).low),
-            self._margin,
+        differences = self.differences(
+            self._whole.held_out, attempt.held_out, [student]
         )
-        return replace(
-            shared, contrast=replace(shared.contrast, lift=lift, margin=margin)
-        )
+        low = min(alone.lift.low, -worst_loss(differences))
+        lift = shared.lift._replace(low=low)
+        contrast = replace(shared.contrast, lift=lift, margin=self._margin)
+        return replace(shared, contrast=contrast)
 
     @property
     def _margin(self) -> float:
@@ -320,7 +319,7 @@ def shortest_within(
 
 def within(whole: RunResults, short: RunResults, margin: float) -> bool:
     """Whether no student loses more than a margin; chance is not considered."""
-    pairs = zip(whole.summaries, short.summaries, strict=True)
+    pairs = zip(whole.rows, short.rows, strict=True)
     losses = [
         (was.scored(SKILL) or 0.0) - (now.scored(SKILL) or 0.0) for was, now in pairs
     ]

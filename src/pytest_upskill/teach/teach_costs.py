@@ -18,9 +18,7 @@ from ..measure.estimate import (
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
-from ..stats import cases_to_rule_out, shared_level
-from ..stats.intervals import unseen
-from ..stats.power import fewest_cases
+from ..stats import FEWEST_CASES, cases_to_rule_out, worst_loss
 from ..trials.answer import Usage
 from ..trials.trial import lift_sample_of
 from .case_file import ids_held_out, split_cases
@@ -83,7 +81,7 @@ def estimate_teaching(
             compared = min(settings.attempts, MOST_SIZES)
             warning = _too_few_to_shorten(active, settings)
         else:
-            warning = _too_few_cases(active, new_cases, settings, len(models.students))
+            warning = _too_few_cases(active, new_cases, settings)
         # The skill before is measured too, if there is one.
         before = int(not drafts or material.start is not None)
         skilled = (settings.attempts + before) * learning + (compared + before) * (
@@ -130,7 +128,7 @@ def estimate_descriptions(
         turns=_CHOICE_TURNS,
     )
     calls.append(_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION))
-    warning = _too_few_queries(held_out, settings.attempts)
+    warning = _too_few_queries(held_out)
     return replace(_estimate(models, calls), warning=warning)
 
 
@@ -188,7 +186,7 @@ def _estimate(models: TeachModels, calls: Sequence[Calls]) -> Estimate:
 
 
 def _too_few_cases(
-    active: Sequence[UsableCase], new: int, settings: TeachSettings, students: int
+    active: Sequence[UsableCase], new: int, settings: TeachSettings
 ) -> str:
     """A warning if these cases can't show a lift whatever the answers; "" if they
     can.
@@ -196,36 +194,37 @@ def _too_few_cases(
     cases = [usable.case for usable in active]
     cases += [Case(f"new {number}", f"new {number}") for number in range(new)]
     number, total = len(ids_held_out(cases, settings.holdout)), len(cases)
-    # Several models need more cases than one, as in the verdicts.
-    fewest = fewest_cases(shared_level(students))
-    if total < fewest:
+    if total < FEWEST_CASES:
         return (
-            f"Too few cases: {total} can't show that a skill helps ({fewest} needed)."
+            f"Too few cases: {total} can't show that a skill helps"
+            f" ({FEWEST_CASES} needed)."
         )
-    if 0 < number < fewest:
-        needed = f"can't show a lift ({fewest} needed)"
+    if 0 < number < FEWEST_CASES:
+        needed = f"can't show a lift ({FEWEST_CASES} needed)"
         return f"Too few held-out cases: {number} {needed}; all {total} cases can."
     return ""
 
 
-def _too_few_queries(held: Sequence[UsableCase], attempts: int) -> str:
+def _too_few_queries(held: Sequence[UsableCase]) -> str:
     """A warning if a change in one kind of query can't be shown,
     whatever the students do.
     """
     should = sum(usable.case.should_open for usable in held)
     kinds = should, len(held) - should
-    needed = fewest_cases(shared_level(attempts))
-    if min(kinds) >= needed:
+    if min(kinds) >= FEWEST_CASES:
         return ""
     few = (
         f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are"
         " held out."
     )
-    if len(held) < needed:
-        return f"{few}\nThey can't show that a description is better ({needed} needed)."
+    if len(held) < FEWEST_CASES:
+        return (
+            f"{few}\nThey can't show that a description is better"
+            f" ({FEWEST_CASES} needed)."
+        )
     return (
-        f"{few}\nIf only one of the two kinds gets better, {needed} of it are needed to"
-        " show that."
+        f"{few}\nIf only one of the two kinds gets better, {FEWEST_CASES} of it are"
+        " needed to show that."
     )
 
 
@@ -237,9 +236,12 @@ def _too_few_to_shorten(active: Sequence[UsableCase], settings: TeachSettings) -
     needed = cases_to_rule_out(margin)
     if held >= needed:
         return ""
-    loss, cases_held = unsigned_points(margin), counted(held, "held-out case")
+    loss = unsigned_points(margin)
+    cases_held = counted(held, "held-out case")
+    possible = 100
+    if held:
+        possible = int(100 * worst_loss([0.0] * held)) + 1
     return (
         f"Too few cases: {cases_held} can't rule out a loss of {loss} points"
-        f" ({needed:,} needed); they can rule out {int(100 * unseen(held)) + 1} points"
-        " or more."
+        f" ({needed:,} needed); they can rule out {possible} points or more."
     )

@@ -25,6 +25,7 @@ from .transcript import Activity, ToolCall, Transcript, joined_activity
 
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
 # Why a server or its filter withheld an answer, in the words of several providers.
+_LIMITS: Final = ("length", "max_turns", "time")
 _REFUSALS: Final = ("refusal", "content_filter", "safety", "blocked", "sensitive")
 _REASONING: Final = re.compile(
     r"[\s\u00ad\u200b-\u200f\u2060-\u2064\ufeff]*+([<\[])(think|thinking|thought|reasoning)[>\]]",
@@ -188,6 +189,11 @@ class Answer:
         """
         visible = _FENCE_LINE.sub("", without_reasoning(self.text))
         return not _has_ink(visible) and not any(file.size for file in self.files)
+
+    @property
+    def is_cut_off(self) -> bool:
+        """Whether it ended at a limit, or was refused."""
+        return self.stop in _LIMITS or self.refused
 
     @property
     def why_not_gradable(self) -> str:

@@ -10,7 +10,7 @@ from pydantic_core import core_schema
 
 from .._util.json_forms import Flag, Number, Whole
 from .._util.texts import digest, shortened
-from ..settings import MOST_RUNS, OnDrift, Score
+from ..settings import MOST_RUNS, Score
 from ..skills.case import OPENS, Case
 from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -107,11 +107,9 @@ def _possible_count(count: Count) -> Count:
     return count
 
 
-CountValue = Annotated[
-    Count,
-    AfterValidator(_possible_count),
-    PlainSerializer(Count._asdict, return_type=dict[str, int]),
-]
+# Of any number of runs, as of all cases together.
+CountSum = Annotated[Count, PlainSerializer(Count._asdict, return_type=dict[str, int])]
+CountValue = Annotated[CountSum, AfterValidator(_possible_count)]
 
 
 @dataclass(frozen=True)
@@ -123,7 +121,6 @@ class Expectation:
     version: str = ""  # of the agent
     baseline: CountValue | None = None
     model_id: str = ""
-    drift: OnDrift = "fail"
     setup: Annotated[str, Field(exclude=True)] = ""  # see CaseResult
 
     @property

@@ -18,7 +18,7 @@ from .._util.json_forms import (
     form_of,
     json_values,
 )
-from .answer import STOPPED, Answer, AnswerFile, NoAnswer, Usage, UserCalls
+from .answer import Answer, AnswerFile, NoAnswer, Usage, UserCalls
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -56,6 +56,11 @@ class Grade:
     def reached(self) -> float:
         """How much of it was reached, from 0 to 1."""
         return float(self.passed) if self.share is None else self.share
+
+    @property
+    def fails(self) -> bool:
+        """Whether the answer fails for it."""
+        return self.required and not self.passed
 
     @property
     def label(self) -> str:
@@ -104,6 +109,8 @@ class Record(WithPair):
     asked_at: Time | None = None  # seconds since the epoch
     # It was not begun, since it could have exceeded the budget
     over_budget: Flag = False
+    # It failed, and ended at a limit or was refused
+    cut_off: Flag = False
     # It was asked after all planned runs failed, and is no part of lift and verdict
     extra: Flag = False
     user: UserCalls | None = None  # of a model that played the user
@@ -138,15 +145,6 @@ class Record(WithPair):
             return self.outcome == "passed"
         return all(grade.passed for grade in common if grade.required)
 
-    @property
-    def is_unfinished(self) -> bool:
-        """Whether it failed without an end: at a limit of the agent, or without a
-        word.
-        """
-        stopped = any(grade.reason.startswith(STOPPED) for grade in self.checks)
-        silent = self.output is not None and Answer(self.output).is_empty
-        return self.outcome == "failed" and (stopped or silent)
-
 
 def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
     passed = all(grade.passed for grade in grades if grade.required)
@@ -173,6 +171,7 @@ def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Re
         activity=answer.activity,
         retries=answer.retries,
         asked_at=answer.asked_at,
+        cut_off=not passed and answer.is_cut_off,
         extra=trial.extra,
         user=answer.user,
     )

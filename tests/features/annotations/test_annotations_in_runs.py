@@ -40,8 +40,8 @@ def test_regressions_failures_and_broken_cases_are_annotations_at_their_lines(
     assert heads == {
         f"{where}1,title=skill regression",
         f"{where}3,title=skill failed",
-        f"{where}6,title=skill broken",
-        "error title=skill gate",
+        f"{where}6,title=skill failed",
+        "error title=skills",
     }
 
 
@@ -50,7 +50,7 @@ def test_the_room_is_switched_off_by_its_name(
 ) -> None:
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     failing = (MODEL, "--skill-min-lift", "1", "--skill-confident")
-    assert "::error title=skill gate::" in run_skills(pytester, *failing).screen
+    assert "::error title=skills::" in run_skills(pytester, *failing).screen
     off = run_skills(pytester, *failing, "-p", "no:upskill-annotations")
     assert off.status == 1
     assert "::error" not in off.screen

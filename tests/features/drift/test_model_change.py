@@ -14,9 +14,9 @@ from pytest_upskill.features.drift.results import (
     SkillChange,
     SkillOnModel,
 )
+from pytest_upskill.results.row import Word
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_text
-from pytest_upskill.results.verdict import Word
 from pytest_upskill.settings import Gates
 from pytest_upskill.stats import Lift
 from pytest_upskill.trials.records import Record
@@ -48,8 +48,8 @@ def by(
         ((0.5, 0.5, 1, 0), "hurts now", (0, -100, -100)),
         ((1, 0, 1, 0), "hurts", (-100, -100, 0)),
         ((0, 1, 0.5, 0.5), "no longer helps", (100, 0, -100)),
-        ((0.5, 0.5, 0.5, 0.5), "no effect shown", (0, 0, 0)),
-        ((0, 0.2, 0, 0.15), "can't tell", (20, 15, -5)),
+        ((0.5, 0.5, 0.5, 0.5), "no effect", (0, 0, 0)),
+        ((0, 0.2, 0, 0.15), "unclear", (20, 15, -5)),
     ],
 )
 def test_a_skill_is_judged_on_the_new_model_and_by_the_change(
@@ -111,12 +111,12 @@ NO_CHANGE = Lift(0.1, -0.4, 0.6, 0.7)
     ("old", "new", "change", "word"),
     [
         ("helps", "not needed", NO_CHANGE, "not needed"),
-        ("helps", "no effect shown", NO_CHANGE, "no effect shown"),
-        ("no effect shown", "helps", NO_CHANGE, "helps"),
-        ("no effect shown", "hurts", NO_CHANGE, "hurts"),
-        ("helps", "too few cases to tell", Lift(-0.9, -1, -0.8, 0), "lift fell"),
-        ("hurts", "too few cases to tell", Lift(0.9, 0.8, 1, 0), "lift rose"),
-        ("helps", "too few cases to tell", NO_CHANGE, "can't tell"),
+        ("helps", "no effect", NO_CHANGE, "no effect"),
+        ("no effect", "helps", NO_CHANGE, "helps"),
+        ("no effect", "hurts", NO_CHANGE, "hurts"),
+        ("helps", "unclear", Lift(-0.9, -1, -0.8, 0), "lift fell"),
+        ("hurts", "unclear", Lift(0.9, 0.8, 1, 0), "lift rose"),
+        ("helps", "unclear", NO_CHANGE, "unclear"),
         ("incomplete", "helps", None, "incomplete"),
         ("helps", "helps", None, "incomplete"),
     ],

@@ -4,7 +4,6 @@ import pytest
 
 from pytest_upskill.features.routing import view
 from pytest_upskill.features.routing.tables import (
-    confused_table,
     skill_table,
     wrong_table,
 )
@@ -33,7 +32,6 @@ def test_the_table_of_what_is_wrong_has_what_fits_and_all_runs() -> None:
     narrow = wrong_table(routing, None, 1)
     assert narrow.opened == ("right", "(none)", "1 other")
     assert narrow.rows["pdf"] == (3, 0, 1)
-    assert confused_table(routing).rows["pdf"] == (1, 3, 0)
     few = wrong_table(MANY, 2, 3)
     assert len(few.rows) == 2
     for row, cells in few.rows.items():
@@ -55,8 +53,9 @@ def test_of_many_skills_only_those_with_something_wrong_are_listed() -> None:
 
 def test_markdown_has_what_to_remember_and_a_table() -> None:
     text = markdown_summary(made_run(cases=0, sections=(made_routing(),)))
-    assert "### Which skill each query opens" in text
-    assert "| xlsx | 0 of 1 | 0% (0% to 79%) | – | (none) 2 |" in text
+    assert "### Which skill each query opens\n" in text
+    text = " ".join(text.split())
+    assert "| xlsx | 0 of 1 | 0% (0% to 79%) | - | (none) 2 |" in text
     assert (
         "3 of 6 queries are routed right (1 missed, 1 wrong skill, 1 false alarm)"
         in text

@@ -24,8 +24,9 @@ from ...agents.task_sandbox import SandboxChoice, choose_sandbox
 from ...errors import InputError, SettingsError, shown
 from ...models import local
 from ...models.providers import HOSTED
+from ...reports.columns import Column
 from ...reports.terminal.sandbox_table import sandbox_counts, sandbox_table
-from ...reports.terminal.tables import Cell, Column, Table, text_table
+from ...reports.terminal.tables import table_lines, text_table
 from ...skills.suites.reading import read_suite
 from ...skills.task_folders import tasks_at
 from ...trials.subject import CHAT, ORACLE
@@ -33,7 +34,7 @@ from ..first_model import logged_in
 from ..output import stdout_look
 from .models import providers_of
 
-_CELLS: Final = {True: Cell("yes"), False: Cell("NO", {"red": True}), None: Cell("-")}
+_ANSWERS: Final = {True: "yes", False: "NO", None: "-"}
 _WIDTH: Final = 60  # of a reason, so that tables fit into 80 columns
 _LONGEST_VERSION: Final = 10
 # The steps as heads of narrow columns.
@@ -110,7 +111,7 @@ class _Findings:
     def text(self) -> str:
         parts = [text_table(("sandbox", "works"), self._sandbox_rows())]
         if self.tried:
-            parts.append("\n".join(self._agent_table().lines(stdout_look())))
+            parts.append("\n".join(self._agent_lines()))
             parts += [
                 _folded(f"{name}: {probe.problem}", 78)
                 for name, probe in self.tried.items()
@@ -157,16 +158,19 @@ class _Findings:
             for name, problem in self.sandboxes.items()
         ]
 
-    def _agent_table(self) -> Table:
-        rows = [
-            (
-                Cell(name),
-                Cell(one_line(probe.version, _LONGEST_VERSION) or "?"),
-                *(_CELLS[probe.outcomes[step]] for step in STEPS),
-            )
-            for name, probe in self.tried.items()
-        ]
-        return Table([Column(head) for head in ("\nagent", "\nversion", *_HEADS)], rows)
+    def _agent_lines(self) -> list[str]:
+        look = stdout_look()
+        rows = []
+        for name, probe in self.tried.items():
+            version = one_line(probe.version, _LONGEST_VERSION) or "?"
+            outcomes = []
+            for step in STEPS:
+                outcome = probe.outcomes[step]
+                outcomes.append(look.paint(_ANSWERS[outcome], red=outcome is False))
+            rows.append([name, version, *outcomes])
+
+        columns = [Column(head) for head in ("\nagent", "\nversion", *_HEADS)]
+        return table_lines(columns, rows, look)
 
 
 def run_doctor(args: argparse.Namespace) -> tuple[str, int]:

@@ -17,7 +17,7 @@ from ...errors import InputError, NoCasesError, SkillError, shown
 from ...lint import runnable_cases
 from ...reports.terminal.layout import TerminalLook
 from ...results.accepted import DIGITS, read_results
-from ...results.arm_comparison import unit_of
+from ...results.comparison import unit_of
 from ...results.history import KeptRow, newest
 from ...settings import Score, Settings
 from ...skills.bundle import (
@@ -36,6 +36,7 @@ from ...skills.search import SkippedFolder, find_skills, labels_of, left_out_lin
 from ...skills.skill import Skill, estimated_tokens, load_skill
 from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import read_config
+from ...trials.arm import BASELINE, SKILL
 from ..output import stdout_look
 from ..project import find_skill, ini_paths, runs_folder
 
@@ -299,8 +300,8 @@ def _last_runs(skill: Skill, rows: Mapping[str, KeptRow]) -> Iterator[LastResult
                 cases=row.cases,
                 of=row.all_cases,
                 score=row.score,
-                checks=row.skill_score,
-                baseline_checks=row.baseline_score,
+                checks=row.arm(SKILL).score,
+                baseline_checks=row.arm(BASELINE).score,
             )
 
 

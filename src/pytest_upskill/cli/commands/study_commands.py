@@ -15,13 +15,13 @@ from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.ablation import SHORTER, Ablation
 from ...measure.bundle_ablation import BundleAblation
 from ...measure.skill_matrix import matrix_plans
-from ...measure.study_runner import StudyPlan
+from ...measure.study_runner import StudyPlan, share_error
 from ...results.contrasts import MARGIN, Study, size_of
 from ...settings import Settings
 from ...skills.bundle import Bundle
 from ...skills.copies import beside, save_beside
 from ...skills.skill_parts import Part
-from ...stats import cases_to_rule_out, shared_level
+from ...stats import cases_to_rule_out
 from ...teach.case_file import ids_held_out
 from ...teach.teach_settings import TeachSettings
 from ...trials.trial import lift_sample_of
@@ -153,7 +153,7 @@ class _Ablate:
             for cases in (ablation.cases, held_out)
         )
         needed, needed_held = (
-            cases_to_rule_out(ablation.margin, shared_level(effects))
+            cases_to_rule_out(ablation.margin, share_error(effects))
             for effects in (parts, 1)
         )
         if apply and have < needed:

@@ -40,5 +40,4 @@ FEATURE: Final = Feature(
     ),
     section="results:ModelChange",
     view="view",
-    script="page.js",
 )

@@ -168,7 +168,7 @@ class ModelPair:
             new=ModelAnswers.of(
                 self.new.model, self.model_ids[self.new], records[self.new]
             ),
-            skills=skill_changes(results.verdicts, self.old, self.new),
+            skills=skill_changes(results.rows, self.old, self.new),
             cases=sum(map(len, self._cases.values())),
             missing=tuple(cause_lines(replace(results, records=asked).causes)),
             notes=self._notes(ungraded),

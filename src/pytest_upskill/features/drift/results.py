@@ -14,21 +14,29 @@ from pydantic import computed_field
 
 from ..._util.json_forms import Amount, Share, Time, Whole
 from ..._util.texts import counted, dollars, first_few, one_line, percent
-from ...results.arm_comparison import CaseChange, compare_versions, with_earlier
+from ...results.comparison import (
+    CaseChange,
+    CasePair,
+    Cases,
+    Fallen,
+    compare,
+    find_fallen,
+    find_risen,
+    lift_results,
+)
 from ...results.contrasts import LiftValue
+from ...results.row import Row, Word
 from ...results.sections import Section
-from ...results.summary import Summary
-from ...results.verdict import PASSES_ALREADY, Verdict, Word
+from ...results.verdict import PASSES_ALREADY
 from ...settings import Gates, Score
 from ...stats import (
     RELEVANT_LIFT,
     ROUNDING,
-    Differences,
     Lift,
     cases_to_rule_out,
-    judge_family,
+    holm_lifts,
 )
-from ...trials.arm import BASELINE, EARLIER, SKILL
+from ...trials.arm import BASELINE, SKILL
 from ...trials.records import Record
 from ...trials.subject import Subject
 
@@ -41,12 +49,13 @@ ChangeWord = Literal[
     "no longer needed",
     "not needed",
     "no longer helps",
-    "no effect shown",
+    "no effect",
+    "cheaper",
     "hurts now",
     "hurts",
     "lift fell",
     "lift rose",
-    "can't tell",
+    "unclear",
     "incomplete",
     # Of tasks without skills, by their scores.
     "better",
@@ -73,9 +82,15 @@ class SkillOnModel:
     lift: LiftValue | None = None
 
     @classmethod
-    def of(cls, verdict: Verdict) -> "SkillOnModel":
-        baseline, skill = (verdict.summary.scored(arm) for arm in (BASELINE, SKILL))
-        return cls(verdict.word, verdict.sentence, baseline, skill, verdict.lift)
+    def of(cls, row: Row) -> "SkillOnModel":
+        over = row.over(BASELINE)
+        return cls(
+            word=row.verdict,
+            sentence=row.sentence,
+            baseline_score=row.scored(BASELINE),
+            skill_score=row.scored(SKILL),
+            lift=over.lift if over else None,
+        )
 
 
 @dataclass(frozen=True)
@@ -102,7 +117,8 @@ class SkillChange:
     @property
     def word(self) -> ChangeWord:
         old, new, change = self.old.word, self.new.word, self.change
-        if change is None or "incomplete" in (old, new):
+        missing = ("incomplete", "nothing measured")
+        if change is None or old in missing or new in missing:
             return "incomplete"
         rose, fell = change.low > 0, change.high < 0
         if new is None:
@@ -120,11 +136,11 @@ class SkillChange:
                 return "hurts now" if fell and old != "hurts" else "hurts"
             case "not needed":
                 return "no longer needed" if fell and old == "helps" else "not needed"
-            case "no effect shown":
-                return (
-                    "no longer helps" if fell and old == "helps" else "no effect shown"
-                )
-        return "lift fell" if fell else "lift rose" if rose else "can't tell"
+            case "cheaper":
+                return "cheaper"
+            case "no effect":
+                return "no longer helps" if fell and old == "helps" else "no effect"
+        return "lift fell" if fell else "lift rose" if rose else "unclear"
 
 
 @dataclass(frozen=True)
@@ -275,11 +291,12 @@ class ModelChange(Section):
             "incomplete": self._of("incomplete"),
             "helps": self._of(*HELPS),
             "better": self._of("better"),
-            "no effect shown": self._of("no effect shown", "no longer helps"),
+            "no effect": self._of("no effect", "no longer helps"),
             "no change shown": self._of("no change shown"),
             "lift fell": self._of("lift fell"),
             "lift rose": self._of("lift rose"),
-            "too few cases to tell": self._of("can't tell"),
+            "cheaper": self._of("cheaper"),
+            "unclear": self._of("unclear"),
         }
         parts = [
             f"{words}: {first_few(names, _MOST_NAMES)}"
@@ -309,7 +326,7 @@ def _sentences(skill: SkillChange, old_model: str, model: str) -> Iterable[str]:
             f"{name} fell on {model}, which may be chance: {_case_words(skill.fallen)}"
         )
     passes, needed = skill.new.baseline_score or 0.0, cases_to_rule_out(RELEVANT_LIFT)
-    is_open = skill.new.word == "too few cases to tell"
+    is_open = skill.new.word == "unclear"
     if is_open and passes >= PASSES_ALREADY and skill.cases < needed:
         yield (
             f"{name}: {percent(passes)} pass on {model} without it, but {skill.cases:,}"
@@ -327,83 +344,76 @@ def _case_words(cases: Sequence[CaseChange]) -> str:
 
 
 def skill_changes(
-    verdicts: Sequence[Verdict], old: Subject, new: Subject
+    rows: Sequence[Row], old: Subject, new: Subject
 ) -> tuple[SkillChange, ...]:
-    """A row for each skill that has a verdict on both models, in their order."""
-    by_pair = {verdict.summary.pair: verdict for verdict in verdicts}
+    """A row for each skill that was asked on both models, in their order."""
+    on_new = {row.skill: row for row in rows if row.subject == new}
     pairs = {
-        verdict.summary.skill: (verdict, by_pair[pair])
-        for verdict in verdicts
-        if verdict.summary.subject == old
-        and (pair := verdict.summary.pair._replace(subject=new)) in by_pair
+        row.skill: (row, on_new[row.skill])
+        for row in rows
+        if row.subject == old and row.skill in on_new
     }
-    lifts = _changes({name: (a.summary, b.summary) for name, (a, b) in pairs.items()})
-    paired = [
-        with_earlier(after.summary, before.summary) for before, after in pairs.values()
-    ]
-    rows = []
-    for (name, (before, after)), row, versions in zip(
-        pairs.items(), paired, compare_versions(paired, EARLIER), strict=True
-    ):
-        fell = _fallen(row)
-        broken = [
-            c for c in fell if versions.together or c.case in versions.worse_cases
+    lifts = _compare_lifts(pairs)
+    passes = {
+        name: _pair_passes(before, after) for name, (before, after) in pairs.items()
+    }
+    fallen = find_fallen(passes)
+    risen = find_risen(passes)
+    changes = []
+    for name, (before, after) in pairs.items():
+        fell = [
+            CaseChange(pair.case, pair.before.share, pair.now.share)
+            for pair in passes[name]
+            if pair.now.share < pair.before.share - ROUNDING
         ]
-        rows.append(
+        broken = _names(fallen[name])
+        changes.append(
             SkillChange(
-                name,
-                len(row.by_case),
-                row.runs,
-                row.score,
-                SkillOnModel.of(before),
-                SkillOnModel.of(after),
-                lifts.get(name),
-                tuple(broken),
-                tuple(case for case in fell if case not in broken),
-                versions.better_cases,
+                skill=name,
+                cases=len(passes[name]),
+                runs=max(before.runs, after.runs),
+                score=after.score,
+                old=SkillOnModel.of(before),
+                new=SkillOnModel.of(after),
+                change=lifts.get(name),
+                broken=tuple(case for case in fell if case.case in broken),
+                fallen=tuple(case for case in fell if case.case not in broken),
+                mended=_names(risen[name]),
             )
         )
-    return tuple(rows)
+    return tuple(changes)
 
 
-def _fallen(row: Summary) -> list[CaseChange]:
-    """Cases that pass less often with the skill than in the arm ``earlier``."""
-    rates = {
-        case.case: (case.arm(EARLIER).rate, case.arm(SKILL).rate)
-        for case in row.by_case
-    }
+def _names(fallen: Fallen | None) -> tuple[str, ...]:
+    return fallen.names if fallen else ()
+
+
+def _pair_passes(before: Row, after: Row) -> list[CasePair]:
+    """How often each case passes with the skill, on the old model and the new one."""
+    old = {case.case: case.arm(SKILL).count for case in before.by_case}
     return [
-        CaseChange(case, before, after)
-        for case, (before, after) in rates.items()
-        if before is not None and after is not None and after < before - ROUNDING
+        CasePair(case.case, old[case.case], case.arm(SKILL).count, case.question)
+        for case in after.by_case
+        if case.case in old
     ]
 
 
-def _changes(pairs: Mapping[str, tuple[Summary, Summary]]) -> dict[str, Lift]:
-    """How much more lift each skill has on the new model, case by case,
-    judged together.
-    """
-    family = dict[str, Differences]()
+def _compare_lifts(pairs: Mapping[str, tuple[Row, Row]]) -> dict[str, Lift]:
+    """How much more lift each skill has on the new model, judged together."""
+    lifts: dict[str, Lift] = {}
     for name, (old, new) in pairs.items():
         if old.incomplete or new.incomplete:
             continue
-        before, after = _lifts(old), _lifts(new)
-        values = tuple(
-            after[sample] - before[sample] for sample in after if sample in before
-        )
+
         reach = 2.0 if BASELINE in new.arms else 1.0
-        if values:
-            family[name] = Differences(values, reach)
-    return judge_family(family)
+        change = compare([_lift_results(old)], [_lift_results(new)], reach=reach)
+        if change:
+            lifts[name] = change.lift
+    return dict(zip(lifts, holm_lifts(list(lifts.values())), strict=True))
 
 
-def _lifts(row: Summary) -> dict[str, float]:
-    """The lift of each sample, or its score without a baseline."""
-    baseline, skill = row.sample_scores(BASELINE), row.sample_scores(SKILL)
+def _lift_results(row: Row) -> Cases:
+    """The lift of each case, or its score where there is no baseline."""
     if BASELINE not in row.arms:
-        return skill
-    return {
-        sample: skill[sample] - baseline[sample]
-        for sample in skill
-        if sample in baseline
-    }
+        return row.case_results(SKILL)
+    return lift_results(row.case_results(SKILL), row.case_results(BASELINE))

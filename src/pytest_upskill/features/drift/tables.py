@@ -8,12 +8,12 @@ from ...results.contrasts import LiftValue, span_words
 from ...trials.subject import CHAT
 from .results import ChangeWord, ModelChange, SkillChange, SkillOnModel
 
-_UNKNOWN: Final = "–"
+_UNKNOWN: Final = "-"
 # What needs attention comes first, and is the last to be folded.
 _ORDER: Final[tuple[ChangeWord, ...]] = (
     *("hurts now", "hurts", "worse", "incomplete", "no longer needed", "not needed"),
     *("no longer helps", "lift fell", "helps now", "still helps", "helps", "better"),
-    *("lift rose", "no effect shown", "no change shown", "can't tell"),
+    *("lift rose", "no effect", "no change shown", "unclear"),
 )
 _LEGEND: Final = (
     "Lifts are in points, over the same cases; the intervals of their changes hold for"

@@ -52,5 +52,4 @@ FEATURE: Final = Feature(
     ),
     section="results:Routing",
     view="view",
-    script="page.js",
 )

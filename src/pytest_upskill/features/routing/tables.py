@@ -1,7 +1,7 @@
 """The tables of a routing, for the terminal, Markdown and the page."""
 
 from collections import Counter
-from collections.abc import Mapping, Set
+from collections.abc import Mapping
 from typing import Final
 
 from ..._util.texts import counted, one_line
@@ -12,7 +12,7 @@ LEGEND: Final = (
     "Recall is over the queries for a skill, precision over those that opened it; the"
     " skill that is opened first decides"
 )
-_UNKNOWN: Final = "–"
+_UNKNOWN: Final = "-"
 _MOST_NAMES: Final = 3
 
 
@@ -80,29 +80,6 @@ def instead_words(instead: Mapping[str, int]) -> str:
     return ", ".join([*named, *([f"{hidden:,} more"] if hidden > 0 else [])])
 
 
-def confused_table(routing: Routing, most: int | None = None) -> RoutingTable:
-    """The rows with something wrong, at most so many, and what was opened in them."""
-    rows = [*dict.fromkeys(pair.expected for pair in routing.confusions)][:most]
-    opened = {
-        name: None
-        for row in rows
-        for name, runs in zip(
-            routing.table.opened, routing.table.rows[row], strict=True
-        )
-        if runs
-    }
-    places = [
-        place for place, name in enumerate(routing.table.opened) if name in opened
-    ]
-    return RoutingTable(
-        tuple(routing.table.opened[place] for place in places),
-        {
-            row: tuple(routing.table.rows[row][place] for place in places)
-            for row in rows
-        },
-    )
-
-
 def wrong_table(
     routing: Routing, most_rows: int | None, most_columns: int
 ) -> RoutingTable:
@@ -127,11 +104,6 @@ def wrong_table(
 
     columns = ("right", *names, *((counted(len(others), "other"),) if others else ()))
     return RoutingTable(columns, {row: cells(row) for row in rows})
-
-
-def wrong_cells(routing: Routing) -> Set[tuple[str, str]]:
-    """Rows and columns of the table where what was opened is wrong."""
-    return {(pair.expected, pair.opened) for pair in routing.confusions}
 
 
 def facts_of(routing: Routing) -> str:

@@ -1,27 +1,23 @@
 """How the routing of a catalogue is shown, in each report."""
 
 import sys
-from typing import Any, Final
+from typing import Final
 
-from ..._util.json_forms import json_values
+from ...reports.columns import Column
 from ...reports.study_tables import Block
-from ...reports.terminal.layout import TerminalLook, distinct_names
-from ...reports.terminal.study_lines import block_lines, most_rows, sentences
-from ...reports.terminal.tables import Cell, Column, Table
+from ...reports.terminal.layout import TerminalLook, distinct_names, text_width
+from ...reports.terminal.study_lines import block_lines, max_rows, sentences
+from ...reports.terminal.tables import table_lines
 from .results import Routing, RoutingTable
 from .tables import (
     LEGEND,
-    confused_table,
     facts_of,
     skill_table,
-    wrong_cells,
     wrong_table,
 )
 
 _MOST_COLUMNS: Final = 12
-_LONGEST_ROW: Final = 24
 _LONGEST_COLUMN: Final = 16
-_NONE: Final = Cell(".", {"light": True})
 
 
 def block(routing: Routing, most: int | None = None) -> Block:
@@ -34,20 +30,14 @@ def block(routing: Routing, most: int | None = None) -> Block:
     )
 
 
-def page_values(routing: Routing) -> dict[str, Any]:
-    return {
-        "confused": json_values(confused_table(routing)),
-        "wrong": sorted(wrong_cells(routing)),
-    }
-
-
 def lines(routing: Routing, look: TerminalLook) -> list[str]:
     """Skills, what was confused, and sentences; with -v all rows."""
-    most = most_rows(look)
+    most = max_rows(look)
     details = _confusions(routing, look, most)
     # What was opened instead is in the other table, too, so it goes first.
-    priorities = {"opened instead": 10}
-    return block_lines(block(routing, most), look, details, {}, priorities)
+    priorities = {"opened instead": 10, "precision": 20}
+    shown = block(routing, most)
+    return block_lines(shown, look, details, styles={}, priorities=priorities)
 
 
 def _confusions(
@@ -62,33 +52,26 @@ def _confusions(
     more = f" ({hidden:,} more rows: -v shows them)" if hidden > 0 else ""
     title = f"Trials, by what should be opened and what was{more}"
     for number in range(_MOST_COLUMNS, 0, -1):
-        table = _matrix(wrong_table(routing, most, number), look)
-        if table.width <= look.width:
+        matrix = _matrix(wrong_table(routing, most, number), look)
+        if max(map(text_width, matrix)) <= look.width:
             break
-    return [sentences([title], look), table.lines(look)]
+
+    return [sentences([title], look), matrix]
 
 
-def _matrix(contents: RoutingTable, look: TerminalLook) -> Table:
-    cut = look.marks.cut
-    rows = distinct_names([*contents.rows], _LONGEST_ROW, cut)
-    names = distinct_names(contents.opened, _LONGEST_COLUMN, cut)
-    columns = [
-        Column("expected"),
-        *(Column(names[name], right=True) for name in contents.opened),
-    ]
-    cells = [
-        [
-            Cell(rows[row]),
-            *(_cell(number, place > 0) for place, number in enumerate(runs)),
-        ]
-        for row, runs in contents.rows.items()
-    ]
-    return Table(columns, cells)
+def _matrix(contents: RoutingTable, look: TerminalLook) -> list[str]:
+    names = distinct_names(contents.opened, _LONGEST_COLUMN, look.marks.cut)
+    columns = [Column("expected", is_name=True)]
+    for name in contents.opened:
+        columns.append(Column(names[name], right=True))
+
+    rows = []
+    for name, runs in contents.rows.items():
+        rows.append([name, _cell(runs[0], look, green=True)])
+        rows[-1] += [_cell(number, look, red=True) for number in runs[1:]]
+
+    return table_lines(columns, rows, look)
 
 
-def _cell(number: int, is_wrong: bool) -> Cell:
-    return (
-        Cell(f"{number:,}", {"red": True} if is_wrong else {"green": True})
-        if number
-        else _NONE
-    )
+def _cell(number: int, look: TerminalLook, **style: bool) -> str:
+    return look.paint(f"{number:,}", **style) if number else "."

@@ -1,5 +1,5 @@
 """The report as one HTML file: a viewer, and the results as its data."""
 
-from .page import run_page, trend_page
+from .page import run_page
 
-__all__ = ["run_page", "trend_page"]
+__all__ = ["run_page"]

@@ -1,6 +1,6 @@
 """A page: one HTML file with libraries, the viewer and its data, that loads nothing.
 
-Python writes no markup but this template; `viewer/` draws everything from the data.
+Python writes no markup but this template; `viewer/` draws everything from the results.
 """
 
 import base64
@@ -15,36 +15,26 @@ from importlib.resources import files
 from typing import Any, Final
 
 from ..._util.keys import without_keys
-from ..._util.texts import harmless
-from ...registry import page_scripts
+from ..._util.texts import counted, harmless
 from ...results.case_changes import Earlier
-from ...results.history import KeptRow
 from ...results.run import RunResults
-from ..numbers import Number
-from .comparing import trend_values
-from .payload import RunPayload
+from .payload import run_values
 
-_MOST: Final = 3_000_000  # characters of the data
 _LIBRARIES: Final = ("htm-preact.js", "marked.js", "purify.js", "diff.js")
+# One module: what a file defines, the later ones may use.
 _VIEWER: Final = (
-    *(
-        "data.js",
-        "state.js",
-        "parts.js",
-        "overview.js",
-        "text.js",
-        "transcript.js",
-        "case.js",
-    ),
-    *(
-        "cases.js",
-        "since.js",
-        "studies.js",
-        "triggers.js",
-        "trend.js",
-    ),
+    "data.js",
+    "state.js",
+    "parts.js",
+    "text.js",
+    "overview.js",
+    "transcript.js",
+    "case.js",
+    "cases.js",
+    "changes.js",
+    "app.js",
 )
-_STYLES: Final = ("page.css", "tables.css", "case.css", "studies.css")
+_STYLES: Final = ("page.css", "tables.css", "case.css")
 _SOURCE_MAP: Final = re.compile(r"^//# sourceMappingURL=.*$", re.MULTILINE)
 # Three bars of growing height.
 _ICON: Final = (
@@ -80,60 +70,43 @@ def run_page(
     notes: Sequence[str] = (),
     earlier: Earlier | None = None,
     *,
-    view: str = "summary",
+    view: str = "",
 ) -> str:
-    """The page of a run, compared with an ``earlier`` one;
-    ``view`` is the tab that it opens.
+    """The page of a run, compared with an ``earlier`` one.
+
+    It opens at its changes if ``view`` is ``changes``.
     """
-    payload = RunPayload(results, notes, earlier, view)
-    data = ""
-    for values in payload.shorter_and_shorter():
-        data = packed(values)
-        if len(data) <= _MOST:
-            break
-    return _page(payload.title, data)
+    names = [skill.name for skill in results.skills]
+    title = names[0] if len(names) == 1 else counted(len(names), "skill")
+    values = run_values(results, notes, earlier)
+    return write_page(f"{title} · skill report", {**values, "view": view})
 
 
-def trend_page(kept_rows: Sequence[KeptRow], metric: Number) -> str:
-    """The page of many runs; ``metric`` is drawn first."""
-    title = "Skills over time"
-    return _page(
-        title, packed({"title": title, "trend": trend_values(kept_rows, metric)})
-    )
-
-
-def _page(title: str, data: str) -> str:
+def write_page(title: str, values: Mapping[str, Any]) -> str:
     style = "\n".join(_resource(f"viewer/{name}") for name in _STYLES)
+    viewer = "\n".join(_resource(f"viewer/{name}") for name in _VIEWER)
     libraries = [
         _SOURCE_MAP.sub("", _resource(f"vendor/{name}")) for name in _LIBRARIES
     ]
-    core = [_resource(f"viewer/{name}") for name in _VIEWER]
-    viewer = "\n".join([*core, *page_scripts(), _resource("viewer/app.js")])
+
+    # Only these scripts run, nothing is loaded, and only DOMPurify parses markup.
+    hashes = " ".join(_hash(script) for script in [*libraries, viewer])
+    policy = (
+        f"default-src 'none'; script-src {hashes}; style-src {_hash(style)};"
+        " img-src data:; base-uri 'none'; form-action 'none';"
+        " require-trusted-types-for 'script'; trusted-types dompurify"
+    )
+
     scripts = [f"<script>{library}</script>" for library in libraries]
+    scripts.append(f'<script type="module">{viewer}</script>')
     return _TEMPLATE.format(
-        policy=escape("; ".join(_policy([*libraries, viewer], style))),
+        policy=escape(policy),
         title=escape(harmless(title)),
         icon=_ICON,
         style=style,
-        data=data,
-        scripts="\n".join([*scripts, f'<script type="module">{viewer}</script>']),
+        data=packed(values),
+        scripts="\n".join(scripts),
     )
-
-
-def _policy(scripts: Sequence[str], style: str) -> list[str]:
-    """Only these scripts run, and nothing is loaded; only DOMPurify may parse
-    markup.
-    """
-    return [
-        "default-src 'none'",
-        f"script-src {' '.join(map(_hash, scripts))}",
-        f"style-src {_hash(style)}",
-        "img-src data:",
-        "base-uri 'none'",
-        "form-action 'none'",
-        "require-trusted-types-for 'script'",
-        "trusted-types dompurify",
-    ]
 
 
 def packed(values: Mapping[str, Any]) -> str:

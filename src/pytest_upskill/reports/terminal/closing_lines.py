@@ -1,50 +1,43 @@
-"""The last lines of a run: why it fails, how each skill does, what was spent,
-what to do next.
+"""The last lines of a run: does each skill help, which tests failed, why the run
+fails, what was spent, what to do next.
 
-A cross is only on what makes the run fail, and a run that fails has one.
+The mark of a skill is its verdict, that of the tests is pytest's.
 """
 
-import re
-from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Final, NamedTuple
+from typing import Final, Literal, NamedTuple
 
-from ..._util.texts import (
-    counted,
-    dollars,
-    first_few,
-    harmless,
-    one_line,
-    percent,
-    points,
-    span,
-)
+from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent
 from ...models.prices import ON_A_PLAN
-from ...results.activation import Activation, sent_words
-from ...results.arm_comparison import unit_of
-from ...results.gates import gate_reasons, trigger_reasons
 from ...results.oracle_results import is_sound, oracle_counts
-from ...results.outcomes import count_outcomes, count_words
+from ...results.row import Row, Word, since_words
 from ...results.run import RunResults
-from ...results.self_comparison import rules_out_relevant
-from ...results.summary import Summary
 from ...results.trigger_summary import TriggerSummary
-from ...results.verdict import Verdict, Word, missing_words
-from ...stats import Lift
-from ...trials.arm import AGAIN
-from ..numbers import cache_words
-from .layout import TerminalLook, split_name, text_width, wrapped
+from ...trials.arm import AGAIN, PREVIOUS
+from ..answers import answer_words, badness, count_words, words_of_tests
+from ..columns import cache_words
+from .layout import TerminalLook, text_width, wrapped
+from .summary_text import MAX_SKILLS
 
-_MOST: Final = 5  # skills, and reasons
-_LONGEST_REASON: Final = 300
-_LONGEST_NAME: Final = 100  # of a skill or a model
-_LONGEST_REF: Final = 20
-_BACKSLASH: Final = " \\"
-_INDENT: Final = "  "
-# That a shell takes as it is
-_PLAIN_WORD: Final = re.compile(r"[\w@%+=:,./-]+", re.ASCII)
+_MAX_LINES: Final = 5  # of a kind
+_MAX_REASON_LENGTH: Final = 300
+_MAX_NAME_LENGTH: Final = 100
+
+Mark = Literal["bad", "warn", "open", "good"]
+_STYLES: Final[dict[Mark, dict[str, bool]]] = {
+    "bad": {"red": True, "bold": True},
+    "warn": {"yellow": True, "bold": True},
+    "open": {"yellow": True},
+    "good": {"green": True, "bold": True},
+}
+_MARK_OF_WORD: Final[dict[Word | None, Mark]] = {
+    "helps": "good",
+    "cheaper": "good",
+    "hurts": "bad",
+    "incomplete": "warn",
+    "nothing measured": "warn",
+}
 
 
 @dataclass(frozen=True)
@@ -82,68 +75,89 @@ class Ending:
     accept: Sequence[str] = ()  # those of the one that accepts what failed
 
 
+class _Point(NamedTuple):
+    mark: Mark
+    text: str
+
+
 def closing_lines(
     results: RunResults | None, ending: Ending, look: TerminalLook
 ) -> list[str]:
     """The painted lines; none if there is nothing to say."""
-    marks, paint = look.marks, look.paint
-    bad = paint(marks.bad, red=True, bold=True)
-    skills = _skills(results, ending) if results else []
-    reasons = [*ending.problems, *(_reasons(results) if results else [])]
-    if ending.failed and not reasons and not any(skill.fails for skill in skills):
+    lines = answer_lines(results, look) if results else []
+    reasons = list(ending.problems)
+    if results:
+        reasons += _reasons(results)
+    if ending.failed and not reasons and not (results and results.failed):
         reasons = ["failed: see above"]
-    mark = bad if ending.failed else paint("!", **_STYLES["warn"])
-    lines: list[str] = []
+
+    points = []
     for reason in _first_and_last(reasons):
-        lines += _marked(mark, reason, look, red=ending.failed)
+        points.append(_Point("bad" if ending.failed else "warn", reason))
     if ending.not_reached:
-        lines += _marked(bad, f"not reached: {_names(ending.not_reached)}", look)
-    for skill in skills[:_MOST]:
-        lines += skill.lines(look)
-    if len(skills) > _MOST:
-        lines.append(_hidden_skills(skills[_MOST:], look))
-    for note in ending.notes:
-        lines += _marked(marks.dot, note, look)
+        names = [one_line(name, _MAX_NAME_LENGTH) for name in ending.not_reached]
+        points.append(_Point("bad", f"not reached: {first_few(names, _MAX_LINES)}"))
+    points += [_Point("open", note) for note in ending.notes]
+
+    for point in points:
+        lines += _marked_lines(point, look)
     if ending.page:
         lines.append(f"page: {harmless(ending.page)}")
     if ending.spent:
-        lines += wrapped(spent_words(ending.spent), look.width, rest="  ")
+        lines += look.wrap(spent_words(ending.spent))
     if ending.before_next:
-        lines += wrapped(harmless(ending.before_next), look.width, rest="  ")
+        lines += look.wrap(harmless(ending.before_next))
     if ending.next:
         lines += command_lines("next: ", ending.next, look.width)
     if ending.accept:
         lines += command_lines("or accept these failures: ", ending.accept, look.width)
-    return [line.replace("…", marks.cut).replace("→", marks.arrow) for line in lines]
+
+    return [look.show(line) for line in lines]
+
+
+def answer_lines(results: RunResults, look: TerminalLook) -> list[str]:
+    """Whether each skill helps, and how many tests failed."""
+    points = _skill_points(results)
+    if tests := words_of_tests(results):
+        points.append(_Point("bad", tests))
+
+    lines = []
+    for point in points:
+        lines += _marked_lines(point, look)
+
+    return [look.show(line) for line in lines]
+
+
+def _marked_lines(point: _Point, look: TerminalLook) -> list[str]:
+    """A text behind a mark, which alone is painted."""
+    marks: dict[Mark, str] = {
+        "bad": look.marks.bad,
+        "warn": "!",
+        "open": look.marks.dot,
+        "good": look.marks.good,
+    }
+    mark = marks[point.mark]
+    lines = wrapped(harmless(point.text), look.width, first=f"{mark} ", rest="  ")
+    lines[0] = look.paint(mark, **_STYLES[point.mark]) + lines[0][len(mark) :]
+    return lines
 
 
 def _first_and_last(reasons: Sequence[str]) -> list[str]:
     """The last one stays: after those of cases it is the one of a skill as a whole."""
-    texts = [one_line(reason, _LONGEST_REASON) for reason in reasons]
-    if (hidden := len(texts) - _MOST) <= 0:
+    texts = [one_line(reason, _MAX_REASON_LENGTH) for reason in reasons]
+    hidden = len(texts) - _MAX_LINES
+    if hidden <= 0:
         return texts
-    return [*texts[: _MOST - 1], f"and {counted(hidden, 'more reason')}", texts[-1]]
 
-
-def _names(names: Sequence[str]) -> str:
-    return first_few([one_line(name, _LONGEST_NAME) for name in names], _MOST)
-
-
-def _marked(
-    mark: str, text: str, look: TerminalLook, *, red: bool = False
-) -> list[str]:
-    """A text behind a mark, wrapped before it is painted."""
-    width = look.width - text_width(look.marks.bad) - 1
-    lines = wrapped(harmless(text), width, rest="  ")
-    if red:
-        lines = [look.paint(line, red=True) for line in lines]
-    return [f"{mark} {lines[0]}", *lines[1:]]
+    return [
+        *texts[: _MAX_LINES - 1],
+        f"and {counted(hidden, 'more reason')}",
+        texts[-1],
+    ]
 
 
 def _reasons(results: RunResults) -> Iterator[str]:
-    """Why the run fails, besides the tests that failed, which pytest has just
-    counted.
-    """
+    """Why the run fails, besides the tests that failed."""
     # Else nothing was asked at all, which is reported above
     if results.tests or results.lost:
         yield from results.unfinished
@@ -153,289 +167,80 @@ def _reasons(results: RunResults) -> Iterator[str]:
 
 
 def _gate_reasons(results: RunResults) -> list[str]:
-    """Those of a skill's regressed cases on one line: each is a failed test,
-    shown above.
-    """
-    reasons = list(results.gate.reasons)
-    for run in results.comparisons:
-        of_cases = [reason for reason in run.reasons if reason not in run.of_whole]
-        if len(of_cases) > 1 and all(reason in reasons for reason in of_cases):
-            names = first_few(
-                [one_line(case.test.case, 60) for case in run.regressed], _MOST
-            )
-            at = reasons.index(of_cases[0])
-            reasons = [reason for reason in reasons if reason not in of_cases]
-            reasons.insert(
-                at, f"{run.pair}: {counted(len(run.regressed), 'regression')}: {names}"
-            )
-    return reasons
+    """Those of a skill's regressed cases are one: each is a failed test."""
+    reasons = dict.fromkeys(results.gate.reasons)
+    for accepted in results.comparisons:
+        of_cases = [r for r in accepted.reasons if r not in accepted.of_whole]
+        if len(of_cases) > 1:
+            for reason in of_cases:
+                reasons.pop(reason, None)
+            names = [one_line(case.test.case, 60) for case in accepted.regressed]
+            number = counted(len(names), "regression")
+            text = f"{accepted.pair}: {number}: {first_few(names, _MAX_LINES)}"
+            reasons = {text: None, **reasons}
+
+    return list(reasons)
 
 
 # Skills.
 
 
-class _Phrase(NamedTuple):
-    """``helps haiku +60 (+35 to +80)``: a skill on a model."""
+def _skill_points(results: RunResults) -> list[_Point]:
+    """What fell, the answer for each skill, and what else was tested."""
+    falls = []
+    for row in results.rows:
+        if row.accepted and row.accepted.words:
+            falls.append(_Point("bad", f"{row.pair} {row.accepted.words}"))
+        since = row.over(PREVIOUS)
+        text = f"{row.pair}: {since_words(row, since)}" if since else ""
+        if since and text not in results.gate.reasons:
+            falls.append(_Point("bad" if since.word == "worse" else "open", text))
 
-    badness: int
-    verb: str  # "helps"; models with the same verb share it
-    model: str
-    number: str = ""
-    bounds: str = ""
-
-
-_FELL, _HURTS, _WORSE, _CLOSED, _MISSING, _OPEN, _PLAIN, _NOT_NEEDED, _HELPS = range(9)
-_BADNESS: Final[Mapping[Word, int]] = {
-    "hurts": _HURTS,
-    "incomplete": _MISSING,
-    "no effect shown": _OPEN,
-    "too few cases to tell": _OPEN,
-    "not needed": _NOT_NEEDED,
-    "helps": _HELPS,
-}
-_STYLES: Final = {
-    "bad": {"red": True, "bold": True},
-    "warn": {"yellow": True, "bold": True},
-    "open": {"yellow": True},
-    "good": {"green": True, "bold": True},
-}
-_ORDER: Final = ("bad", "warn", "open", "good")
-
-
-@dataclass(frozen=True)
-class _SkillEnding:
-    name: str
-    standing: str  # a key of _STYLES
-    phrases: tuple[_Phrase, ...]
-    tests: str  # "3 of 10 tests failed", "only 2 of 10 cases"
-    lift: float
-
-    @property
-    def fails(self) -> bool:
-        return self.standing == "bad"
-
-    @property
-    def badness(self) -> tuple[int, int, float, str]:
-        worst = min((phrase.badness for phrase in self.phrases), default=_PLAIN)
-        return _ORDER.index(self.standing), worst, self.lift, self.name
-
-    def lines(self, look: TerminalLook) -> list[str]:
-        mark = look.paint(_mark(self.standing, look), **_STYLES[self.standing])
-        words = (_joined if len(self.phrases) <= _MOST else _counts)(self.phrases)
-        name = one_line(self.name, _LONGEST_NAME)
-        colon = "" if self.phrases[0].verb else ":"
-        return _marked(
-            mark, "; ".join(filter(None, [f"{name}{colon} {words}", self.tests])), look
-        )
-
-
-def _mark(standing: str, look: TerminalLook) -> str:
-    marks = {
-        "bad": look.marks.bad,
-        "warn": "!",
-        "open": look.marks.dot,
-        "good": look.marks.good,
-    }
-    return marks[standing]
-
-
-def _joined(phrases: Iterable[_Phrase]) -> str:
-    parts = []
-    for verb, group in groupby(phrases, key=lambda phrase: phrase.verb):
-        models = [
-            " ".join(filter(None, [one_line(phrase.model, _LONGEST_NAME), *phrase[3:]]))
-            for phrase in group
-        ]
-        parts.append(f"{verb} {', '.join(models)}".strip())
-    return "; ".join(parts)
-
-
-def _counts(phrases: Iterable[_Phrase]) -> str:
-    groups = groupby(phrases, key=lambda phrase: phrase.verb)
-    return "; ".join(
-        f"{verb} {counted(len([*group]), 'model')}" for verb, group in groups
-    )
-
-
-def _skills(results: RunResults, ending: Ending) -> list[_SkillEnding]:
-    """The worst first."""
-    skills = [_skill(results, skill.name, ending) for skill in results.skills]
-    return sorted(
-        (skill for skill in skills if skill.phrases), key=lambda skill: skill.badness
-    )
-
-
-def _skill(results: RunResults, name: str, ending: Ending) -> _SkillEnding:
-    verdicts = [
-        verdict for verdict in results.verdicts if verdict.summary.skill == name
-    ]
-    triggers = [row for row in results.trigger_summaries if row.skill == name]
-    alone = len(verdicts) == 1
-    phrases = [
-        phrase for verdict in verdicts for phrase in _phrases(verdict, alone=alone)
-    ]
-    phrases += [_triggers(row) for row in triggers]
-    phrases.sort(key=lambda phrase: (phrase.badness, phrase.verb))
-    outcomes = [
-        results.outcome_of(test) for test in results.tests if test.skill == name
-    ]
-    counts = count_outcomes(outcomes)
-    failed = counts.get("failed", 0)
-    parts = (
-        [f"{count_words(counts)} of {counted(len(outcomes), 'test')}"] if failed else []
-    )
-    subsets = results.subsets.items()
-    parts += dict.fromkeys(
-        f"only {of}" for group, of in subsets if group.pair.skill == name
-    )
-    worst = min((phrase.badness for phrase in phrases), default=_PLAIN)
-    bad = (
-        failed or _misses_gates(results, name, verdicts, triggers) or worst == _MISSING
-    )
-    cut = any(verdict.summary.over_budget for verdict in verdicts)
-    if bad and ending.failed:
-        standing = "bad"
-    elif bad or worst < _OPEN or cut:
-        standing = "warn"
+    verdicts = sorted(results.verdicts, key=badness)
+    marks = [_MARK_OF_WORD.get(verdict.verdict, "open") for verdict in verdicts]
+    answers = []
+    if len(verdicts) > MAX_SKILLS:
+        mark = marks[-1] if marks[0] == "open" else marks[0]
+        answers.append(_Point(mark, count_words(verdicts)))
     else:
-        standing = "good" if _is_good(verdicts, triggers) else "open"
-    lift = min((verdict.lift.lift for verdict in verdicts if verdict.lift), default=0.0)
-    return _SkillEnding(name, standing, tuple(phrases), "; ".join(parts), lift)
+        for mark, verdict in zip(marks, verdicts, strict=True):
+            answers.append(_Point(mark, answer_words(verdict)))
+
+    others = [_row_point(row) for row in results.rows if _has_no_verdict(row)]
+    others += [_trigger_point(summary) for summary in results.trigger_summaries]
+    return [*_first_points(falls), *answers, *_first_points(others)]
 
 
-def _misses_gates(
-    results: RunResults,
-    name: str,
-    verdicts: Sequence[Verdict],
-    rows: Sequence[TriggerSummary],
-) -> bool:
-    regressed = any(run.reasons for run in results.comparisons if run.skill == name)
-    by_triggers = rows and trigger_reasons(rows, results.active_gates, [name])
-    return bool(
-        regressed or gate_reasons(verdicts, results.active_gates) or by_triggers
-    )
+def _first_points(points: Sequence[_Point]) -> list[_Point]:
+    hidden = len(points[_MAX_LINES:])
+    if not hidden:
+        return list(points)
+
+    return [*points[:_MAX_LINES], _Point("open", f"and {hidden:,} more")]
 
 
-def _is_good(verdicts: Sequence[Verdict], rows: Sequence[TriggerSummary]) -> bool:
-    """Whether it is shown to do what it is for; in a single arm,
-    whether all cases pass.
-    """
-    words = {verdict.word for verdict in verdicts}
-    alone = [v for v in verdicts if v.word is None and not v.by_chance]
-    passes = all(v.summary.scored("skill") == 1 for v in alone)
-    passes = passes and all(is_sound(v.summary) for v in verdicts if v.is_of_oracle)
-    same = [over.lift for v in verdicts if v.by_chance and (over := v.over(AGAIN))]
-    if not all(map(rules_out_relevant, same)):
-        return False
-    opened = not any(
-        row.wrong(should_open) for row in rows for should_open in (True, False)
-    )
-    return (
-        words <= {"helps", "not needed", None}
-        and words != {"not needed"}
-        and passes
-        and opened
-    )
+def _has_no_verdict(row: Row) -> bool:
+    return row.is_of_oracle or AGAIN in row.arms
 
 
-def _phrases(verdict: Verdict, *, alone: bool) -> Iterator[_Phrase]:
-    """``alone``: the skill has no other model."""
-    row = verdict.summary
-    word = verdict.word
-    if verdict.is_of_oracle and word != "incomplete":
-        yield _Phrase(_PLAIN if is_sound(row) else _WORSE, "", oracle_counts(row))
-        return
-    model = row.label
-    unit = unit_of(row.score)
-    if (accepted := verdict.accepted) and accepted.fall:
-        yield _Phrase(
-            _FELL, "fell on", model, accepted.fall, f"(since {accepted.date})"
-        )
-        if word not in ("hurts", "incomplete"):
-            return
-    if change := verdict.over("previous"):
-        ref = one_line(row.against or "", _LONGEST_REF)
-        badness = {"worse": _WORSE, "better": _HELPS}.get(change.word, _OPEN)
-        verb = f"{change.word} since {ref}" + ("" if alone else " on")
-        yield _Phrase(badness, verb, "" if alone else model, *_lift(change.lift, unit))
-    if verdict.by_chance and (same := verdict.over(AGAIN)):
-        badness, verb = _PLAIN, "shows no difference from itself on"
-        if same.lift.shown:
-            badness, verb = _WORSE, "differs from itself on"
-        elif not rules_out_relevant(same.lift):
-            badness, verb = _OPEN, "too few cases to tell on"
-        yield _Phrase(badness, verb, model, *_lift(same.lift, unit))
-    else:
-        yield _own_phrase(verdict, row.label, unit)
+def _row_point(row: Row) -> _Point:
+    """Of references, or of a skill that is compared with itself."""
+    if row.is_of_oracle:
+        mark: Mark = "good" if is_sound(row) else "bad"
+        return _Point(mark, f"{row.skill}: {oracle_counts(row)}")
+
+    again = row.over(AGAIN)
+    is_doubtful = again is None or again.lift.shown
+    return _Point("warn" if is_doubtful else "open", f"{row.pair} {row.sentence}")
 
 
-def _own_phrase(verdict: Verdict, model: str, unit: str) -> _Phrase:
-    """What the skill does to the model, compared with no skill."""
-    row = verdict.summary
-    word = verdict.word
-    if word == "incomplete":
-        possible = span(*row.possible_lift) if row.possible_lift else ""
-        details = f"({missing_words(row)})"
-        return _Phrase(_BADNESS[word], f"{word} on", model, possible, details)
+def _trigger_point(summary: TriggerSummary) -> _Point:
+    if summary.incomplete:
+        return _Point("warn", f"{summary.pair}: triggers: {summary.missing_words}")
 
-    over = _over(row)
-    if row.unfinished and word != "helps":
-        verb = "unfinished with it and without on"
-        return _Phrase(_CLOSED, verb, model, "", over.strip())
-
-    if row.activation and not row.activation.count:
-        return _never_opened(row.activation, model, over)
-
-    if word == "not needed":
-        rate = f"{percent(row.scored('baseline') or 0.0)}{unit}"
-        without = f"({rate} pass without it){over}"
-        return _Phrase(_BADNESS[word], f"{word} on", model, "", without)
-
-    if word:
-        verb = word if word in ("helps", "hurts") else f"{word} on"
-        number, bounds = _lift(verdict.lift, unit) if verdict.lift else ("", "")
-        return _Phrase(_BADNESS[word], verb, model, number, f"{bounds}{over}")
-
-    passed = percent(row.scored("skill") or 0.0)
-    return _Phrase(_PLAIN, f"passes {passed}{unit} on", model, "", over.strip())
-
-
-def _never_opened(activation: Activation, model: str, over: str) -> _Phrase:
-    if activation.untold == activation.trials:
-        return _Phrase(_CLOSED, "never listed by", model, "", over.strip())
-    was_cut = sent_words(activation.sent)
-    cut = "(its description was not sent whole)" if was_cut else ""
-    return _Phrase(_CLOSED, "never opened by", model, "", f"{cut}{over}".strip())
-
-
-def _over(row: Summary) -> str:
-    """`` over 6 of 10 cases``, if a budget left out others."""
-    all_cases = counted(row.cases + row.over_budget, "case")
-    return f" over {row.cases:,} of {all_cases}" if row.over_budget else ""
-
-
-def _lift(lift: Lift, unit: str) -> tuple[str, str]:
-    return f"{points(lift.lift)}{unit}", f"({span(lift.low, lift.high)})"
-
-
-def _triggers(row: TriggerSummary) -> _Phrase:
-    if row.incomplete:
-        return _Phrase(
-            _MISSING, "triggers incomplete on", row.label, "", f"({row.missing_words})"
-        )
-    rates = [f"{name} {percent(share.rate)}" for name, share in row.shares.items()]
-    return _Phrase(_PLAIN, f"{', '.join(rates)} on", row.label)
-
-
-def _hidden_skills(skills: Sequence[_SkillEnding], look: TerminalLook) -> str:
-    """How many skills are not shown, and of what kind."""
-    counts = Counter(skill.standing for skill in skills)
-    kinds = [
-        f"{look.paint(_mark(standing, look), **_STYLES[standing])} {counts[standing]:,}"
-        for standing in _ORDER
-        if counts[standing]
-    ]
-    return f"and {counted(len(skills), 'more skill')}: {', '.join(kinds)}"
+    rates = [f"{name} {percent(share.rate)}" for name, share in summary.shares.items()]
+    is_wrong = summary.wrong(should_open=True) or summary.wrong(should_open=False)
+    return _Point("open" if is_wrong else "good", f"{summary.pair}: {', '.join(rates)}")
 
 
 # What was spent, and what to do next.
@@ -445,31 +250,35 @@ def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
-    if (
-        spent.without_model
-        and spent.calls == spent.without_model
-        and not spent.unanswered
-    ):
+    if spent.calls == spent.without_model > 0 and not spent.unanswered:
         return "spent nothing: no model was asked"
     if not (spent.calls or spent.tokens):
-        stored = f"{counted(spent.stored, 'answer')} from {source}"
-        reasons = [
-            *([stored] if spent.stored else []),
-            *([failed] if spent.unanswered else []),
-        ]
+        reasons = []
+        if spent.stored:
+            reasons.append(f"{counted(spent.stored, 'answer')} from {source}")
+        if spent.unanswered:
+            reasons.append(failed)
         return f"spent nothing: {', '.join(reasons) or 'no call was answered'}"
-    number, details, after = spent.calls + spent.stored, list[str](), ""
+
+    number = spent.calls + spent.stored
+    details = []
     if spent.stored:
         details.append(f"{spent.stored:,} from {source}")
     if spent.unanswered and spent.counts == "call":
         number += spent.unanswered
         details.append(f"{spent.unanswered:,} without an answer")
-    elif spent.unanswered:
-        after = f", {failed}"
-    after += f"; {saved}" if (saved := cache_words(spent.saved)) else ""
-    aside = f" ({', '.join(details)})" if details else ""
-    after += f"; {ON_A_PLAN}: {_names(spent.logins)}" if spent.logins else ""
-    return f"spent {_amount(spent)}, {counted(number, spent.counts)}{aside}{after}"
+
+    words = f"spent {_amount(spent)}, {counted(number, spent.counts)}"
+    if details:
+        words += f" ({', '.join(details)})"
+    if spent.unanswered and spent.counts != "call":
+        words += f", {failed}"
+    if saved := cache_words(spent.saved):
+        words += f"; {saved}"
+    if spent.logins:
+        words += f"; {ON_A_PLAN}: {first_few(spent.logins, _MAX_LINES)}"
+
+    return words
 
 
 def _amount(spent: Spent) -> str:
@@ -481,61 +290,31 @@ def _amount(spent: Spent) -> str:
             parts.append(f"{counted(spent.unpriced, 'token')} of unknown price")
     if spent.most_tokens is not None:
         parts.append(f"{spent.tokens:,} of {counted(spent.most_tokens, 'token')}")
+
     return " and ".join(parts) or counted(spent.tokens, "token")
 
 
 def command_lines(first: str, words: Sequence[str], width: int) -> list[str]:
     """A command that can be pasted: wrapped between its words, with backslashes.
 
-    An option stays with its value, if there is room for both on a line.
+    An option stays with its value.
     """
-    lines, line = list[str](), first + words[0]
-    for word in _with_values(words[1:], width - len(_INDENT + _BACKSLASH)):
-        if text_width(f"{line} {word}{_BACKSLASH}") > width:
-            lines.append(line + _BACKSLASH)
-            line = f"{_INDENT}{word}"
+    groups: list[str] = []
+    for word in words[1:]:
+        last = groups[-1] if groups else ""
+        is_option = last.startswith("-") and not {"=", " "} & set(last)
+        if is_option and not word.startswith("-"):
+            groups[-1] += f" {word}"
         else:
-            line = f"{line} {word}"
-    return [part for line in [*lines, line] for part in _broken(line, width)]
+            groups.append(word)
 
-
-def _broken(line: str, width: int) -> list[str]:
-    """A word that is too long goes on where the next line begins;
-    so the shell joins them.
-    """
-    if text_width(line) <= width:
-        return [line]
-    word = line.strip().removesuffix(_BACKSLASH)
-    quote = "'" if word.startswith("'") else ""
-    inside = word[len(quote) : len(word) - len(quote)]
-    if "'" in inside or not (quote or _PLAIN_WORD.fullmatch(inside)):
-        return [line]
-    file, colons, name = inside.partition("::")
-    room = max(width - len(_BACKSLASH) - 2 * len(quote) - 2, 1)
-    parts = [
-        part
-        for text in (file + colons, name)
-        if text
-        for part in split_name(text, room)
-    ]
-    lead, end = line[: line.index(word)], line[line.index(word) + len(word) :]
-    return [
-        f"{lead if number == 0 else ''}{quote}{part}{quote}"
-        f"{end if number == len(parts) - 1 else _BACKSLASH.lstrip()}"
-        for number, part in enumerate(parts)
-    ]
-
-
-def _with_values(words: Iterable[str], width: int) -> list[str]:
-    """Options with their values, as one word each where that is no wider."""
-    joined: list[str] = []
-    takes_value = False
-    for word in words:
-        is_value = takes_value and not word.startswith("-")
-        if is_value and text_width(f"{joined[-1]} {word}") <= width:
-            joined[-1] += f" {word}"
-            takes_value = False
+    lines = []
+    line = first + words[0]
+    for group in groups:
+        if text_width(f"{line} {group} \\") > width:
+            lines.append(f"{line} \\")
+            line = f"  {group}"
         else:
-            joined.append(word)
-            takes_value = not is_value and word.startswith("-") and "=" not in word
-    return joined
+            line += f" {group}"
+
+    return [*lines, line]

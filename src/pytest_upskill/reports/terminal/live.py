@@ -3,16 +3,18 @@ and the numbers of a test with -v.
 """
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean
+from typing import Final
 
 from ..._util.texts import counted, dollars, one_line, whole
-from ...results.summary import checks_of
 from ...skills.suites.triggers import ACTIVATED
 from ...trials.records import Record
-from ..numbers import short
-from .layout import Marks
+from ..columns import short
+from .layout import Marks, TerminalLook
+
+_MANY_CHECKS: Final = 3
 
 
 @dataclass(frozen=True)
@@ -93,66 +95,119 @@ def _time(seconds: float) -> str:
     return f"{round(seconds / 60)} min" if seconds < 5400 else f"{seconds / 3600:.1f} h"
 
 
+Arms = dict[str, list[Record]]
+
+
 def item_numbers(
     records: Sequence[Record], marks: Marks, against: str | None = None
 ) -> str:
-    """``5/5 · baseline 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens.
+    """``5/5 · without 1/5 · 812 → 640 tokens``: passed runs of each arm, mean tokens.
 
     Checks are shown where an answer passes some but not all, turns and whether the
     skill was opened where agents answer.
     """
-    if {grade.check for record in records for grade in record.checks} == {ACTIVATED}:
-        return _opened([record for record in records if record.arm == "skill"], marks)
-    ref = one_line(against or "", 20).replace("…", marks.cut)
-    names: dict[str, str] = {"skill": "", "again": "again ", "baseline": "baseline "}
-    names["previous"] = f"at {ref} "
-    arms = {arm: [record for record in records if record.arm == arm] for arm in names}
-    parts = [f"{name}{_passed(arms[arm])}" for arm, name in names.items() if arms[arm]]
-    counts = [checks_of(records, "baseline"), checks_of(records, "skill")]
-    common = [[grade.passed for grade in record.common_checks] for record in records]
-    if any(0 < sum(passed) < len(passed) for passed in common):
-        texts = ["/".join(map(short, count)) for count in counts if count]
-        parts.append(f"{f' {marks.arrow} '.join(texts)} checks")
-    tokens = [_tokens(arms["baseline"]), _tokens(arms["skill"])]
-    means = [whole(mean) for mean in tokens if mean is not None]
-    if means:
-        parts.append(f"{f' {marks.arrow} '.join(means)} tokens")
-    turns = [_turns(arms["baseline"]), _turns(arms["skill"])]
-    if means_of_turns := [short(mean) for mean in turns if mean is not None]:
-        parts.append(f"{f' {marks.arrow} '.join(means_of_turns)} turns")
-    opened = [r.activity.activated for r in arms["skill"] if r.activity]
-    if opened and None not in opened:
-        parts.append(f"opened {sum(map(bool, opened))}/{len(opened)}")
-    return f" {marks.dot} ".join(parts)
+    names = {
+        "skill": "",
+        "again": "again ",
+        "baseline": "without ",
+        "previous": f"at {one_line(against or '', 20)} ",
+    }
+    arms: Arms = {arm: [] for arm in names}
+    for record in records:
+        arms[record.arm].append(record)
+
+    checks = {grade.check for record in records for grade in record.checks}
+    if checks == {ACTIVATED}:
+        parts = _opened(arms["skill"])
+    else:
+        parts = []
+        for arm, name in names.items():
+            if arms[arm]:
+                passed = sum(record.outcome == "passed" for record in arms[arm])
+                parts.append(f"{name}{passed}/{len(arms[arm])}")
+        if any(0 < _share(record) < 1 for record in records):
+            parts.append(_checks(arms))
+        parts.append(_means(arms, "turns", short, _turns))
+        opened = [r.activity.activated for r in arms["skill"] if r.activity]
+        if opened and None not in opened:
+            parts.append(f"opened {sum(map(bool, opened))}/{len(opened)}")
+
+    parts.append(_means(arms, "tokens", whole, lambda record: record.tokens))
+    return TerminalLook(marks=marks).show(" · ".join(filter(None, parts)))
 
 
-def _opened(records: Sequence[Record], marks: Marks) -> str:
-    """``opened 1/3 · docs instead 2``: the result of a query."""
-    activities = [record.activity for record in records if record.activity]
-    instead = Counter(
-        name
-        for activity in activities
-        if not activity.activated
-        for name in activity.opened
-    )
-    opened = sum(bool(activity.activated) for activity in activities)
-    parts = [f"opened {opened}/{len(activities)}"]
-    parts += [f"{one_line(name, 40)} instead {n}" for name, n in instead.most_common(2)]
-    tokens = _tokens(records)
-    return f" {marks.dot} ".join(
-        [*parts, *([f"{whole(tokens)} tokens"] if tokens else [])]
-    )
+def _share(record: Record) -> float:
+    """Of the checks that passed."""
+    passed = [grade.passed for grade in record.common_checks]
+    return sum(map(bool, passed)) / len(passed) if passed else 0.0
 
 
-def _passed(records: Sequence[Record]) -> str:
-    return f"{sum(record.outcome == 'passed' for record in records)}/{len(records)}"
+def _turns(record: Record) -> int | None:
+    return record.activity.turns if record.activity else None
 
 
-def _turns(records: Sequence[Record]) -> float | None:
-    turns = [record.activity.turns for record in records if record.activity]
-    return fmean(turns) if turns and len(turns) == len(records) else None
+def _checks(arms: Arms) -> str:
+    texts = []
+    for arm in ("baseline", "skill"):
+        if counts := checks_of(arms[arm], arm):
+            texts.append("/".join(map(short, counts)))
+
+    return f"{' → '.join(texts)} checks"
 
 
-def _tokens(records: Sequence[Record]) -> float | None:
-    tokens = [record.tokens for record in records if record.tokens is not None]
-    return fmean(tokens) if tokens and len(tokens) == len(records) else None
+def _means(
+    arms: Arms,
+    unit: str,
+    write: Callable[[float], str],
+    value: Callable[[Record], float | None],
+) -> str:
+    """``812 → 640 tokens``; without what is not known of every answer."""
+    texts = []
+    for arm in ("baseline", "skill"):
+        values = [value(record) for record in arms[arm]]
+        known = [number for number in values if number is not None]
+        if known and len(known) == len(values):
+            texts.append(write(fmean(known)))
+
+    return f"{' → '.join(texts)} {unit}" if texts else ""
+
+
+def _opened(records: Sequence[Record]) -> list[str]:
+    """``opened 1/3``, ``docs instead 2``: the result of a query."""
+    opened = 0
+    instead = Counter[str]()
+    for record in records:
+        if record.activity and record.activity.activated:
+            opened += 1
+        elif record.activity:
+            instead.update(record.activity.opened)
+
+    parts = [f"opened {opened}/{len(records)}"]
+    for name, number in instead.most_common(2):
+        parts.append(f"{one_line(name, 40)} instead {number}")
+
+    return parts
+
+
+def checks_of(records: Iterable[Record], arm: str) -> tuple[float, float] | None:
+    """Checks passed, and all checks, of an answer on average; None if there are
+    none.
+    """
+    graded = []
+    for record in records:
+        if record.arm == arm and record.common_checks:
+            graded.append(record.common_checks)
+    if not graded:
+        return None
+
+    passed = fmean(sum(grade.passed for grade in checks) for checks in graded)
+    return passed, fmean(map(len, graded))
+
+
+def checks_words(records: Iterable[Record], arm: str) -> str:
+    """``, 6 of 7 checks``: means over answers; empty for few checks."""
+    counts = checks_of(records, arm)
+    if not counts or counts[1] < _MANY_CHECKS:
+        return ""
+
+    return f", {short(counts[0])} of {short(counts[1])} checks"

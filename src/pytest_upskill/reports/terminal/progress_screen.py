@@ -1,18 +1,17 @@
 """Show the steps of a run, a line for each, and its sentences."""
 
-import textwrap
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from typing import Final
 
 from ..._util.texts import harmless, one_line, points
-from ...results.arm_comparison import unit_of
+from ...results.row import Row
 from ...results.run import RunResults
-from ...results.summary import Summary
-from .layout import cut
+from .layout import cut, wrap_all
 
 _LEFT: Final = 41  # column of a step's result
 _LABEL: Final = 11  # column of the first student
 _GAP: Final = "   "
+_MAX_WIDTH: Final = 100  # of sentences
 
 Cell = tuple[str, str]  # a student's name, and numbers
 
@@ -39,9 +38,9 @@ class ProgressScreen:
 
     def begin(self, step: str) -> None:
         self.drop()
-        self._begun = step
+        self._begun = harmless(step)
         if self._live:
-            self._write(step[: self._width - 1])
+            self._write(self._begun[: self._width - 1])
 
     def done(self, result: str) -> None:
         """The step and its result."""
@@ -60,7 +59,8 @@ class ProgressScreen:
 
     def text(self, text: str) -> None:
         """Sentences, on as many lines as they need."""
-        for line in wrapped(text.split("\n"), self._width):
+        width = min(self._width, _MAX_WIDTH)
+        for line in wrap_all(harmless(text).split("\n"), width, rest=""):
             self.line(line)
 
     def drop(self) -> None:
@@ -71,34 +71,25 @@ class ProgressScreen:
 
 
 def row_lines(label: str, cells: Sequence[Cell], mark: str, width: int) -> list[str]:
-    """All on one line, or one below the other with aligned numbers;
-    perhaps the mark below them.
-    """
+    """All on one line, or one below the other with aligned numbers."""
+    texts = ["  ".join(cell) for cell in cells]
     end = f"{_GAP}{mark}" if mark else ""
-    lines = [f"{label:<{_LABEL}}{_GAP.join(map('  '.join, cells))}"]
-    if len(lines[0] + end) > width:
-        room = width - _LABEL - 2 - max(len(numbers) for _, numbers in cells)
-        names = [cut(name, max(_LABEL, room), "…") for name, _ in cells]
-        longest = max(map(len, names))
-        lines = [
-            f"{'':<{_LABEL}}{name:<{longest}}  {numbers}"
-            for name, (_, numbers) in zip(names, cells, strict=True)
-        ]
-        lines[0] = f"{label:<{_LABEL}}{lines[0][_LABEL:]}"
+    line = f"{label:<{_LABEL}}{_GAP.join(texts)}{end}"
+    if len(line) <= width:
+        return [line.rstrip()]
+
+    room = width - _LABEL - 2 - max(len(numbers) for _, numbers in cells)
+    names = [cut(name, max(_LABEL, room), "…") for name, _ in cells]
+    longest = max(map(len, names))
+    lines: list[str] = []
+    for name, (_, numbers) in zip(names, cells, strict=True):
+        start = "" if lines else label
+        lines.append(f"{start:<{_LABEL}}{name:<{longest}}  {numbers}".rstrip())
+
     if len(lines[-1] + end) <= width:
         lines[-1] += end
     else:
         lines.append(f"{'':<{_LABEL}}{mark}")
-    return [line.rstrip() for line in lines]
-
-
-def wrapped(sentences: Iterable[str], width: int) -> list[str]:
-    """Sentences as lines, each beginning on its own."""
-    lines = list[str]()
-    for sentence in sentences:
-        lines += textwrap.wrap(
-            sentence, min(width, 100), break_long_words=False, break_on_hyphens=False
-        )
     return lines
 
 
@@ -110,12 +101,13 @@ def cells_of(results: RunResults) -> list[Cell]:
     """For each student: without the skill, with it, lift in points;
     of cases or of checks.
     """
-    return [(one_line(row.label, 40), _numbers(row)) for row in results.summaries]
+    return [(one_line(row.label, 40), _numbers(row)) for row in results.rows]
 
 
-def _numbers(row: Summary) -> str:
+def _numbers(row: Row) -> str:
     without, with_it = row.scored("baseline"), row.scored("skill")
     if without is None or with_it is None:
         return "not known"
+    unit = "" if row.score == "pass" else " of checks"
     lift = f"({points(row.lift or 0.0)})"
-    return f"{without:>4.0%} → {with_it:>4.0%}{unit_of(row.score)}  {lift:<6}"
+    return f"{without:>4.0%} → {with_it:>4.0%}{unit}  {lift:<6}"

@@ -1,408 +1,342 @@
-"""The summary at the end of a run: tables first, verdicts last,
-where readers look first.
-"""
+"""The summary at the end of a run: a block for each skill, or one table of many."""
 
 from collections import Counter
-from collections.abc import Sequence
-from itertools import groupby
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import Final
 
-from ..._util.texts import counted, first_few, harmless, one_line
+from ..._util import grouped
+from ..._util.texts import (
+    counted,
+    first_few,
+    harmless,
+    one_line,
+    percent,
+    span,
+)
 from ...registry import view_of
-from ...results.arm_comparison import SCORE_WORDS, Comparison
+from ...results.chance import looks_words, many_skills_words
+from ...results.comparison import SCORE_WORDS
 from ...results.oracle_results import is_sound
+from ...results.row import Row, Word
 from ...results.run import RunResults
-from ...results.summary import Summary, case_words
-from ...results.summary_row import row_of, row_of_triggers
-from ...results.sweet_spot import sweet_spot
-from ...results.trigger_summary import MODELS_CHOICE, TriggerSummary, size_words
-from ...results.verdict import Verdict, signal_lines
+from ...results.trigger_summary import (
+    MODELS_CHOICE,
+    QueryShare,
+    TriggerSummary,
+    size_words,
+)
+from ...results.verdict import Verdict, new_run_words
 from ...trials.plan import SkillInfo
 from ...trials.subject import CHAT
-from ..numbers import LIFT, TRIGGER_NUMBERS, WITH, WITHOUT, growth_words, shown_numbers
-from .layout import (
-    Marks,
-    TerminalLook,
-    spaced,
-    split_name,
-    text_width,
-    wrapped,
-)
-from .number_tables import lift_style, number_table, word_style
+from ..answers import badness, count_words
+from ..columns import LIFT, VERDICT, Column, choose_columns, row_of_all_models
+from ..skill_signals import SignalCases, find_signals
+from ..skill_table import skill_cells, skill_columns
+from .layout import TerminalLook, distinct_names, spaced, text_width, wrapped
 from .study_lines import study_lines
-from .tables import Cell, Column, Table
+from .tables import table_lines
 
-MOST_ROWS: Final = 12  # beyond that a matrix is shown
-_MOST_SKILLS: Final = 40  # of a matrix; -v shows all
-_MOST_NAMES: Final = 5
+MAX_SKILLS: Final = 3  # beyond that, a table of the worst
+_WORST: Final = 20
+_MAX_NAMES: Final = 2
+_MAX_SETTLED: Final = 3
+_LONGEST_NAME: Final = 60
+_LONGEST_MODEL: Final = 12  # as a header
+_STYLES: Final[dict[Word | None, dict[str, bool]]] = {
+    "helps": {"green": True, "bold": True},
+    "cheaper": {"green": True, "bold": True},
+    "hurts": {"red": True, "bold": True},
+    "incomplete": {"red": True},
+    "nothing measured": {"red": True},
+}
 
 
 def results_lines(
     results: RunResults, look: TerminalLook, notes: Sequence[str] = ()
 ) -> list[str]:
     """The summary of a run, and of its studies."""
-    tested = summary_lines(
-        results.skills,
-        results.verdicts,
-        look,
-        notes,
-        results.trigger_summaries,
+    blocks: list[list[str]] = []
+    if len(results.verdicts) > MAX_SKILLS and look.verbosity < 1:
+        blocks.append(_many_skills(results, look))
+    else:
+        rows = [row for row in results.rows if not row.is_of_oracle]
+        verdicts = {verdict.skill: verdict for verdict in results.verdicts}
+        for name, of_skill in grouped(rows, lambda row: row.skill).items():
+            skill = next(skill for skill in results.skills if skill.name == name)
+            blocks += _skill_blocks(skill, of_skill, verdicts.get(name), look)
+
+    blocks.append(_oracle_lines(results, look))
+    blocks += _trigger_blocks(results.trigger_summaries, look)
+    blocks.append(
+        [part for note in notes for part in wrapped(harmless(note), look.width)]
     )
-    studied = [
-        *study_lines(results.studies, look),
-        *(
-            line
-            for section in results.sections
-            for line in ("", *view_of(section.feature).lines(section, look))
-        ),
-    ]
-    return [*tested, *(studied if tested else studied[1:])]
+    lines = spaced(blocks)
+
+    lines += study_lines(results.studies, look)
+    for section in results.sections:
+        lines += ["", *view_of(section.feature).lines(section, look)]
+    if lines and not lines[0]:
+        lines = lines[1:]
+
+    return [look.show(line) for line in lines]
 
 
-def summary_lines(
-    skills: Sequence[SkillInfo],
-    verdicts: Sequence[Verdict],
+# One skill.
+
+
+def _skill_blocks(
+    skill: SkillInfo,
+    rows: Sequence[Row],
+    verdict: Verdict | None,
     look: TerminalLook,
-    notes: Sequence[str] = (),
-    triggers: Sequence[TriggerSummary] = (),
-) -> list[str]:
-    """Tables, notes, and verdicts; the oracle compares nothing, so it is in no
-    table.
-    """
-    by_oracle = [verdict for verdict in verdicts if verdict.is_of_oracle]
-    verdicts = [verdict for verdict in verdicts if not verdict.is_of_oracle]
-    as_matrix = len(verdicts) > MOST_ROWS
-    blocks = [_matrix_lines(verdicts, look)] if as_matrix else []
-    if not as_matrix or look.verbosity > 0:
-        blocks += _tables(skills, verdicts, look)
-    blocks += _trigger_table(triggers, look)
-    blocks.append(_notes(notes, look))
-    if not as_matrix or look.verbosity > 0:
-        blocks.append(_verdict_lines(verdicts, look))
-    if as_matrix:
-        blocks.append(_counts(verdicts, look))
-    blocks.append(_oracle_lines(by_oracle, look))
-    blocks.append(_trigger_verdicts(triggers, look))
-    # Names inside sentences are cut with a mark that the terminal may not have.
-    return [line.replace("…", look.marks.cut) for line in spaced(blocks)]
-
-
-def _tables(
-    skills: Sequence[SkillInfo], verdicts: Sequence[Verdict], look: TerminalLook
 ) -> list[list[str]]:
-    """For each skill its name and size, and a table with a row per model."""
-    blocks = []
-    for name, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
-        group_verdicts = list(group)
-        skill = next(skill for skill in skills if skill.name == name)
-        blocks.append(
-            _title(skill, [verdict.summary for verdict in group_verdicts], look)
-        )
-        blocks.append(skill_table(group_verdicts, look))
-    return blocks
+    """Its name and size, a row for each model, and what its cases say."""
+    shown = list(rows)
+    if len(rows) > 1 and verdict and verdict.lift is not None:
+        shown.append(row_of_all_models(rows, verdict))
+    columns = [
+        Column("model", is_name=True),
+        *choose_columns(shown, details=look.verbosity > 0),
+    ]
+    cells = [[row.label, *_cells(row, columns[1:], look)] for row in shown]
+    return [
+        _title(skill, rows, look),
+        table_lines(columns, cells, look),
+        _case_lines(rows, verdict, look),
+        _sentences(rows, look),
+    ]
 
 
-def _title(skill: SkillInfo, rows: Sequence[Summary], look: TerminalLook) -> list[str]:
-    runs = sorted(_runs_in(rows))
-    name, dot = harmless(skill.name), look.marks.dot
-    span = (f"{runs[0]} to " if len(runs) > 1 else "") + counted(runs[-1], "run")
-    size = f"{case_words(rows)} {look.marks.times} {span}"
-    facts = (
-        f"about {counted(skill.tokens, 'token')} {dot} {size}" if skill.tokens else size
-    )
-    facts += f" {dot} {SCORE_WORDS[skill.score]}" if skill.score != "pass" else ""
-    if text_width(name) + 3 + len(facts) > look.width:
-        return [
-            *(look.paint(part, bold=True) for part in split_name(name, look.width)),
-            facts,
-        ]
-    return [f"{look.paint(name, bold=True)} {dot} {facts}"]
+def _title(skill: SkillInfo, rows: Sequence[Row], look: TerminalLook) -> list[str]:
+    facts = [one_line(skill.name, _LONGEST_NAME), _size(rows)]
+    if skill.tokens:
+        facts.append(f"SKILL.md about {counted(skill.tokens, 'token')}")
+    if skill.score != "pass":
+        facts.append(SCORE_WORDS[skill.score])
+    if rows[0].against:
+        facts.append(f"before is {one_line(rows[0].against, 20)}")
+
+    return _title_lines(facts, look)
 
 
-def _runs_in(rows: Sequence[Summary]) -> set[int]:
-    """The numbers of runs, which may differ from case to case."""
-    return {row.runs for row in rows} | {
-        case.runs for row in rows for case in row.by_case
-    }
+def _title_lines(facts: Sequence[str], look: TerminalLook) -> list[str]:
+    first, *more = look.wrap(" · ".join(facts))
+    return [first.replace(facts[0], look.paint(facts[0], bold=True), 1), *more]
 
 
-def _notes(notes: Sequence[str], look: TerminalLook) -> list[str]:
-    return [line for note in notes for line in wrapped(harmless(note), look.width)]
+def _size(rows: Sequence[Row]) -> str:
+    """``10 cases × 3 runs``, ``4 of 10 cases × 3 runs``."""
+    most = max(rows, key=lambda row: row.cases)
+    cases = counted(most.cases, "case")
+    if most.subset:
+        cases = f"{most.cases:,} of {counted(most.all_cases, 'case')}"
+
+    return f"{cases} × {counted(max(row.runs for row in rows), 'run')}"
 
 
-def _verdict_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """The verdict on each model, then the sweet spot of each skill."""
-    several = len({verdict.summary.skill for verdict in verdicts}) > 1
-    lines: list[str] = []
-    for skill, group in groupby(verdicts, key=lambda verdict: verdict.summary.skill):
-        group_verdicts = list(group)
-        for verdict in group_verdicts:
-            name = _pair(verdict) if several else harmless(verdict.summary.label)
-            lines += _verdict(verdict, name, look)
-        if spot := sweet_spot(group_verdicts):
-            of = f" of {one_line(skill, 60)}" if several else ""
-            lines += wrapped(f"Sweet spot{of}: {harmless(spot)}", look.width, rest="  ")
+def _cells(row: Row, columns: Iterable[Column], look: TerminalLook) -> list[str]:
+    cells = []
+    for column in columns:
+        text = column.text(row)
+        if not text and row.by_case:
+            text = "-"
+        if column in (LIFT, VERDICT):
+            text = paint_word(row.verdict, text, look)
+        elif column.header == "errors" and row.errored:
+            text = look.paint(text, red=True)
+        cells.append(text)
+
+    return cells
+
+
+def paint_word(word: Word | None, text: str, look: TerminalLook) -> str:
+    """Painted only if the verdict is shown: a lift alone may be chance."""
+    return look.paint(text, **_STYLES.get(word, {}))
+
+
+def _case_lines(
+    rows: Sequence[Row], verdict: Verdict | None, look: TerminalLook
+) -> list[str]:
+    """The signals of the cases, and how many cases would settle what is unclear."""
+    word = verdict.verdict if verdict else None
+    found = find_signals(rows, word)
+    most = max((of_signal.number for of_signal in found), default=0)
+    lines = []
+    for of_signal in found:
+        count = f"{of_signal.number:,}".rjust(len(f"{most:,}"))
+        start = f"{of_signal.signal:12} {count}"
+        lines += _signal_lines(start, of_signal, look)
+
+    if found and max(row.runs for row in rows) == 1:
+        lines.append("one run each: what varies is not seen")
+    if word != "unclear":
+        lines += _settling_lines(rows, look)
+    if looks := looks_words(verdict.looks or 0) if verdict else "":
+        lines += look.wrap(looks)
+
     return lines
 
 
-def _oracle_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
+def _signal_lines(start: str, of_signal: SignalCases, look: TerminalLook) -> list[str]:
+    """With as many names as fit on a line; with -v all."""
+    advice = f": {of_signal.advice}" if of_signal.advice else ""
+    most = len(of_signal.cases) if look.verbosity > 0 else _MAX_NAMES
+    while True:
+        names = []
+        for case in of_signal.cases[:most]:
+            name = one_line(case.words, _LONGEST_NAME)
+            names.append(look.paint(name, bold=True) if case.is_shown else name)
+        if hidden := len(of_signal.cases[most:]):
+            names[-1] += f" and {hidden:,} more"
+        line = f"{start}  {', '.join(names)}{advice}".rstrip()
+        if most <= 1 or look.verbosity > 0 or text_width(line) <= look.width:
+            return wrapped(line, look.width, rest=" " * len(f"{start}  "))
+        most -= 1
+
+
+def _settling_lines(rows: Sequence[Row], look: TerminalLook) -> list[str]:
+    """How many cases would settle the models on which the skill is unclear."""
+    unclear = [row for row in rows if row.verdict == "unclear" and row.cases_needed]
+    if not unclear:
+        return []
+
+    text = new_run_words(max(row.cases_needed or 0 for row in unclear))
+    if len(rows) > 1:
+        labels = [one_line(row.label, _LONGEST_NAME) for row in unclear]
+        text = text.removesuffix("it") + first_few(labels, _MAX_SETTLED)
+    return look.wrap(text)
+
+
+def _sentences(rows: Sequence[Row], look: TerminalLook) -> list[str]:
+    """With -v, what each model shows in words; else what no table shows."""
+    lines = []
+    for row in rows:
+        says_more = row.activation or row.budget_words or row.verdict == "incomplete"
+        if row.sentence and (look.verbosity > 0 or says_more or not row.by_case):
+            text = f"{one_line(row.label, _LONGEST_NAME)}: {harmless(row.sentence)}"
+            lines += look.wrap(text)
+
+    return lines
+
+
+def _oracle_lines(results: RunResults, look: TerminalLook) -> list[str]:
     """What references show about the cases of each skill; of many skills,
     what is wrong.
     """
-    every = len(verdicts) <= MOST_ROWS or look.verbosity > 0
-    shown = [v for v in verdicts if every or v.word or not is_sound(v.summary)]
-    several = len(verdicts) > 1
-    lines = list[str]()
-    for verdict in shown:
-        name = _pair(verdict) if several else harmless(verdict.summary.label)
-        lines += _verdict(verdict, name, look)
-    if hidden := len(verdicts) - len(shown):
-        skills = counted(hidden, "more skill" if shown else "skill")
-        lines.append(f"{skills}: all references pass, and all empty answers fail.")
+    rows = [row for row in results.rows if row.is_of_oracle]
+    every = len(rows) <= MAX_SKILLS or look.verbosity > 0
+    shown = [row for row in rows if every or row.verdict or not is_sound(row)]
+    lines = []
+    for row in shown:
+        name = one_line(row.skill, _LONGEST_NAME)
+        lines += look.wrap(f"{name}: {harmless(row.sentence)}")
+
     return lines
 
 
-def _verdict(verdict: Verdict, name: str, look: TerminalLook) -> list[str]:
-    word = f"{verdict.word}: " if verdict.word else ""
-    fell = f"{verdict.fell}; ".replace("→", look.marks.arrow) if verdict.fell else ""
-    text = f"{name}: {fell}{word}{harmless(verdict.sentence)}."
-    lines = wrapped(text, look.width, rest="  ")
-    if fell:
-        lines = _painted_once(
-            lines, ": fell ", f": {look.paint('fell', **word_style('worse'))} "
-        )
-    if style := word_style(verdict.word):
-        painted = look.paint(verdict.word, **style)
-        lines = _painted_once(lines, f" {verdict.word}:", f" {painted}:")
-    if verdict.since:
-        lines += _since(verdict.since, verdict.over("previous"), look)
-    growth = growth_words(row_of(verdict), details=True, times=look.marks.times)
-    details = [growth] if growth and look.verbosity > 0 else []
-    signals = "; ".join(signal_lines(verdict, failures=look.verbosity > 0))
-    for line in [*details, *([signals] if signals else [])]:
-        lines += wrapped(line, look.width, first="  ", rest="    ")
+# Many skills.
+
+
+def _many_skills(results: RunResults, look: TerminalLook) -> list[str]:
+    """How many help, and the worst of them."""
+    verdicts = sorted(results.verdicts, key=badness)
+    worst = verdicts[:_WORST]
+    rest = verdicts[_WORST:]
+    parts = [count_words(verdicts), many_skills_words(len(verdicts))]
+    text = "; ".join(part for part in parts if part)
+    header = f"the {_WORST} worst" if rest else "skill"
+    table = _table_of_skills(worst, results, header, look)
+    lines = [*look.wrap(text), *table]
+    if rest:
+        counts = Counter(verdict.verdict or "no verdict" for verdict in rest)
+        words = []
+        for word, number in counts.items():
+            is_verb = word in ("helps", "hurts") and number > 1
+            words.append(f"{number:,} {word[:-1] if is_verb else word}")
+        text = f"and {len(rest):,} more: {', '.join(words)}"
+        hint = "all: -v, or the page"
+        room = text_width(table[1]) - text_width(text)
+        lines += [text, hint] if room < len(hint) + 2 else [text + hint.rjust(room)]
+
     return lines
 
 
-def _since(text: str, change: Comparison | None, look: TerminalLook) -> list[str]:
-    """The skill compared with itself at a git ref, painted like a verdict."""
-    lines = wrapped(harmless(text), look.width, first="  ", rest="    ")
-    word = change.word if change else ""
-    if style := word_style(word):
-        lines = _painted_once(lines, f": {word},", f": {look.paint(word, **style)},")
-    return lines
+def _table_of_skills(
+    verdicts: Sequence[Verdict],
+    results: RunResults,
+    header: str,
+    look: TerminalLook,
+) -> list[str]:
+    labels = list(dict.fromkeys(row.label for row in results.rows))
+    if len(labels) == 1:  # its lifts are those of the skills
+        labels = []
+    names = distinct_names(labels, _LONGEST_MODEL, look.marks.cut)
+    columns = skill_columns(names.values())
+    columns[0] = replace(columns[0], header=header)
+    cells = skill_cells(verdicts, results.rows, labels)
+    for verdict, row in zip(verdicts, cells, strict=True):
+        for number in (1, 2):
+            row[number] = paint_word(verdict.verdict, row[number], look)
 
-
-def _painted_once(lines: Sequence[str], old: str, new: str) -> list[str]:
-    """Not painted if a long name broke the word over two lines."""
-    at = next((number for number, line in enumerate(lines) if old in line), len(lines))
-    painted = [line.replace(old, new, 1) for line in lines[at : at + 1]]
-    return [*lines[:at], *painted, *lines[at + 1 :]]
-
-
-def _pair(verdict: Verdict) -> str:
-    return f"{harmless(verdict.summary.skill)} on {harmless(verdict.summary.label)}"
-
-
-def _counts(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """Count the verdicts of each kind, and name the bad ones."""
-    words = Counter(verdict.word for verdict in verdicts if verdict.word)
-    counts = ", ".join(f"{word} {number}" for word, number in words.most_common())
-    lines = (
-        wrapped(f"{counts[0].upper()}{counts[1:]}.", look.width, rest="  ")
-        if counts
-        else []
-    )
-    named = {
-        "hurts": [verdict for verdict in verdicts if verdict.word == "hurts"],
-        "incomplete": [verdict for verdict in verdicts if verdict.word == "incomplete"],
-        "worse than at the ref": [
-            verdict for verdict in verdicts if verdict.worse_since
-        ],
-    }
-    for word, listed in named.items():
-        if listed:
-            names = first_few(
-                [one_line(_pair(verdict), 120) for verdict in listed], _MOST_NAMES
-            )
-            first, *rest = wrapped(f"{word}: {names}", look.width, rest="  ")
-            lines += [
-                first.replace(word, look.paint(word, red=True, bold=True), 1),
-                *rest,
-            ]
-    return [
-        *lines,
-        *(["-v shows the table of each skill."] if look.verbosity <= 0 else []),
-    ]
-
-
-def skill_table(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """A row for each model."""
-    rows = [*map(row_of, verdicts)]
-    names = {"model": [row.label for row in rows]}
-    return number_table(names, rows, shown_numbers(rows, details=True), look)
+    return table_lines(columns, cells, look)
 
 
 # Triggers.
 
 
-def _trigger_table(
-    rows: Sequence[TriggerSummary], look: TerminalLook
+def _trigger_blocks(
+    summaries: Sequence[TriggerSummary], look: TerminalLook
 ) -> list[list[str]]:
-    """A title, and a table with a row for each skill, agent and model."""
-    if not rows:
+    """A row for each skill, agent and model, and what to do about it."""
+    if not summaries:
         return []
-    facts = ["triggers", size_words(rows, look.marks.times)]
-    facts += [MODELS_CHOICE] if all(row.agent == CHAT for row in rows) else []
-    title = wrapped(f" {look.marks.dot} ".join(facts), look.width, rest="  ")
-    names = {"skill": [row.skill for row in rows], "model": [row.label for row in rows]}
-    if len(set(names["skill"])) == 1:
-        del names["skill"]
-    return [
-        _painted_once(title, "triggers", look.paint("triggers", bold=True)),
-        number_table(names, [*map(row_of_triggers, rows)], TRIGGER_NUMBERS, look),
+
+    facts = ["triggers", size_words(summaries, "×")]
+    if all(summary.agent == CHAT for summary in summaries):
+        facts.append(MODELS_CHOICE)
+    title = _title_lines(facts, look)
+    columns = [
+        Column("skill", is_name=True, priority=90),
+        Column("model", is_name=True),
+        Column("recall", right=True),
+        Column("interval", right=True, priority=70),
+        Column("false alarms", right=True),
+        Column("interval", right=True, priority=60),
     ]
+    cells = []
+    for summary in summaries:
+        shares = [*_share(summary.recall), *_share(summary.false_alarms)]
+        cells.append([summary.skill, summary.label, *shares])
+    table = table_lines(columns, cells, look)
+    if len(summaries) > MAX_SKILLS and look.verbosity < 1:
+        return [title, [*table, "what to do about each skill: -v"]]
+
+    lines = []
+    for summary in summaries:
+        name = one_line(str(summary.pair), _LONGEST_NAME)
+        if summary.incomplete or look.verbosity > 0:
+            text = f"{name}: {harmless(summary.sentence)}"
+            lines += look.wrap(text)
+        if summary.advice and len(summaries) > 1:
+            lines.append(f"{name}:")
+        for advice in summary.advice:
+            lines += _advice_lines(harmless(advice), look.width)
+
+    return [title, table, lines]
 
 
-def _trigger_verdicts(rows: Sequence[TriggerSummary], look: TerminalLook) -> list[str]:
-    """The verdict on each row in words, and what to do about it."""
-    several = len({row.skill for row in rows}) > 1
-    if len(rows) > MOST_ROWS and look.verbosity <= 0:
-        return ["-v shows the verdict on the triggers of each skill."]
-    lines: list[str] = []
-    for row in rows:
-        name = harmless(f"{row.pair}" if several else row.label)
-        word = f"{row.word}: " if row.word else ""
-        sentence = wrapped(
-            f"{name}: {word}{harmless(row.sentence)}.", look.width, rest="  "
-        )
-        painted = look.paint(row.word, **word_style(row.word))
-        lines += _painted_once(sentence, f": {row.word}:", f": {painted}:")
-        for advice in row.advice:
-            lines += _advice(harmless(advice), look.width)
-    return lines
+def _share(share: QueryShare | None) -> tuple[str, str]:
+    if share is None:
+        return "-", "-"
+
+    return percent(share.rate), span(*share.interval, percent)
 
 
-def _advice(line: str, width: int) -> list[str]:
+def _advice_lines(advice: str, width: int) -> list[str]:
     """A command of several lines can be pasted."""
-    if ": pytest-upskill " not in line:
-        return wrapped(line, width, first="  ", rest="    ")
-    *lines, last = wrapped(line, width - 2, first="  ", rest="    ")
-    return [*(f"{part} \\" for part in lines), last]
+    if ": pytest-upskill " not in advice:
+        return wrapped(advice, width, rest="  ")
 
-
-# Many skills: rows are skills, columns are models.
-
-# The lengths of names of skills and models: shorter ones if the models
-# do not fit side by side.
-_LONGEST_NAMES: Final = ((60, 60), (44, 24), (28, 24))
-_INCOMPLETE: Final = "!"
-_BY_CHECKS: Final = "*"
-
-
-def _matrix_lines(verdicts: Sequence[Verdict], look: TerminalLook) -> list[str]:
-    """As many matrices as the models need, and a legend; of many skills,
-    those that do worst.
-    """
-    mixed = len({verdict.summary.score for verdict in verdicts}) > 1
-    by_checks = verdicts[0].summary.score == "checks" and not mixed
-    verdicts, hidden = _worst_skills(
-        verdicts, None if look.verbosity > 0 else _MOST_SKILLS
-    )
-    for longest in _LONGEST_NAMES:
-        tables = [*_matrix(verdicts, longest, look, mixed=mixed).split(look.width)]
-        if len(tables) == 1:
-            break
-    rates = "Shares of checks" if by_checks else "Pass rates"
-    legend = f"{rates} in %, without and with the skill, and the lift"
-    legend += f"; {_BY_CHECKS} shares of checks" if mixed else ""
-    if any(verdict.word == "incomplete" for verdict in verdicts):
-        legend += f"; {_INCOMPLETE} is incomplete"
-    lines = [line for table in tables for line in (*table.lines(look), "")]
-    legend += (
-        f". These are the {_MOST_SKILLS} skills with the lowest lift" if hidden else ""
-    )
-    return [*lines, *wrapped(f"{legend}.", look.width, rest="  ")]
-
-
-def _worst_skills(
-    verdicts: Sequence[Verdict], most: int | None
-) -> tuple[list[Verdict], int]:
-    """The verdicts on the skills with the lowest lift, in their order,
-    and how many others.
-    """
-    lifts: dict[str, float] = {}
-    for verdict in verdicts:
-        # What is incomplete comes first
-        lift = verdict.lift.lift if verdict.lift else -1.0
-        lifts[verdict.summary.skill] = min(lift, lifts.get(verdict.summary.skill, lift))
-    worst = {*sorted(lifts, key=lifts.__getitem__)[:most]}
-    return [v for v in verdicts if v.summary.skill in worst], len(lifts) - len(worst)
-
-
-def _matrix(
-    verdicts: Sequence[Verdict],
-    longest: tuple[int, int],
-    look: TerminalLook,
-    *,
-    mixed: bool,
-) -> Table:
-    by_place = {
-        (verdict.summary.skill, verdict.summary.label): verdict for verdict in verdicts
-    }
-    scores = {verdict.summary.skill: verdict.summary.score for verdict in verdicts}
-    models = list(dict.fromkeys(model for _, model in by_place))
-    # Like the cells below it, a header ends with a column for the mark.
-    heads = [
-        " \n".join(split_name(harmless(model), longest[1])) + " " for model in models
-    ]
-    rows = []
-    for skill in scores:
-        of_skill = [by_place.get((skill, model)) for model in models]
-        cells = [_matrix_cell(verdict, look.marks) for verdict in of_skill]
-        name = "\n".join(split_name(harmless(skill), longest[0]))
-        mark = _BY_CHECKS if mixed and scores[skill] == "checks" else ""
-        rows.append([Cell(name + mark), *cells, _verdict_cell(of_skill, look.marks)])
-    numbers = [Column(head, right=True) for head in heads]
-    table = Table([Column("skill"), *numbers, Column("verdict")], rows)
-    judged = any(verdict.word for verdict in verdicts)
-    return table if judged else table.selected(range(len(models) + 1))
-
-
-def _verdict_cell(verdicts: Sequence[Verdict | None], marks: Marks) -> Cell:
-    """``fell 67 → 17``, ``helps``; of several models ``hurts 1, helps 2``."""
-    there = [verdict for verdict in verdicts if verdict]
-    words = Counter(
-        "fell" if verdict.fell else verdict.word or "-" for verdict in there
-    )
-    style = (
-        word_style("worse") if "fell" in words else word_style(max(words, key=_badness))
-    )
-    if len(there) > 1:
-        ordered = sorted(words, key=_badness, reverse=True)
-        return Cell(", ".join(f"{word} {words[word]}" for word in ordered), style)
-    accepted = there[0].accepted
-    if accepted and accepted.fall:
-        return Cell(f"fell {accepted.fall}".replace("→", marks.arrow), style)
-    return Cell(next(iter(words)), style)
-
-
-def _badness(word: str) -> int:
-    worst = ("fell", "hurts", "incomplete", "no effect shown", "too few cases to tell")
-    return len(worst) - worst.index(word) if word in worst else 0
-
-
-def _matrix_cell(verdict: Verdict | None, marks: Marks) -> Cell:
-    """``40→95 +55``; the lift is painted, or the mark of what is incomplete."""
-    if verdict is None:
-        return Cell("- ")
-    row = row_of(verdict)
-    rates = [WITHOUT.amount(row), WITH.amount(row)]
-    shown_rates = marks.arrow.join(
-        str(round(100 * rate)) for rate in rates if rate is not None
-    )
-    lift = LIFT.text(row) or ""
-    text = " ".join(filter(None, [shown_rates, lift])) or "-"
-    if verdict.word == "incomplete":
-        return Cell(f"{text}{_INCOMPLETE}", {"red": True}, _INCOMPLETE)
-    return Cell(f"{text} ", lift_style(verdict.word) if lift else {}, lift)
+    *lines, last = wrapped(advice, width - len(" \\"), rest="  ")
+    return [*(f"{line} \\" for line in lines), last]

@@ -1,22 +1,21 @@
-// An opened case: CaseView({ test, address }). The address says what is shown:
-// `run`, `show` (raw, diff, skill, earlier; rendered answers without it), and `arm`, which the
-// skill is compared with.
+// An opened case: CaseView({ test, address }). The answers come first, then why they passed or
+// failed. The address says what is shown: `run`, `show` (raw, diff, earlier; rendered answers without
+// it), and `arm`, which the skill is compared with.
 
 const SIGNS = { passed: "✔", failed: "✘", errored: "!" };
 const NAMES = { passed: "passed", failed: "failed", errored: "error" };
 
 function CaseView({ test, address }) {
-  const skill = skillByName.get(test.skill);
   const arms = [...new Set(test.records.map(({ arm }) => arm))];
   const runs = [...new Set(test.records.map((record) => record.run))].sort((one, two) => one - two);
-  const worst = runs.find((one) => recordOf(test, "skill", one)?.outcome !== "passed") ?? runs[0];
-  const runNumber = runs.find((one) => `${one}` === address.get("run")) ?? worst;
+  const ending = (arm, number) => recordOf(test, arm, number)?.outcome;
+  const telling = runs.find((number) => ending("skill", number) !== "passed")
+    ?? runs.find((number) => ending(arms[0], number) !== "passed") ?? runs[0];
+  const runNumber = runs.find((number) => `${number}` === address.get("run")) ?? telling;
   const ways = [
     ["rendered", "Rendered"], ["raw", "Raw"],
     arms.length > 1 && ["diff", "Diff"],
-    skill?.text && ["skill", "SKILL.md"],
-    test.change && test.change.kind !== "new"
-      && ["earlier", `Since ${format.day(data.changes.started)}`],
+    test.change?.records.length && ["earlier", `Since ${format.day(data.changes.started)}`],
   ].filter(Boolean);
   const show = ways.find(([way]) => way === address.get("show"))?.[0] ?? "rendered";
   const box = useRef(null);
@@ -24,8 +23,8 @@ function CaseView({ test, address }) {
   useEffect(() => {
     if (place && goToPlace(box.current, place, show)) visit(null);
   }, [place, show]);
-  const outcomes = (one) => arms.map((arm) => SIGNS[recordOf(test, arm, one)?.outcome] ?? DASH);
-  const props = { test, skill, arms, runNumber, show, visit };
+  const outcomes = (number) => arms.map((arm) => SIGNS[ending(arm, number)] ?? DASH);
+  const props = { test, arms, runNumber, show, visit };
   return html`<article class="case" ref=${box}>
     <${CaseHead} test=${test} />
     <section class="question"><h3>Question</h3>
@@ -41,73 +40,89 @@ function CaseView({ test, address }) {
       ${show === "diff" ? html`<${ArmsDiff} ...${props} chosen=${address.get("arm")} />`
       : show === "earlier" ? html`<${EarlierDiff} ...${props} />`
         : html`<${Arms} ...${props} />`}`}
+    <${AboutCase} test=${test} />
   </article>`;
 }
 
 function CaseHead({ test }) {
-  const others = testsOfCase.get(JSON.stringify([test.skill, test.case]));
-  const { expected } = test;
+  const others = testsOfCase.get(caseKey(test));
+  const brief = briefNames(others.map(({ label }) => label));
   return html`<header>
-    <h2><small>${test.skill}</small> ${test.case} <${Word} word=${test.outcome} /></h2>
+    <h2><small>${test.skill}</small> ${test.case} <${Word} word=${test.outcome} kind="none" />
+      ${test.signal ? html` <${Word} word=${test.signal} title=${SIGNALS[test.signal]} />` : null}</h2>
     ${others.length > 1 ? html`<nav class="models" aria-label="Models">${others.map((other) => html`
-      <a key=${other.id} href=${href({ case: other.id, run: null })}
+      <a key=${other.id} href=${href({ case: other.id, run: null })} title=${other.label}
         aria-current=${other === test ? "true" : null}>
-        <${Mark} outcome=${other.outcome} /> ${other.label}</a>`)}</nav>` : null}
-    ${test.reason ? html`<p>${test.reason}</p>` : null}
+        <${Mark} outcome=${other.outcome} /> ${brief.get(other.label)}</a>`)}</nav>` : null}
+    ${test.expected && test.reason ? html`<p class="note">${test.reason}</p>` : null}
+  </header>`;
+}
+
+// Where the case is from, and how to run it again.
+function AboutCase({ test }) {
+  const { expected } = test;
+  return html`<footer>
     <${Facts} facts=${[
-      others.length === 1 && test.label,
+      test.label,
       test.file && `${test.file}:${test.line}`,
-      test.tags.length && `tags: ${test.tags.join(", ")}`,
+      ...test.tags.map((tag) => html`<a href=${href({ tag }, true)}>tag: ${tag}</a>`),
       expected && `accepted: ${expected.was.passes} of ${expected.was.runs} passed, ${expected.date}`,
       test.new && "not accepted yet",
-      ...test.signals,
       html`<${Copy} label="Copy link"
         text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} />`,
     ]} />
     ${test.command ? html`<p class="rerun"><code>${test.command}</code>
       <${Copy} text=${test.command} label="Copy command" /></p>` : null}
-  </header>`;
+  </footer>`;
 }
 
 const Facts = ({ facts }) => html`<p class="facts">${facts.filter(Boolean).map((fact, index) => html`
   <span key=${index}>${fact}</span>`)}</p>`;
 
-function Arms({ test, skill, arms, runNumber, show, visit }) {
-  const shown = show === "skill" ? arms.slice(-1) : arms;
-  return html`<div class="arms">
-    ${show === "skill" ? html`<section class="card"><h3>SKILL.md</h3>
-      <${SkillFile} skill=${skill} /></section>` : null}
-    ${shown.map((arm) => html`<${TrialCard} key=${`${arm} ${runNumber}`}
-      title=${armName(arm, test.skill)} record=${recordOf(test, arm, runNumber)}
-      raw=${show === "raw"} visit=${visit} />`)}
-  </div>`;
+function Arms({ test, arms, runNumber, show, visit }) {
+  const trials = arms.map((arm) => ({
+    arm, title: armName(arm, test.skill), record: recordOf(test, arm, runNumber),
+  }));
+  const known = trials.filter(({ record }) => record);
+  return html`<div class="arms">${trials.map(({ arm, title, record }) => html`
+      <${AnswerCard} key=${`${arm} ${runNumber}`} title=${title} record=${record} raw=${show === "raw"} />`)}</div>
+    <div class="arms">${known.map(({ arm, title, record }) => html`<section key=${`${arm} ${runNumber}`} class="trial" data-trial=${arm}>
+      <h3>${record.checks.length ? "Checks" : "Trial"} ${title}</h3>
+      <${Checks} record=${record} visit=${(check, number) => visit({ arm, check, number })} />
+      <${Facts} facts=${spent(record)} />
+      ${record.activity ? html`<${Done} activity=${record.activity} />` : null}
+      <${Transcript} record=${record} /></section>`)}</div>`;
 }
 
-// TrialCard({ record, title, raw, visit }): what came of one trial; only its checks without `visit`,
-// which shows a place that a check found.
-function TrialCard({ record, title, raw = false, visit = null }) {
+// AnswerCard({ record, title, raw }): how a trial ended, and its answer.
+function AnswerCard({ record, title, raw }) {
   if (!record) {
     return html`<section class="card"><h3>${title}</h3>
       <p class="note">not asked in this run</p></section>`;
   }
-  const { arm, outcome, checks, error, activity, output } = record;
+  const { arm, error, activity, output } = record;
   const Text = raw ? Marked : Markdown;
   return html`<section class="card" data-arm=${arm}>
-    <h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`}
-      kind=${kindOf(NAMES[outcome])} /></h3>
-    <${Facts} facts=${spent(record)} />
-    ${activity ? html`<${Done} activity=${activity} />` : null}
+    <${TrialTitle} record=${record} title=${title} />
     ${error ? html`<p class="error">${error}</p>` : null}
-    ${checks.length ? html`<ul class="checks">${checks.map((check, index) => html`
-      <${Check} key=${index} check=${check}
-        visit=${visit && ((number) => visit({ arm, check: index, number }))} />`)}</ul>` : null}
-    ${!visit ? null : html`
-      <${AnswerFiles} record=${record} raw=${raw} />
-      ${output == null ? null : html`<section class="answer"><h4>${activity ? "Final answer" : "Answer"}
-        ${output ? html`<${Copy} text=${output} label="Copy answer" />` : null}</h4>
-        <${Text} record=${record} label="Answer" /></section>`}
-      <${Transcript} record=${record} />`}
+    ${output == null ? null : html`<section class="answer">
+      ${activity ? html`<h4>Final answer</h4>` : null}
+      <${Text} record=${record} label=${`Answer ${title}`} />
+      ${output ? html`<${Copy} text=${output} label="Copy answer" />` : null}</section>`}
+    <${AnswerFiles} record=${record} raw=${raw} />
   </section>`;
+}
+
+function TrialTitle({ record, title }) {
+  const { outcome, checks } = record;
+  const failed = checks.find((check) => !check.passed && check.required);
+  return html`<h3>${title} <${Word} word=${`${SIGNS[outcome]} ${NAMES[outcome]}`} kind="none" /></h3>
+    ${failed ? html`<p class="first-failed">${failed.check}: ${oneLine(failed.reason)}</p>` : null}`;
+}
+
+function Checks({ record, visit = null }) {
+  return html`<ul class="checks">${record.checks.map((check, index) => html`
+    <${Check} key=${index} check=${check} visit=${visit && ((number) => visit(index, number))} />`)}</ul>`;
 }
 
 function spent(record) {
@@ -202,19 +217,15 @@ function ArmsDiff({ test, arms, runNumber, chosen }) {
 }
 
 function EarlierDiff({ test, runNumber }) {
-  const { kind, was, now, scores, shown, records } = test.change;
-  const after = recordOf(test, "skill", runNumber);
-  const found = records?.find((record) => record.arm === "skill" && record.run === runNumber);
-  const before = found?.same ? { ...found, output: after.output, files: after.files } : found;
+  const { kind, was, now, shown, records } = test.change;
+  const before = records.find((record) => record.arm === "skill" && record.run === runNumber);
   const facts = [
     CHANGE_WORDS[kind],
     was && now && kind !== "edited" && `passed ${format.count(was)} → ${format.count(now)}`,
-    kind === "checks" && `${scores.map(format.percent).join(" → ")} of the checks`,
     ["broke", "fixed", "fell", "rose"].includes(kind) && !shown && "could be chance",
   ];
-  return html`<div class="change"><${Word} word=${kind} /> <${Facts} facts=${facts} /></div>
-    ${records ? html`<${RecordsDiff} before=${before} after=${after} titles=${["then", "now"]} />`
-    : html`<p class="note">To keep this file small, its earlier answers are left out.</p>`}`;
+  return html`<div class="change"><${Word} word=${kind} kind="none" /> <${Facts} facts=${facts} /></div>
+    <${RecordsDiff} before=${before} after=${recordOf(test, "skill", runNumber)} titles=${["then", "now"]} />`;
 }
 
 const CHANGE_WORDS = {
@@ -226,6 +237,7 @@ const CHANGE_WORDS = {
   answer: "passes as often as before; only the answer changed",
   edited: "question or checks were edited, so the results can't be compared",
   new: "not in the earlier run",
+  gone: "not in this run",
 };
 
 /** Two trials and what differs: the answers, and files by their paths. */
@@ -234,12 +246,12 @@ function RecordsDiff({ before, after, titles }) {
   const [old, now] = [texts(before), texts(after)];
   const paths = [...new Set([...old.keys(), ...now.keys()])]
     .filter((path) => old.get(path) !== now.get(path));
-  return html`<div class="arms">
-      <${TrialCard} record=${before} title=${titles[0]} />
-      <${TrialCard} record=${after} title=${titles[1]} /></div>
-    <section class="card">
+  return html`<section class="card">
       ${paths.map((path) => html`<div key=${path}><h4><code>${path}</code></h4>
         <${TextDiff} before=${old.get(path) ?? ""} after=${now.get(path) ?? ""} /></div>`)}
       <h4>Answer <small><del>${titles[0]}</del> <ins>${titles[1]}</ins></small></h4>
-      <${TextDiff} before=${before?.output ?? ""} after=${after?.output ?? ""} /></section>`;
+      <${TextDiff} before=${before?.output ?? ""} after=${after?.output ?? ""} /></section>
+    <div class="arms">${[before, after].map((record, index) => html`<section key=${index} class="card">
+      ${record ? html`<${TrialTitle} record=${record} title=${titles[index]} /><${Checks} record=${record} />`
+        : html`<h3>${titles[index]}</h3><p class="note">not asked in this run</p>`}</section>`)}</div>`;
 }

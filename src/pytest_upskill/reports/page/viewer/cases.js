@@ -1,33 +1,24 @@
 // The table of cases × models, with filters and search. Filters are in the address; those of one
 // kind widen, those of several kinds narrow what is shown.
 
-// How to filter: by name, the values of a test.
+// How to filter: by name, the values of a test. What regressed also failed.
 const FILTERS = {
-  outcome: outcomesOf,
+  signal: ({ signal }) => (signal ? [signal] : []),
+  outcome: ({ outcome }) => (outcome === "regressed" ? ["failed", "regressed"] : [outcome]),
   skill: (test) => [test.skill],
   model: (test) => [test.label],
   tag: (test) => test.tags,
-  check: (test) => failedChecks(test),
-  signal: (test) => test.signals,
   change: (test) => (test.change ? [test.change.kind] : []),
-  verdict: (test) => [verdictOf.get(JSON.stringify([test.skill, test.label])) ?? ""].filter(Boolean),
 };
-const verdictOf = new Map(
-  summaryRows.map((row) => [JSON.stringify([row.skill, row.label]), row.word]),
-);
-const TITLES = { check: "failed check", change: "changed" };
-
-function failedChecks(test) {
-  const failed = test.records.filter((record) => record.arm === "skill")
-    .flatMap((record) => record.checks.filter((check) => !check.passed && check.required));
-  return [...new Set(failed.map((check) => check.check))];
-}
+// Those with chips that count; others are set by links.
+const isFiltered = (address) => Boolean(address.get("q"))
+  || Object.keys(FILTERS).some((name) => name !== "model" && address.get(name));
 
 // What a search looks at, made when it is first needed.
 const haystacks = new Map();
 function haystackOf(test) {
   if (!haystacks.has(test.id)) {
-    const texts = [test.skill, test.case, test.label, test.question, test.nodeid, ...test.tags];
+    const texts = [test.nodeid, test.question, ...test.tags];
     for (const record of test.records) {
       texts.push(record.output ?? "", record.error ?? "");
       for (const check of record.checks) texts.push(check.reason);
@@ -54,24 +45,13 @@ const caseRows = [...testsOfCase.values()].map((own, number) => ({
 
 function shownRows(address) {
   const matches = matcher(address);
-  const rows = caseRows
+  const found = caseRows
     .map((row) => ({ ...row, matching: row.tests.filter(matches) }))
     .filter((row) => row.matching.length);
-  for (const row of rows) {
+  for (const row of found) {
     row.worst = row.matching.reduce((a, b) => (severity(b) < severity(a) ? b : a));
   }
-  return rows.sort(orders(address.get("sort")));
-}
-
-function orders(sort) {
-  const byNumber = (a, b) => a.number - b.number;
-  if (sort === "case") return (a, b) => a.worst.case.localeCompare(b.worst.case) || byNumber(a, b);
-  if (sort === "file") return byNumber;
-  const bad = (row) => {
-    const test = labels.includes(sort) ? row.byLabel.get(sort) : row.worst;
-    return test ? severity(test) : OUTCOMES.length;
-  };
-  return (a, b) => bad(a) - bad(b) || byNumber(a, b);
+  return found.sort((a, b) => severity(a.worst) - severity(b.worst) || a.number - b.number);
 }
 
 // The tests before and after one that is open, in the order of the table.
@@ -87,21 +67,22 @@ function neighboursOf(test, address) {
 
 let lastOpened = null; // the row to come back to
 
-function Cases({ address }) {
-  const rows = useMemo(() => shownRows(address), [String(address)]);
+// Cases({ address, children }): the bar of filters, what stands between, and the table.
+function Cases({ address, children }) {
+  const shown = useMemo(() => shownRows(address), [String(address)]);
   const [current, setCurrent] = useState(lastOpened);
   const section = useRef(null);
   const open = (row) => go({ case: row.worst.id });
   const move = (step) => () => {
-    const at = rows.findIndex((row) => row.id === current);
-    const row = rows[at < 0 ? 0 : Math.max(0, Math.min(rows.length - 1, at + step))];
+    const at = shown.findIndex((row) => row.id === current);
+    const row = shown[at < 0 ? 0 : Math.max(0, Math.min(shown.length - 1, at + step))];
     if (!row) return;
     setCurrent(row.id);
-    scrollToRow(section.current, rows.indexOf(row));
+    scrollToRow(section.current, shown.indexOf(row));
   };
   useKeys({
     j: move(1), k: move(-1), ArrowDown: move(1), ArrowUp: move(-1),
-    Enter: () => { const row = rows.find((one) => one.id === current); if (row) open(row); },
+    Enter: () => { const row = shown.find(({ id }) => id === current); if (row) open(row); },
     "/": () => section.current.querySelector("input[type=search]").focus(),
     Escape: () => {
       if (document.activeElement?.matches("input")) document.activeElement.blur();
@@ -109,81 +90,84 @@ function Cases({ address }) {
     },
   });
   useLayoutEffect(() => {
-    const at = rows.findIndex((row) => row.id === lastOpened);
+    const at = shown.findIndex((row) => row.id === lastOpened);
     if (at >= 0) scrollToRow(section.current, at);
   }, []);
   const models = address.getAll("model");
-  const columns = caseColumns(models.length ? labels.filter((label) => models.includes(label)) : labels,
-    address);
+  const shownLabels = [...new Set(shown.flatMap((row) => row.tests.map(({ label }) => label)))]
+    .filter((label) => !models.length || models.includes(label));
   return html`<section class="cases" ref=${section} aria-label="Cases">
-    <${FilterBar} address=${address} rows=${rows} />
-    ${rows.length ? html`<${Table} label="Cases" rows=${rows} columns=${columns} current=${current}
-      least=${leastWidth(columns.length - 2)}
+    <${FilterBar} address=${address} rows=${shown} />
+    ${children}
+    ${shown.length ? html`<${Table} label="Cases" rows=${shown} columns=${caseColumns(shownLabels)} current=${current}
+      least=${leastWidth(shownLabels.length)}
       keyOf=${(row) => row.id} hrefOf=${(row) => href({ case: row.worst.id })} />`
       : html`<p class="nothing">No test matches. <a href=${href({}, true)}>Show all</a></p>`}
-    ${data.left_out ? html`<p class="note">To keep this file small, ${counted(data.left_out, "trial")}
-      ${" "}lost the end of long texts. The JSON report has them whole.</p>` : null}
   </section>`;
 }
+
+const FEW_MODELS = 4; // that leave room for the reasons
 
 // As tables.css has it.
 function leastWidth(models) {
   if (innerWidth <= 640) return 130 + 58 * models;
-  return 420 + (innerWidth <= 1100 ? 104 : 128) * models;
+  return (models > FEW_MODELS ? 230 : 420) + (innerWidth <= 1100 ? 90 : 108) * models;
 }
 
 function scrollToRow(section, index) {
-  const body = section?.querySelector("tbody");
+  const body = section?.querySelector(".rows tbody");
   if (!body) return;
   const top = scrollY + body.getBoundingClientRect().top + index * ROW_HEIGHT;
-  const head = section.querySelector("thead").offsetHeight + section.querySelector(".bar").offsetHeight;
+  const head = section.querySelector(".rows thead").offsetHeight + section.querySelector(".bar").offsetHeight;
   if (top - head < scrollY) scrollTo(0, top - head - ROW_HEIGHT);
   else if (top + ROW_HEIGHT > scrollY + innerHeight) scrollTo(0, top + 2 * ROW_HEIGHT - innerHeight);
 }
 
-function caseColumns(shownLabels, address) {
+function caseColumns(shownLabels) {
   const several = skillByName.size > 1;
-  const sort = address.get("sort");
-  const title = (id, text) => html`<a class="sort" href=${href({ sort: sort === id ? null : id })}
-    aria-current=${sort === id ? "true" : null} title=${text}>${text}</a>`;
+  const brief = briefNames(shownLabels);
+  const isBad = ({ outcome }) => outcome !== "passed";
   return [
-    { id: "case", title: title("case", "case"), kind: "name", cell: (row) => {
-      const failure = firstFailure(row.worst);
-      return html`<a class="case-name" href=${href({ case: row.worst.id })}>
-        ${several ? html`<span class="of">${row.worst.skill} / </span>` : null}${row.worst.case}</a>
-        <small class="question">${oneLine(row.worst.question)}</small>
-        <small class="reason-below">${oneLine(failure?.reason ?? row.worst.question)}</small>`;
+    { id: "case", title: "case", kind: "name", cell: ({ worst }) => {
+      const failure = isBad(worst) ? firstFailure(worst) : null;
+      return html`<a class="case-name" href=${href({ case: worst.id })}>
+        ${several ? html`<span class="of">${worst.skill} / </span>` : null}${worst.case}</a>
+        <small class="question">${oneLine(worst.question)}</small>
+        <small class="reason-below">${oneLine(failure?.reason ?? worst.question)}</small>`;
     } },
-    { id: "failed", title: "first failed check", kind: "reason", cell: (row) => {
-      const failure = row.worst.outcome === "passed" ? null : firstFailure(row.worst);
-      return failure ? html`<span class="clamp"><b>${failure.check}</b> ${oneLine(failure.reason)}</span>`
-        : null;
+    shownLabels.length <= FEW_MODELS && { id: "failed", title: "first failed check", kind: "reason", cell: ({ worst }) => {
+      const failure = isBad(worst) ? firstFailure(worst) : null;
+      return failure ? html`<span class="clamp"><b>${failure.check}</b> ${oneLine(failure.reason)}</span>` : null;
     } },
     ...shownLabels.map((label) => ({
-      id: `on ${label}`, title: title(label, label), kind: "on",
-      cell: (row) => html`<${TestCell} test=${row.byLabel.get(label)}
-        faded=${!row.matching.includes(row.byLabel.get(label))} />`,
+      id: `on ${label}`, title: html`<span title=${label}>${brief.get(label)}</span>`, kind: "on",
+      cell: (row) => html`<${TestCell} test=${row.matching.find((test) => test.label === label)} />`,
     })),
-  ];
+  ].filter(Boolean);
 }
 
-// TestCell({ test, faded }): the outcome of a case on a model, and how often it passes.
-function TestCell({ test, faded }) {
+// TestCell({ test }): the outcome of a case on a model, and how often it passes without the
+// skill and with it; coloured where the runs show a difference.
+function TestCell({ test }) {
   if (!test) return null;
-  const { baseline, skill } = test.passes;
-  return html`<a class="cell ${kindOf(test.outcome)} ${faded ? "faded" : ""}"
-      title=${[test.outcome, test.reason].filter(Boolean).join(": ")} href=${href({ case: test.id })}>
+  const [before, after] = [countOf(test, "baseline"), countOf(test, "skill")];
+  const kind = test.shown ? { "only with": "good", "only without": "bad" }[test.signal]
+    : ["error", "not run"].includes(test.outcome) ? "warn" : test.outcome === "regressed" ? "bad" : "none";
+  return html`<a class="cell ${kind}"
+      title=${[test.outcome, test.signal, test.reason].filter(Boolean).join(": ")} href=${href({ case: test.id })}>
     <span class="unseen">${test.case} on ${test.label}: ${test.outcome}, </span>
     <${Mark} outcome=${test.outcome} />
-    <span class="passes">${baseline ? html`<span class="before">${format.count(baseline)} →${" "}</span>`
-      : null}${format.count(skill)}</span></a>`;
+    <span class="passes">${before ? html`<span class="before">${format.count(before)} →${" "}</span>`
+      : null}${format.count(after)}</span></a>`;
 }
 
-// The bar: search, a chip for each outcome with what the search shows of it, further filters.
-function FilterBar({ address, rows }) {
-  const shown = rows.reduce((sum, row) => sum + row.matching.length, 0);
-  const set = [...new Set(Object.keys(FILTERS))].filter((name) => name !== "outcome")
+// The bar: search, a chip for each signal and each bad end with what the search shows of it.
+function FilterBar({ address, rows: shownCases }) {
+  const shown = shownCases.reduce((sum, row) => sum + row.matching.length, 0);
+  const set = ["skill", "model", "tag", "change"]
     .flatMap((name) => address.getAll(name).map((value) => [name, value]));
+  const hints = address.getAll("signal").filter((signal) => Object.hasOwn(SIGNALS, signal));
+  const once = run.summary.length && run.summary.every((row) => row.runs === 1);
   const bar = useRef(null);
   useEffect(() => { // the head of the table sticks below the bar, however many lines that has
     const measure = () => bar.current.parentElement.style.setProperty("--bar", `${bar.current.offsetHeight}px`);
@@ -192,15 +176,17 @@ function FilterBar({ address, rows }) {
     return () => observer.disconnect();
   }, []);
   return html`<div class="bar" ref=${bar}>
-    <input type="search" placeholder="Search cases, questions, answers   /" aria-label="Search"
+    <input type="search" placeholder="Search   /" aria-label="Search"
       value=${address.get("q") ?? ""} onInput=${(event) => go({ q: event.target.value }, { replace: true })} />
-    <${OutcomeChips} address=${address} />
+    <${Chips} name="signal" values=${Object.keys(SIGNALS)} address=${address} />
+    <${Chips} name="outcome" values=${["regressed", "failed", "error", "not run", "accepted"]} address=${address} />
     ${set.map(([name, value]) => html`<a class="chip" key=${name + value} href=${without(address, name, value)}
-      aria-label=${`Remove the filter ${TITLES[name] ?? name}: ${value}`}>
-      <span>${TITLES[name] ?? name}:</span> ${value} <span aria-hidden="true">×</span></a>`)}
-    <${FilterMenu} address=${address} />
+      aria-label=${`Remove the filter ${name}: ${value}`}>
+      <span>${name}:</span> ${value} <span aria-hidden="true">×</span></a>`)}
     <span class="shown" role="status">${shown === tests.length ? counted(shown, "test")
       : `${format.whole(shown)} of ${counted(tests.length, "test")}`}</span>
+    ${hints.map((signal) => html`<p key=${signal} class="hint"><b>${signal}</b>: ${SIGNALS[signal]}${
+      once ? "; one run each: what varies is not seen" : ""}</p>`)}
   </div>`;
 }
 
@@ -220,39 +206,16 @@ function countsOf(address, name) {
   return counts;
 }
 
-function OutcomeChips({ address }) {
-  const counts = useMemo(() => countsOf(address, "outcome"), [String(address)]);
-  const chosen = address.getAll("outcome");
-  return html`${OUTCOMES.filter((outcome) => counts.get(outcome) || chosen.includes(outcome))
-    .map((outcome) => html`<a class="chip toggle ${kindOf(outcome)}" key=${outcome}
-      href=${toggled(address, "outcome", outcome)} aria-current=${chosen.includes(outcome) ? "true" : null}>
-      <${Mark} outcome=${outcome} /> ${outcome} <b>${format.whole(counts.get(outcome) ?? 0)}</b></a>`)}`;
-}
+const shownSignals = new Set(tests.filter(({ shown }) => shown).map(({ signal }) => signal));
 
-function FilterMenu({ address }) {
-  const menu = useRef(null);
-  const [isOpen, setOpen] = useState(false);
-  useLayoutEffect(() => {
-    const close = (event) => { if (!menu.current?.contains(event.target)) setOpen(false); };
-    addEventListener("pointerdown", close);
-    return () => removeEventListener("pointerdown", close);
-  }, []);
-  const escape = (event) => { if (event.key === "Escape") { setOpen(false); event.stopPropagation(); } };
-  return html`<span class="menu" ref=${menu} onKeyDown=${escape}>
-    <button type="button" aria-expanded=${isOpen} onClick=${() => setOpen(!isOpen)}>+ Filter</button>
-    ${isOpen ? html`<div class="panel">${Object.keys(FILTERS).filter((name) => name !== "outcome")
-      .map((name) => html`<${FilterValues} key=${name} name=${name} address=${address} />`)}</div>` : null}
-  </span>`;
-}
-
-function FilterValues({ name, address }) {
+// Chips({ name, values, address }): of the values that tests have, each with their number.
+function Chips({ name, values, address }) {
   const counts = useMemo(() => countsOf(address, name), [String(address)]);
+  const all = useMemo(() => countsOf(new URLSearchParams(), name), []);
   const chosen = address.getAll(name);
-  const values = [...counts].sort(([, a], [, b]) => b - a);
-  if (values.length < 2 && !chosen.length && ["skill", "model", "verdict"].includes(name)) return null;
-  if (!values.length) return null;
-  return html`<div role="group" aria-label=${TITLES[name] ?? name}><p>${TITLES[name] ?? name}</p>
-    ${values.slice(0, 50).map(([value, number]) => html`<a key=${value} class="value"
-      href=${toggled(address, name, value)} aria-current=${chosen.includes(value) ? "true" : null}>
-      <span>${value}</span> <b>${format.whole(number)}</b></a>`)}</div>`;
+  return html`${values.filter((value) => all.has(value)).map((value) => html`
+    <a class="chip toggle" key=${value} href=${toggled(address, name, value)} title=${SIGNALS[value] ?? null}
+      aria-current=${chosen.includes(value) ? "true" : null}>
+      ${name === "signal" ? html`<i class="key ${classOf(value)} ${shownSignals.has(value) ? "filled" : ""}" aria-hidden="true" />`
+        : html`<${Mark} outcome=${value} />`} ${value} <b>${format.whole(counts.get(value) ?? 0)}</b></a>`)}`;
 }

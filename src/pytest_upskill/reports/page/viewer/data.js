@@ -41,10 +41,11 @@ async function unpacked(text) {
 }
 
 const data = await unpacked(document.getElementById("data").textContent);
-const run = data.results ?? null; // null on the page of a trend
+const run = data.results;
 
 const labelOf = (of) => (["chat", "oracle"].includes(of.agent) ? of.model : `${of.agent}/${of.model}`);
 const keyOf = (of) => JSON.stringify([of.skill, of.agent, of.model, of.case]);
+const caseKey = (of) => JSON.stringify([of.skill, of.case]);
 
 function groupBy(items, key) {
   const groups = new Map();
@@ -56,27 +57,58 @@ function groupBy(items, key) {
   return groups;
 }
 
-// Tests, as `PlannedCase` and `_test` of payload.py have them, with `label` (agent and model),
-// `question`, `records` (all arms and runs), and `change` since the earlier run.
-const tests = run ? testsOf() : [];
+// What each case says, in the order of `signals.py`.
+const SIGNALS = {
+  "only with": "the skill is why it passes: keep it as a guard",
+  "only without": "it passes without the skill, not with it: read the two answers first",
+  "both pass": "tells nothing about passing: make it harder, or keep it for its cost",
+  "both fail": "the skill lacks this, or the check is wrong: open one answer beside SKILL.md",
+  mixed: "the runs disagree: run it more often, or ask a clearer question",
+};
+
+// How tests ended, the worst first; within, what to read first.
+const OUTCOMES = ["regressed", "failed", "error", "not run", "accepted", "passed"];
+const READ_FIRST = ["only without", "both fail", "mixed", "only with", "both pass"];
+const severity = ({ outcome, signal }) => 10 * OUTCOMES.indexOf(outcome)
+  + (signal ? READ_FIRST.indexOf(signal) : 9);
+
+// Tests, as `PlannedCase` has them, with `id` (the end of a link), `label` (agent and model),
+// `question`, `records` (all arms and runs), how each ended, its signal, and its `change` since the
+// earlier run.
+const tests = testsOf();
 const testById = new Map(tests.map((test) => [test.id, test]));
-const testsOfCase = groupBy(tests, (test) => JSON.stringify([test.skill, test.case]));
-const skillByName = new Map((run?.skills ?? []).map((skill) => [skill.name, skill]));
+const testsOfCase = groupBy(tests, caseKey);
+const skillByName = new Map(run.skills.map((skill) => [skill.name, skill]));
 const labels = [...new Set(tests.map((test) => test.label))];
+
+// Names without what all of them begin with, up to a "/" or ":".
+function briefNames(names) {
+  const [first = ""] = names;
+  let shared = 0;
+  while (names.length > 1 && shared < first.length && names.every((name) => name[shared] === first[shared])) shared += 1;
+  const start = first.slice(0, shared);
+  const cut = Math.max(start.lastIndexOf("/"), start.lastIndexOf(":")) + 1;
+  return new Map(names.map((name) => [name, name.slice(cut)]));
+}
 
 function testsOf() {
   const records = groupBy(run.records, keyOf);
-  const questions = new Map(
-    run.questions.map((of) => [JSON.stringify([of.skill, of.case]), of.question]),
-  );
+  const questions = new Map(run.questions.map((of) => [caseKey(of), of.question]));
+  const outcomes = new Map(run.outcomes.map((of) => [of.nodeid, of]));
+  const signals = new Map(run.by_case.map((of) => [keyOf(of), of]));
   const changes = new Map((data.changes?.cases ?? []).map(
     (change) => [JSON.stringify([change.skill, change.model, change.case]), change],
   ));
   return run.tests.map((test, number) => {
     const label = labelOf(test);
-    return Object.assign(test, data.tests[number], {
-      number, label,
-      question: questions.get(JSON.stringify([test.skill, test.case])) ?? "",
+    const { outcome = "not run", reason = "", regressed = false } = outcomes.get(test.nodeid) ?? {};
+    const { signal = null, signal_shown: shown = false } = signals.get(keyOf(test)) ?? {};
+    return Object.assign(test, {
+      number, label, reason, signal, shown,
+      id: `${test.skill}/${test.case}/${label}`,
+      outcome: regressed ? "regressed" : outcome,
+      command: data.commands[number],
+      question: questions.get(caseKey(test)) ?? "",
       records: records.get(keyOf(test)) ?? [],
       change: changes.get(JSON.stringify([test.skill, label, test.case])) ?? null,
     });
@@ -86,6 +118,14 @@ function testsOf() {
 // The record of a trial: recordOf(test, "skill", 1).
 function recordOf(test, arm, runNumber) {
   return test.records.find((record) => record.arm === arm && record.run === runNumber) ?? null;
+}
+
+// How often a test passed in an arm: [passes, runs], or null. Extra runs are no part of a rate.
+function countOf(test, arm) {
+  const graded = test.records.filter((record) => record.arm === arm && !record.extra
+    && record.outcome !== "errored");
+  if (!graded.length) return null;
+  return [graded.filter((record) => record.outcome === "passed").length, graded.length];
 }
 
 function armName(arm, skill) {
@@ -103,18 +143,13 @@ function armName(arm, skill) {
 // why a test did not pass, such as an empty answer that does; null if none.
 function firstFailure(test) {
   const unanswered = test.records.find((record) => record.error);
-  if (unanswered) return { check: "error", reason: unanswered.error, record: unanswered };
-  for (const record of test.records.filter((one) => one.arm === "skill")) {
+  if (unanswered) return { check: "error", reason: unanswered.error };
+  for (const record of test.records.filter(({ arm }) => arm === "skill")) {
     const failed = record.checks.find((check) => !check.passed && check.required);
-    if (failed && record.outcome === "failed") return { ...failed, record };
+    if (failed && record.outcome === "failed") return failed;
   }
   return test.reason ? { check: "", reason: test.reason } : null;
 }
-
-// How tests ended, the worst first. What regressed also counts as failed, as in pytest's own counts.
-const outcomesOf = (test) => (test.outcome === "regressed" ? ["failed", "regressed"] : [test.outcome]);
-const OUTCOMES = ["regressed", "failed", "error", "not run", "accepted", "passed"];
-const severity = (test) => OUTCOMES.indexOf(test.outcome);
 
 // How values are written; null is a dash. Numbers of whole runs come as texts.
 const DASH = "–";

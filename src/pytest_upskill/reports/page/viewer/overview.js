@@ -1,264 +1,303 @@
-// The first screen: whether the run passed and is complete, and a row for each skill on a model,
-// the worst first.
+// The first screen: what the run says of each skill in a sentence, one plot of its models or one
+// table of all skills, and what the cases say.
 
-const MOST_ROWS = 8; // shown before those that are fine are folded
 const MOST_PROBLEMS = 4;
-const MOST_FILES = 6; // of SKILL.md, unless a row is chosen
+const MEASURES = [
+  { id: "rate", title: "Pass rate", write: format.percent, change: "lift" },
+  { id: "cost", title: "Cost", write: format.dollars, unit: "$ per 1,000, " },
+  { id: "tokens", title: "Tokens", write: format.whole },
+  { id: "turns", title: "Turns", write: (turns) => turns?.toFixed(1) ?? DASH },
+  { id: "seconds", title: "Time", write: format.seconds },
+];
+const rows = run.summary.filter((row) => row.cases || row.errored)
+  .map((row) => ({ ...row, label: labelOf(row) }));
+const testsOfRow = groupBy(tests, (test) => JSON.stringify([test.skill, test.label]));
 
-// The rows of the summary, with their texts, their tests and how bad they are.
-const summaryRows = run ? run.summary.map(summaryRow).sort(
-  (a, b) => a.rank - b.rank || (a.lift ?? 0) - (b.lift ?? 0) || a.number - b.number,
-) : [];
+// Whether cases fell, as one rule found it; the reasons of the run name them.
+const isWorse = (row) => Boolean(row.accepted?.worse || row.comparisons.previous?.fallen);
 
-function summaryRow(row, number) {
-  const label = labelOf(row);
-  const own = tests.filter((test) => test.skill === row.skill && test.label === label);
-  const counts = Object.fromEntries(
-    OUTCOMES.map((outcome) => [outcome, own.filter((test) => test.outcome === outcome).length]),
-  );
-  const about = data.rows[number];
-  return { ...row, ...about, number, label, counts, rank: rankOf(row, about, counts) };
+function sinceWords(row) {
+  const { lift, low, high } = row.comparisons.previous.lift;
+  const change = `${format.points(lift)} points (${boundsOf(low, high, format.points)})`;
+  return `${row.label} since ${row.against}: ${change}${row.comparisons.previous.fallen ? ", and cases fell" : ""}`;
 }
 
-const isRegressed = (row) => row.counts.regressed > 0 || row.accepted_verdict === "worse";
+// Of each skill its verdict over the models, and its rows; the worst first, as the answers are.
+const answers = new Map(data.answers.map((answer, number) => [answer.skill, { ...answer, number }]));
+const skills = [...groupBy(rows, (row) => row.skill)].map(([name, own]) => ({
+  name, rows: own, over: run.verdicts.find(({ skill }) => skill === name) ?? own[0], answer: answers.get(name),
+})).sort((a, b) => (a.answer?.number ?? 0) - (b.answer?.number ?? 0));
 
-function rankOf(row, about, counts) {
-  const ranks = [
-    counts.regressed || row.accepted_verdict === "worse" || about.worse,
-    row.verdict === "hurts",
-    counts.failed,
-    row.verdict === "incomplete" || counts.error,
-    !["helps", "not needed"].includes(row.verdict),
-    row.verdict === "not needed",
-  ];
-  const rank = ranks.findIndex(Boolean);
-  return rank < 0 ? ranks.length : rank;
+// The arm that the skill is compared with.
+const otherArm = (row) => ("baseline" in row.arms ? "baseline"
+  : Object.keys(row.comparisons)[0] ?? null);
+
+function amountOf(row, arm, measure) {
+  const amounts = row.arms[arm];
+  if (!amounts) return null;
+  if (measure.id === "rate") return row.score === "checks" ? amounts.score : amounts.rate;
+  const amount = amounts[measure.id] ?? null;
+  return measure.id === "cost" && amount != null ? 1000 * amount : amount;
 }
-const isFine = (row) => row.rank >= 4;
+
+// What the skill changes, with its interval, and whether that is shown: { text, low, high, kind }.
+function changeOf(row, measure) {
+  const comparison = row.comparisons?.[otherArm(row)];
+  if (measure.id === "rate") {
+    if (row.lift == null) return null;
+    const kind = { helps: "good", hurts: "bad" }[row.verdict] ?? "none";
+    return { text: format.points(row.lift), bounds: boundsOf(row.lift_low, row.lift_high, format.points), kind };
+  }
+  const found = comparison?.changes[measure.id];
+  if (!found) return null;
+  const { change, low, high } = found;
+  const isShown = low != null && (low > 0 || high < 0);
+  const kind = isShown ? (change < 0 ? "good" : "more") : "none";
+  const write = (share) => `${format.points(share)}%`;
+  return { text: write(change), bounds: boundsOf(low, high, write), kind };
+}
+
+const boundsOf = (low, high, write) => (low == null ? "" : `${write(low)} to ${write(high)}`);
+
+function measureOf(address) {
+  const known = MEASURES.filter((measure) => rows.some((row) => {
+    const amount = amountOf(row, "skill", measure);
+    return measure.id === "rate" ? amount != null : amount > 0;
+  }));
+  return [known, known.find(({ id }) => id === address.get("measure")) ?? known[0]];
+}
 
 function Overview({ address }) {
-  return html`<${Outcome} />
-    <section class="overview" aria-label="Skills and models">
-      ${summaryRows.length ? html`<${SummaryTable} address=${address} />` : null}
-      <${Selected} address=${address} />
-    </section>`;
-}
-
-// Whether the run passed, how its tests ended, and what is wrong with it or missing.
-function Outcome() {
-  const [all, showAll] = useState(false);
-  const lines = [
-    ...data.problems.map((text) => ["bad", text]),
-    ...data.incomplete.map((text) => ["warn", text]),
-  ];
-  const shown = all ? lines : lines.slice(0, MOST_PROBLEMS);
-  const kind = { passed: "good", failed: "bad" }[data.outcome] ?? "warn";
-  return html`<section class="outcome ${kind}" aria-label="Outcome">
-    <p class="headline"><b class="state">${data.outcome}</b>
-      ${Object.entries(run.outcome_counts).sort(([a], [b]) => OUTCOMES.indexOf(a) - OUTCOMES.indexOf(b))
-        .map(([outcome, number]) => html`<${OutcomeCount} key=${outcome} outcome=${outcome} number=${number} />`)}
-    </p>
-    ${lines.length ? html`<ul class="problems">
-      ${shown.map(([of, text], index) => html`<li key=${index} class=${of}>${text}</li>`)}
-      ${lines.length > shown.length ? html`<li key="more"><button type="button" class="plain"
-        onClick=${() => showAll(true)}>and ${format.whole(lines.length - shown.length)} more</button>
-      </li>` : null}</ul>` : null}
-    <${SinceLine} />
+  const [known, measure] = measureOf(address);
+  const chosen = address.getAll("skill");
+  const shown = skills.filter(({ name }) => !chosen.length || chosen.includes(name));
+  const isOne = shown.length === 1;
+  return html`<section class="overview" aria-label="Answer">
+    ${isOne ? html`<${Sentence} ...${shown[0]} />` : skills.length ? html`<${Headline} />` : null}
+    <${Outcome} />
+    ${skills.length > 1 && isOne ? html`<p class="note"><a href=${href({ skill: null, model: null })}>← All
+      ${" "}${counted(skills.length, "skill")}</a></p>` : null}
+    ${known.length > 1 ? html`<${Choice} label="What is shown" selected=${measure.id}
+      options=${known.map(({ id, title }) => [id, title])}
+      choose=${(id) => go({ measure: id === known[0].id ? null : id })} />` : null}
+    ${!measure ? null : isOne ? html`<${Plot} ...${shown[0]} measure=${measure} address=${address} />`
+      : null}
+    ${run.trigger_summaries.length ? html`<${Triggers} />` : null}
+    ${data.blocks.map((block, index) => html`<${BlockView} key=${index} block=${block} />`)}
   </section>`;
 }
 
-function OutcomeCount({ outcome, number }) {
-  const regressed = outcome === "failed" ? tests.filter((test) => test.outcome === "regressed").length : 0;
-  return html`<span class="count-of ${kindOf(outcome)}"><a href=${href({ outcome, view: null })}>
-      <b>${format.whole(number)}</b> ${plural(outcome, number)}</a>${regressed ? html` (<a
-        href=${href({ outcome: "regressed", view: null })}>${format.whole(regressed)} regressed</a>)` : null}
-    </span>`;
+// The verdict word is drawn, so it is not said again.
+function Sentence({ name, rows: own, over, answer }) {
+  const text = answer?.text ?? over.sentence;
+  const start = `${over.verdict ?? name}: `;
+  const words = text.includes(start) ? text.slice(text.indexOf(start) + start.length) : text;
+  const since = own.filter((row) => row.comparisons.previous).map(sinceWords);
+  return html`<p class="say">${skills.length > 1 ? html`<b>${name}</b> ` : null}
+    ${over.verdict ? html`<${Word} word=${over.verdict} /> ` : null} ${words}</p>
+    ${[answer?.chance, ...since].filter(Boolean).map((sentence) => html`<p key=${sentence} class="note">${sentence}</p>`)}`;
 }
 
-const plural = (outcome, number) => (outcome === "error" && number !== 1 ? "errors" : outcome);
-
-function SummaryTable({ address }) {
-  const all = address.get("rows") === "all" || summaryRows.length <= MOST_ROWS;
-  const worst = summaryRows.filter((row) => !isFine(row));
-  const shown = all ? summaryRows : (worst.length ? worst : summaryRows).slice(0, MOST_ROWS);
-  const folded = summaryRows.filter((row) => !shown.includes(row));
-  const columns = summaryColumns();
-  return html`<div class="scroll"><table class="summary" role="table" aria-label="Skills and models, the worst first">
-    <thead role="rowgroup"><tr role="row">${columns.map((column) => html`
-      <th key=${column.id} role="columnheader" scope="col" class=${column.kind}>${column.title}</th>`)}
-    </tr></thead>
-    <tbody role="rowgroup">${shown.map((row) => html`<${SummaryLine} key=${row.number} row=${row}
-      columns=${columns} selected=${isSelected(row, address)} />`)}</tbody>
-  </table></div>
-  ${folded.length ? html`<p class="folded"><a href=${href({ rows: "all" })}>
-    ${counted(folded.length, "more row")}</a> ${wordCounts(folded)}</p>` : null}
-  ${all && summaryRows.length > MOST_ROWS ? html`<p class="folded">
-    <a href=${href({ rows: null })}>Fold the rows without problems</a></p>` : null}`;
+function Headline() {
+  return html`<p class="say">${data.counts}</p>${data.chance ? html`<p class="note">${data.chance}</p>` : null}`;
 }
 
-function wordCounts(rows) {
-  const counts = [...groupBy(rows, (row) => row.word ?? "only queries")];
-  return counts.map(([word, of]) => `${format.whole(of.length)} ${word}`).join(", ");
+// How the tests ended, and why the run fails or is incomplete.
+function Outcome() {
+  const [all, showAll] = useState(false);
+  const shown = all ? data.problems : data.problems.slice(0, MOST_PROBLEMS);
+  const sign = { failed: "✘", passed: "✔" }[data.outcome] ?? "!";
+  const words = data.tests || (tests.length ? `${counted(tests.length, "test")}, none failed` : data.outcome);
+  return html`<div class="outcome"><p><b class="state">${sign}</b> ${words}</p>
+    ${shown.length ? html`<ul class="problems">${shown.map((text, index) => html`<li key=${index}>${text}</li>`)}
+      ${shown.length < data.problems.length ? html`<li key="more"><button type="button" class="plain"
+        onClick=${() => showAll(true)}>and ${format.whole(data.problems.length - shown.length)} more</button>
+      </li>` : null}</ul>` : null}</div>`;
 }
 
-function isSelected(row, address) {
-  return address.get("skill") === row.skill && address.get("model") === row.label;
+// One skill: a row for each model, and one for all.
+
+function Plot({ rows: own, over, measure, address }) {
+  const lines = own.map((row) => lineOfRow(row, measure));
+  const known = lines.flatMap(({ from, to }) => [from, to]).filter((amount) => amount != null);
+  const scale = measure.id === "rate" ? (share) => share : scaleOf(known);
+  const [low, high] = measure.id === "rate" ? [0, 1] : scale.ends;
+  const after = own.some((row) => otherArm(row)) ? "without → with" : "with the skill";
+  const several = own.length > 1 && measure.id === "rate" && over.lift != null;
+  const [before, now] = ["baseline", "skill"].map((arm) => meanOf(own.filter((row) => row.lift != null)
+    .map((row) => amountOf(row, arm, measure))));
+  const model = address.get("model");
+  return html`<table class="plot" role="table" aria-label=${`${measure.title} by model`}>
+    <thead role="rowgroup"><tr role="row">
+      <th role="columnheader" scope="col" class="verdict">verdict</th>
+      <th role="columnheader" scope="col" class="subject">model</th>
+      <th role="columnheader" scope="col" class="line"><span class="scale"><span>${measure.write(low)}</span>
+        <span>${measure.write(high)}</span></span></th>
+      <th role="columnheader" scope="col" class="num both">${measure.unit}${after}</th>
+      <th role="columnheader" scope="col" class="num change">${measure.change ?? "change"}</th>
+      <th role="columnheader" scope="col" class="signals">what the cases say</th></tr></thead>
+    <tbody role="rowgroup">
+      ${lines.map((line) => html`<${PlotLine} key=${line.label} line=${line} scale=${scale} measure=${measure}
+        isCurrent=${model === line.label} />`)}
+      ${several ? html`<tr class="all" role="row">
+        <td role="cell" class="verdict"><${Word} word=${wordOf(over)} /></td>
+        <td role="cell" class="subject">all models</td>
+        <td role="cell" class="line"><${Dumbbell} from=${before} to=${now} scale=${scale}
+          kind=${changeOf(over, measure).kind} /></td>
+        <td role="cell" class="num both">${measure.write(before)} → ${measure.write(now)}</td>
+        <td role="cell" class="num change"><${Change} change=${changeOf(over, measure)} /></td>
+        <td role="cell" class="signals"><${SignalBar} of=${own.flatMap((row) => ownTests(row))} /></td></tr>` : null}
+    </tbody></table>
+    ${own.filter((row) => own.length > 1 && row.label === model && row.sentence).map((row) => html`
+      <p key=${row.label} class="note">${row.label}: ${row.sentence}</p>`)}`;
 }
 
-function SummaryLine({ row, columns, selected }) {
-  const address = selected
-    ? href({ skill: null, model: null }) : href({ skill: row.skill, model: row.label });
-  return html`<tr role="row" class=${selected ? "current" : ""}
-      onClick=${(event) => followRow(event, address)}>
-    ${columns.map((column) => html`<td key=${column.id} role="cell" class=${column.kind}
-      data-title=${column.title}>${column.cell(row, address)}</td>`)}</tr>`;
+const meanOf = (amounts) => (amounts.some((amount) => amount == null) ? null
+  : amounts.reduce((sum, amount) => sum + amount, 0) / amounts.length);
+const wordOf = (of) => of.verdict ?? (of.agent === "oracle" ? "references" : "no verdict");
+const ownTests = (row) => testsOfRow.get(JSON.stringify([row.skill, row.label])) ?? [];
+
+function lineOfRow(row, measure) {
+  const arm = otherArm(row);
+  return {
+    label: row.label, row, from: arm && amountOf(row, arm, measure), to: amountOf(row, "skill", measure),
+    change: changeOf(row, measure),
+  };
 }
 
-// The columns: drawn ones, then numbers as they come, if any row has them.
-const FURTHER = ["accepted", "change", "since", "difference", "opened", "recall", "false-alarms",
-  "errors", "tokens", "cost"];
-
-function summaryColumns() {
-  const several = new Set(summaryRows.map((row) => row.skill)).size > 1;
-  const titles = new Map(data.columns);
-  const columns = [
-    { id: "verdict", title: "verdict", kind: "verdict", cell: (row) => html`
-      ${isRegressed(row) ? html`<${Word} word="regressed" title=${row.accepted_words} /> ` : null}
-      ${row.worse ? html`<${Word} word=${row.worse} kind="bad" /> ` : null}
-      <${Word} word=${row.word ?? "queries"} kind=${kindOf(row.verdict)} />` },
-    { id: "subject", title: several ? "skill on model" : "model", kind: "subject",
-      cell: (row, address) => html`<a href=${address} title="Show only its cases">
-        ${several ? html`<b>${row.skill}</b> <span class="on">${row.label}</span>`
-          : html`<b>${row.label}</b>`}</a>` },
-    { id: "rates", title: html`<span class="scale"><span>0%</span><span>without → with</span><span>100%</span></span>`,
-      kind: "rates", cell: (row) => html`<${Rates} row=${row} />` },
-    { id: "with", title: "without → with", kind: "num rate",
-      cell: (row) => [textOf(row, "baseline"), textOf(row, "score")].filter(Boolean).join(" → ")
-        || DASH },
-    { id: "lift", title: "lift", kind: "num lift", cell: (row) => html`<${NumberText} row=${row} name="lift" strong />` },
-    ...FURTHER.filter((name) => titles.has(name)).map((name) => ({
-      id: name, title: titles.get(name), kind: `num ${name}`,
-      cell: (row) => html`<${NumberText} row=${row} name=${name} />`,
-    })),
-    { id: "cases", title: "cases", kind: "num cases", cell: (row) => caseWords(row) },
-  ];
-  const needed = { lift: titles.has("lift"), errors: summaryRows.some((row) => row.errored) };
-  return columns.filter(({ id }) => needed[id] ?? true);
+function PlotLine({ line: { label, row, from, to, change }, scale, measure, isCurrent }) {
+  const address = href(isCurrent ? { model: null } : { model: label });
+  const both = [from, to].filter((amount) => amount != null).map(measure.write).join(" → ");
+  return html`<tr role="row" class=${isCurrent ? "current" : ""} onClick=${(event) => followRow(event, address)}>
+    <td role="cell" class="verdict"><${Word} word=${wordOf(row)} />
+      ${isWorse(row) ? html` <${Word} word="worse" />` : null}</td>
+    <td role="cell" class="subject"><a href=${address} title="Show only its cases"
+      aria-current=${isCurrent ? "true" : null}>${label}</a></td>
+    <td role="cell" class="line"><${Dumbbell} from=${from} to=${to} scale=${scale} kind=${change?.kind ?? "none"} /></td>
+    <td role="cell" class="num both">${both || DASH}</td>
+    <td role="cell" class="num change"><${Change} change=${change} /></td>
+    <td role="cell" class="signals"><${SignalBar} of=${ownTests(row)} /></td></tr>`;
 }
 
-const textOf = (row, name) => row.texts[name]?.[0];
-
-function NumberText({ row, name, strong = false, full = false }) {
-  const [both, brief, whole, withSkill] = row.texts[name] ?? [];
-  const text = !full && ["tokens", "cost"].includes(name) ? withSkill : both;
-  const possible = name === "lift" && row.verdict === "incomplete"; // whatever is missing
-  const more = possible ? "possible" : full ? whole : brief;
-  if (text == null) return DASH;
-  if (name === "errors" && !row.errored) return null;
-  const fell = name === "change" && row.accepted_verdict === "worse";
-  if (fell) return html`<b class="bad-text">${text}</b>`;
-  return html`${strong && !possible ? html`<b>${text}</b>` : text}${more ? html` <small>${more}</small>` : null}`;
-}
-
-function caseWords(row) {
-  if (!row.cases) return DASH;
-  const part = row.cases < row.all_cases;
-  return part ? html`<span class="warn-text">${row.cases} of ${row.all_cases}</span>` : `${row.cases}`;
-}
-
-// Rates are not known while answers are missing.
-function Rates({ row }) {
-  if (row.verdict === "incomplete" || !row.cases) return null;
-  const field = row.score === "checks" ? "score" : "rate";
-  const bounds = row.score === "checks" ? {} : { low: row.skill_rate_low, high: row.skill_rate_high };
-  return html`<${Dumbbell} baseline=${row[`baseline_${field}`]} skill=${row[`skill_${field}`]}
-    previous=${row[`previous_${field}`]} accepted=${row.accepted_rate} ...${bounds} />`;
-}
-
-// What there is to say of the row that is chosen, or of the only one.
-function Selected({ address }) {
-  const chosen = summaryRows.filter((row) => isSelected(row, address));
-  const rows = summaryRows.length === 1 ? summaryRows : chosen;
-  const skills = [...new Set((rows.length ? rows : summaryRows).map((row) => row.skill))];
-  const spots = skills.filter((skill) => data.sweet_spots[skill]);
-  return html`
-    ${rows.map((row) => html`<div class="selected" key=${row.number}>
-      ${row.accepted_words ? html`<p class="bad-text">${row.accepted_words}</p>` : null}
-      ${row.sentence ? html`<p>${row.sentence}.</p>` : null}
-      ${row.lines?.length ? html`<ul>${row.lines.map((line) => html`<li key=${line}>${line}</li>`)}</ul>`
-        : null}</div>`)}
-    ${skills.length === 1 && spots.length ? html`<p class="sweet"><b>Sweet spot:</b>
-      ${" "}${data.sweet_spots[spots[0]]}</p>` : null}
-    <div class="folds">
-      <${Fold} title="All numbers"><${AllNumbers} rows=${rows.length ? rows : summaryRows} /><//>
-      ${skills.length === 1 && plane(skills[0]) ? html`<${Fold} title="Cost and rate">
-        <${Frontier} ...${plane(skills[0])} /><//>` : null}
-      ${skills.length > 1 && spots.length ? html`<${Fold} title="Sweet spots">
-        ${spots.map((skill) => html`<p key=${skill}><b>${skill}:</b> ${data.sweet_spots[skill]}</p>`)}<//>`
-        : null}
-      ${skills.slice(0, MOST_FILES).map((name) => skillByName.get(name)).filter((skill) => skill?.text)
-        .map((skill) => html`<${Fold} key=${skill.name}
-          title=${skills.length > 1 ? `SKILL.md of ${skill.name}` : "SKILL.md"}>
-          <${SkillFile} skill=${skill} /><//>`)}
-    </div>`;
-}
-
-function AllNumbers({ rows }) {
-  return html`<div class="scroll" tabindex="0" role="region" aria-label="All numbers">
-    <table class="numbers"><thead><tr><th scope="col">skill</th><th scope="col">model</th>
-      ${data.columns.map(([name, title]) => html`<th key=${name} scope="col" class="num">${title}</th>`)}
-    </tr></thead><tbody>${rows.map((row) => html`<tr key=${row.number}>
-      <td>${row.skill}</td><td title=${row.model_id}>${row.label}</td>
-      ${data.columns.map(([name]) => html`<td key=${name} class="num">
-        <${NumberText} row=${row} name=${name} full /></td>`)}</tr>`)}</tbody></table></div>`;
-}
-
-// The rates of a skill's models against what an answer costs, or its tokens if prices are not
-// known; null with one model. Nothing is both cheaper and better than what is on the dashed line.
-function plane(skill) {
-  const rows = summaryRows.filter((row) => row.skill === skill && row.verdict !== "incomplete");
-  for (const [field, unit, factor, write] of [
-    ["cost", "$ per 1000 answers", 1000, format.dollars], ["tokens", "tokens per answer", 1, format.whole],
-  ]) {
-    const points = rows.flatMap((row) => ["baseline", "skill"].map((arm) => ({
-      arm, label: row.label, x: factor * row[`${arm}_${field}`],
-      rate: row[`${arm}_${row.score === "checks" ? "score" : "rate"}`],
-    }))).filter((point) => point.x > 0 && point.rate != null);
-    const known = points.filter((point) => point.arm === "skill").length;
-    if (known > 1 && known === rows.length) return { points, unit, write };
-  }
-  return null;
-}
-
-const PLANE_HEIGHT = 220;
-
-function Frontier({ points, unit, write }) {
-  const amounts = points.map((point) => point.x);
-  const [low, high] = [Math.min(...amounts), Math.max(...amounts)];
+// From 0, or logarithmic where the amounts are far apart.
+function scaleOf(amounts) {
+  const positive = amounts.filter((amount) => amount > 0);
+  const [low, high] = [Math.min(...positive), Math.max(...positive, 0)];
   const isLog = high / low > 20;
-  const share = isLog ? (x) => Math.log(x / low) / Math.log(high / low) : (x) => x / high;
-  const at = (point) => ({ x: `${6 + 80 * share(point.x)}%`, y: 12 + PLANE_HEIGHT * (1 - point.rate) });
-  const best = [...points].sort((a, b) => a.x - b.x || b.rate - a.rate)
-    .filter((point, index, all) => all.slice(0, index).every((other) => other.rate < point.rate));
-  const line = (from, to, kind) => html`<line class=${kind} x1=${from.x} y1=${from.y} x2=${to.x} y2=${to.y} />`;
-  return html`<figure class="plane"><figcaption>Rate against ${unit}${isLog ? ", logarithmic" : ""}:
-      hollow without the skill, filled with it; nothing is cheaper and better than the dashed line
-    </figcaption>
-    <svg width="100%" height=${PLANE_HEIGHT + 36} role="img" aria-label=${points.map((point) => `${
-      point.label} ${armName(point.arm)}: ${write(point.x)}, ${format.percent(point.rate)}`).join("; ")}>
-      ${[0, 0.5, 1].map((rate) => html`<g key=${rate}>${line({ x: "6%", y: at({ x: high, rate }).y },
-        { x: "100%", y: at({ x: high, rate }).y }, "axis")}
-        <text x="0" y=${at({ x: high, rate }).y + 4}>${format.percent(rate)}</text></g>`)}
-      ${[...new Set([low, high])].map((x) => html`<text key=${x} x=${at({ x, rate: 0 }).x} text-anchor="middle"
-        y=${PLANE_HEIGHT + 30}>${write(x)}</text>`)}
-      ${best.slice(1).map((point, index) => html`<g key=${index}>
-        ${line(at(best[index]), { x: at(point).x, y: at(best[index]).y }, "frontier")}
-        ${line({ x: at(point).x, y: at(best[index]).y }, at(point), "frontier")}</g>`)}
-      ${[...groupBy(points, (point) => point.label).values()].filter((pair) => pair.length > 1)
-        .map(([first, second]) => html`<g key=${first.label}>${line(at(first), at(second), "joint")}</g>`)}
-      ${points.map((point) => html`<g key=${point.label + point.arm}>
-        <circle class=${point.arm === "skill" ? "with" : "without"} cx=${at(point).x} cy=${at(point).y} r="5" />
-        ${point.arm === "skill" ? html`<text class="name" x=${at(point).x} dx="9" y=${at(point).y + 4}>${point.label}</text>`
-          : null}</g>`)}
-    </svg></figure>`;
+  const share = isLog ? (amount) => Math.log(amount / low) / Math.log(high / low) : (amount) => amount / (high || 1);
+  share.ends = [isLog ? low : 0, high];
+  return share;
+}
+
+// Dumbbell({ from, to, scale, kind }): thick and coloured only where a verdict shows the change.
+function Dumbbell({ from, to, scale, kind }) {
+  const at = (amount) => `${3 + 94 * Math.max(0, Math.min(1, scale(amount)))}%`;
+  return html`<svg class="dumbbell ${kind}" width="100%" height="24" aria-hidden="true">
+    <line class="axis" x1="3%" x2="97%" y1="12" y2="12" />
+    ${from == null || to == null ? null : html`<line class="way" x1=${at(from)} x2=${at(to)} y1="12" y2="12" />`}
+    ${from == null ? null : html`<circle class="without" cx=${at(from)} cy="12" r="4.5" />`}
+    ${to == null ? null : html`<circle class="with" cx=${at(to)} cy="12" r="5" />`}</svg>`;
+}
+
+function Change({ change }) {
+  if (!change) return DASH;
+  return html`<b class=${`${change.kind}-text`}>${change.text}</b> <small>${change.bounds}</small>`;
+}
+
+// Many skills: a row for each, a column for each model.
+
+function SkillTable({ address }) {
+  const [, measure] = measureOf(address);
+  if (!measure) return null;
+  const models = [...new Set(skills.flatMap((skill) => skill.rows.map(({ label }) => label)))];
+  const one = models.length === 1;
+  const brief = briefNames(models);
+  return html`<div class="scroll"><table class="skills" role="table" aria-label="Skills, the worst first">
+    <thead role="rowgroup"><tr role="row">
+      <th role="columnheader" scope="col" class="verdict">verdict</th>
+      <th role="columnheader" scope="col" class="subject">skill</th>
+      <th role="columnheader" scope="col" class="num change">${measure.change ?? "change"}</th>
+      ${one ? null : models.map((label) => html`<th key=${label} role="columnheader" scope="col" class="num on"
+        title=${label}>${brief.get(label)}</th>`)}
+      <th role="columnheader" scope="col" class="signals">what the cases say</th></tr></thead>
+    <tbody role="rowgroup">${skills.map((skill) => html`<${SkillLine} key=${skill.name} skill=${skill}
+      models=${one ? [] : models} measure=${measure} />`)}</tbody></table></div>`;
+}
+
+function SkillLine({ skill: { name, rows: own, over }, models, measure }) {
+  const address = href({ skill: name });
+  const change = measure.id === "rate" || own.length === 1
+    ? changeOf(measure.id === "rate" ? over : own[0], measure) : null;
+  return html`<tr role="row" onClick=${(event) => followRow(event, address)}>
+    <td role="cell" class="verdict"><${Word} word=${wordOf(over)} />
+      ${own.some(isWorse) ? html` <${Word} word="worse" />` : null}</td>
+    <td role="cell" class="subject"><a href=${address}>${name}</a></td>
+    <td role="cell" class="num change"><${Change} change=${change} /></td>
+    ${models.map((label) => {
+      const row = own.find((each) => each.label === label);
+      const own_change = row && changeOf(row, measure);
+      return html`<td key=${label} role="cell" class="num on">${own_change
+        ? html`<span class=${`${own_change.kind}-text`} title=${own_change.bounds}>${own_change.text}</span>` : DASH}</td>`;
+    })}
+    <td role="cell" class="signals"><${SignalBar} of=${own.flatMap(ownTests)} /></td></tr>`;
+}
+
+// SignalBar({ of }): how many tests say what, from good to bad; filled where the runs show it.
+const BAR_ORDER = ["only with", "both pass", "mixed", "both fail", "only without"];
+const classOf = (signal) => signal.replace(" ", "-");
+
+function SignalBar({ of }) {
+  const parts = BAR_ORDER.flatMap((signal) => [true, false].map((shown) => ({
+    signal, shown, number: of.filter((test) => test.signal === signal && test.shown === shown).length,
+  }))).filter(({ number }) => number);
+  const total = parts.reduce((sum, { number }) => sum + number, 0);
+  if (!total) return null;
+  let start = 0;
+  const words = BAR_ORDER.map((signal) => [signal, parts.filter((part) => part.signal === signal)
+    .reduce((sum, { number }) => sum + number, 0)]).filter(([, number]) => number)
+    .map(([signal, number]) => `${number} ${signal}`).join(", ");
+  return html`<svg class="signal-bar" width="100%" height="14" role="img" aria-label=${words}><title>${words}</title>
+    ${parts.map(({ signal, shown, number }) => {
+      const x = start;
+      start += (100 * number) / total;
+      return html`<svg key=${signal + shown} x=${`${x}%`} width=${`${(100 * number) / total}%`} height="14">
+        <rect class="${classOf(signal)} ${shown ? "filled" : ""}" x="1" y="1" height="12" /></svg>`;
+    })}</svg>`;
+}
+
+// What features and studies found: BlockView({ block }), a `Block` of study_tables.py.
+
+function BlockView({ block }) {
+  const [last, ...others] = [...block.conclusions].reverse();
+  return html`<section class="block" aria-label=${`${block.title}: ${block.facts}`}>
+    <h2>${block.title}</h2><p class="facts"><span>${block.facts}</span></p>
+    ${last ? html`<p><b>${last}.</b></p>` : null}
+    ${others.length ? html`<ul>${others.reverse().map((line) => html`<li key=${line}>${line}.</li>`)}</ul>` : null}
+    <${TextTable} contents=${block.table} label=${`Table: ${block.title}, ${block.facts}`} />
+    ${block.legend ? html`<p class="note">${block.legend}.</p>` : null}</section>`;
+}
+
+// TextTable({ contents: { headers, rows }, label }): a small table of texts.
+function TextTable({ contents, label }) {
+  return html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table class="numbers">
+    <thead><tr>${contents.headers.map((header, index) => html`
+      <th key=${header} scope="col" class=${index ? "num" : ""}>${header}</th>`)}</tr></thead>
+    <tbody>${contents.rows.map((cells, number) => html`<tr key=${number}>${cells.map((cell, index) => html`
+      <td key=${index} class=${index ? "num" : ""}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
+}
+
+// How often skills are opened when they should be, and when not; the queries are among the tests.
+function Triggers() {
+  const share = (of) => (of ? `${format.percent(of.rate)} (${format.percent(of.interval.low)} to ${
+    format.percent(of.interval.high)})` : DASH);
+  const nameOf = (row) => (run.skills.length > 1 ? `${row.skill} on ${labelOf(row)}` : labelOf(row));
+  const contents = {
+    headers: ["triggers", "recall", "false alarms", "queries"],
+    rows: run.trigger_summaries.map((row) => [
+      nameOf(row), share(row.recall), share(row.false_alarms), `${row.queries.length} × ${row.runs}`,
+    ]),
+  };
+  return html`<section class="block" aria-label="Triggers"><${TextTable} label="Table of triggers" contents=${contents} />
+    ${run.trigger_summaries.slice(0, MOST_PROBLEMS).map((row) => html`<p key=${nameOf(row)} class="note">
+      ${nameOf(row)}: ${row.sentence}</p>`)}</section>`;
 }

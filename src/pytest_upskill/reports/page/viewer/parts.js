@@ -6,9 +6,9 @@ function Word({ word, kind = kindOf(word), title = "" }) {
 }
 
 const KINDS = {
-  good: ["helps", "passed", "better", "fixed", "rose", "no loss shown", "improved"],
-  bad: ["hurts", "failed", "regressed", "worse", "broke", "fell"],
-  warn: ["error", "incomplete", "not run", "flaky", "interrupted"],
+  good: ["helps", "cheaper", "passed", "better", "fixed"],
+  bad: ["hurts", "failed", "regressed", "worse", "broke"],
+  warn: ["error", "incomplete", "nothing measured", "not run", "interrupted"],
   info: ["edited", "new", "answer", "gone"],
 };
 function kindOf(word) {
@@ -57,51 +57,11 @@ async function copyText(text) {
   }
 }
 
-// Tabs({ name, tabs: [[id, title, count], …], selected }): links; the choice is in the address.
-function Tabs({ name, tabs, selected, label }) {
-  return html`<nav class="tabs" aria-label=${label}>${tabs.map(([id, title, count]) => html`
-    <a key=${id} href=${href({ [name]: id })} aria-current=${id === selected ? "true" : null}>
-      ${title}${count == null ? null : html` <span class="count">${count}</span>`}</a>`)}</nav>`;
-}
-
 // Choice({ options: [[id, title], …], selected, choose, label }): buttons, one of them pressed.
 function Choice({ options, selected, choose, label }) {
   return html`<span class="choice" role="group" aria-label=${label}>${options.map(([id, title]) => html`
     <button key=${id} type="button" aria-pressed=${id === selected}
       onClick=${() => choose(id)}>${title}</button>`)}</span>`;
-}
-
-// Dumbbell({ baseline, skill, previous, accepted, low, high }): rates from 0 to 1 on one line, with
-// the interval of the rate with the skill; the accepted rate is a bar.
-function Dumbbell({
-  baseline = null, skill = null, previous = null, accepted = null, low = null, high = null,
-}) {
-  const at = (share) => `${4 + 92 * share}%`;
-  const kind = baseline == null || skill == null || skill === baseline
-    ? "same" : skill > baseline ? "gain" : "loss";
-  return html`<svg class="dumbbell ${kind}" width="100%" height="24" aria-hidden="true">
-    <line class="axis" x1=${at(0)} x2=${at(1)} y1="12" y2="12" />
-    ${[0, 0.5, 1].map((share) => html`
-      <line class="axis" key=${share} x1=${at(share)} x2=${at(share)} y1="9" y2="15" />`)}
-    ${low == null ? null : html`<line class="interval" x1=${at(low)} x2=${at(high)} y1="12" y2="12" />`}
-    ${baseline == null || skill == null ? null : html`
-      <line class="way" x1=${at(baseline)} x2=${at(skill)} y1="12" y2="12" />`}
-    ${accepted == null ? null : html`<line class="accepted" x1=${at(accepted)} x2=${at(accepted)} y1="3" y2="21" />`}
-    ${previous == null ? null : html`<circle class="previous" cx=${at(previous)} cy="12" r="3.5" />`}
-    ${baseline == null ? null : html`<circle class="without" cx=${at(baseline)} cy="12" r="4.5" />`}
-    ${skill == null ? null : html`<circle class="with" cx=${at(skill)} cy="12" r="5" />`}
-  </svg>`;
-}
-
-// Interval({ value, low, high, limit }): a point and its interval around 0, from -limit to limit.
-function Interval({ value, low, high, limit = 1 }) {
-  const at = (share) => `${50 + (46 * Math.max(-limit, Math.min(limit, share))) / limit}%`;
-  const kind = low > 0 ? "gain" : high < 0 ? "loss" : "same";
-  return html`<svg class="interval-plot ${kind}" width="100%" height="24" aria-hidden="true">
-    <line class="axis" x1="50%" x2="50%" y1="3" y2="21" />
-    ${low == null ? null : html`<line class="interval" x1=${at(low)} x2=${at(high)} y1="12" y2="12" />`}
-    ${value == null ? null : html`<circle class="with" cx=${at(value)} cy="12" r="4.5" />`}
-  </svg>`;
 }
 
 // Table({ columns: [{ id, title, kind, cell: (row) => … }], rows, keyOf, hrefOf, label, current }):
@@ -119,7 +79,7 @@ function Table({ columns, rows, keyOf: key, hrefOf = () => null, label, current 
     if (!body.current) return;
     const { top } = body.current.getBoundingClientRect();
     const from = Math.max(0, Math.floor(-top / ROW_HEIGHT) - SPARE_ROWS);
-    const to = Math.ceil((innerHeight - top) / ROW_HEIGHT) + SPARE_ROWS;
+    const to = Math.max(0, Math.ceil((innerHeight - top) / ROW_HEIGHT) + SPARE_ROWS);
     setWide(least > body.current.closest(".frame").clientWidth);
     setRange((range) => (range[0] === from && range[1] === to ? range : [from, to]));
   }, [least]);
@@ -162,6 +122,3 @@ function followRow(event, address) {
   if (String(getSelection())) return;
   location.hash = address;
 }
-
-// The components of what features add: SECTIONS[feature]({ section, about, number, address }).
-const SECTIONS = {};

@@ -1,8 +1,8 @@
-// What the page shows is in its address: #view=cases&outcome=failed&case=…&run=2. Links are plain
+// What the page shows is in its address: #signal=both+fail&case=…&run=2. Links are plain
 // links, the browser's back button works, and an address that is sent to others shows the same.
 //
-// Keys: view (a tab), case (the id of an open test), run, arm, q (search), and the filters skill,
-// model, outcome, tag, check, verdict, change, signal, each any number of times.
+// Keys: view ("changes"), case (the id of an open test), run, show, arm, q (search), measure, sort,
+// and the filters skill, model, outcome, signal, tag, change, each any number of times.
 
 const parameters = () => new URLSearchParams(location.hash.slice(1));
 

@@ -347,26 +347,3 @@ function diffRow([kind, parts]) {
   return html`<${tag} class="line">${parts.map(([text, differs]) =>
     (changed && differs ? html`<b>${text}</b>` : text))}${"\n"}</${tag}>`;
 }
-
-// SKILL.md.
-
-const FRONTMATTER = /^---[ \t]*\r?\n([^]*?)\r?\n---[ \t]*(?:\r?\n|$)([^]*)/;
-
-// SkillFile({ skill }): rendered, raw, or what changed since the git ref.
-function SkillFile({ skill }) {
-  const options = [["rendered", "Rendered"], ["raw", "Raw"]];
-  if (skill.previous_text != null) options.push(["diff", `Since ${skill.against}`]);
-  const [way, choose] = useState("rendered");
-  const [, front, body] = FRONTMATTER.exec(skill.text) ?? [null, "", skill.text];
-  return html`<div class="skill-file">
-    <div class="controls">
-      <${Choice} label="Show SKILL.md" options=${options} selected=${way} choose=${choose} />
-      <${Copy} text=${skill.text} label="Copy SKILL.md" /></div>
-    ${way === "diff" ? html`<${TextDiff} before=${skill.previous_text} after=${skill.text}
-        same="SKILL.md is the same." />`
-      : way === "raw" ? html`<${Marked} text=${skill.text} label="SKILL.md" />`
-        : html`${front ? html`<pre class="text front" tabindex="0" role="group"
-            aria-label="Frontmatter">${front}</pre>` : null}
-          <${Markdown} text=${body} label="SKILL.md" />`}
-  </div>`;
-}
