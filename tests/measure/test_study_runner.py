@@ -13,9 +13,11 @@ from pytest_upskill.measure.study_runner import (
     SkillCases,
     StudyPlan,
     StudyRunner,
+    judge_contrasts,
     load_skill_cases,
 )
 from pytest_upskill.models.prices import FREE, Price
+from pytest_upskill.results.comparison import CaseResult, Comparison, compare
 from pytest_upskill.results.contrasts import Contrast, Study
 from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -267,3 +269,23 @@ def test_arms_of_different_days_are_incomplete(gate: SkillCases) -> None:
         True,
     )
     assert [one.word for one in near.contrasts] == ["hurts"]
+
+
+def test_contrasts_that_can_not_be_shown_take_no_share_of_the_error() -> None:
+    def losing(cases: int) -> Comparison:
+        before = {f"{n}": CaseResult(1.0, {}, f"{n}") for n in range(10)}
+        after = {f"{n}": CaseResult(float(n >= cases), {}, f"{n}") for n in range(10)}
+        comparison = compare([before], [after])
+        assert comparison
+        return comparison
+
+    part = Contrast("one", ("without",), ("whole",))
+    others = {
+        Contrast(f"other {n}", (f"without {n}",), ("whole",)): losing(cases=0)
+        for n in range(9)
+    }
+    assert judge_contrasts({part: losing(cases=6), **others})["one"].shown
+
+    # Each of these could be shown by itself.
+    rivals = {contrast: losing(cases=6) for contrast in others}
+    assert not judge_contrasts({part: losing(cases=6), **rivals})["one"].shown

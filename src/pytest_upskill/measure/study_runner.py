@@ -30,7 +30,7 @@ from ..settings import Score, Settings
 from ..skills.context import load_for_run
 from ..skills.skill import Skill
 from ..skills.suites.reading import read_suites
-from ..stats import FEWEST_CASES, LEVEL, Lift, holm_lifts, worst_loss
+from ..stats import FEWEST_CASES, LEVEL, ROUNDING, Lift, holm_lifts, worst_loss
 from ..stats.distributions import mean_and_spread
 from ..stats.intervals import half_width
 from ..trials.arm import Arm
@@ -356,19 +356,32 @@ def compare_arms(contrast: Contrast, arms: Mapping[str, Cases]) -> Comparison | 
 
 
 def judge_contrasts(comparisons: Mapping[Contrast, Comparison]) -> dict[str, Lift]:
-    """Contrasts by name; together they err in 5 %."""
-    lifts = holm_lifts([comparison.lift for comparison in comparisons.values()])
+    """Contrasts by name; together they err in 5 %.
+
+    A contrast that could not be shown, whatever the signs of its differences, takes no
+    share of that (Tarone 1990). It holds 0 by itself.
+    """
+    testable = [key for key, over in comparisons.items() if _could_be_shown(over)]
+    lifts = {contrast: over.lift for contrast, over in comparisons.items()}
+    adjusted = holm_lifts([lifts[contrast] for contrast in testable])
+    lifts.update(zip(testable, adjusted, strict=True))
 
     # That a part could go is a claim, too, and all parts make it.
     claims = sum(contrast.margin is not None for contrast in comparisons)
     judged = {}
-    for contrast, lift in zip(comparisons, lifts, strict=True):
+    for contrast, lift in lifts.items():
         judged[contrast.name] = lift
         if contrast.margin is not None and not lift.shown:
             differences = comparisons[contrast].differences
             low = -worst_loss(differences, share_error(claims))
             judged[contrast.name] = lift._replace(low=min(lift.low, low))
     return judged
+
+
+def _could_be_shown(comparison: Comparison) -> bool:
+    """Whether enough cases differ: all in one direction, they would show it."""
+    changed = sum(abs(value) > ROUNDING for value in comparison.differences)
+    return bool(0.5**changed < 1 - LEVEL)
 
 
 def share_error(claims: int) -> float:
