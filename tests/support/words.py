@@ -3,7 +3,9 @@
 What they are is asserted in ``tests/results/test_verdict.py`` alone.
 """
 
-from pytest_upskill.results.row import WORDS
+from typing import get_args
+
+from pytest_upskill.results.row import Word
 
 (
     HELPS,
@@ -14,5 +16,5 @@ from pytest_upskill.results.row import WORDS
     UNCLEAR,
     INCOMPLETE,
     NOTHING_MEASURED,
-) = WORDS
+) = get_args(Word)
 TOO_FEW = UNCLEAR

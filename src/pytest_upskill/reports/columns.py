@@ -44,11 +44,6 @@ class Column:
 
         return self.write(*values)
 
-    def skill_text(self, row: Row) -> str:
-        """Only with the skill."""
-        value = value_at(row, self.paths[-1])
-        return "" if value is None else self.write(value)
-
     def is_needed(self, rows: Iterable[Row]) -> bool:
         values = [value for row in rows for value in self.values(row)]
         return bool(values) and (self.may_be_zero or any(values))

@@ -6,7 +6,7 @@ A row is a nested value. The numbers that everybody asks for also have flat name
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, Final, Literal, get_args
+from typing import Annotated, Final, Literal
 
 from pydantic import Field, computed_field
 
@@ -39,7 +39,6 @@ Word = Literal[
     "incomplete",
     "nothing measured",
 ]
-WORDS: Final[tuple[Word, ...]] = get_args(Word)
 SELECTED_BY_OUTCOME: Final = "only cases that failed the last time"
 _NO_RUNS: Final = Count(0, 0)
 
@@ -63,8 +62,6 @@ class ArmSummary:
     samples: Whole = 0
     checks_passed: Whole = 0
     checks_total: Whole = 0
-    graded: Whole = 0  # answers with checks
-    uneven: bool = False  # whether some of these have more checks than others
     asked: Whole = 0  # trials, those without an answer too
     errored: Whole = 0
     passed: Whole = 0
@@ -385,21 +382,6 @@ def since_words(row: Row, since: Comparison) -> str:
 
 def share_words(share: Share | None) -> str:
     return "unknown" if share is None else f"{share:.0%}"
-
-
-def case_words(rows: Iterable[Row]) -> str:
-    """How many cases a skill has, and how many groups if a lift counts some of them as
-    one.
-    """
-    rows = list(rows)
-    largest = max(rows, key=lambda row: row.cases)
-    cases = counted(largest.cases + largest.over_budget, "case")
-    if largest.over_budget:
-        cases = f"{largest.cases:,} of {cases}"
-    groups = max(rows, key=lambda row: len(row.by_case) - row.samples)
-    if groups.samples < len(groups.by_case):
-        cases += f" ({counted(groups.samples, 'group')})"
-    return cases
 
 
 def repeat_words(skill: str, cases: int, groups: int, noun: str = "case") -> str:

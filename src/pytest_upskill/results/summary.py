@@ -209,8 +209,6 @@ def _count_records(records: Sequence[Record]) -> ArmSummary:
     return ArmSummary(
         checks_passed=sum(grade.passed for grade in grades),
         checks_total=len(grades),
-        graded=sum(map(bool, common)),
-        uneven=len({len(checks) for checks in common if checks}) > 1,
         asked=len(records),
         errored=sum(record.outcome == "errored" for record in records),
         passed=sum(record.passed_common for record in records),
