@@ -78,6 +78,24 @@ def test_a_scripted_model_needs_no_sdk(pytester: pytest.Pytester, workers: str) 
     assert not set(loaded(pytester)) & {*HEAVY, "genai_prices", "httpx2"}
 
 
+def test_modules_of_a_run_come_from_bytecode(pytester: pytest.Pytester) -> None:
+    """Else each is compiled anew where no bytecode may be written."""
+    write_skill(pytester.path / "skills/gate")
+    pytester.makeconftest(
+        """
+        import sys
+
+        def pytest_unconfigure(config):
+            modules = {name: type(module.__loader__).__name__
+                       for name, module in sys.modules.items()
+                       if name.startswith("pytest_upskill.trials")}
+            assert set(modules.values()) == {"SourceFileLoader"}, modules
+        """
+    )
+    model = write_script(pytester.path / "a.json")
+    assert run_skills(pytester, model, *OTHERS, subprocess=True).status == 0
+
+
 @pytest.mark.nightly
 def test_no_sdk_is_loaded_to_collect(pytester: pytest.Pytester) -> None:
     write_skill(pytester.path / "skills/gate")

@@ -28,6 +28,19 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
+    _load_from_bytecode(pluginmanager)
+
+
+def _load_from_bytecode(pluginmanager: pytest.PytestPluginManager) -> None:
+    """Keep pytest from rewriting the asserts of this package, as of every plugin.
+
+    Rewriting compiles each of its modules anew: 2 seconds in the first run on a machine
+    and, where no bytecode may be written, in every process of every run.
+    """
+    # Private names: they may go, and --assert=plain has neither.
+    hook = pluginmanager.rewrite_hook
+    getattr(hook, "_must_rewrite", set()).discard("pytest_upskill")
+    getattr(hook, "_marked_for_rewrite_cache", {}).clear()
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
