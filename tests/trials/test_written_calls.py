@@ -61,15 +61,8 @@ FORMS = {
     "llama 3 python tag": (
         '<|python_tag|>{"name": "read", "parameters": {"path": "cargo.csv"}}'
     ),
-    "llama 4": '[read(path="cargo.csv"), bash(command="ls")]',
     "mistral": f"[TOOL_CALLS] [{LS}]",
-    "mistral without its tokens": 'bash[ARGS]{"command": "ls"}',
-    "mistral without any tag": 'bash{"command": "ls"}',
-    "glm 4": 'bash\n{"command": "ls"}',
-    "deepseek without its tokens": 'bash\n```json\n{"command": "ls"}\n```',
     "deepseek, cut": 'function<｜tool▁sep｜>bash\n```json\n{"command": "ls"}\n```',
-    "qwen agent": '✿FUNCTION✿: bash\n✿ARGS✿: {"command": "ls"}',
-    "apertus": '<|tools_prefix|>[{"bash": {"command": "ls"}}]<|tools_suffix|>',
     "longcat": f"<longcat_tool_call>{LS}</longcat_tool_call>",
     "a name in the tag": '<tool_call name="bash"><command>ls</command></tool_call>',
     "last in a line": f"Sure! {LS}",
@@ -107,39 +100,16 @@ FORMS = {
         "<|channel|>commentary to=functions.bash"
         ' <|constrain|>json<|message|>{"command": 1}'
     ),
-    "gemma": '```tool_code\nprint(default_api.bash(command="ls"))\n```',
     "function gemma": "<start_function_call>call:bash{command:<escape>ls<escape>}",
-    "react": "Thought: look first.\nAction: bash\nAction Input: ls",
     "bare": SKILL,
     "fenced": f"```json\n{LS}\n```",
     "fenced, the name only": f"```\n{SKILL}\n```",
     "fenced after prose": f"To begin, I open the skill:\n\n```json\n{SKILL}\n```",
-    "fenced within prose": (
-        f"Step 1:\n```json\n{LS}\n```\nThen I shall write the manifest."
-    ),
-    "several": f"{LS}\n{SKILL}",
     "a list": f"[{LS}, {SKILL}]",
     "arguments as text": '{"name": "bash", "arguments": "{\\"command\\": \\"ls\\"}"}',
     "keys sorted": '{"arguments": {"command": "ls"}, "name": "bash"}',
-    "wrapped": f'{{"tool_calls": [{{"type": "function", "function": {LS}}}]}}',
-    "other keys": '{"tool": "bash", "tool_input": {"command": "ls"}}',
-    "an action": '{"action": "read", "action_input": "cargo.csv"}',
-    "flat": '{"tool": "bash", "command": "ls"}',
-    "by key": '{"bash": {"command": "ls"}}',
     "wrong arguments": '{"name": "bash", "arguments": {"cmd": "ls"}}',
-    "single quotes": "{'name': 'bash', 'arguments': {'command': 'ls'}}",
-    "broken JSON": (
-        '{"name": "write", "arguments": {"path": "a", "content": "say "hi""}}'
-    ),
     "a skill as a tool": '{"name": "harbour-manifest", "arguments": {}}',
-    "a skill alone": '{"name": "harbour-manifest"}',
-    "a skill by key": '{"skill": "harbour-manifest"}',
-    "tags of the tool": "<bash>\n<command>ls</command>\n</bash>",
-    "a tag of the tool": "<skill>harbour-manifest</skill>",
-    "a tool that is not there": (
-        '<tool_call>\n{"name": "open_file", "arguments": {}}\n</tool_call>'
-    ),
-    "pythonic": 'bash(command="ls")',
     "prefixed": '{"name": "functions.bash", "arguments": {"command": "ls"}}',
 }
 
@@ -208,9 +178,6 @@ def test_answers_are_no_calls(text: str) -> None:
     "task",
     [
         "Write the tool call that lists the files, as Hermes models do.",
-        "Give me the JSON of a call to bash.",
-        "Write JSON with the name of the program and its arguments.",
-        "Which XML does the bash tool take?",
         "Explain function calling.",
         f"What is wrong with this? <tool_call>{LS}</tool_call>",
     ],
@@ -218,54 +185,6 @@ def test_answers_are_no_calls(text: str) -> None:
 @pytest.mark.parametrize("text", [LS, f"```json\n{LS}\n```"])
 def test_a_task_may_ask_for_such_text(task: str, text: str) -> None:
     assert not writes_call(text, offer(), task)
-
-
-@pytest.mark.parametrize(
-    "task",
-    [
-        "Explain how Qwen calls tools.",
-        "Which tools do you have? Show how each is used.",
-        "Document the bash tool of our service.",
-        "Write a fixture for our agent tests that runs ls.",
-    ],
-)
-def test_a_task_about_tools_gets_examples_in_prose(task: str) -> None:
-    tagged = f"<tool_call>\n{LS}\n</tool_call>"
-    for example in (f"```json\n{LS}\n```", tagged):
-        assert not writes_call(
-            f"Like this:\n\n{example}\n\nIt lists the files.", offer(), task
-        )
-        assert writes_call(
-            f"Like this:\n\n{example}\n\nIt lists the files.", offer(), TASK
-        )
-    assert writes_call(tagged, offer(), task)
-
-
-def test_a_task_about_json_gets_examples_but_no_calls() -> None:
-    task = "Explain JSON with an example."
-    explained = f"JSON has objects, such as this one:\n\n```json\n{LS}\n```"
-    assert not writes_call(explained, offer(), task)
-    assert not writes_call(f"{explained}\nKeys are strings.", offer(), task)
-    assert writes_call(LS, offer(), "Convert cargo.csv to JSON.")
-    assert writes_call(
-        f"Let me see.\n<tool_call>{LS}", offer(), "Convert cargo.csv to JSON."
-    )
-
-
-def test_after_parsed_calls_only_what_is_nothing_else_counts() -> None:
-    explained = f"The config is:\n\n```json\n{LS}\n```"
-    assert writes_call(explained, offer(), TASK)
-    assert not writes_call(explained, offer(), TASK, has_called=True)
-    assert not writes_call(
-        f"<tool_call>{LS}</tool_call> is it.", offer(), TASK, has_called=True
-    )
-    assert writes_call(f"```json\n{LS}\n```", offer(), TASK, has_called=True)
-    assert writes_call(
-        f"Next:\n<tool_call>{LS}</tool_call>", offer(), TASK, has_called=True
-    )
-    assert not writes_call(
-        '{"name": "bash", "args": {"x": 1}}', offer(), TASK, has_called=True
-    )
 
 
 def test_a_tool_without_a_name_is_no_tool() -> None:

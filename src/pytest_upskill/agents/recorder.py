@@ -271,7 +271,7 @@ class Recorder:
             return False
         text = reply.text if reply.text.strip() else f"<think>{reply.thinking}"
         task = "\n".join([question.system, *(text for _, text in question.messages)])
-        return writes_call(text, self.offer, task, has_called=self.tool_calls > 0)
+        return writes_call(text, self.offer, task)
 
     def answer(self, stop: str, text: str | None = None) -> Answer:
         """The answer of the trial as far as it got; its text is that of the last
