@@ -8,7 +8,7 @@ from functools import partial
 from pathlib import Path
 from typing import Final, NamedTuple
 
-from environments import own, peers
+from environments import earlier, own, peers
 from material import MODEL, write_skill
 from measure import HERE, Measured, measure, middle, pytest_command, side_by_side
 from serve import server
@@ -88,7 +88,7 @@ def compared(folder: Path) -> None:
     """The same calls by the standard library, a bare SDK, other tools,
     and pytest-upskill.
     """
-    names = ["threads", "bare SDK", *peers(), "ours"]
+    names = ["threads", "bare SDK", *peers(), *earlier(), "ours"]
     rows, limits = list[Row](), list[Row]()
     for number, work in enumerate(WORKS):
         skill = write_skill(folder / f"work-{number}" / "lamp", work.cases)
@@ -105,6 +105,8 @@ def compared(folder: Path) -> None:
                 },
                 "ours": pytest_command(*options),
             }
+            for commit, python in earlier().items():
+                commands[commit] = pytest_command(*options, python=python)
             runs = side_by_side(
                 {
                     name: partial(measure, words, skill.parent)

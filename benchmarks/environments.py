@@ -6,6 +6,7 @@ of pytest that take time in every run. The other has the peers, with the same
 version of the openai SDK.
 """
 
+import os
 import subprocess
 import sys
 from functools import cache
@@ -21,6 +22,17 @@ PEERS: Final = ("pydantic-evals", "inspect-ai")
 def own() -> str:
     """The Python that has pytest-upskill, and nothing else."""
     return _made("bench-own", [str(ROOT)]) or sys.executable
+
+
+@cache
+def earlier() -> dict[str, str]:
+    """The Python that has pytest-upskill as of the commit in $BESIDE, if it is set."""
+    commit = os.environ.get("BESIDE", "")
+    if not commit:
+        return {}
+
+    python = _made(f"bench-{commit}", [f"git+{ROOT.as_uri()}@{commit}"])
+    return {commit: python} if python else {}
 
 
 @cache

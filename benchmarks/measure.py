@@ -29,9 +29,10 @@ class Measured:
     worker_peak: float | None = None  # the largest worker's, under xdist
 
 
-def pytest_command(*args: str | Path) -> list[str]:
-    """pytest as users have it."""
-    return [own(), "-m", "pytest", "-q", "-p", "peak", *map(str, args)]
+def pytest_command(*args: str | Path, python: str = "") -> list[str]:
+    """pytest as users have it, or in another environment."""
+    words = ["-m", "pytest", "-q", "-p", "peak", *map(str, args)]
+    return [python or own(), *words]
 
 
 def measure(command: Sequence[str], folder: Path) -> Measured:
