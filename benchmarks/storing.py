@@ -26,6 +26,7 @@ def store(folder: Path) -> None:
     answers = Store(file)
     for key in keys:
         answers.put(key, MODEL, Answer(TEXT, Usage(1000, 400, 0), seconds=1.0))
+        answers.save()
     answers.close()
     with closing(sqlite3.connect(file)) as connection:  # one second apart
         connection.execute("UPDATE answers SET created = ? - rowid", (now,))

@@ -120,7 +120,9 @@ def slow_imports() -> None:
 
     import pytest_upskill.models.local  # noqa: F401
     import pytest_upskill.models.scripted  # noqa: F401
-    import pytest_upskill.plugin.session  # noqa: F401
+    import pytest_upskill.plugin.closing  # noqa: F401
+    import pytest_upskill.plugin.collecting  # noqa: F401
+    import pytest_upskill.plugin.finishing  # noqa: F401
 
     async def load_what_http_loads_late() -> None:
         async with httpx2.AsyncClient() as client:

@@ -22,8 +22,12 @@ from pytest_upskill.teach.teach_settings import TeachSettings
 SOURCE = Path(pytest_upskill.__file__).parent
 # The tables from which pytest and the commands get their options, names of tools, and
 # commands that are written down.
-TABLES = {"settings.py", "teach/teach_settings.py", "results/trigger_summary.py"}
-TABLES |= {"features/drift/__init__.py", "reports/publish.py"}
+TABLES = {"settings.py", "teach/teach_settings.py", "features/queries/results.py"}
+TABLES |= {
+    f"features/{name}/__init__.py"
+    for name in ("ablate", "drift", "judge", "matrix", "queries")
+}
+TABLES |= {"features/judge/command.py", "reports/publish.py"}
 NAMES = {
     field.name for kind in (Settings, Gates, TeachSettings) for field in fields(kind)
 }
@@ -129,8 +133,8 @@ def named(tree: ast.Module) -> Iterator[str]:
 def test_errors_name_settings_that_there_are() -> None:
     found = {name for _, tree in below_the_edges("Setting") for name in named(tree)}
     assert {"max_cost", "base_url", "judge", "source"} <= found
-    # Drift alone has these.
-    assert found - NAMES == {"recorded", "to_model"}
+    # Options of the commands of features.
+    assert found - NAMES == {"apply", "recorded", "to_model"}
 
 
 def test_every_option_of_pytest_is_a_setting_and_is_spelled() -> None:

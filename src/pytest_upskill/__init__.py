@@ -30,11 +30,13 @@ __all__ = [
     "ModelError",
     "ModelSource",
     "ModelSpec",
+    "NextStep",
     "Provider",
     "Question",
     "Record",
     "Row",
     "RunResults",
+    "Standing",
     "Suite",
     "Taught",
     "ToolCall",
@@ -62,23 +64,27 @@ if TYPE_CHECKING:
     from .agents.command_agent import AgentJob, CommandAgent, Launch
     from .checks import CheckContext, CheckFunction
     from .errors import InputError, ModelError, UpskillError
+    from .features.queries.api import (
+        describe,
+        describe_async,
+        generate_triggers,
+        generate_triggers_async,
+    )
     from .models import Model, ModelSource, ModelSpec, Provider
+    from .plugin.run import NextStep
     from .results.row import Row
     from .results.run import RunResults
+    from .results.standings import Standing
     from .results.verdict import Verdict
     from .skills.case import Case
     from .skills.suites.suite import Suite
     from .teach.api import (
-        describe,
-        describe_async,
         evaluate,
         evaluate_async,
         generate_cases,
         generate_cases_async,
         generate_skill,
         generate_skill_async,
-        generate_triggers,
-        generate_triggers_async,
         refine,
         refine_async,
     )
@@ -93,9 +99,17 @@ _HOMES: Final = {
     "agents.agent": ["Agent"],
     "checks": ["CheckContext", "CheckFunction"],
     "errors": ["InputError", "ModelError", "UpskillError"],
+    "features.queries.api": [
+        "describe",
+        "describe_async",
+        "generate_triggers",
+        "generate_triggers_async",
+    ],
     "models": ["Model", "ModelSource", "ModelSpec", "Provider"],
+    "plugin.run": ["NextStep"],
     "results.row": ["Row"],
     "results.run": ["RunResults"],
+    "results.standings": ["Standing"],
     "results.verdict": ["Verdict"],
     "skills.case": ["Case"],
     "skills.suites.suite": ["Suite"],

@@ -5,13 +5,27 @@ imports nothing slow. No other package imports a feature; what is needed of one 
 found here. To remove a feature, delete its folder and its name in `FEATURES`.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cache
 from importlib import import_module
 from typing import Any, Final, Literal
 
 # In the order of their commands, tables and tabs.
-FEATURES: Final = ("drift", "routing", "annotations")
+FEATURES: Final = (
+    "matrix",
+    "ablate",
+    "judge",
+    "drift",
+    "queries",
+    "accepted",
+    "history",
+    "junit",
+    "recording",
+    "reports",
+    "annotations",
+    "python_tests",
+)
 _FOLDER: Final = f"{__package__}.features"
 
 CommandGroup = Literal["test", "write", "study", "look"]
@@ -51,11 +65,21 @@ class Feature:
     """What a feature adds; modules and classes are loaded when they are needed."""
 
     commands: tuple[Command, ...] = ()
-    section: str = ""  # "module:class" of its `Section` of the results
-    # The module that shows this section: lines(section, look) on a terminal,
-    # block(section, most) in Markdown and on the page
-    view: str = ""
+    kinds: tuple[Any, ...] = ()  # each a `CaseKind`
+    reader: str = ""  # the module that reads them, see skills/suites/beside.py
+    # "module:function" that finds mistakes in its cases, of suites, folder and name
+    lint: str = ""
+    # "module:class" of each `Section` of the results, by its name
+    sections: Mapping[str, str] = field(default_factory=dict)
+    # The modules that show them, by the same names, and those of its kinds of cases:
+    # lines(section, look) on a terminal, block(section, most) in Markdown and on the
+    # page; of kinds, block is for the page, and points(section) are their last lines
+    views: Mapping[str, str] = field(default_factory=dict)
     plugin: str = ""  # "module:class" of its pytest plugin in a run that tests skills
+    # "module:function": how the results of a run compare with what was accepted
+    compare: str = ""
+    # "module:function": the results by model that it keeps in the folder of a skill
+    kept: str = ""
 
 
 def features() -> dict[str, Feature]:
@@ -65,15 +89,61 @@ def features() -> dict[str, Feature]:
 def section_types() -> tuple[Any, ...]:
     """The classes of the sections that features add to the results."""
     return tuple(
-        _load(name, feature.section)
+        _load(name, address)
         for name, feature in features().items()
-        if feature.section
+        for address in feature.sections.values()
     )
 
 
-def view_of(name: str) -> Any:
-    """The module that shows the section of a feature."""
-    return import_module(f"{_FOLDER}.{name}.{features()[name].view}")
+def kind_section_types() -> list[Any]:
+    """The classes of the sections that tell of kinds of cases."""
+    return [
+        _load(name, kind.section)
+        for name, feature in features().items()
+        for kind in feature.kinds
+        if kind.section
+    ]
+
+
+@cache
+def kind_readers() -> tuple[Any, ...]:
+    """The modules that read cases of features."""
+    return tuple(
+        import_module(f"{_FOLDER}.{name}.{feature.reader}")
+        for name, feature in features().items()
+        if feature.reader
+    )
+
+
+def lint_rules() -> list[Any]:
+    """The functions that find mistakes in cases of features."""
+    return [
+        _load(name, feature.lint)
+        for name, feature in features().items()
+        if feature.lint
+    ]
+
+
+def view_of(section: str) -> Any:
+    """The module that shows a section, by the name of the section."""
+    for name, feature in features().items():
+        if section in feature.views:
+            return import_module(f"{_FOLDER}.{name}.{feature.views[section]}")
+    raise KeyError(section)
+
+
+def comparing() -> Iterator[Any]:
+    """The functions that compare the results of a run with what was accepted."""
+    for name, feature in features().items():
+        if feature.compare:
+            yield _load(name, feature.compare)
+
+
+def keeping() -> Iterator[Any]:
+    """The functions that read results kept in the folder of a skill."""
+    for name, feature in features().items():
+        if feature.kept:
+            yield _load(name, feature.kept)
 
 
 def run_plugins() -> dict[str, object]:

@@ -39,7 +39,6 @@ DEFAULT_CONCURRENCY: Final = 64
 DEFAULT_AGENT_TIMEOUT: Final = 600.0
 DEFAULT_MAX_TURNS: Final = 30
 DEFAULT_TRIGGER_RUNS: Final = 3
-STUDY_RUNS: Final = 3
 ACCEPTED_RUNS: Final = 3  # by default: fewer are no evidence about a single case
 ENOUGH_QUERIES: Final = 10  # of a kind: with fewer, even a perfect result shows little
 TRIGGER_TURNS: Final = 5  # of an agent, until a query counts as decided
@@ -53,7 +52,6 @@ INI_FILES: Final = (  # where pytest looks for its settings, in its order
 Score = Literal["pass", "checks"]
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
-_OF_ARMS: Final = "matrix ablate"
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
 TAKEN_BY_STUDIES: Final = (  # what all studies take
     take("sandbox", "--sandbox"),
@@ -75,8 +73,7 @@ class CommonSettings:
         "grading",
         "the model that grades rubrics; claude/haiku is an agent on one",
         "--skill-judge",
-        at(f"{_TAUGHT} {_OF_ARMS} lint", "--judge"),
-        at("judge", "--model", required=True),
+        at(f"{_TAUGHT} lint", "--judge"),
         metavar="MODEL",
     )
     agents: tuple[str, ...] = setting(
@@ -87,8 +84,6 @@ class CommonSettings:
         " codex, opencode and others; claude@2.1.325 is just this version",
         "--skill-agent",
         at(f"{_TAUGHT} describe", "--eval-agent"),
-        at("matrix", "--agent", default=("loop",)),
-        at("ablate", "--agent"),
         at(_AS_UPSKILL, "--skill-agent"),
         ini="skill_agents",
         default=("chat",),
@@ -109,7 +104,7 @@ class CommonSettings:
         "agents",
         "maximum replies of the model in a trial of an agent",
         "--skill-max-turns",
-        at(f"{_TAUGHT} {_OF_ARMS}", "--max-turns"),
+        at(_TAUGHT, "--max-turns"),
         default=DEFAULT_MAX_TURNS,
     )
     with_skills: tuple[Path, ...] = setting(
@@ -270,14 +265,6 @@ class Settings(CommonSettings):
         "also put the text files that SKILL.md refers to in context, up to about "
         f"{MOST_REFERENCE_TOKENS:,} tokens",
         "--skill-references",
-        at(
-            "ablate",
-            "--references",
-            help=(
-                "plain completions get the files that SKILL.md names as well, and each"
-                " is a part"
-            ),
-        ),
     )
     against: str | None = setting(  # a git ref
         TEXT,
@@ -303,7 +290,7 @@ class Settings(CommonSettings):
         " hf:ORG/NAME, ollama:NAME, openrouter:ID, local, local:FILE.gguf, or any name"
         " that the server at the base URL knows",
         "--model",
-        at(f"{_OF_ARMS} eval", "-m --model"),
+        at("eval", "-m --model"),
         at("benchmark", "-m --model", required=True, default_text=""),
         ini="skill_models",
         default_text="local",
@@ -319,7 +306,7 @@ class Settings(CommonSettings):
         "an OpenAI-compatible server (llama-server, vLLM, Ollama, LM Studio); for"
         " agents one that speaks their protocol",
         "--skill-base-url",
-        at(f"{_AS_UPSKILL} judge", "--base-url"),
+        at(_AS_UPSKILL, "--base-url"),
         metavar="URL",
     )
     prices: tuple[str, ...] = setting(
@@ -336,7 +323,6 @@ class Settings(CommonSettings):
         "ask models of claude and codex on your own login to them (claude setup-token,"
         " codex login) in place of a key",
         "--skill-login",
-        at("judge", "--login"),
         at(_AS_UPSKILL, "--skill-login"),
     )
     logins: tuple[str, ...] = ()  # labels of the subjects that are asked on a login
@@ -392,7 +378,6 @@ class Settings(CommonSettings):
         "runs and attempts",
         "ask every question N times; a case passes if more than half of its runs do",
         "--skill-runs",
-        at(_OF_ARMS, "--runs", default=STUDY_RUNS, help="ask every question N times"),
         at("eval", "--runs", config="runs"),
         at("benchmark", "--runs", default=3, config="runs"),
         default=1,

@@ -19,7 +19,7 @@ from pytest_upskill.checks.final_workspace import (
 from pytest_upskill.checks.parse import kinds_of_skill
 from pytest_upskill.checks.verifier_check import reward_in
 from pytest_upskill.errors import CasesError, CheckError
-from pytest_upskill.results.accepted import case_digest
+from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import score_of

@@ -157,15 +157,15 @@ def test_triggers_are_asked_only_if_marks_are_selected(
         "--",
         "--skill-json=a",
     ]
-    asked = dict[str, set[bool]]()
+    asked = dict[str, set[str]]()
     for marks in ("", "trigger", "trigger or not trigger"):
         shell.run([*words, *(["-m", marks] if marks else [])], project)
         tests = json.loads((project / "a").read_text())["tests"]
-        asked[marks] = {test["is_trigger"] for test in tests}
+        asked[marks] = {test["kind"] for test in tests}
     assert asked == {
-        "": {False},
-        "trigger": {True},
-        "trigger or not trigger": {False, True},
+        "": {"case"},
+        "trigger": {"query"},
+        "trigger or not trigger": {"case", "query"},
     }
 
 

@@ -11,12 +11,12 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.project import ini_paths
-from pytest_upskill.results.accepted import (
-    AcceptedResults,
+from pytest_upskill.features.accepted.file import (
     CaseResult,
     ModelResults,
     write_results,
 )
+from pytest_upskill.features.queries import QUERY
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill
 from support.kit import BODY, case, write_script, write_skill
@@ -73,7 +73,7 @@ def write_full_skill(folder: Path) -> Path:
         "opus": ModelResults("claude", "2026-10-01", "000000000000", no_baseline),
         "none": ModelResults("claude", "2026-10-01", digest, {}),
     }
-    write_results(folder, AcceptedResults(models=models))
+    write_results(folder, models)
     return folder
 
 
@@ -288,7 +288,7 @@ def test_a_run_of_triggers_alone_does_not_hide_the_last_results(
     (folder / "evals/triggers.json").write_text(json.dumps(queries))
     run, later = made_run(arms=("skill",)), STARTED + timedelta(minutes=1)
     keep(run, tmp_path / ".upskill/runs", 10**9)
-    triggers = tuple(replace(test, is_trigger=True) for test in run.tests)
+    triggers = tuple(replace(test, kind=QUERY) for test in run.tests)
     keep(replace(run, tests=triggers, started=later), tmp_path / ".upskill/runs", 10**9)
     assert len([*(tmp_path / ".upskill/runs").glob("*.json*")]) == 2
     shown = listed(capsys, ".")

@@ -9,16 +9,17 @@ from pathlib import Path
 import pytest
 
 import site_hooks
-from pytest_upskill.cli.commands.judge import load_labels
-from pytest_upskill.features.routing.catalogue import EXAMPLE as ROUTES
-from pytest_upskill.features.routing.catalogue import Catalogue, load_routes
+from pytest_upskill.features.judge.command import load_labels
+from pytest_upskill.features.queries.catalogue import EXAMPLE as ROUTES
+from pytest_upskill.features.queries.catalogue import Catalogue, load_routes
+from pytest_upskill.features.queries.suite import load as load_triggers
 from pytest_upskill.models.model import ModelName
 from pytest_upskill.models.prices import parse_prices
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.models.scripted import load_script
+from pytest_upskill.skills.loaded_cases import all_cases
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.json_suites import load_cases
-from pytest_upskill.skills.suites.triggers import all_triggers, load_triggers
 from support.documentation import PAGES, ROOT, blocks, without_blocks
 from support.kit import write_skill
 
@@ -48,7 +49,7 @@ def test_json_examples_load(tmp_path: Path) -> None:
             set_file = tmp_path / "evals/triggers.json"
             set_file.parent.mkdir(exist_ok=True)
             set_file.write_text(text)
-            assert len(all_triggers(load_triggers(tmp_path, set_file))) == 2
+            assert len(all_cases(load_triggers(tmp_path, set_file))) == 2
         elif '"expected_skill"' in text and page == "studies.md":
             assert text.strip() == ROUTES
             folders = [write_skill(tmp_path / name, []) for name in ("docx", "pdf")]
@@ -66,6 +67,7 @@ def test_lint_page_lists_every_code() -> None:
     package = ROOT / "src/pytest_upskill"
     files = [
         *package.glob("lint/*.py"),
+        *package.glob("features/*/lint.py"),
         *(package / f"skills/{n}.py" for n in ("skill", "frontmatter")),
     ]
     source = "".join(file.read_text() for file in files)

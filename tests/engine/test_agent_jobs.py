@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from pytest_upskill.engine import Engine, agent_jobs
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts, agent_jobs, machine
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.lane import STOPPED
 from pytest_upskill.engine.store import KnownAnswers
@@ -28,9 +28,8 @@ class Kept(KnownAnswers):
     def get(self, question: Question) -> Reply | None:
         return self.known.get(question.messages[0][1])
 
-    def put(self, question: Question, answer: Answer) -> bool:
+    def put(self, question: Question, answer: Answer) -> None:
         self.put_in.append((question, answer))
-        return True
 
 
 class Upper(Model):
@@ -62,17 +61,17 @@ def engine_of(
     model: Model,
     trials: FakeTrials,
     answers: KnownAnswers | None = None,
+    agents_at_once: int = 2,
     **more: object,
 ) -> Iterator[Engine]:
     async def open_model(_name: str) -> Model:
         return model
 
     engine = Engine(
-        open_model,
-        timeout=60,
+        ModelFacts(open_model, timeout=lambda _: 60),
         answers=answers,
-        open_trials=lambda: trials,
-        **{"concurrency": 4, "agents_at_once": 2, **more},  # type: ignore[arg-type]
+        agents=AgentPlaces(lambda: trials, at_once=agents_at_once),
+        **{"concurrency": 4, **more},  # type: ignore[arg-type]
     )
     try:
         yield engine
@@ -87,7 +86,7 @@ def test_a_trial_is_one_question_and_stored_whole() -> None:
         (reply,) = engine.ask([question])
         assert isinstance(reply, Answer)
         assert (reply.text, model.asked) == ("A0 A1", ["a0", "a1"])
-        assert (engine.questions, len(engine.settled())) == (1, 1)
+        assert (engine.progress.questions, len(engine.progress.settled())) == (1, 1)
     assert [(one, answer.text) for one, answer in kept.put_in] == [(question, "A0 A1")]
     assert trials.closed
 
@@ -125,7 +124,7 @@ def test_agents_that_need_much_memory_are_fewer(
         Upper(), trials := FakeTrials(memory=memory), agents_at_once=50
     ) as engine:
         engine.ask(wanted)
-        note = engine.agents_note
+        note = engine.progress.agents_note
     assert trials.most == most
     assert (
         note == f"Fewer than 50 agents ran at once: one takes about {memory:,} MB, "
@@ -136,7 +135,7 @@ def test_agents_that_need_much_memory_are_fewer(
 def test_eight_large_agents_do_not_start_on_a_laptop(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(agent_jobs, "available_memory", lambda: 5.5e9)  # of 8 GB
+    monkeypatch.setattr(machine, "available_memory", lambda: 5.5e9)  # of 8 GB
     wanted = [trial_question(str(number)) for number in range(8)]
     with engine_of(
         Upper(), trials := FakeTrials(memory=1900), agents_at_once=8
@@ -149,7 +148,7 @@ def test_no_note_where_there_is_memory_for_all() -> None:
     wanted = [trial_question(str(number)) for number in range(6)]
     with engine_of(Upper(), FakeTrials(memory=0)) as engine:
         engine.ask(wanted)
-        assert engine.agents_note == ""
+        assert engine.progress.agents_note == ""
 
 
 def test_calls_of_older_trials_go_first() -> None:
@@ -158,9 +157,7 @@ def test_calls_of_older_trials_go_first() -> None:
         model := Upper(), FakeTrials(turns=3), concurrency=1, agents_at_once=3
     ) as engine:
         engine.ask(wanted)
-    # Between two calls of the first, there is room for one of the second,
-    # but not of the third.
-    assert "".join(text[0] for text in model.asked) == "ababab" + "ccc"
+    assert "".join(text[0] for text in model.asked) == "aaabbbccc"
 
 
 def test_a_dead_model_ends_all_its_trials_after_one_call() -> None:
@@ -178,13 +175,13 @@ def test_a_stop_ends_agents_at_work() -> None:
     kept = Kept()
     wanted = [trial_question(f"hang{number}") for number in range(3)]
     with engine_of(model := Upper(), FakeTrials(), kept) as engine:
-        futures = engine._submit(wanted)
+        futures = [engine.submit(question) for question in wanted]
         wait_until(lambda: model.asked)
         engine.stop()
         assert [future.result(timeout=60) for future in futures] == [
             NoAnswer(STOPPED)
         ] * 3
-        assert engine.agents_at_work == (0, [])
+        assert engine.progress.agents_at_work == (0, [])
         # Before the engine is closed
         wait_until(lambda: model.cancelled == len(model.asked))
     assert kept.put_in == []

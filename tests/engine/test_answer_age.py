@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.engine.recording import Recorded, load_recording, write_recording
 from pytest_upskill.engine.store import Store, StoredAnswers
@@ -60,7 +60,10 @@ class Project:
         )
         options = {"max_age": float(DAY), **options}
         engine = Engine(
-            open_model, concurrency=1, timeout=9, answers=answers, **options
+            ModelFacts(open_model, timeout=lambda _: 9),
+            concurrency=1,
+            answers=answers,
+            **options,
         )
         try:
             yield engine
@@ -115,8 +118,8 @@ def test_where_nothing_may_be_asked_the_old_answer_stands(project: Project) -> N
     with project.run(103, budget=Budget(most_tokens=1)) as engine:
         assert days(engine.ask([BASELINE, AFTER])) == [100, 103]
         assert days(engine.ask([BASELINE, AFTER])) == [100, 103]
-        assert len(engine.not_renewed) == 1
-        assert "budget" in engine.not_renewed[0]
+        assert len(engine.progress.not_renewed) == 1
+        assert "budget" in engine.progress.not_renewed[0]
     assert not project.model.asked
 
 

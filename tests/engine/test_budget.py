@@ -165,7 +165,7 @@ def reserved(budget: Budget, wanted: Question) -> int:
 
 
 def _may(budget: Budget, wanted: Question, most: int) -> bool:
-    budget._most_tokens = budget._tokens + most
+    budget._most_tokens = budget.spent.tokens + most
     return budget.refusal(wanted) is None
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine import Engine, pace
+from pytest_upskill.engine import Engine, ModelFacts, pace
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
@@ -377,7 +377,7 @@ def replies_from(
 
     with LoopbackServer(script) as server:  # type: ignore[arg-type]
         base_url = server.url if provider == "anthropic" else f"{server.url}/v1"
-        engine = Engine(open_by_name, concurrency=16, timeout=120)
+        engine = Engine(ModelFacts(open_by_name, lambda _: 120), concurrency=16)
         try:
             return engine.ask(questions_to("m", calls))
         finally:

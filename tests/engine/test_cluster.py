@@ -9,6 +9,7 @@ import pytest
 from pytest_upskill.engine.budget import Allowance, Budget, UnansweredCall
 from pytest_upskill.engine.cluster import connection
 from pytest_upskill.engine.cluster.connection import Connection
+from pytest_upskill.engine.forecast import Amount
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
@@ -118,13 +119,13 @@ def test_the_first_trial_goes_alone_and_others_by_the_dearest() -> None:
     first, second, third = (trial_question(text) for text in "abc")
     assert budget.allot(first) == Allowance(10_000, None, is_all=True)
     assert budget.allot(second) is None
-    budget.spend(first, 300, 0)
+    budget.spend(first, Amount(300))
     call = 100 + 0 + round(0.25)
     assert budget.allot(second) == Allowance(600 + call, None, is_all=False)
     assert budget.allot(third) == Allowance(600 + call, None, is_all=False)
-    budget.spend(second, 250, 0)
+    budget.spend(second, Amount(250))
     unanswered = UnansweredCall("m", Usage(900, 100), counted=True)
-    budget.spend(third, 1000, 0, [unanswered])
+    budget.spend(third, Amount(1000), [unanswered])
     assert budget.spent == (1550, 0)
     assert budget.unanswered == [unanswered]
     assert budget.allot(first) == Allowance(2000 + call, None, is_all=False)
@@ -134,7 +135,7 @@ def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
     budget = Budget(most_cost=1000.0, price_of=lambda _: PRICE)
     first, other = trial_question("a"), trial_question("b")
     assert budget.allot(first) == Allowance(None, 1000.0, is_all=True)
-    budget.spend(first, 10, 10.0)
+    budget.spend(first, Amount(10, 10.0))
     got = list[float]()
     while True:
         allowance = budget.allot(other)
@@ -143,10 +144,10 @@ def test_a_trial_that_needs_more_gets_more_until_nothing_is_left() -> None:
         got.append(allowance.usd)
         if allowance.is_all:
             break
-        budget.spend(other, 5, 5.0, exceeded=True)
+        budget.spend(other, Amount(5, 5.0), exceeded=True)
     assert got == sorted(got)
     assert len(got) < 6
-    budget.spend(other, 100, got[-1])
+    budget.spend(other, Amount(100, got[-1]))
     assert "$1,000 of $1000" in "".join(budget.reached(other))
 
 

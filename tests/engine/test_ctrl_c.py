@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.trial import Question
@@ -57,7 +57,7 @@ def test_a_lock_that_was_just_taken_does_not_stay_taken(number: int) -> None:
         return model
 
     model, before = Held(), sys.gettrace()
-    engine = Engine(open_model, concurrency=2, timeout=60)
+    engine = Engine(ModelFacts(open_model, lambda _: 60), concurrency=2)
     threading.Timer(0.1, model.go.set).start()
     sys.settrace(trace)
     try:

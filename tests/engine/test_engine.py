@@ -4,15 +4,15 @@ import asyncio
 import signal
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Awaitable, Callable, Iterator
 from contextlib import contextmanager
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.engine import OpenModel
 from pytest_upskill.engine.lane import STOPPED, Job, Lane
+from pytest_upskill.engine.pace import Limit
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError, SettingsError
 from pytest_upskill.models import Model
@@ -79,7 +79,7 @@ def engine_of(
             raise SettingsError("models", "there is no such model", value=name)
         return by_name[name]
 
-    engine = Engine(open_model, concurrency=concurrency, timeout=timeout)
+    engine = Engine(ModelFacts(open_model, lambda _: timeout), concurrency=concurrency)
     try:
         yield engine
     finally:
@@ -208,13 +208,13 @@ def test_error_of_one_question_leaves_others_alone() -> None:
 def test_transient_error_gets_five_attempts() -> None:
     with engine_of(("m", model := Recorder())) as engine:
         [reply] = texts(engine.ask([question("raise transient")]))
-        assert engine.retries() == {"m": 4}
+        assert engine.progress.retries() == {"m": 4}
     assert len(model.asked) == 5
     assert reply == "m: raise transient (5 attempts)"
 
 
 def test_refused_question_is_asked_before_others_until_refused_often() -> None:
-    lane = Lane("m")
+    lane = Lane("m", Limit(4))
     jobs = [Job(question(str(number)), number) for number in range(3)]
     lane.waiting.extend(jobs)
     order = []
@@ -229,7 +229,7 @@ def test_refused_question_is_asked_before_others_until_refused_often() -> None:
     assert lane.next is jobs[0]
     lane.settle_all("over")
     assert lane.to_retry == 0
-    assert jobs[0].reply.result() == NoAnswer("over")
+    assert jobs[0].reply == NoAnswer("over")
 
 
 def test_question_waiting_for_a_retry_takes_no_slot() -> None:
@@ -327,9 +327,8 @@ class BrokenAnswers(KnownAnswers):
         self._fail("get", question)
         return None
 
-    def put(self, question: Question, _answer: Answer) -> bool:
+    def put(self, question: Question, _answer: Answer) -> None:
         self._fail("put", question)
-        return True
 
     def close(self) -> bool:
         raise OverflowError("too large")
@@ -356,11 +355,16 @@ async def opened(_name: str) -> Model:
 
 
 def engine_with(
-    open_model: OpenModel = opened,
+    open_model: Callable[[str], Awaitable[Model]] = opened,
     budget: Budget | None = None,
     answers: KnownAnswers | None = None,
 ) -> Engine:
-    return Engine(open_model, concurrency=4, timeout=60, budget=budget, answers=answers)
+    return Engine(
+        ModelFacts(open_model, lambda _: 60),
+        concurrency=4,
+        budget=budget,
+        answers=answers,
+    )
 
 
 TOO_LARGE = "unexpected error: OverflowError('too large'). Please report it"

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.store import KnownAnswers, Store, StoredAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
@@ -35,7 +35,9 @@ def engine_for(
         spec = ModelSpec(name, PROVIDERS[provider], name, base_url)
         return await spec.provider.open(spec, 120)
 
-    return Engine(open_by_name, concurrency=16, timeout=timeout, answers=answers)
+    return Engine(
+        ModelFacts(open_by_name, lambda _: timeout), concurrency=16, answers=answers
+    )
 
 
 def question(text: str) -> Question:
@@ -48,7 +50,7 @@ def test_every_question_is_answered_correctly_and_paid_for_once(provider: str) -
     with LoopbackServer(unreliable, together=16) as server:
         engine = engine_for(provider, server.url)
         replies = engine.ask(wanted)
-        retries = engine.retries()
+        retries = engine.progress.retries()
         engine.close()
     assert [reply.text for reply in replies if isinstance(reply, Answer)] == [
         f"QUESTION {number}" for number in range(100)

@@ -1,5 +1,6 @@
 """Answers that can't be kept: nothing more is asked, and the run says so."""
 
+import asyncio
 import shutil
 import sqlite3
 from collections import namedtuple
@@ -10,14 +11,13 @@ from random import Random
 
 import pytest
 
-from pytest_upskill.engine import Engine
-from pytest_upskill.engine import store as store_module
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts, database
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.models import Model
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply
 from pytest_upskill.trials.trial import Question
 from support.full_disk import fill_disk
-from support.stored_answers import ANSWER
+from support.stored_answers import ANSWER, put
 from support.trials import FakeTrials, trial_question
 
 Disk = namedtuple("Disk", "total used free")
@@ -31,6 +31,7 @@ class Long(Model):
 
     async def ask(self, _question: Question) -> Answer:
         self.asked += 1
+        await asyncio.sleep(0.1)  # longer than answers wait to be written together
         return Answer(Random(self.asked).randbytes(20_000).hex())
 
 
@@ -41,7 +42,10 @@ def engine_of(model: Model, file: Path, *, fresh: bool = False) -> Iterator[Engi
 
     answers = StoredAnswers(lambda: Store(file), str, fresh=fresh, hint=". Do this")
     engine = Engine(
-        open_model, concurrency=1, timeout=60, answers=answers, open_trials=FakeTrials
+        ModelFacts(open_model, timeout=lambda _: 60),
+        concurrency=1,
+        answers=answers,
+        agents=AgentPlaces(FakeTrials),
     )
     try:
         yield engine
@@ -130,33 +134,37 @@ def test_on_an_almost_full_disk_answers_come_one_by_one(
 ) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(10**9, 10**9, 150_000))
-    assert [store.lease("a"), store.lease("b"), store.trouble] == [True, False, ""]
-    store.put("a", "m", ANSWER)
-    store.release("a")
-    assert store.lease("b")
+    leases = store.leases
+    assert leases.take(["a", "b"]) == {"a"}
+    assert leases.take(["b"]) == set()
+    assert not store.database.trouble
+    put(store, "a", "m", ANSWER)
+    leases.release("a")
+    assert leases.take(["b"])
     # It does not say
     monkeypatch.setattr(shutil, "disk_usage", lambda _: Disk(0, 0, 0))
-    assert store.lease("c")
+    assert leases.take(["c"])
     assert store.close()
 
 
 def test_a_locked_store_is_waited_for_but_not_for_ever(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(store_module, "_TIMEOUT", 0.0)
+    monkeypatch.setattr(database, "_BUSY_SECONDS", 0.0)
     now = [100.0]
     monkeypatch.setattr("time.monotonic", lambda: now[0])
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     with closing(sqlite3.connect(tmp_path / "a.sqlite", isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
-        assert not store.put("k", "m", ANSWER)
-        assert not store.lease("l")
+        assert not put(store, "k", "m", ANSWER)
+        leases = store.leases
+        assert not leases.take(["l"])
         now[0] += 29.0
-        assert not store.trouble
+        assert not store.database.trouble
         now[0] += 2.0
-        assert store.trouble.endswith("database is locked")
-    store.renew()  # also writes what could not be written
-    assert not store.trouble
-    assert store.lease("l")
+        assert store.database.trouble.endswith("database is locked")
+    assert store.save()
+    assert not store.database.trouble
+    assert leases.take(["l"])
     assert sum(store.size().answers.values()) == 1
     assert store.close()

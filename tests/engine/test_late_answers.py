@@ -8,7 +8,7 @@ from random import Random
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
@@ -50,11 +50,10 @@ def engine_of(
         seconds_for=lambda _: seconds,
     )
     engine = Engine(
-        open_model,
+        ModelFacts(open_model, timeout=lambda _: seconds),
         concurrency=1,
-        timeout=seconds,
         answers=answers,
-        open_trials=lambda: trials or FakeTrials(),
+        agents=AgentPlaces(lambda: trials or FakeTrials()),
     )
     try:
         yield engine

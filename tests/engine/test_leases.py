@@ -13,8 +13,9 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts
 from pytest_upskill.engine.lane import STOPPED
+from pytest_upskill.engine.leases import Leases
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
@@ -52,7 +53,9 @@ def run(
 
     answers = StoredAnswers(lambda: Store(folder / "a.sqlite"), str, fresh=fresh)
     engine = Engine(
-        open_model, timeout=60, answers=answers, **{"concurrency": 2, **more}
+        ModelFacts(open_model, timeout=lambda _: 60),
+        answers=answers,
+        **{"concurrency": 2, **more},
     )
     try:
         yield engine
@@ -106,7 +109,7 @@ def test_a_lease_that_was_taken_while_another_run_waited_is_respected(
     leased_by_another(tmp_path, [question], lasts=17.0)
     with run(tmp_path, model) as engine:
         engine.submit(question)
-        wait_until(lambda: engine.elsewhere == 1)
+        wait_until(lambda: engine.progress.elsewhere == 1)
     assert model.asked == []
 
 
@@ -116,7 +119,7 @@ def test_what_failed_in_one_run_is_asked_by_the_next(tmp_path: Path) -> None:
         replies = [first.submit(question)]
         wait_until(lambda: model.asked)
         replies.append(second.submit(question))
-        wait_until(lambda: second.elsewhere == 1)
+        wait_until(lambda: second.progress.elsewhere == 1)
         model.open.set()
         failed, answered = (reply.result(timeout=300) for reply in replies)
     assert isinstance(failed, NoAnswer)
@@ -144,11 +147,15 @@ def test_a_question_waits_while_another_run_asks_it_and_no_longer(
     with run(tmp_path, model) as engine:
         reply = engine.submit(wanted[0])
         assert asked_in(engine, wanted[1:]) == ["B"]
-        assert engine.elsewhere == 1
+        assert engine.progress.elsewhere == 1
         assert not reply.done()
         rows(tmp_path, "UPDATE leases SET until=1")  # its owner was killed
         assert texts([reply.result(timeout=300)]) == ["A"]
     assert model.asked == ["b", "a"]
+
+
+def leases_in(folder: Path) -> Leases:
+    return Store(folder / "a.sqlite", pytest.fail).leases
 
 
 def test_a_lease_ends_by_itself_unless_it_is_renewed(
@@ -157,34 +164,79 @@ def test_a_lease_ends_by_itself_unless_it_is_renewed(
     now = [1e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    owner, other = (
-        Store(tmp_path / "a.sqlite", pytest.fail),
-        Store(tmp_path / "a.sqlite"),
-    )
-    assert owner.lease("k")
+    owner = leases_in(tmp_path)
+    other = leases_in(tmp_path)
+    assert owner.take(["k"]) == {"k"}
     for _ in range(4):
         now[0] += 10.0
         owner.renew()
-        assert not other.lease("k")
-    assert other.leased() == {"k"}
+        assert not other.take(["k"])
+    assert other.all() == {"k"}
     now[0] += 16.0  # killed
-    assert other.leased() == set()
-    assert other.lease("k")
+    assert other.all() == set()
+    assert other.take(["k"]) == {"k"}
     owner.release("k")  # it was not: the lease is not its own any more
-    assert other.leased() == {"k"}
+    owner.save()
+    assert other.all() == {"k"}
     other.close()
-    assert owner.leased() == set()
-    owner.close()
+    assert owner.all() == set()
+
+
+def test_no_more_is_leased_than_a_model_takes_at_once(tmp_path: Path) -> None:
+    class Small(Gate):
+        @property
+        def most_in_flight(self) -> int | None:
+            return 1
+
+    model = Small()
+    with run(tmp_path, model, concurrency=3) as engine:
+        for question in about(*"abcdef"):
+            engine.submit(question)
+        wait_until(lambda: model.asked)
+        assert len(leases_in(tmp_path).all()) == 1
+        model.open.set()
+
+
+def test_answers_that_arrive_together_are_written_together(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = list[int]()
+    write = Store._write
+
+    def counted(store: Store, rows: Sequence[Any]) -> bool:
+        writes.append(len(rows))
+        return write(store, rows)
+
+    monkeypatch.setattr(Store, "_write", counted)
+    model = Gate()
+    with run(tmp_path, model, concurrency=20) as engine:
+        replies = [engine.submit(question) for question in about(*"abcdefghijklmnop")]
+        wait_until(lambda: len(model.asked) == 16)
+        model.open.set()
+        for reply in replies:
+            reply.result(timeout=60)
+    assert sum(writes) == 16
+    assert len(writes) < 8
+
+
+def test_leases_of_many_questions_are_taken_at_once(tmp_path: Path) -> None:
+    one = leases_in(tmp_path)
+    two = leases_in(tmp_path)
+    assert one.take(["a", "b"]) == {"a", "b"}
+    assert two.take(["b", "c", "d"]) == {"c", "d"}
+    one.release("a")
+    assert two.all() == {"a", "b", "c", "d"}
+    one.save()
+    assert two.take(["a", "b"]) == {"a"}
 
 
 @pytest.mark.parametrize("until", [1e300, "soon", b"\xff", 4e9])
 def test_nobody_can_lease_a_question_for_ever(tmp_path: Path, until: object) -> None:
     Store(tmp_path / "a.sqlite").close()
     rows(tmp_path, "INSERT INTO leases VALUES ('k', 'other', ?)", until)
-    store = Store(tmp_path / "a.sqlite", pytest.fail)
-    assert store.leased() == set()
-    assert store.lease("k")
-    store.close()
+    leases = leases_in(tmp_path)
+    assert leases.all() == set()
+    assert leases.take(["k"])
 
 
 def test_a_fresh_run_asks_what_another_run_is_asking(tmp_path: Path) -> None:
@@ -198,9 +250,9 @@ def test_a_fresh_run_asks_what_another_run_is_asking(tmp_path: Path) -> None:
 def test_a_run_that_is_stopped_waits_for_no_other(tmp_path: Path) -> None:
     wanted = [*about("a"), trial_question("t"), trial_question("u")]
     leased_by_another(tmp_path, wanted)
-    with run(tmp_path, Gate(), open_trials=FakeTrials) as engine:
+    with run(tmp_path, Gate(), agents=AgentPlaces(FakeTrials)) as engine:
         replies = [engine.submit(question) for question in wanted]
-        wait_until(lambda: engine.elsewhere == 3)
+        wait_until(lambda: engine.progress.elsewhere == 3)
         engine.end(wanted[1].key)
         assert replies[1].result(timeout=300) == NoAnswer(STOPPED)
         engine.stop()
@@ -212,13 +264,13 @@ def test_a_run_that_is_stopped_waits_for_no_other(tmp_path: Path) -> None:
 def test_a_trial_of_an_agent_is_carried_out_by_one_run(tmp_path: Path) -> None:
     model, trials, question = Gate(), [FakeTrials(), FakeTrials()], trial_question("a")
     with (
-        run(tmp_path, model, open_trials=lambda: trials[0]) as first,
-        run(tmp_path, model, open_trials=lambda: trials[1]) as second,
+        run(tmp_path, model, agents=AgentPlaces(lambda: trials[0])) as first,
+        run(tmp_path, model, agents=AgentPlaces(lambda: trials[1])) as second,
     ):
         first.submit(question)
         wait_until(lambda: model.asked)
         reply = second.submit(question)
-        wait_until(lambda: second.elsewhere == 1)
+        wait_until(lambda: second.progress.elsewhere == 1)
         model.open.set()
         assert (
             asked_in(first, [question])
@@ -255,7 +307,7 @@ def test_an_old_answer_is_asked_again_by_one_run(
         threads[0].start()
         wait_until(lambda: len(model.asked) == 2)
         threads[1].start()
-        wait_until(lambda: second.elsewhere == 2)
+        wait_until(lambda: second.progress.elsewhere == 2)
         model.open.set()
         for thread in threads:
             thread.join()

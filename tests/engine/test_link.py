@@ -10,7 +10,7 @@ from threading import Thread
 
 import pytest
 
-from pytest_upskill.engine import Engine, LinkClient, LinkServer
+from pytest_upskill.engine import Engine, LinkClient, LinkServer, ModelFacts
 from pytest_upskill.errors import UpskillError
 from pytest_upskill.models import Model
 from pytest_upskill.models.scripted import ScriptedModel
@@ -30,7 +30,7 @@ class Controller:
     def __init__(self) -> None:
         self.asked: list[str] = []
         self.plans: list[Plan] = []
-        self.engine = Engine(self._open, concurrency=2, timeout=60)
+        self.engine = Engine(ModelFacts(self._open, lambda _: 60), concurrency=2)
         self.link = LinkServer(self.engine, self._begin)
 
     async def _open(self, _: str) -> Model:
@@ -176,7 +176,7 @@ def test_link_works_where_a_path_would_be_too_long(
     async def no_model(_: str) -> Model:
         raise AssertionError
 
-    engine = Engine(no_model, concurrency=1, timeout=1)
+    engine = Engine(ModelFacts(no_model, lambda _: 1), concurrency=1)
     link = LinkServer(engine, lambda _: None)
     worker = LinkClient(link.address)
     worker.start(plan_of("a"))

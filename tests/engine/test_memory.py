@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.engine.agent_jobs import available_memory
+from pytest_upskill.engine.machine import available_memory
 
 GB = 10**9
 MEMINFO = (

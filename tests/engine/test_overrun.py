@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
@@ -97,7 +97,7 @@ def overrun(
     async def open_model(name: str) -> Model:
         return Dear(name, bill, random, share)
 
-    engine = Engine(open_model, concurrency=20, timeout=30, budget=budget)
+    engine = Engine(ModelFacts(open_model, lambda _: 30), concurrency=20, budget=budget)
     try:
         asked = [*questions(random, "a", 30), *questions(random, "b", 30)]
         random.shuffle(asked)

@@ -16,7 +16,7 @@ import pytest
 
 from pytest_upskill._util.files import replace_file, why_unwritable
 from pytest_upskill.engine.store import Store
-from support.stored_answers import ANSWER
+from support.stored_answers import ANSWER, put
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="has no such files")
 
@@ -51,9 +51,9 @@ def test_nothing_is_asked_or_stored_in_place_of_a_store(
     messages: list[str] = []
     store = Store(tmp_path / "a.sqlite", messages.append)
     assert store.get("k") is None
-    assert not store.lease("k")
-    assert "a.sqlite" in store.trouble
-    assert not store.put("k", "m", ANSWER)
+    assert not store.leases.take(["k"])
+    assert "a.sqlite" in store.database.trouble
+    assert not put(store, "k", "m", ANSWER)
     assert not store.close()
     assert messages[-1].startswith("1 answer could not be stored: ")
 
@@ -103,7 +103,7 @@ def test_a_store_with_anything_but_our_tables_is_set_aside(
         connection.executescript(hostile)
     messages: list[str] = []
     store = Store(tmp_path / "a.sqlite", messages.append)
-    assert store.lease("k")
-    assert store.put("k", "m", ANSWER)
+    assert store.leases.take(["k"])
+    assert put(store, "k", "m", ANSWER)
     assert store.close()
     assert len(list(tmp_path.glob("answers-*.old"))) == len(messages) == 1

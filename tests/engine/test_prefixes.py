@@ -14,9 +14,7 @@ def question(text: str = "short", system: str = LONG, **more: object) -> Questio
 
 
 def uses_of(prefixes: Prefixes, *questions: Question) -> list[PrefixUse]:
-    found = [prefixes.use_of(one) for one in questions]
-    assert None not in found
-    return [one for one in found if one]
+    return [prefixes.add(one) for one in questions]
 
 
 def three(prefixes: Prefixes) -> list[PrefixUse]:
@@ -27,16 +25,16 @@ def test_the_first_goes_ahead_and_the_rest_wait_until_it_is_answered() -> None:
     prefixes = Prefixes(1024)
     first, second, third = three(prefixes)
     assert first.waits_until(0) <= 0
-    assert prefixes.start(first, 5) == ("system",)
+    assert first.start(5) == ("system",)
     assert second.waits_until(5) > 5
-    prefixes.answered(first, 5)
-    assert prefixes.end(first)
+    first.answered(5)
+    assert first.end()
     assert second.waits_until(7) <= 7
-    assert prefixes.start(second, 7) == ("system",)
+    assert second.start(7) == ("system",)
     assert third.waits_until(7) <= 7  # it is warm, so nobody waits for the second
-    prefixes.answered(second, 7)
-    assert not prefixes.end(second)
-    assert prefixes.start(third, 8) == ("system",)  # the last one still reads it
+    second.answered(7)
+    assert not second.end()
+    assert third.start(8) == ("system",)  # the last one still reads it
 
 
 def test_two_uses_are_neither_marked_nor_waited_for() -> None:
@@ -44,25 +42,25 @@ def test_two_uses_are_neither_marked_nor_waited_for() -> None:
     first, second = three(prefixes)[:2]
     for one in first.prefixes:
         one.unanswered = 2
-    assert prefixes.start(first, 0) == ()
+    assert first.start(0) == ()
     assert second.waits_until(0) <= 0
-    prefixes.answered(first, 0)
-    prefixes.end(first)
+    first.answered(0)
+    first.end()
     # Nothing was kept, so there is nothing to read
-    assert prefixes.start(second, 1) == ()
+    assert second.start(1) == ()
 
 
 def test_short_texts_and_servers_without_a_cache_share_nothing() -> None:
-    assert Prefixes(1024).use_of(question(system="Be brief.")) is None
-    assert Prefixes(None).use_of(question()) is None
-    assert Prefixes(4096).use_of(question()) is None
+    assert Prefixes(1024).add(question(system="Be brief.")).prefixes == ()
+    assert Prefixes(None).add(question()).prefixes == ()
+    assert Prefixes(4096).add(question()).prefixes == ()
 
 
 def test_other_texts_do_not_wait() -> None:
     prefixes = Prefixes(1024)
     first, *_ = three(prefixes)
     (other,) = uses_of(prefixes, question(system=f"Other {LONG}"))
-    prefixes.start(first, 0)
+    first.start(0)
     assert other.waits_until(0) <= 0
     schema = uses_of(prefixes, question(schema="{}"))[0]
     assert schema.waits_until(0) <= 0  # it is part of what the server reads
@@ -71,11 +69,11 @@ def test_other_texts_do_not_wait() -> None:
 def test_nobody_waits_for_long() -> None:
     prefixes = Prefixes(1024)
     first, second, third = three(prefixes)
-    prefixes.start(first, 100)
+    first.start(100)
     until = second.waits_until(100)
     assert 100 < until <= 110
     assert second.waits_until(until) <= until
-    assert prefixes.start(second, until) == ("system",)
+    assert second.start(until) == ("system",)
     assert third.waits_until(until) <= until
 
 
@@ -84,13 +82,13 @@ def test_after_a_failure_the_next_goes_ahead_and_after_two_nobody_waits() -> Non
     first, second, third, fourth = uses_of(
         prefixes, *(question(str(n)) for n in range(4))
     )
-    prefixes.start(first, 0)
-    assert prefixes.end(first)
+    first.start(0)
+    assert first.end()
     assert second.waits_until(1) <= 1
-    prefixes.start(second, 1)
+    second.start(1)
     assert third.waits_until(1) > 1
-    assert prefixes.end(second)
-    prefixes.start(third, 2)
+    assert second.end()
+    third.start(2)
     assert fourth.waits_until(2) <= 2
 
 
@@ -98,24 +96,24 @@ def test_a_busy_server_is_not_held_against_the_question() -> None:
     prefixes = Prefixes(1024)
     first, second, third = three(prefixes)
     for now in range(5):
-        prefixes.start(first, now)
-        prefixes.refused(first)
-        prefixes.end(first)
-    prefixes.start(second, 9)
+        first.start(now)
+        first.refused()
+        first.end()
+    second.start(9)
     assert third.waits_until(9) > 9
 
 
 def test_a_cache_is_cold_after_five_minutes_without_use() -> None:
     prefixes = Prefixes(1024)
     uses = uses_of(prefixes, *(question(str(n)) for n in range(9)))
-    prefixes.start(uses[0], 0)
-    prefixes.answered(uses[0], 0)
-    prefixes.end(uses[0])
-    prefixes.start(uses[1], 250)  # a read makes it live longer
+    uses[0].start(0)
+    uses[0].answered(0)
+    uses[0].end()
+    uses[1].start(250)  # a read makes it live longer
     assert uses[2].waits_until(500) <= 500
-    assert prefixes.start(uses[2], 500) == ("system",)
+    assert uses[2].start(500) == ("system",)
     assert uses[3].waits_until(900) <= 900
-    prefixes.start(uses[3], 900)
+    uses[3].start(900)
     assert uses[4].waits_until(900) > 900
 
 
@@ -124,11 +122,11 @@ def test_a_long_question_that_is_asked_again_and_again_is_kept_too() -> None:
     # As by a judge with three votes
     same = [question(LONG, "Be brief.") for _ in range(3)]
     first, second, _ = uses_of(prefixes, *same)
-    assert prefixes.start(first, 0) == ("messages",)
+    assert first.start(0) == ("messages",)
     assert second.waits_until(0) > 0
     both = Prefixes(1024)
     first, *_ = uses_of(both, *(question(LONG) for _ in range(3)))
-    assert both.start(first, 0) == ("system", "messages")
+    assert first.start(0) == ("system", "messages")
 
 
 def test_tools_belong_to_the_start() -> None:

@@ -4,7 +4,7 @@ import asyncio
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
@@ -75,7 +75,7 @@ def test_calls_to_a_server_on_loopback_begin_together(concurrency: int) -> None:
         return await provider.open(spec, 60)
 
     with LoopbackServer(lambda _: Reply("yes"), together=concurrency) as server:
-        engine = Engine(open_model, concurrency=concurrency, timeout=60)
+        engine = Engine(ModelFacts(open_model, lambda _: 60), concurrency=concurrency)
         replies = engine.ask(questions_to("m", concurrency + 5))
         engine.close()
     assert all(isinstance(reply, Answer) for reply in replies)

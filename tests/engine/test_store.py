@@ -13,7 +13,7 @@ from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.transcript import Activity, Turn
 from support.folders import new_folder
-from support.stored_answers import ANSWER, WITH_EXTRAS, stored
+from support.stored_answers import ANSWER, WITH_EXTRAS, put, stored
 from support.strategies import ANSWERS
 
 TRIAL = replace(
@@ -38,7 +38,7 @@ def test_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
     file = tmp_path / ".upskill/answers.sqlite"
     first = Store(file)
     assert first.get("k") is None
-    first.put("k", "m", ANSWER)
+    put(first, "k", "m", ANSWER)
     first.close()
     second = Store(file)
     assert second.get("k") == stored(ANSWER)
@@ -48,7 +48,7 @@ def test_answer_is_there_for_the_next_run(tmp_path: Path) -> None:
 
 def test_a_trial_of_an_agent_is_stored_compressed(tmp_path: Path) -> None:
     store = Store(tmp_path / "answers.sqlite")
-    store.put("k", "m", TRIAL)
+    put(store, "k", "m", TRIAL)
     store.close()
     store = Store(tmp_path / "answers.sqlite")
     assert store.get("k") == stored(TRIAL)
@@ -62,7 +62,7 @@ def test_any_answer_is_stored_whole(
 ) -> None:
     messages: list[str] = []
     store = Store(new_folder(tmp_path_factory) / "a.sqlite", messages.append)
-    assert store.put("k", "m", answer)
+    assert put(store, "k", "m", answer)
     assert store.get("k") == stored(answer)
     store.close()
     assert not messages
@@ -73,15 +73,15 @@ def test_what_was_written_to_a_cache_is_kept_so_that_costs_stay_the_same(
 ) -> None:
     store = Store(tmp_path / "a.sqlite")
     answer = replace(ANSWER, usage=Usage(10, 5, 2, 7, hour=3))
-    store.put("k", "m", answer)
+    put(store, "k", "m", answer)
     assert store.get("k") == stored(answer)
     store.close()
 
 
 def test_a_short_answer_replaces_a_long_one(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
-    store.put("k", "m", WITH_EXTRAS)
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", WITH_EXTRAS)
+    put(store, "k", "m", ANSWER)
     assert store.get("k") == stored(ANSWER)
     store.close()
 
@@ -103,11 +103,11 @@ def test_an_answer_that_can_not_be_read_is_asked_for_again(
     tmp_path: Path, data: object
 ) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
-    store.put("k", "m", WITH_EXTRAS)
+    put(store, "k", "m", WITH_EXTRAS)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other, other:
         other.execute("UPDATE answers SET answer=?", (data,))
     assert store.get("k") is None
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", ANSWER)
     assert store.get("k") == stored(ANSWER)
     store.close()
 
@@ -118,13 +118,13 @@ def test_odd_values_of_a_row_harm_nothing(
     tmp_path: Path, column: str, value: object
 ) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", ANSWER)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other, other:
         other.execute(f"UPDATE answers SET {column}=CAST(? AS TEXT)", (value,))
         other.execute(f"UPDATE answers SET {column}=?", (value,))
     assert store.get("k") == stored(ANSWER)
     assert sum(store.size().answers.values()) == 1
-    store.put("k", "m", Answer("new"))
+    put(store, "k", "m", Answer("new"))
     assert store.get("k") == stored(Answer("new"))
     store.close()
 
@@ -141,9 +141,9 @@ def test_an_answer_that_does_not_fit_costs_nothing_else(
 ) -> None:
     messages: list[str] = []
     store = Store(tmp_path / "a.sqlite", messages.append)
-    store.put("before", "m", ANSWER)
-    store.put("odd", "m", odd)
-    store.put("after", "m", ANSWER)
+    put(store, "before", "m", ANSWER)
+    put(store, "odd", "m", odd)
+    put(store, "after", "m", ANSWER)
     assert store.get("before") == store.get("after") == stored(ANSWER)
     assert store.get("odd") is None
     store.close()
@@ -154,7 +154,7 @@ def test_an_answer_that_does_not_fit_costs_nothing_else(
 
 def test_a_name_of_a_model_that_is_not_utf_8_is_stored_escaped(tmp_path: Path) -> None:
     store = Store(tmp_path / "answers.sqlite")
-    assert store.put("k", "m\udcff", ANSWER)
+    assert put(store, "k", "m\udcff", ANSWER)
     assert store.size().answers == {"m\\udcff": 1}
     store.close()
 
@@ -162,7 +162,7 @@ def test_a_name_of_a_model_that_is_not_utf_8_is_stored_escaped(tmp_path: Path) -
 def test_an_answer_takes_hardly_more_room_than_its_text(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite")
     for number in range(200):
-        store.put(f"{number:064x}", "m", replace(ANSWER, text="x" * 1500))
+        put(store, f"{number:064x}", "m", replace(ANSWER, text="x" * 1500))
     assert store.size().size / 200 < 2400
     store.close()
 
@@ -170,7 +170,7 @@ def test_an_answer_takes_hardly_more_room_than_its_text(tmp_path: Path) -> None:
 def test_prune_deletes_what_is_older(tmp_path: Path) -> None:
     store = Store(tmp_path / "a.sqlite", pytest.fail)
     for number in range(3):
-        store.put(f"k{number}", "m", WITH_EXTRAS)
+        put(store, f"k{number}", "m", WITH_EXTRAS)
     with closing(sqlite3.connect(tmp_path / "a.sqlite")) as other, other:
         other.execute("UPDATE answers SET created=1e9 WHERE key<>'k2'")
     assert store.size().oldest == 1e9
@@ -186,12 +186,12 @@ def test_prune_deletes_what_is_older(tmp_path: Path) -> None:
 def test_an_answer_that_is_written_late_replaces_no_newer_one(tmp_path: Path) -> None:
     file = tmp_path / "a.sqlite"
     late, other = Store(file, pytest.fail), Store(file, pytest.fail)
-    assert late._connection
+    assert late.database._connection
     # As if the disk were read-only for a while
-    late._connection.execute("PRAGMA query_only=1")
-    assert not late.put("k", "m", Answer("old"))
-    assert not late.put("l", "m", Answer("late"))
-    assert other.put("k", "m", Answer("new"))
+    late.database._connection.execute("PRAGMA query_only=1")
+    assert not put(late, "k", "m", Answer("old"))
+    assert not put(late, "l", "m", Answer("late"))
+    assert put(other, "k", "m", Answer("new"))
     late.close()
     assert other.get("k") == stored(Answer("new"))
     assert other.get("l") == stored(Answer("late"))
@@ -203,17 +203,17 @@ def test_the_last_of_two_answers_in_the_same_instant_counts(
 ) -> None:
     monkeypatch.setattr("time.time", lambda: 1e9)
     store = Store(tmp_path / "a.sqlite", pytest.fail)
-    store.put("k", "m", Answer("one"))
-    store.put("k", "m", Answer("two"))
+    put(store, "k", "m", Answer("one"))
+    put(store, "k", "m", Answer("two"))
     assert store.get("k") == stored(Answer("two"))
     store.close()
 
 
 def test_two_runs_share_answers_at_once(tmp_path: Path) -> None:
     one, two = Store(tmp_path / "a.sqlite"), Store(tmp_path / "a.sqlite")
-    one.put("k", "m", ANSWER)
+    put(one, "k", "m", ANSWER)
     assert two.get("k") == stored(ANSWER)
-    two.put("k", "m", Answer("new"))
+    put(two, "k", "m", Answer("new"))
     assert one.get("k") == stored(Answer("new"))
     one.close()
     two.close()

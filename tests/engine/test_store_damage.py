@@ -11,10 +11,10 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.engine import store as store_module
+from pytest_upskill.engine import database
 from pytest_upskill.engine.store import Store
 from support.kit import write_damaged_store
-from support.stored_answers import ANSWER, WITH_EXTRAS, stored
+from support.stored_answers import ANSWER, WITH_EXTRAS, put, stored
 
 
 def asides(folder: Path) -> list[Path]:
@@ -26,7 +26,7 @@ def test_what_was_never_a_store_is_set_aside(tmp_path: Path) -> None:
     file.write_bytes(before := b"this was never a database, it is just words " * 100)
     messages: list[str] = []
     store = Store(file, messages.append)
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", ANSWER)
     assert store.get("k") == stored(ANSWER)
     store.close()
     [aside] = asides(tmp_path)
@@ -45,7 +45,7 @@ def test_a_store_of_another_version_is_set_aside(tmp_path: Path, version: int) -
         connection.execute(f"PRAGMA user_version={version}")
     messages: list[str] = []
     store = Store(file, messages.append)
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", ANSWER)
     assert store.get("k") == stored(ANSWER)
     store.close()
     [aside] = asides(tmp_path)
@@ -62,7 +62,7 @@ def test_a_damaged_store_is_set_aside_once(tmp_path: Path) -> None:
     store = Store(file, messages.append)
     for number in range(200):
         store.get(f"k{number}")
-        store.put(f"new{number}", "m", ANSWER)
+        put(store, f"new{number}", "m", ANSWER)
     store.close()
     [message] = messages
     assert "malformed" in message
@@ -76,7 +76,7 @@ def test_a_truncated_store_is_set_aside(tmp_path: Path) -> None:
     write_damaged_store(file := tmp_path / "answers.sqlite")
     file.write_bytes(file.read_bytes()[: file.stat().st_size // 2])
     store = Store(file)
-    store.put("new", "m", ANSWER)
+    put(store, "new", "m", ANSWER)
     assert [store.get(f"k{number}") for number in range(200)] == [None] * 200
     store.close()
     assert len(asides(tmp_path)) == 1
@@ -88,9 +88,9 @@ def test_two_runs_on_a_damaged_store_set_it_aside_once(tmp_path: Path) -> None:
     one, two = Store(file, messages.append), Store(file, messages.append)
     for number in range(200):
         one.get(f"k{number}")
-        one.put(f"one{number}", "m", ANSWER)
+        put(one, f"one{number}", "m", ANSWER)
         two.get(f"k{number}")
-        two.put(f"two{number}", "m", ANSWER)
+        put(two, f"two{number}", "m", ANSWER)
     one.close()
     two.close()
     assert len(asides(tmp_path)) == len(messages) == 1
@@ -112,13 +112,13 @@ def test_stores_damaged_in_the_same_second_are_all_kept(tmp_path: Path) -> None:
 
 def full_or_read_only(store: Store, how: str) -> None:
     """Make the disk look full, read-only or locked to a store, also to root."""
-    assert store._connection
+    assert store.database._connection
     pragmas = {
         "full": "max_page_count=1",
         "read-only": "query_only=1",
         "locked": "busy_timeout=0",
     }
-    store._connection.execute(f"PRAGMA {pragmas[how]}")
+    store.database._connection.execute(f"PRAGMA {pragmas[how]}")
 
 
 @pytest.mark.parametrize("how", ["full", "read-only", "locked"])
@@ -127,14 +127,14 @@ def test_what_can_not_be_written_now_is_used_and_written_at_the_end(
 ) -> None:
     file = tmp_path / "a.sqlite"
     store = Store(file, pytest.fail)
-    store.put("old", "m", ANSWER)
+    put(store, "old", "m", ANSWER)
     full_or_read_only(store, how)
     other = sqlite3.connect(file, isolation_level=None)
     if how == "locked":
         other.execute("BEGIN IMMEDIATE")
     long = replace(ANSWER, text=Random(1).randbytes(9000).hex())
     for number in range(3):
-        store.put(f"new{number}", "m", long)
+        put(store, f"new{number}", "m", long)
     assert other.execute("SELECT COUNT(*) FROM answers").fetchone() == (1,)
     assert store.get("old") == stored(ANSWER)
     assert store.get("new2") == stored(long)
@@ -148,15 +148,15 @@ def test_what_can_not_be_written_now_is_used_and_written_at_the_end(
 def test_store_that_can_only_be_read_is_read(tmp_path: Path) -> None:
     file = tmp_path / "a.sqlite"
     store = Store(file)
-    store.put("old", "m", WITH_EXTRAS)
+    put(store, "old", "m", WITH_EXTRAS)
     store.close()
     # SQLite can't make its files, as on a read-only disk
     (tmp_path / "a.sqlite-shm").mkdir()
     messages: list[str] = []
     store = Store(file, messages.append)
     assert store.get("old") == stored(WITH_EXTRAS)
-    store.put("new1", "m", ANSWER)
-    store.put("new2", "m", ANSWER)
+    put(store, "new1", "m", ANSWER)
+    put(store, "new2", "m", ANSWER)
     assert not messages
     store.close()
     [message] = messages
@@ -172,12 +172,12 @@ def test_damage_on_a_disk_that_can_only_be_read_moves_nothing(
     def refuse(*_: Any) -> None:
         raise OSError(30, "Read-only file system")
 
-    monkeypatch.setattr(store_module, "_set_aside", refuse)
+    monkeypatch.setattr(database, "_set_aside", refuse)
     messages: list[str] = []
     store = Store(file, messages.append)
     for number in range(200):
         store.get(f"k{number}")
-    store.put("new", "m", ANSWER)
+    put(store, "new", "m", ANSWER)
     assert store.get("new") == stored(ANSWER)
     store.close()
     assert file.exists()
@@ -187,10 +187,10 @@ def test_damage_on_a_disk_that_can_only_be_read_moves_nothing(
 def test_store_that_is_deleted_during_a_run_is_made_again(tmp_path: Path) -> None:
     file = tmp_path / "a.sqlite"
     store = Store(file, pytest.fail)
-    store.put("one", "m", ANSWER)
+    put(store, "one", "m", ANSWER)
     for left in tmp_path.iterdir():
         left.unlink()
-    store.put("two", "m", ANSWER)
+    put(store, "two", "m", ANSWER)
     store.close()
     again = Store(file, pytest.fail)
     assert again.get("two") == stored(ANSWER)
@@ -202,7 +202,7 @@ def test_run_goes_on_without_a_store(tmp_path: Path) -> None:
     messages: list[str] = []
     store = Store(tmp_path / "file/answers.sqlite", messages.append)
     assert store.get("k") is None
-    store.put("k", "m", ANSWER)
+    put(store, "k", "m", ANSWER)
     store.close()
     [message] = messages
     assert "1 answer could not be stored" in message

@@ -9,8 +9,9 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.engine import Engine
-from pytest_upskill.engine.budget import Budget, PaidCall
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts
+from pytest_upskill.engine.budget import Budget
+from pytest_upskill.engine.forecast import PaidCall
 from pytest_upskill.models import Model
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
@@ -65,12 +66,10 @@ def engine_of(
         return model
 
     engine = Engine(
-        open_model,
+        ModelFacts(open_model, timeout=lambda _: 60),
         concurrency=4,
-        timeout=60,
         budget=budget,
-        open_trials=lambda: trials or FakeTrials(),
-        agents_at_once=4,
+        agents=AgentPlaces(lambda: trials or FakeTrials(), at_once=4),
     )
     try:
         yield engine

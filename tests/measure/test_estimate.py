@@ -5,11 +5,12 @@ from dataclasses import replace
 import pytest
 
 from pytest_upskill.measure.estimate import (
-    CostBound,
+    WORST,
     Estimate,
+    Stored,
     StoredTrial,
-    cost_bound,
-    stored_trials,
+    estimate_trials,
+    find_stored_answers,
 )
 from pytest_upskill.models.prices import FREE, Price
 from pytest_upskill.trials.answer import Answer, NoAnswer
@@ -26,22 +27,26 @@ def trial(
     return Trial("gate", "a", "m", "skill", run, question, rubric=rubric)
 
 
-def at_most(*trials: Trial, **stored: StoredTrial) -> CostBound:
+def at_most(*trials: Trial, **stored: StoredTrial) -> Estimate:
     by_key = {
         trials[int(number.strip("n"))].question.key: one
         for number, one in stored.items()
     }
-    return cost_bound(trials, by_key, lambda _: PRICE)
+    return estimate_trials(trials, lambda _: PRICE, Stored(by_key), WORST)
+
+
+def bound(usd: float, stored: int = 0, unpriced: tuple[str, ...] = ()) -> Estimate:
+    return Estimate(0, 0, usd, unpriced, stored=stored)
 
 
 def test_a_call_costs_at_most_twice_its_prompt_and_the_longest_answer() -> None:
     # 101 tokens by our estimate, 100 that a server may add, 100 of output.
-    assert at_most(trial()).cost == pytest.approx((302 * 1 + 100 * 10) / 1e6)
-    assert at_most(trial(1), trial(2), trial(2)).cost == 2 * at_most(trial()).cost
+    assert at_most(trial()).usd == pytest.approx((302 * 1 + 100 * 10) / 1e6)
+    assert at_most(trial(1), trial(2), trial(2)).usd == 2 * at_most(trial()).usd
 
 
 def test_an_agent_takes_all_its_turns() -> None:
-    few, many = (at_most(trial(task=Task("loop", max_turns=n))).cost for n in (2, 20))
+    few, many = (at_most(trial(task=Task("loop", max_turns=n))).usd for n in (2, 20))
     assert many > 10 * few
 
 
@@ -51,10 +56,11 @@ def test_stored_answers_and_judgements_are_not_paid_for_again() -> None:
     assert all_new.stored == 0
     judged = at_most(one, other, n0=StoredTrial(3, 0))
     assert judged.stored == 4
-    assert judged.cost == pytest.approx(all_new.cost / 2)
+    assert judged.usd == pytest.approx(all_new.usd / 2)
     missing = at_most(one, other, n0=StoredTrial(1, 2))
-    assert judged.cost < missing.cost < all_new.cost
-    assert at_most(one, n0=StoredTrial(3, 0)) == CostBound(0.0, 4)
+    assert judged.usd < missing.usd < all_new.usd
+    stored = at_most(one, n0=StoredTrial(3, 0))
+    assert (stored.usd, stored.calls, stored.stored) == (0.0, 0, 4)
 
 
 def test_what_is_stored_is_counted_with_the_judge() -> None:
@@ -67,19 +73,19 @@ def test_what_is_stored_is_counted_with_the_judge() -> None:
         judgings.append(question)
         return Answer("{}") if len(judgings) == 1 else None
 
-    assert stored_trials([asked], get) == {asked.question.key: StoredTrial(1, 2)}
-    assert stored_trials([asked], lambda _: None) == {}
-    assert stored_trials([asked], lambda _: NoAnswer("busy")) == {}
+    assert find_stored_answers([asked], get) == {asked.question.key: StoredTrial(1, 2)}
+    assert find_stored_answers([asked], lambda _: None) == {}
+    assert find_stored_answers([asked], lambda _: NoAnswer("busy")) == {}
 
 
 def test_models_without_a_price_are_named() -> None:
     other = replace(trial(), question=replace(trial().question, model="other"))
     prices = {"m": PRICE, "other": None}
-    found = cost_bound([trial(), other], {}, prices.__getitem__)
-    assert found == CostBound(at_most(trial()).cost, 0, ("other",))
-    assert found.words(limit=None)[1].endswith(", and the price of other is not known")
-    assert CostBound(0.0, 0, ("m",)).words(limit=None) == ["", "cost not known"]
-    assert cost_bound([trial()], {}, lambda _: FREE).words(limit=None) == ["", ""]
+    found = estimate_trials([trial(), other], prices.__getitem__, sizes=WORST)
+    assert (found.usd, found.unpriced) == (at_most(trial()).usd, ("other",))
+    assert found.bound_words()[1].endswith(", and the price of other is not known")
+    assert bound(0.0, unpriced=("m",)).bound_words() == ["", "cost not known"]
+    assert estimate_trials([trial()], lambda _: FREE).bound_words() == ["", ""]
 
 
 @pytest.mark.parametrize(
@@ -95,20 +101,18 @@ def test_models_without_a_price_are_named() -> None:
 def test_an_expensive_run_names_the_option_that_limits_it(
     usd: float, limit: float | None, suggest: str, words: str
 ) -> None:
-    found = CostBound(usd, 3).words(limit=limit, suggest=suggest)
+    found = bound(usd, 3).bound_words(limit=limit, suggest=suggest)
     assert found == ["3 from cache", words]
 
 
 def test_tests_in_python_are_not_in_the_bound() -> None:
     assert (
-        CostBound(1.0)
-        .words(limit=None, python=True)[1]
-        .endswith(", without the tests in Python")
+        bound(1.0).bound_words(python=True)[1].endswith(", without the tests in Python")
     )
 
 
 def test_an_estimate_in_words() -> None:
-    guess = Estimate(12, 34_567, 0.5, free=False, trials=2, stored=3)
+    guess = Estimate(12, 34_567, 0.5, trials=2, stored=3)
     assert (
         str(guess)
         == "2 trials, up to about 12 calls (3 answers stored), 35,000 tokens, about"
@@ -116,7 +120,7 @@ def test_an_estimate_in_words() -> None:
     )
     assert guess.spending == "spend about $0.50"
     assert (
-        replace(guess, cost=None).spending
+        replace(guess, unpriced=("m",)).spending
         == "make up to about 12 calls (cost not known)"
     )
-    assert replace(guess, free=True).price == "free"
+    assert replace(guess, is_free=True).price == "free"

@@ -1,22 +1,27 @@
 """Studies, carried out."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
-from pytest_upskill.engine.engine import KnownBefore
+from pytest_upskill.measure.estimate import (
+    NOTHING_STORED,
+    Estimate,
+    Stored,
+    StoredTrial,
+    estimate_trials,
+)
 from pytest_upskill.measure.evaluate import Evaluator
+from pytest_upskill.measure.study_cases import SkillCases, load_skill_cases
 from pytest_upskill.measure.study_runner import (
     CasesInArms,
-    SkillCases,
     StudyPlan,
     StudyRunner,
-    judge_contrasts,
-    load_skill_cases,
+    why_too_few,
 )
 from pytest_upskill.models.prices import FREE, Price
+from pytest_upskill.results.arm_contrasts import judge_contrasts
 from pytest_upskill.results.comparison import CaseResult, Comparison, compare
 from pytest_upskill.results.contrasts import Contrast, Study
 from pytest_upskill.settings import Settings
@@ -73,8 +78,19 @@ def study(source: SkillCases, **texts: str) -> StudyPlan:
 
 
 def runner(ask: Asker, runs: int = RUNS, **more: object) -> StudyRunner:
-    evaluator = Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1")
-    return StudyRunner(evaluator, runs, **more)  # type: ignore[arg-type]
+    settings = Settings(runs=runs)
+    evaluator = Evaluator(settings, ask, lambda _: FREE, lambda _: "1")
+    return StudyRunner(evaluator, **more)  # type: ignore[arg-type]
+
+
+def estimated(
+    plan: StudyPlan,
+    runs: int = RUNS,
+    price: Price = FREE,
+    stored: Stored = NOTHING_STORED,
+) -> Estimate:
+    asked = runner(Asker(knows), runs).trials(plan)
+    return estimate_trials([item.trial for item in asked], lambda _: price, stored)
 
 
 def knows(question: Question) -> str:
@@ -192,38 +208,29 @@ def test_ctrl_c_is_not_swallowed_where_nothing_can_be_stopped(gate: SkillCases) 
 
 
 def test_estimate_counts_each_question_once(gate: SkillCases) -> None:
-    price = Price(1.0, 5.0, 0.1)
-    own = StudyRunner(
-        Evaluator(Settings(), Asker(knows), lambda _: price, lambda _: "1"), RUNS
-    )
     planned = study(gate, same=gate.skill.body)  # asks what the whole skill asks
-    guess = own.estimate([planned], free=False)
+    guess = estimated(planned, price=Price(1.0, 5.0, 0.1))
     assert str(guess).startswith("up to about 40 calls, ")
     assert "about $" in guess.price
-    assert not guess.warning
 
 
-def test_estimate_warns_of_too_few_cases(tmp_path: Path) -> None:
-    guess = runner(Asker(knows)).estimate([study(skill(tmp_path, 4))], free=True)
-    assert guess.warning == "Too few cases: 4 can't show any difference (6 needed)."
-    assert guess.price == "free"
+def test_too_few_cases_are_told_before_the_first_call(
+    gate: SkillCases, tmp_path: Path
+) -> None:
+    few = study(skill(tmp_path / "few", 4))
+    warning = "Too few cases: 4 can't show any difference (6 needed)."
+    assert why_too_few([few]) == warning
+    assert why_too_few([few, study(gate)]) == ""
 
 
 def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
     runner(ask, 2).run(study(gate))
-    known = set(ask.asked)
-
-    def stored(asked: Sequence[Question]) -> KnownBefore:
-        return KnownBefore({one.key for one in asked} & known)
-
-    own = replace(runner(ask, 8), stored=stored)
-    guess = own.estimate([study(gate)], free=False)
+    stored = Stored({key: StoredTrial(0, 0) for key in ask.asked})
+    guess = estimated(study(gate), 8, stored=stored)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
-    same = replace(runner(ask, 2), stored=own.stored).estimate(
-        [study(gate)], free=False
-    )
-    assert same.free
+    same = estimated(study(gate), 2, Price(1.0, 5.0, 0.1), stored)
+    assert same.is_free
     assert str(same) == "no call (40 answers stored), 0 tokens, free"
 
 
@@ -236,9 +243,9 @@ def test_arms_have_rates_and_tokens_and_contrasts_their_differences(
     def ask(questions: Sequence[Question]) -> list[Reply]:
         return [tokens(question) for question in questions]
 
-    found = StudyRunner(
-        Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1"), 1
-    ).run(study(gate))
+    found = StudyRunner(Evaluator(Settings(), ask, lambda _: FREE, lambda _: "1")).run(
+        study(gate)
+    )
     whole, none = found.arm("whole"), found.arm("none")
     assert (whole.rate, none.rate) == (1, 0)
     assert whole.tokens
@@ -257,8 +264,8 @@ def test_arms_of_different_days_are_incomplete(gate: SkillCases) -> None:
         ]
 
     def run(max_age: float) -> Study:
-        evaluator = Evaluator(Settings(max_age=max_age), ask, lambda _: FREE)
-        return StudyRunner(evaluator, 2).run(study(gate))
+        evaluator = Evaluator(Settings(max_age=max_age, runs=2), ask, lambda _: FREE)
+        return StudyRunner(evaluator).run(study(gate))
 
     apart, near = run(86_400.0), run(2 * 86_400.0)
     assert [one.word for one in apart.contrasts] == ["incomplete"]

@@ -11,8 +11,9 @@ import pytest
 
 from pytest_upskill.checks import KINDS, checks_of
 from pytest_upskill.checks.grading import ToGrade, records_of
-from pytest_upskill.engine.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.store import Store, StoredAnswers
+from pytest_upskill.features.queries import QUERY
 from pytest_upskill.models import Model
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import OPENS, Case
@@ -68,7 +69,7 @@ def chosen(
 ) -> tuple[list[Record], list[Asked]]:
     """The records of queries that should open the skill, asked one after another."""
     cases = [
-        Case(query, query, {"skill_activated": True}, tags=(OPENS,), is_trigger=True)
+        Case(query, query, {"skill_activated": True}, tags=(OPENS,), kind=QUERY)
         for query in queries
     ]
     trials = [
@@ -85,11 +86,11 @@ def chosen(
             lambda: Store(store), lambda _: "id", fresh=False
         )
         engine = Engine(
-            open_model,
+            ModelFacts(
+                open_model, timeout=lambda _: 60, takes_tools=lambda _: takes_tools
+            ),
             concurrency=4,
-            timeout=60,
             answers=answers or None,
-            takes_tools=lambda _: takes_tools,
         )
         try:
             records = [

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import SettingsError
-from pytest_upskill.measure.assembly import Assembly
+from pytest_upskill.measure.open_run import open_run
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.local import LABEL, LocalModel
 from pytest_upskill.models.model import ModelLimits, ModelName
@@ -101,10 +101,10 @@ def test_limits_come_with_the_model() -> None:
 
 
 def test_limits_of_a_model_hold_unless_the_user_says_otherwise() -> None:
-    models, settings = Assembly(), Settings(models=("local", "haiku"))
-    models.add_models(settings)
-    usual, chosen = models.with_limits(settings), Settings(max_output=7, timeout=9.0)
-    chosen = models.with_limits(chosen)
+    settings = Settings(models=("local", "haiku"))
+    run = open_run(settings)
+    models, usual = run.models, run.settings
+    chosen = open_run(replace(settings, max_output=7, timeout=9.0)).settings
     assert [usual.answer_output(name) for name in ("local", "haiku")] == [120, 2048]
     assert [models.seconds_for(name, usual) for name in ("local", "haiku")] == [
         300.0,

@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 import pytest
 
 from pytest_upskill._util.json_forms import about_values
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, reply_size
 from pytest_upskill.trials.answer import Answer, NoAnswer
@@ -205,7 +205,7 @@ def test_a_reply_that_is_too_large_is_not_asked_for_again(provider: str) -> None
     body = gzip.compress(LARGE)
     head = headers("content-encoding: gzip", f"content-length: {len(body)}")
     with server(head, body) as (url, taken):
-        engine = Engine(open_model, concurrency=1, timeout=30)
+        engine = Engine(ModelFacts(open_model, lambda _: 30), concurrency=1)
         [reply] = engine.ask([QUESTION])
         engine.close()
     assert isinstance(reply, NoAnswer)

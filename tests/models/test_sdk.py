@@ -13,7 +13,7 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from pytest_upskill.engine import Engine, pace
+from pytest_upskill.engine import Engine, ModelFacts, pace
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec, sdk
 from pytest_upskill.models.model import ModelName
@@ -144,7 +144,7 @@ def test_a_connection_that_is_not_made_in_time_is_tried_again(
 
     with listener(reads=False) as port:  # TCP connects, and TLS never does
         spec = spec_of(provider, f"https://127.0.0.1:{port}")
-        engine = Engine(open_by_name, concurrency=1, timeout=60)
+        engine = Engine(ModelFacts(open_by_name, lambda _: 60), concurrency=1)
         [reply] = engine.ask([QUESTION])
         engine.close()
     assert isinstance(reply, NoAnswer)

@@ -66,7 +66,7 @@ def test_the_skill_arm_fails_as_any_test_fails(
             "FAILED test_gate.py::test_opens[[]scripted:answers.json] - *",
         ]
     )
-    assert "functions.py" not in result.stdout.str()
+    assert "python_tests" not in result.stdout.str()
 
 
 def test_no_answer_is_an_error_not_a_failure(pytester: pytest.Pytester) -> None:
@@ -297,7 +297,7 @@ def test_a_wrong_question_fails_where_it_is_asked(
         run.screen.count("TypeError: ask takes a string or a list of messages: ") >= 3
     )
     assert "[0].content: must not be empty" in run.screen
-    assert "functions.py" not in run.screen
+    assert "python_tests" not in run.screen
     assert {record["outcome"] for record in run.records} == {"errored"}
 
 

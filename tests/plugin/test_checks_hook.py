@@ -107,11 +107,11 @@ def test_an_unknown_check_gets_a_suggestion(pytester: pytest.Pytester) -> None:
 @pytest.mark.parametrize(
     ("returned", "message"),
     [
-        ("{'contains': print}", "'contains' is a built-in check"),
-        ("{'any_of': print}", "'any_of' is a built-in check"),
-        ("{'python': print}", "'python' is a built-in check"),
-        ("{'x': 1}", "'x' is 1, not a function"),
-        ("{1: print}", "1 is not a name"),
+        ("{'contains': print}", "'contains' is taken"),
+        ("{'any_of': print}", "'any_of' is taken"),
+        ("{'python': print}", "'python' is taken"),
+        ("{'x': 1}", "returned {'x': 1}"),
+        ("{1: print}", "1 can't be a name"),
         ("[1]", "returned "),
     ],
 )
@@ -133,7 +133,7 @@ def test_two_checks_of_one_name_are_an_error_of_the_run(
     pytester.syspathinsert()
     result = run_case(pytester, {"x": 1}, "-p", "other")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
-    result.stdout.fnmatch_lines(["*pytest_upskill_checks: 'x' is registered twice"])
+    result.stdout.fnmatch_lines(["*pytest_upskill_checks: 'x' is taken"])
 
 
 @pytest.mark.parametrize("expected", [None, {"contains": "gate"}])

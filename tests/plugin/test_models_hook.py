@@ -78,8 +78,8 @@ def test_a_model_of_a_hook_can_judge(pytester: pytest.Pytester, workers: str) ->
     ("returned", "message"),
     [
         ("[print]", "returned [print]"),
-        ("{'Acme Inc': print}", "'Acme Inc' can't be a prefix"),
-        ("{1: print}", "1 can't be a prefix"),
+        ("{'Acme Inc': print}", "'Acme Inc' can't be a name"),
+        ("{1: print}", "1 can't be a name"),
         ("{'openai': print}", "'openai' is taken"),
         ("{'haiku': print}", "'haiku' is taken"),
         ("{'acme': 3}", "returned {'acme': 3}"),

@@ -8,7 +8,8 @@ import pytest
 
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.measure.arm_maker import ArmMaker
-from pytest_upskill.measure.assembly import Assembly
+from pytest_upskill.measure.open_run import open_run
+from pytest_upskill.measure.requirements import require_no_oracle
 from pytest_upskill.results.history import default_folder, runs
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.settings import Settings
@@ -297,9 +298,9 @@ def test_a_skill_without_references_is_told_what_to_do(
 
 def test_commands_about_skills_refuse_it_by_name(pytester: pytest.Pytester) -> None:
     with pytest.raises(SettingsError, match="oracle"):
-        Assembly().subjects(["oracle"], ["local"], print)
+        require_no_oracle(open_run(Settings(agents=("oracle",))), print)
     with pytest.raises(SettingsError, match="oracle"):
-        Assembly().add_judge(Settings(judge="oracle"))
+        open_run(Settings(judge="oracle"))
     pytester.makepyfile(
         "import pytest\n@pytest.mark.skill('skills/gate')\n"
         "def test_it(ask):\n    ask('How?', agent='oracle')\n"

@@ -13,8 +13,8 @@ import pytest
 
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models.prices import Price
-from pytest_upskill.plugin import asking
-from pytest_upskill.plugin.asking import GuardedFile, ProgressLine, can_draw
+from pytest_upskill.plugin import progress
+from pytest_upskill.plugin.progress import GuardedFile, ProgressLine, can_draw
 from pytest_upskill.plugin.spending import Spending
 from pytest_upskill.reports.terminal.live import Progress
 from pytest_upskill.settings import Settings
@@ -41,17 +41,16 @@ def test_each_reply_is_counted_once() -> None:
         ("m", Answer("yes", Usage(10, 5, 0), stored=True)),
         ("m", NoAnswer("broken")),
     ]
-    engine: Any = SimpleNamespace(
+    progress = SimpleNamespace(
         settled=lambda since: replies[since:],
         questions=9,
         in_flight=2,
         pausing=4,
         agents_at_work=(1, [("m", Usage(20, 10, 0))] * 7),
-        budget=Budget(),
         elsewhere=0,
         opening=["m"],
-        waiting=[],
     )
+    engine: Any = SimpleNamespace(progress=progress, budget=Budget())
     price = Price(1e6, 1e6, 1e6)
     spending = Spending(
         engine, lambda _: price, Settings(), lambda model: f"loading {model}"
@@ -61,9 +60,9 @@ def test_each_reply_is_counted_once() -> None:
     assert spending.progress() == expected
     assert spending.progress() == expected
     replies += replies[:1] * 2
-    progress = spending.progress()
-    assert (progress.done, progress.tokens, progress.cost) == (5, 255, 255.0)
-    assert progress.seconds_left is not None
+    shown = spending.progress()
+    assert (shown.done, shown.tokens, shown.cost) == (5, 255, 255.0)
+    assert shown.seconds_left is not None
 
 
 class Terminal(io.StringIO):
@@ -146,8 +145,8 @@ def run_slowly(
 
     for name in ("draw", "log"):
         monkeypatch.setattr(GuardedFile, name, noticed(getattr(GuardedFile, name)))
-    for name in ("DRAW_EVERY", "LOG_EVERY"):
-        monkeypatch.setattr(asking, name, 0.01)
+    for name in ("_DRAW_SECONDS", "_LOG_SECONDS"):
+        monkeypatch.setattr(progress, name, 0.01)
     write_skill(pytester.path / "skills/gate", CASES)
 
     def run(*args: str) -> SkillRun:
@@ -163,7 +162,7 @@ def test_on_a_terminal_it_is_gone_before_pytest_goes_on(
     run_slowly: Callable[..., SkillRun],
     options: list[str],
 ) -> None:
-    monkeypatch.setattr(asking, "can_draw", lambda *_: True)
+    monkeypatch.setattr(progress, "can_draw", lambda *_: True)
     written = run_slowly("--color=no", *options).result.stdout.str()
     assert re.search(r"upskill: \d of 6 answers, \d in flight", written)
     screen = "\n".join(seen(written.replace("\n", "\r\n"), 60))
@@ -186,7 +185,7 @@ def test_on_a_terminal_it_leaves_no_trace(
         import os
         import threading
 
-        from pytest_upskill.plugin.asking import GuardedFile
+        from pytest_upskill.plugin.progress import GuardedFile
 
         drawn = threading.Event()
         draw = GuardedFile.draw
@@ -310,10 +309,10 @@ class FakeConfig:
 
 
 def test_nothing_is_shown_while_nothing_waits(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(asking, "LOG_EVERY", 0.001)
+    monkeypatch.setattr(progress, "_LOG_SECONDS", 0.001)
     config, spending = FakeConfig(), FakeSpending()
     written = config.writer._file
-    line = ProgressLine(config, spending, {})  # type: ignore[arg-type]
+    line = ProgressLine(config, spending)  # type: ignore[arg-type]
     spending.wait(3)
     assert written.getvalue() == ""
     with line.waiting():

@@ -76,7 +76,7 @@ def outcomes(run: SkillRun) -> dict[str, str]:
 
 
 def query_records(run: SkillRun) -> list[dict[str, Any]]:
-    queries = {test["case"] for test in run.report["tests"] if test["is_trigger"]}
+    queries = {test["case"] for test in run.report["tests"] if test["kind"] == "query"}
     return [record for record in run.records if record["case"] in queries]
 
 

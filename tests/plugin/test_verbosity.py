@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from pytest_upskill.plugin.item_lines import ItemLines
-from pytest_upskill.plugin.ledger import REFERENCE
 from support.kit import case, commit_all, write_skill
 from support.made import made_records
 from support.runs import run_skills
@@ -135,10 +134,10 @@ def test_numbers_that_do_not_fit_get_a_line_on_a_terminal(
 ) -> None:
     config: Any = FakeConfig(isatty=isatty, columns=columns)
     records = made_records({"baseline": "F", "skill": "P"})
-    report = SimpleNamespace(when="call", nodeid="", user_properties=[(REFERENCE, "")])
-    status = ItemLines(
-        config, None, {"": records}.__getitem__
-    ).pytest_report_teststatus(report)
+    run: Any = SimpleNamespace(config=config, settings=SimpleNamespace(against=None))
+    ledger: Any = SimpleNamespace(records_of=lambda _: records)
+    report = SimpleNamespace(when="call", nodeid="")
+    status = ItemLines(run, ledger).pytest_report_teststatus(report)
     next(status)
     with pytest.raises(StopIteration) as stopped:
         status.send(("passed", ".", "PASSED"))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.plugin.asking import Asking
+from pytest_upskill.plugin.run import Run
 from pytest_upskill.trials.answer import NoAnswer
 from pytest_upskill.trials.plan import Plan
 from pytest_upskill.trials.trial import Question
@@ -224,7 +225,7 @@ def test_faults_are_counted_and_the_limit_holds_over_all_workers(
 def test_a_worker_that_finds_no_controller_says_so(pytester: pytest.Pytester) -> None:
     config = pytester.parseconfigure()
     config.workerinput = {"upskill_link": ("/nowhere/link", "00" * 32)}  # type: ignore[attr-defined]
-    asking = Asking(config, None, lambda _: None)
+    asking = Asking(Run(config))
     asking.connect()
     asking.start(Plan((), ()))
     [reply] = asking.ask([Question("m", "", (("user", "q"),), 9, 1)])

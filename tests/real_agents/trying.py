@@ -19,8 +19,8 @@ from pytest_upskill.agents.probe import ScriptStep, ToolScript
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.agents.task_sandbox import always
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
@@ -182,10 +182,9 @@ def tried(
 
         trials = AgentTrials(made, always(kind_of("bwrap")), timeout, lambda _: spec)
         engine = Engine(
-            open_model,
+            ModelFacts(open_model, timeout=lambda _: call_timeout),
             concurrency=4,
-            timeout=call_timeout,
-            open_trials=lambda: trials,
+            agents=AgentPlaces(lambda: trials),
             budget=budget,
         )
         skills = [SkillCopy.of(SKILL, skill)] if skill else []

@@ -171,7 +171,6 @@ def test_lines_fit_and_are_ascii_where_that_is_all(width: int) -> None:
         spent=Spent(1.0, unpriced=9, calls=3, unanswered=1, stored=5),
         before_next="fix the errors, then the same command asks only what is missing",
         next=["pytest", "--skill", "skills"],
-        accept=["pytest", "--skill-accept"],
     )
     for run in (THREE, of_skills(5), made_triggers()):
         lines = closing_lines(run, ending, TerminalLook(width, ASCII_MARKS))

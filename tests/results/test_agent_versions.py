@@ -9,9 +9,6 @@ from pathlib import Path
 from pytest_upskill.reports.terminal.layout import UNICODE_MARKS, TerminalLook
 from pytest_upskill.reports.terminal.run_lines import comparison_lines
 from pytest_upskill.reports.terminal.trend import history_lines
-from pytest_upskill.results.accepted import (
-    CaseResult,
-)
 from pytest_upskill.results.history import keep, read_head
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
@@ -21,7 +18,6 @@ from support.agent_runs import agent_run
 from support.made import accepted_count, kept_rows
 
 LOOK = TerminalLook(80, UNICODE_MARKS)
-RESULT = CaseResult(5, 5, 1, 640, "0123456789ab")
 
 
 def run_of(version: str, agent: str = "claude") -> RunResults:
@@ -58,6 +54,15 @@ def test_accepted_results_of_another_version_are_told_once() -> None:
     assert run_notes(run).count(told) == 1
     for other in (accepted_with(run, "2.1.325"), accepted_with(run, "")):
         assert not [note for note in run_notes(other) if "accepted" in note]
+
+
+def test_accepted_results_of_another_model_id_are_told_once() -> None:
+    run = run_of("2.1.325")
+    (label,) = run.model_ids
+    was = replace(accepted_count(1), model_id="older")
+    tests = tuple(replace(test, expected=was) for test in run.tests)
+    told = f"{label} was older when results were accepted, and is now id-of-haiku."
+    assert run_notes(replace(run, tests=tests)).count(told) == 1
 
 
 def test_two_runs_of_different_versions_say_so() -> None:

@@ -1,5 +1,5 @@
 """An agent on a model goes by its label through history, merging,
-comparing and accepting.
+and comparing.
 """
 
 from dataclasses import replace
@@ -7,15 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.accepted import (
-    ModelResults,
-    case_result,
-    read_results,
-    write_results,
-)
 from pytest_upskill.results.history import keep, newest, read_head
 from pytest_upskill.results.merging import Source, merged
-from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.results.run_notes import run_notes
@@ -64,25 +57,6 @@ def test_runs_of_agents_are_compared_by_their_label() -> None:
     pairs = compare_runs(BOTH, worse).pairs
     assert [pair.label for pair in pairs] == ["loop/haiku", "haiku"]
     assert compare_runs(agent_run(agent="codex"), agent_run()).pairs == ()
-
-
-def accepted(results: RunResults, folder: Path) -> dict[str, ModelResults]:
-    for label in ("loop/haiku", "haiku"):
-        cases = {
-            test.case: found
-            for test in results.tests
-            if test.label == label
-            and (found := case_result(results.records_of(test), test.digest))
-        }
-        now = ModelResults("id", "2026-01-01", "0" * 12, cases)
-        write_results(folder, read_results(folder).update(label, now, set(cases)))
-    return dict(read_results(folder).models)
-
-
-def test_accepted_results_of_an_agent_are_its_own(tmp_path: Path) -> None:
-    found = accepted(BOTH, tmp_path)
-    assert list(found) == ["haiku", "loop/haiku"]
-    assert '"loop/haiku": {' in (tmp_path / "skill_results.json").read_text()
 
 
 @pytest.mark.parametrize(

@@ -22,11 +22,10 @@ from pytest_upskill.results.comparison import (
     lift_results,
     with_fallen,
 )
-from pytest_upskill.results.regressions import Compared, compare_groups
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.stats import holm, paired_lift, paired_ratio
-from pytest_upskill.trials.plan import Count, Expectation, Group, PlannedCase
-from support.made import made_run, pair_of
+from pytest_upskill.trials.plan import Count
+from support.made import accepted_count, made_run
 
 Counts = Sequence[tuple[int, int]]  # passes of each case, before and now
 
@@ -200,15 +199,15 @@ def test_cases_fell_by_one_rule_everywhere(
 
 
 def find_accepted(counts: Counts, runs: int) -> tuple[str, ...]:
-    cases = []
-    for number, (before, now) in enumerate(counts):
-        expected = Expectation(Count(before, runs), "2026-01-01")
-        name = f"case-{number}"
-        test = PlannedCase(name, "gate", name, "haiku", expected=expected)
-        cases.append(Compared(test, Count(now, runs)))
-    group = Group(pair_of("gate", "haiku"), of_triggers=False)
-    (comparison,) = compare_groups({group: cases})
-    return tuple(case.test.case for case in comparison.regressed)
+    def passes(case: int, _model: str, arm: str, run: int) -> bool:
+        return arm == "skill" and run <= counts[case][1]
+
+    accepted = {}
+    for number, (before, _) in enumerate(counts):
+        accepted[number] = accepted_count(before, runs)
+    made = made_run(cases=len(counts), runs=runs, passes=passes, accepted=accepted)
+    (comparison,) = made.comparisons
+    return tuple(pair.case for pair in comparison.regressed)
 
 
 def find_since_ref(counts: Counts, runs: int) -> tuple[str, ...]:

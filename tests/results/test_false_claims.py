@@ -9,8 +9,8 @@ from statistics import fmean
 
 import pytest
 
+from pytest_upskill.features.history.looking_back import look_back
 from pytest_upskill.results.history import keep
-from pytest_upskill.results.looking_back import look_back
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.verdict import Verdict
 from support.made import STARTED, made_run
@@ -52,7 +52,8 @@ def without_failures(results: RunResults, *, stored: bool) -> RunResults:
 
 def judge_again(results: RunResults, folder: Path, days: int) -> Verdict:
     started = STARTED + timedelta(days=days)
-    later = look_back(replace(results, started=started), folder)
+    later = replace(results, started=started)
+    later = replace(later, **look_back(later, folder))
     keep(later, folder, 10**9)
     [verdict] = later.verdicts
     return verdict

@@ -15,10 +15,10 @@ from hypothesis import strategies as st
 from pytest_upskill._util.json_forms import json_values
 from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
+from pytest_upskill.features.accepted.file import read_results
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.results import history
-from pytest_upskill.results.accepted import read_results
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_comparison import compare_runs
 from pytest_upskill.results.run_file import read_run, results_values
@@ -168,7 +168,7 @@ def test_odd_accepted_results_are_an_error_or_good(
         results = read_results(folder)
     except AcceptedError:
         return
-    for model in results.models.values():
+    for model in results.values():
         assert all(
             0 <= case.passes <= case.runs <= 10_000 for case in model.cases.values()
         )

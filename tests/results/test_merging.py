@@ -9,12 +9,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.errors import ResultsError
-from pytest_upskill.results.gates import gate_reasons, trigger_reasons
+from pytest_upskill.features.queries.results import Queries
+from pytest_upskill.results.gates import gate_reasons
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
+from pytest_upskill.skills.kinds import CASE
 from pytest_upskill.trials.plan import Group, PlannedCase
-from support.made import accepted_count, made_run, made_triggers, pair_of
+from support.made import (
+    accepted_count,
+    made_run,
+    made_triggers,
+    pair_of,
+    query_summaries,
+)
 from support.words import INCOMPLETE
 
 WHOLE = made_run(
@@ -76,7 +84,7 @@ def test_cases_of_a_missing_shard_count_as_not_run() -> None:
     one, two, _ = shards(WHOLE, lambda test: int(test.case[-1]) % 3, 3)
     results, _ = merged([one, two])
     assert results.missing == {
-        Group(pair_of(skill, model), of_triggers=False): 2
+        Group(pair_of(skill, model)): 2
         for skill in ("gate", "door")
         for model in ("haiku", "local")
     }
@@ -178,7 +186,7 @@ def test_what_a_shard_lacks_the_whole_lacks_unless_another_has_it() -> None:
 
 def queries_of(results: RunResults, keep: Callable[[PlannedCase], bool]) -> RunResults:
     """The shard that has some of the queries."""
-    tests = tuple(test for test in results.tests if not test.is_trigger or keep(test))
+    tests = tuple(test for test in results.tests if test.kind == CASE or keep(test))
     names = {test.case for test in tests}
     own = tuple(record for record in results.records if record.case in names)
     return replace(results, tests=tests, records=own)
@@ -188,14 +196,11 @@ def test_queries_of_shards_become_one_summary() -> None:
     whole = made_triggers(only=False, gates=Gates(min_recall=0.5))
     one = queries_of(whole, lambda test: test.should_open)
     two = queries_of(whole, lambda test: not test.should_open)
-    assert merged([Source("1.json", one), Source("2.json", two)])[
-        0
-    ].trigger_summaries == (whole.trigger_summaries)
+    both, _ = merged([Source("1.json", one), Source("2.json", two)])
+    assert query_summaries(both) == query_summaries(whole)
     lacking, _ = merged([Source("1.json", one), Source("2.json", one)])
-    assert lacking.missing == {
-        Group(pair_of("gate", "haiku", "claude"), of_triggers=True): 3
-    }
-    reasons = trigger_reasons(lacking.trigger_summaries, whole.gates, ["gate"])
+    assert lacking.missing == {Group(pair_of("gate", "haiku", "claude"), "query"): 3}
+    reasons = Queries(lacking).gate_reasons(whole.gates)
     assert list(lacking.gate.reasons) == reasons != []
     assert merged([Source("1.json", one)] * 2, subset=True)[0].gate.passed
 

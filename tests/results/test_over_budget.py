@@ -12,7 +12,7 @@ from pytest_upskill.results.row import Row
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates
 from pytest_upskill.trials.records import Record
-from support.made import made_run, made_triggers
+from support.made import made_run, made_triggers, query_summaries
 
 BUDGET = "the budget ended the run after 6 of 10 cases"
 
@@ -122,9 +122,9 @@ def test_case_counts_with_all_its_runs_or_not_at_all() -> None:
 
 def test_queries_that_were_not_asked_are_left_out_of_recall() -> None:
     run = made_triggers()
-    (before,) = run.trigger_summaries
+    (before,) = query_summaries(run)
     last = run.tests[-1].case
-    (row,) = refused(run, lambda record: record.case == last).trigger_summaries
+    (row,) = query_summaries(refused(run, lambda record: record.case == last))
     assert (len(row.queries), row.over_budget) == (len(before.queries) - 1, 1)
     assert not row.incomplete
     assert "the budget ended the run after" in row.sentence

@@ -35,8 +35,8 @@ def test_a_subset_is_noted_unless_its_other_cases_are_missing() -> None:
     assert subset_notes(whole) == []
     assert subset_notes(some) == ["gate on haiku, gate on opus: ran only 2 of 5 cases."]
     assert incomplete(some.tests) == {
-        Group(pair_of("gate", "haiku"), of_triggers=False): (2, 5),
-        Group(pair_of("gate", "opus"), of_triggers=False): (2, 5),
+        Group(pair_of("gate", "haiku")): (2, 5),
+        Group(pair_of("gate", "opus")): (2, 5),
     }
     missed = replace(some, expects_all=True)
     assert not missed.subsets
@@ -48,7 +48,7 @@ def test_a_python_test_is_no_subset() -> None:
     in_python = replace(test, of=0)
     assert incomplete([in_python]) == {}
     assert incomplete([in_python, replace(test, of=2)]) == {
-        Group(pair_of("gate", "haiku"), of_triggers=False): (1, 2)
+        Group(pair_of("gate", "haiku")): (1, 2)
     }
 
 

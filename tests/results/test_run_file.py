@@ -120,7 +120,7 @@ def test_report_has_triggers_among_the_tests() -> None:
     assert summary["recall"]["rate"] == pytest.approx(5 / 6)
     assert (summary["false_alarms"]["rate"], summary["cases"]) == (0, 6)
     assert row["instead"] == row["queries"][0]["instead"] == {"docs-writer": 1}
-    queries = {test["case"] for test in report["tests"] if test["is_trigger"]}
+    queries = {test["case"] for test in report["tests"] if test["kind"] == "query"}
     assert queries == {"trigger-needs-0", "trigger-needs-1", "trigger-spares-0"}
     cases = {case["case"] for case in report["by_case"]}
     assert cases == {f"case-{number}" for number in range(6)}
@@ -158,7 +158,7 @@ def test_report_is_read_back_with_the_same_verdicts(
 ) -> None:
     again = read_run(written(results, tmp_path))
     assert again.verdicts == results.verdicts
-    assert again.trigger_summaries == results.trigger_summaries
+    assert again.summary == results.summary
     assert again.problems == results.problems
     assert again.skills == results.skills
     assert again.gate == results.gate

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.accepted import planned_case
+from pytest_upskill.results.planned_cases import planned_case
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.run_file import read_run, results_text
 from pytest_upskill.results.run_notes import run_notes

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from pytest_upskill.errors import CasesError
-from pytest_upskill.results.accepted import case_digest
+from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.skills import case_files
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.case_files import is_path, workspace_files

@@ -205,18 +205,6 @@ def test_a_workspace_is_a_folder_of_the_skill(tmp_path: Path) -> None:
         assert suite.cases[0].files == (("plan.md", "a plan"),)
 
 
-def test_lists_of_queries_under_their_many_names(tmp_path: Path) -> None:
-    data = {
-        "skill": "gate",
-        "positive_triggers": ["Open up"],
-        "distractors": ["Bake a cake"],
-    }
-    assert wishes(read(tmp_path, data, "evals/triggers.json")) == {
-        "Open up": True,
-        "Bake a cake": False,
-    }
-
-
 @pytest.mark.parametrize(
     "name",
     [

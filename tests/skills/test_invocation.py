@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.features.queries import QUERY
 from pytest_upskill.skills.invocation import Invocation
 from pytest_upskill.skills.suites.reading import Suites, read_suites
 from support.agents import write_files
@@ -172,4 +173,4 @@ def test_no_query_opens_a_skill_for_users_only(tmp_path: Path) -> None:
     )
     (query,) = found.all_triggers
     assert (query.input, bool(query.skip)) == ("Saw it", True)
-    assert [broken.is_trigger for broken in found.triggers[0].broken] == [True]
+    assert [broken.kind for broken in found.triggers[0].broken] == [QUERY]

@@ -6,14 +6,13 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.results.accepted import (
-    AcceptedResults,
+from pytest_upskill.features.accepted.file import (
     CaseResult,
     ModelResults,
-    case_digest,
     read_results,
     write_results,
 )
+from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.skills.suites.json_suites import load_cases
 from support.kit import case, write_skill
 from support.runs import SkillRun, run_skills
@@ -61,7 +60,7 @@ class AcceptedProject:
             for read in load_cases(self.cases_file).require_all()
         }
         model = ModelResults("id", "2026-01-02", "s", cases)
-        write_results(self.folder, AcceptedResults(models={MODEL: model}))
+        write_results(self.folder, {MODEL: model})
 
     def run(
         self,
@@ -84,7 +83,7 @@ class AcceptedProject:
         results = read_results(self.folder)
         return {
             name: (case.passes, case.runs)
-            for name, case in results.models[model].cases.items()
+            for name, case in results[model].cases.items()
         }
 
 

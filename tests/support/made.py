@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, Final
 
 from pytest_upskill._util.git import Commit
+from pytest_upskill.features.queries import QUERY
+from pytest_upskill.features.queries.results import Queries, QuerySummary
 from pytest_upskill.results.comparison import Comparison
 from pytest_upskill.results.history import KeptRow, KeptRun, RunHead, keep, runs
 from pytest_upskill.results.row import ArmSummary, Row
@@ -243,6 +245,10 @@ def kept_rows(results: RunResults, folder: Path) -> list[KeptRow]:
 Decisions = Sequence[str]  # one text for each query, one letter for each run
 
 
+def query_summaries(results: RunResults) -> list[QuerySummary]:
+    return Queries(results).trigger_summaries
+
+
 def made_query(
     number: int, decisions: str, should: bool, skill: str, label: str, **more: Any
 ) -> tuple[PlannedCase, list[Record]]:
@@ -255,7 +261,7 @@ def made_query(
         "line": number + 1,
         "threshold": 0.5 if should else None,
         "agent": agent or CHAT,
-        "is_trigger": True,
+        "kind": QUERY,
         "tags": (OPENS if should else STAYS_CLOSED,),
         "sample": sample_of_texts([name]),
         **more,

@@ -10,7 +10,7 @@ from pytest_upskill.features.drift.results import (
     ModelChange,
     skill_changes,
 )
-from pytest_upskill.features.routing.results import RoutedQuery, Routing
+from pytest_upskill.features.queries.routing import RoutedQuery, Routing
 from pytest_upskill.results.contrasts import Contrast, Study, StudyArm
 from pytest_upskill.stats import Lift
 from pytest_upskill.trials.subject import CHAT, Subject

@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from pytest_upskill.engine import Engine
+from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
@@ -119,12 +119,11 @@ def simulated(
     with monkeypatch.context() as patched:
         patched.setattr(asyncio, "new_event_loop", SimulatedLoop)
         engine = Engine(
-            open_model,
+            ModelFacts(open_model, timeout=lambda _: timeout),
             concurrency=in_flight,
-            timeout=timeout,
             answers=answers,
         )
-        engine._calls.random.seed(0)
+        engine._scheduler.calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)
         try:
             engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", trials),)))

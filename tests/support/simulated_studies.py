@@ -6,15 +6,15 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_upskill.measure.study_runner import compare_arms, judge_contrasts
-from pytest_upskill.results.comparison import CaseResult, Comparison
-from pytest_upskill.results.contrasts import MARGIN, Contrast
-from pytest_upskill.stats import Lift, holm_lifts, paired_lift, worst_loss
-from pytest_upskill.teach.descriptions import (
+from pytest_upskill.features.queries.descriptions import (
     HELD_OUT_SHARE,
     balanced,
     weighted_differences,
 )
+from pytest_upskill.results.arm_contrasts import compare_arms, judge_contrasts
+from pytest_upskill.results.comparison import CaseResult, Comparison
+from pytest_upskill.results.contrasts import MARGIN, Contrast
+from pytest_upskill.stats import Lift, holm_lifts, paired_lift, worst_loss
 from pytest_upskill.teach.shorter import shortest_within
 from support.simulated import ask, differ, passes, rates
 

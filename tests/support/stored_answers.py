@@ -4,6 +4,7 @@ import sqlite3
 from dataclasses import replace
 from pathlib import Path
 
+from pytest_upskill.engine.store import Store
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Turn
 
@@ -20,6 +21,12 @@ def age_store(root: Path, days: float) -> None:
     with sqlite3.connect(root / ".upskill/answers.sqlite") as store:
         store.execute("UPDATE answers SET created = created - ?", [days * 86_400])
     store.close()
+
+
+def put(store: Store, key: str, model: str, answer: Answer) -> bool:
+    """Write an answer at once; returns whether that worked."""
+    store.put(key, model, answer)
+    return store.save()
 
 
 def stored(answer: Answer) -> Answer:

@@ -13,8 +13,8 @@ from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
 from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.agents.task_sandbox import always
+from pytest_upskill.engine import AgentPlaces, Engine, ModelFacts
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.engine import Engine
 from pytest_upskill.models import Model
 from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.answer import Reply
@@ -119,10 +119,9 @@ def carried_out(
         lambda _: spec,
     )
     engine = Engine(
-        open_model,
+        ModelFacts(open_model, timeout=lambda _: min(120, timeout)),
         concurrency=4,
-        timeout=min(120, timeout),
-        open_trials=lambda: trials,
+        agents=AgentPlaces(lambda: trials),
         budget=budget,
     )
     paths = tuple(

@@ -2,7 +2,8 @@
 
 import pytest
 
-from pytest_upskill.plugin.session import SkillSession
+from pytest_upskill.plugin.collecting import Collecting
+from pytest_upskill.plugin.run import start_run
 
 
 def usage_error(pytester: pytest.Pytester, *args: str) -> str:
@@ -16,5 +17,8 @@ def usage_error(pytester: pytest.Pytester, *args: str) -> str:
 
 def _start_session(pytester: pytest.Pytester, *args: str) -> None:
     config = pytester.parseconfig(*args)
-    run = SkillSession(config)
-    next(run.pytest_sessionstart(pytest.Session.from_config(config)))
+    run = start_run(config)
+    collecting = config.pluginmanager.get_plugin("upskill-collecting")
+    assert isinstance(collecting, Collecting)
+    next(collecting.pytest_sessionstart(pytest.Session.from_config(config)))
+    next(run.asking.pytest_sessionstart())

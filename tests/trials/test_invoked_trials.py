@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.results.accepted import case_digest
+from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.invocation import Invocation

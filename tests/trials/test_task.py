@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.errors import SkillError
-from pytest_upskill.results.accepted import case_digest
+from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case, CaseUser
 from pytest_upskill.skills.skill import load_skill

@@ -8,6 +8,7 @@ import pytest
 
 from pytest_upskill.checks import KINDS, checks_of
 from pytest_upskill.checks.grading import ToGrade, records_of
+from pytest_upskill.features.queries import QUERY
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import OPENS, STAYS_CLOSED, Case
 from pytest_upskill.skills.skill import Skill, load_skill
@@ -24,9 +25,7 @@ from support.kit import write_skill
 def trigger(*, opens: bool = True) -> Case:
     tags = (OPENS if opens else STAYS_CLOSED,)
     expected = {"skill_activated": opens}
-    return Case(
-        "trigger-raise", "Raise the gate.", expected, tags=tags, is_trigger=True
-    )
+    return Case("trigger-raise", "Raise the gate.", expected, tags=tags, kind=QUERY)
 
 
 TRIGGER = trigger()

@@ -112,8 +112,11 @@ def named_fence(name: str, text: str) -> str:
 
 def counted(number: int, word: str) -> str:
     """``1 case``, ``3 cases``, ``3 queries``."""
-    several = f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
-    return f"{number:,} {word if number == 1 else several}"
+    return f"{number:,} {word if number == 1 else plural(word)}"
+
+
+def plural(word: str) -> str:
+    return f"{word[:-1]}ies" if word.endswith("ry") else f"{word}s"
 
 
 def plain(number: float) -> str:

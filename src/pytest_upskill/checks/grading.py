@@ -61,7 +61,7 @@ def grade(
         case,
         rulings=rulings or {},
         why_not_gradable=(
-            "" if case.asks_for_opening else _why_not_gradable(answer, checks)
+            "" if case.kind.until_opened else _why_not_gradable(answer, checks)
         ),
         final_workspace=workspace or Workspace(answer),
     ).within(checks)
@@ -196,7 +196,7 @@ def _graded(
     item: ToGrade, answer: Answer, ruled: Rulings | None, grading: _Grading
 ) -> Record:
     problem = ruled.problem if ruled else ""
-    if item.case.asks_for_opening:
+    if item.case.kind.until_opened:
         problem = _why_undecided(answer)
     if problem:
         return errored_record(item.trial, problem, answer)

@@ -16,6 +16,7 @@ from .._util.json_forms import FormError, Location, Problem, Strict, read_form
 from .._util.texts import guess
 from ..settings import MOST_RUNS
 from ..skills.case import Case
+from ..skills.kinds import CASE, OPENING, SKILL_ALONE, CaseKind
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.suites.json_suites import load_cases
 from ..skills.suites.suite import Suite
@@ -117,7 +118,7 @@ CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 def why_agent(case: Case, checks: Sequence[AnyCheck]) -> str:
     """Why a case can't be asked in a plain completion; empty if it can."""
-    if case.asks_for_opening:  # a model chooses a skill without an agent, too
+    if case.kind.until_opened:  # a model chooses a skill without an agent, too
         return ""
     if case.user:
         return "its user answers an agent"
@@ -185,19 +186,22 @@ def with_checks(
     for case in loaded.cases:
         try:
             checks = parse(case)
-            skill_only = all(check.with_skill for check in checks)
-            opens_only = skill_only and all(
-                check.kind.of_opening for check in walk(checks)
-            )
-            cases.append(
-                (replace(case, skill_only=skill_only, opens_only=opens_only), checks)
-            )
+            cases.append((replace(case, kind=_find_kind(case, checks)), checks))
         except FormError as error:
             problems = [
                 (case.place_of(*loc), problem) for loc, problem in error.problems
             ]
             broken.append(broken_case(loaded.file, case, problems))
     return loaded.only(cases, broken)
+
+
+def _find_kind(case: Case, checks: Sequence[AnyCheck]) -> CaseKind:
+    """The kind of a case, as its checks show it."""
+    if case.kind != CASE or not all(check.with_skill for check in checks):
+        return case.kind
+    if all(check.kind.of_opening for check in walk(checks)):
+        return OPENING
+    return SKILL_ALONE
 
 
 def checks_of(

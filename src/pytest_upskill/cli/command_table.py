@@ -14,7 +14,6 @@ from .. import __version__
 from ..errors import DEFAULT, Spell, spelling
 from ..options import Group, Option, options_of
 from ..registry import Command, CommandGroup, features
-from ..settings import TAKEN_BY_STUDIES
 
 if TYPE_CHECKING:
     from ..skills.upskill_config import UpskillConfig
@@ -87,47 +86,6 @@ _CORE: Final = (
         "pytest-upskill cases skills/wick --add 6",
         f"0 success, 1 no usable cases, {USAGE}",
         module=".commands.teach_commands",
-    ),
-    Command(
-        "triggers",
-        "write",
-        "write queries that should open a skill, and near misses",
-        "pytest-upskill triggers skills/wick --from sessions",
-        f"0 success, 1 no usable queries, {USAGE}",
-        module=".commands.teach_commands",
-    ),
-    Command(
-        "describe",
-        "write",
-        "improve a skill's description, measured by its queries",
-        "pytest-upskill describe skills/wick --eval-agent claude --with skills",
-        f"0 better or good enough, 1 not shown, {USAGE}",
-        module=".commands.teach_commands",
-    ),
-    Command(
-        "matrix",
-        "study",
-        "measure what skills do to each other",
-        "pytest-upskill matrix skills --agent loop --model haiku",
-        f"0 none hurts, 1 one does or is incomplete, {USAGE}",
-        module=".commands.study_commands",
-        takes=TAKEN_BY_STUDIES,
-    ),
-    Command(
-        "ablate",
-        "study",
-        "measure what each part of a skill contributes",
-        "pytest-upskill ablate skills/wick --model haiku --by paragraph",
-        f"0 measured, 1 incomplete, or not proven, {USAGE}",
-        module=".commands.study_commands",
-        takes=TAKEN_BY_STUDIES,
-    ),
-    Command(
-        "judge",
-        "study",
-        "measure how well a judge agrees with people",
-        "pytest-upskill judge labelled.jsonl --model sonnet --votes 3",
-        f"0 success, 1 the judge gave no ruling, {USAGE}",
     ),
     Command(
         "runs",

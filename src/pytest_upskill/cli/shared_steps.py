@@ -65,7 +65,7 @@ class Consent:
         self.screen.text(f"This takes {estimate}.")
         if estimate.warning:
             self.screen.text(estimate.warning)
-        self.agreed = estimate.free or self.yes or self._ask(estimate)
+        self.agreed = estimate.is_free or self.yes or self._ask(estimate)
         return self.agreed
 
     def _ask(self, estimate: Estimate) -> bool:

@@ -3,9 +3,8 @@ reports.
 """
 
 import argparse
-import os
 import sys
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
@@ -16,17 +15,23 @@ from time import monotonic
 from typing import Final
 
 from .._util.texts import harmless
-from ..checks import rubric_of
+from ..checks.grading import ToGrade
 from ..engine import Engine
-from ..errors import DEFAULT, Setting, SettingsError, shown
-from ..measure.arm_maker import ArmMaker
-from ..measure.assembly import Assembly
-from ..measure.bundle_ablation import load_bundle_cases
-from ..measure.case_users import use_users
-from ..measure.estimate import Estimate
+from ..errors import Setting
+from ..measure.engine_of_run import find_stored, open_engine
+from ..measure.estimate import estimate_trials
 from ..measure.evaluate import Evaluator
-from ..measure.study_runner import SkillCases, StudyPlan, StudyRunner, load_skill_cases
-from ..measure.task_set_cases import load_task_set_cases
+from ..measure.models_of_run import Models, login_line
+from ..measure.open_run import AskedSkill, OpenRun, open_run
+from ..measure.requirements import (
+    announced,
+    require,
+    require_no_oracle,
+    require_reachable,
+    require_sandbox,
+)
+from ..measure.study_cases import SkillCases
+from ..measure.study_runner import StudyPlan, StudyRunner, why_too_few
 from ..models.model import NamedBy
 from ..reports.terminal.progress_screen import ProgressScreen
 from ..reports.terminal.summary_text import results_lines
@@ -34,74 +39,73 @@ from ..reports.writers import report_paths, require_apart
 from ..results.contrasts import Study
 from ..results.run import RunResults, versions
 from ..results.sections import Section
-from ..settings import Gates, Settings, settings_of
-from ..skills.bundle import bundle_root, entry_in, entry_name, skill_files_in
-from ..skills.folder import is_skill
-from ..skills.search import find_skills, labels_of
-from ..skills.task_folders import tasks_at
-from ..trials.subject import Subject
-from ..trials.trial import Trial
-from .command_table import option_values
 from .output import stdout_look, write
-from .project import config_here, find_skill, root_of_run
+from .project import root_of_run
 from .shared_steps import (
     Consent,
     prices_here,
     progress_screen,
-    user_model_here,
     write_reports,
 )
+from .study_skills import load_skills, read_study_settings
 
 _HOW_TO_CONTINUE: Final = "Run it again to continue; nothing is asked twice."
 
 
 @dataclass
 class StudySession:
-    """Skills with their cases, agents on models, and what carries out studies of
-    them.
+    """Skills with their cases, a run of agents on models, and what carries out
+    studies of them.
     """
 
     args: argparse.Namespace
     sources: tuple[SkillCases, ...]
-    subjects: dict[Subject, str]  # with the ids of their models
-    runner: StudyRunner
+    run: OpenRun
     engine: Engine
+    runner: StudyRunner
     screen: ProgressScreen
-    maker: ArmMaker
     folder: Path  # a temporary one, for changed skills
-    free: bool
     notes: list[str]  # trouble with the stored answers
-    logins: tuple[str, ...]  # labels of subjects that are asked on a login
-    require: Callable[[Collection[Subject]], None]  # what it takes to ask them
+    recording: Path | None = None  # answers that are used like stored ones
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
     clock: float = field(default_factory=monotonic)
 
-    def require_asked(self, trials: Sequence[Trial]) -> None:
-        """SettingsError if a model can't be asked, unless all its answers are
-        stored.
+    def may_carry_out(self, plans: Sequence[StudyPlan]) -> bool:
+        """Estimate what studies take, and ask for consent."""
+        asked = [item for plan in plans for item in self.runner.trials(plan)]
+        return self.may_ask(asked, why_too_few(plans))
+
+    def may_ask(self, asked: Iterable[ToGrade], warning: str = "") -> bool:
+        """Estimate what trials take, and ask for consent.
+
+        SettingsError if a model can't be asked, unless all its answers are stored.
         """
-        stored = self.runner.stored([trial.question for trial in trials]).used
-        self.require(
-            {trial.subject for trial in trials if trial.question.key not in stored}
+        trials = [item.trial for item in asked]
+        stored = find_stored(
+            self.run,
+            root_of_run(Path.cwd()),
+            trials,
+            notify=self.notes.append,
+            recording=self.recording,
         )
-
-    def may_ask(self, plans: Sequence[StudyPlan]) -> bool:
-        """Estimate what it takes, and ask for consent."""
-        return self.may_ask_for(self.runner.estimate(plans, free=self.free))
-
-    def may_ask_for(self, estimate: Estimate) -> bool:
-        """Ask for consent to what it takes."""
-        agreed = Consent(self.args.yes, self.screen, sys.stdout)(estimate)
+        new = {
+            trial.subject for trial in trials if trial.question.key not in stored.trials
+        }
+        require_reachable(self.run, announced(self.screen.text), new)
+        estimate = estimate_trials(trials, self.run.models.price_of, stored)
+        consent = Consent(self.args.yes, self.screen, sys.stdout)
+        agreed = consent(replace(estimate, warning=warning))
         if not agreed:
             self.screen.line("Nothing was asked.")
         return agreed
 
     def carry_out(self, plans: Iterable[StudyPlan]) -> list[Study]:
         """All studies, one after the other, until Ctrl-C."""
-        studies = list[Study]()
+        studies = []
         for plan in plans:
-            studies.append(self.runner.run(plan))
-            if studies[-1].interrupted:
+            study = self.runner.run(plan)
+            studies.append(study)
+            if study.interrupted:
                 break
         return studies
 
@@ -112,38 +116,37 @@ class StudySession:
     ) -> tuple[str, int]:
         """Show and write what came of it; the exit status is 1 if a study fails."""
         results = self._results(studies, sections)
-        written, status = write_reports(self.args, results, self.notes)
+        # Stored answers are opened for the estimate and for the engine.
+        notes = list(dict.fromkeys(self.notes))
+        written, status = write_reports(self.args, results, notes)
         lines = results_lines(results, stdout_look(int(self.args.verbose)))
         # The last sentence of a study says why it fails; others
         # have none of their gates.
         failed = [
             f"upskill: {harmless(line)}" for line in results.problems if not studies
         ]
-        write("\n".join(["", *lines, *self.notes, *written, *failed]))
+        write("\n".join(["", *lines, *notes, *written, *failed]))
         if results.interrupted:
             raise KeyboardInterrupt(_HOW_TO_CONTINUE)
         return "", status or int(bool(results.problems) or self.engine.not_kept)
 
     def _results(
-        self,
-        studies: Sequence[Study],
-        sections: Sequence[Section],
+        self, studies: Sequence[Study], sections: Sequence[Section]
     ) -> RunResults:
-        stopped = [study.interrupted for study in studies]
-        stopped += [section.interrupted for section in sections]
-        infos = [source.info(shown(source.skill.folder)) for source in self.sources]
+        interrupted = any(study.interrupted for study in studies)
+        interrupted = interrupted or any(section.interrupted for section in sections)
         return RunResults(
             started=self.started,
             seconds=monotonic() - self.clock,
-            skills=tuple(infos),
-            model_ids={subject.label: name for subject, name in self.subjects.items()},
+            skills=tuple(source.info for source in self.sources),
+            model_ids=self.run.model_ids,
             tests=(),
             records=(),
-            logins=self.logins,
-            interrupted="Ctrl-C" if any(stopped) else None,
+            logins=self.run.settings.logins,
+            interrupted="Ctrl-C" if interrupted else None,
             studies=tuple(studies),
             sections=tuple(sections),
-            gates=self.runner.evaluator.settings.gates,
+            gates=self.run.settings.gates,
             versions=versions(),
         )
 
@@ -166,127 +169,57 @@ def study_session(
     ``sizes`` are the tokens of what must fit the context of a model: by default, of
     each skill. With ``as_one``, several skills are a bundle; with ``tasks``, those of
     benchmarks are read, too. ``named`` are models by the settings that name them, in
-    place of those of the usual one; what they need is left to `require_asked`. Answers
-    of a ``recording`` are used like stored ones.
+    place of those of the usual one; keys of theirs are needed only for what is not
+    stored. Answers of a ``recording`` are used like stored ones.
     """
     require_apart(report_paths(args))
     screen = progress_screen(sys.stdout)
-    settings = replace(_settings(args), user_model=user_model_here(args))
-    settings = replace(settings, baseline=True, against=None)
-    bundles = _bundles(skills, settings) if as_one else ()
-    sources = loaded or bundles or _sources(skills, settings, tasks=tasks)
-    _require_judge(sources, settings)
-    models, notes = Assembly(prices_here(args)), list[str]()
+    settings = read_study_settings(args)
+    sources = loaded or load_skills(skills, settings, as_one=as_one, tasks=tasks)
+
+    models = Models(prices_here(args))
     names = [
-        name
-        for setting, written in (named or {}).items()
-        for name in models.add_named(written, settings, NamedBy(setting))
+        models.add_named(name, settings, NamedBy(setting))
+        for setting, name in (named or {}).items()
     ]
-    names = names or list(models.add_models(settings))
-    subjects = models.subjects(settings.agents, names, screen.text)
-    models.add_judge(settings)
-    settings = models.with_limits(models.use_logins(settings, subjects))
-    cases = ((source.path, case) for source in sources for case, _ in source.cases)
-    use_users(models, cases, subjects, settings)
-    for source in sources:
-        agents = dict.fromkeys(subject.agent for subject in subjects)
-        models.roster.require_mcp(
-            agents, source.label, (case for case, _ in source.cases)
-        )
-    if line := models.login_line(settings.logins):
+    tested = [source.tested for source in sources]
+    run = open_run(settings, tested, models=models, names=names or None)
+    require_no_oracle(run, screen.text)
+    if line := login_line(models, run.settings.logins):
         screen.text(f"Asked {line}.")
-    sizes = sizes or {source.label: source.skill.tokens for source in sources}
-    models.require_room(settings, subjects, sizes, screen.text)
-    models.require_all(settings, subjects, screen.text, stored=bool(named))
-    hint = (
-        "raise ",
-        Setting("max_cost"),
-        ", and run this again: nothing is asked twice",
-    )
-    engine = models.engine(
-        settings,
+    if sizes:
+        tested = [
+            AskedSkill(label, size=partial(int, size)) for label, size in sizes.items()
+        ]
+    require(run, tested, screen.text, may_be_stored=bool(named))
+    require_sandbox(run, screen.text)
+    notes: list[str] = []
+    raise_it = ("raise ", Setting("max_cost"))
+    engine = open_engine(
+        run,
         root_of_run(Path.cwd()),
         notes.append,
         spell=args.spell,
-        budget_hint=hint,
+        budget_hint=(*raise_it, ", and run this again: nothing is asked twice"),
         recording=recording,
     )
-    evaluator = Evaluator(settings, engine.ask, models.price_of, models.roster.version)
-    runner = StudyRunner(
-        evaluator,
-        settings.runs,
-        screen.begin,
-        screen.done,
-        engine.close,
-        engine.known_before,
-    )
+    evaluator = Evaluator(run.settings, engine.ask, models.price_of, run.version_of)
+    runner = StudyRunner(evaluator, screen.begin, screen.done, engine.close)
     with TemporaryDirectory(prefix="upskill-study-") as folder:
         try:
             yield StudySession(
-                *(args, sources, subjects, runner, engine, screen, ArmMaker(settings)),
-                *(Path(folder), models.is_free, notes, settings.logins),
-                partial(models.require_asked, settings, subjects, screen.text),
+                args,
+                sources,
+                run,
+                engine,
+                runner=runner,
+                screen=screen,
+                folder=Path(folder),
+                notes=notes,
+                recording=recording,
             )
         finally:
             engine.close()
-
-
-def _settings(args: argparse.Namespace) -> Settings:
-    config = config_here()
-    settings = settings_of(option_values(args, config, Settings, Gates))
-    if settings.models:
-        return replace(settings, models_folder=Path.cwd())
-    args.origins["models"] = config.origin("eval_models") or DEFAULT
-    return replace(
-        settings,
-        models=config.eval_models,
-        models_folder=Path.cwd(),
-        models_file=config.file,
-    )
-
-
-def _sources(
-    written: Sequence[str], settings: Settings, *, tasks: bool
-) -> tuple[SkillCases, ...]:
-    paths = [find_skill(text, os.environ) for text in written]
-    sets = [path for path in paths if tasks and not is_skill(path) and tasks_at(path)]
-    others = (path for path in paths if path not in sets)
-    files = list(
-        dict.fromkeys(file for path in others for file in find_skills(path).files)
-    )
-    labels = labels_of(files)
-    of_tasks = (
-        source for path in sets for source in load_task_set_cases(path, settings)
-    )
-    return (
-        *(load_skill_cases(file, labels[file], settings) for file in files),
-        *of_tasks,
-    )
-
-
-def _bundles(written: Sequence[str], settings: Settings) -> tuple[SkillCases, ...]:
-    """A plugin, or a folder, that has several skills; nothing if it has not."""
-    path = find_skill(written[0], os.environ)
-    entry = (
-        entry_in(path, bundle=len(find_skills(path).files) > 1)
-        if path.is_dir()
-        else None
-    )
-    if (
-        entry is None
-        or (root := bundle_root(entry)) is None
-        or len(skill_files_in(entry)) < 2
-    ):
-        return ()
-    return (load_bundle_cases(root, entry_name(entry), settings),)
-
-
-def _require_judge(sources: Sequence[SkillCases], settings: Settings) -> None:
-    for source in sources:
-        judged = [case.id for case, checks in source.cases if rubric_of(checks).texts]
-        if judged and not settings.judge:
-            problem = f"{source.label} has cases that need a judge ({judged[0]})"
-            raise SettingsError("judge", problem, "Name one, for example sonnet.")
 
 
 def add_flags(output: argparse._ArgumentGroup) -> None:

@@ -4,16 +4,12 @@ There are as many places as the memory that this process could use has room for.
 """
 
 import asyncio
-import os
 from bisect import insort
-from collections.abc import Callable, Coroutine, Iterator, Mapping
-from contextlib import suppress
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from pathlib import Path
-from typing import Final, Protocol
+from typing import Protocol
 
-from .._util.files import read_file
 from ..agents.agent import Call, Send
 from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
@@ -21,11 +17,11 @@ from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.answer_times import dated
 from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
-from .budget import Budget, PaidCall
+from .budget import Budget
+from .forecast import PaidCall
+from .known_replies import KnownReplies
 from .lane import STOPPED, Job, Lane, over_budget, unexpected
-from .store import KnownAnswers
-
-_SHARE: Final = 0.8  # of the memory that is available, for agents
+from .machine import default_at_once, memory_for_agents
 
 
 class Trials(Protocol):
@@ -53,18 +49,24 @@ class Trials(Protocol):
     async def close(self) -> None: ...
 
 
-Begin = Callable[[Coroutine[None, None, None]], asyncio.Task[None]]
+@dataclass(frozen=True)
+class AgentPlaces:
+    """Who carries out trials, and how many at once."""
+
+    open_trials: Callable[[], Trials] | None = None
+    at_once: int | None = None  # None: as many as this machine has cores for
 
 
-def default_at_once() -> int:
-    """Twice the cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return 2 * (len(affinity(0)) if affinity else os.cpu_count() or 1)
+class Queue(Protocol):
+    """What trials need of the scheduler."""
 
+    lanes: dict[str, Lane]
 
-def memory_for_agents() -> float:
-    """Megabytes that agents may take; infinite where the system does not say."""
-    return _SHARE * available_memory() / 10**6
+    def lane(self, name: str) -> Lane: ...
+    def waits_for_judge(self, job: Job) -> bool: ...
+    def lease(self, jobs: Sequence[Job]) -> set[Job]: ...
+    def begin(self, work: Coroutine[None, None, None]) -> asyncio.Task[None]: ...
+    def pump_soon(self) -> None: ...
 
 
 @dataclass(eq=False)
@@ -82,23 +84,17 @@ class AgentJobs:
 
     def __init__(
         self,
-        open_trials: Callable[[], Trials] | None,
-        *,
-        at_once: int | None,
-        lane_of: Callable[[str], Lane],
-        pump: Callable[[], None],
-        lease: Callable[[Job], bool],
-        answers: KnownAnswers,
+        queue: Queue,
+        places: AgentPlaces,
+        known: KnownReplies,
         budget: Budget,
         spell: Spell,
     ) -> None:
-        self._lease = lease
-        self._open_trials = open_trials
-        self._at_once = at_once or default_at_once()
+        self._queue = queue
+        self._open_trials = places.open_trials
+        self._at_once = places.at_once or default_at_once()
         self._memory = memory_for_agents()
-        self._lane_of = lane_of
-        self._pump = pump
-        self._answers = answers
+        self._answers = known.answers
         self._budget = budget
         self._spell = spell
         self._trials: Trials | None = None
@@ -138,24 +134,25 @@ class AgentJobs:
         """The trial to begin next, if there is one."""
         return self._waiting[:1]
 
-    def begin(
-        self, dead: Mapping[str, str], start: Begin, must_wait: Callable[[Job], bool]
-    ) -> None:
-        """Start as many as there are places for; ``dead``: models that can't be asked,
-        and why.
-        """
+    def begin(self) -> None:
+        """Start as many as there are places for."""
         for job in list(self._waiting):
-            if reason := dead.get(job.question.asked_as):
-                self._settle(job, NoAnswer(reason))
-            elif len(self._running) >= self._places or not (trial := self._placed(job)):
+            lane = self._queue.lanes.get(job.question.asked_as)
+            if lane and lane.dead:
+                self._settle(job, NoAnswer(lane.dead))
                 continue
-            elif refusal := self._budget.refusal_of_case(job.question):
+            if len(self._running) >= self._places:
+                continue
+            trial = self._trial_with_place(job)
+            if trial is None:
+                continue
+            if refusal := self._budget.refusal_of_case(job.question):
                 self._settle(job, over_budget(refusal, self._spell))
-            elif not must_wait(job) and self._is_affordable(job):
+            elif self._is_affordable(job) and not self._queue.waits_for_judge(job):
                 self._waiting.remove(job)
-                if self._lease(job):
+                if not self._queue.lease([job]):
                     self._running.append(trial)
-                    trial.task = start(self._run(trial))
+                    trial.task = self._queue.begin(self._run(trial))
 
     def _settle(self, job: Job, reply: NoAnswer) -> None:
         self._waiting.remove(job)
@@ -185,9 +182,8 @@ class AgentJobs:
 
     def stop(self, reason: str) -> None:
         """End all trials."""
-        waiting, self._waiting = self._waiting, []
-        for job in waiting:
-            job.settle(NoAnswer(reason))
+        for job in list(self._waiting):
+            self._settle(job, NoAnswer(reason))
         for trial in self._running:
             _cancel(trial)
 
@@ -195,14 +191,15 @@ class AgentJobs:
         if self._trials:
             await self._trials.close()
 
-    def _placed(self, job: Job) -> _RunningTrial | None:
-        """A place for a trial; None if there is no memory for it beside others."""
+    def _trial_with_place(self, job: Job) -> _RunningTrial | None:
+        """None if there is no memory for a trial beside others."""
         assert job.question.task
         assert self._open_trials
         if self._trials is None:
             self._trials = self._open_trials()
         memory = self._trials.memory_of(job.question.task)
         taken = sum(trial.memory for trial in self._running)
+        # Even the largest agent may run alone: it would never start otherwise.
         if self._running and taken + memory > self._memory:
             self._held_back = max(memory, self._held_back)
             return None
@@ -210,31 +207,33 @@ class AgentJobs:
 
     async def _run(self, trial: _RunningTrial) -> None:
         assert self._trials
+        question = trial.job.question
+        reply: Reply
         try:
-            call = partial(self._call, trial)
-            reply = await self._trials.run(trial.job.question, call)
+            reply = await self._trials.run(question, partial(self._call, trial))
         except asyncio.CancelledError:
             reply = NoAnswer(STOPPED)
         except UpskillError as error:
             reply = NoAnswer(error.message(self._spell))
         except Exception as bug:
             reply = NoAnswer(unexpected(bug))
+
         self._running.remove(trial)
         reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
             reply = dated(reply.without_keys())
             if reply.stop == "time":
-                self._answers.put_late(trial.job.question, reply)
-            elif is_worth_keeping(trial.job.question, reply):
-                self._answers.put(trial.job.question, reply)
-            self._budget.end_trial(trial.job.question, trial.spent)
+                self._answers.put_late(question, reply)
+            elif is_worth_keeping(question, reply):
+                self._answers.put(question, reply)
+            self._budget.end_trial(question, trial.spent)
         else:
             self._budget.lose(trial.spent)
             if trial.timed_out:
                 late = Answer("", stop="time", activity=Activity())
-                reply = self._answers.put_late(trial.job.question, late) or reply
+                reply = self._answers.put_late(question, late) or reply
         trial.job.settle(reply)
-        self._pump()
+        self._queue.pump_soon()
 
     async def _call(
         self, trial: _RunningTrial, question: Question, send: Send | None = None
@@ -242,18 +241,16 @@ class AgentJobs:
         """A call of a trial: it has the trial's number, and is stored with the
         trial.
         """
-        lane, job = (
-            self._lane_of(question.asked_as),
-            Job(question, trial.job.number, send=send),
-        )
-        job.of_trial = True
+        lane = self._queue.lane(question.asked_as)
+        job = Job(question, trial.job.number, send=send, of_trial=True)
         lane.add(job)
-        self._pump()
+        self._queue.pump_soon()
         try:
-            reply = await asyncio.wrap_future(job.reply)
+            reply = await job.wait()
         except asyncio.CancelledError:
             lane.forget(job)
             raise
+
         trial.retries += reply.retries
         if isinstance(reply, Answer):
             trial.spent.append(PaidCall(question.model, reply.usage))
@@ -266,61 +263,3 @@ def _cancel(trial: _RunningTrial) -> None:
     # once, or it could not close its sandbox
     if trial.task and not trial.task.cancelling():
         trial.task.cancel()
-
-
-# Memory that this process could use.
-
-# Of all memory, where the available part is unknown (macOS)
-_UNKNOWN_SHARE: Final = 0.5
-_ROOT: Final = Path("/")
-_FILES: Final = ("max", "current")
-
-
-def available_memory(root: Path = _ROOT) -> float:
-    """Available bytes of the machine, or of the container if that has less;
-    infinite if unknown.
-    """
-    return min(_of_machine(root), *_of_groups(root))
-
-
-def _of_machine(root: Path) -> float:
-    kilobytes = _table(root / "proc/meminfo").get("MemAvailable:")
-    if kilobytes is not None:
-        return kilobytes * 1024.0
-    try:
-        return _UNKNOWN_SHARE * os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return float("inf")
-
-
-def _of_groups(root: Path) -> Iterator[float]:
-    """What remains of the limit of each control group (version
-    2) that this process is in.
-
-    In a container, the path of a group may be the host's: its own files are at the top.
-    """
-    yield float("inf")
-    for line in _text(root / "proc/self/cgroup").splitlines():
-        if line.startswith("0::"):
-            group = root / "sys/fs/cgroup"
-            for part in ("", *Path(line[3:]).parts[1:]):
-                group /= part
-                with suppress(ValueError):
-                    limit, used = (
-                        int(_text(group / f"memory.{name}")) for name in _FILES
-                    )
-                    # Inactive pages of files count as used, but can be reclaimed.
-                    reclaimable = _table(group / "memory.stat").get("inactive_file", 0)
-                    yield max(0, limit - used + reclaimable)
-
-
-def _table(file: Path) -> dict[str, int]:
-    rows = (row.split() for row in _text(file).splitlines())
-    return {row[0]: int(row[1]) for row in rows if len(row) > 1 and row[1].isdecimal()}
-
-
-def _text(file: Path) -> str:
-    try:
-        return read_file(file, 10**6).decode("utf-8", "replace")
-    except OSError:
-        return ""

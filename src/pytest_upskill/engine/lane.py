@@ -3,6 +3,7 @@
 import asyncio
 import math
 from bisect import insort
+from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from random import Random
@@ -23,11 +24,10 @@ from .quotas import Quotas
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all that were not:
 # perhaps it is never taken.
-_MOST_REFUSED: Final = 4
+_MAX_REFUSALS: Final = 4
 # A filter may forbid one question, and one server of many may not know the key or the
 # model. After answers, it takes this many fatal errors in a row to give up on a model.
-_MOST_FATAL: Final = 3
-_NO_LIMIT: Final = 1_000_000
+_MAX_FATAL_ERRORS: Final = 3
 STOPPED: Final = "not asked: the run was stopped"
 
 
@@ -55,11 +55,14 @@ def _shown_error(bug: BaseException) -> str:
 
 @dataclass(eq=False, slots=True)
 class Job:
-    """A question, its attempts so far, and the reply to come."""
+    """A question, its attempts so far, and its reply once there is one.
+
+    Only the engine's thread settles it and waits for it.
+    """
 
     question: Question
     number: int
-    reply: "Future[Reply]" = field(default_factory=Future)
+    reply: Reply | None = None
     attempts: int = 0  # without refused ones
     refused: int = 0
     retries: int = 0  # after errors
@@ -69,20 +72,22 @@ class Job:
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
-    prefix_use: PrefixUse | None = None
+    prefix_use: PrefixUse = field(default_factory=PrefixUse)
     # What the provider should cache, in the last attempt
     shared: tuple[Shared, ...] = ()
     task: "asyncio.Task[None] | None" = None  # of the last attempt
     outdated: Answer | None = None  # stored; used if the question can't be asked again
     not_renewed: str = ""  # why that was used
-    lease: str = ""  # the key of its answer, while this run asks it
+    # The key of its answer while this run asks it; empty if it needs no lease
+    lease: str | None = None
+    _watchers: list[Callable[[Reply], object]] = field(default_factory=list)
 
     @property
     def place(self) -> tuple[int, int]:
         """Where it is in the queue: by its number, but behind
         others if it was refused often.
         """
-        return self.refused // _MOST_REFUSED, self.number
+        return self.refused // _MAX_REFUSALS, self.number
 
     def may_retry(self, wait: float, error: ModelError, timeout: float) -> bool:
         """Whether to ask again after ``wait`` seconds."""
@@ -95,18 +100,40 @@ class Job:
     @property
     def used_stored(self) -> bool:
         """Whether it has a stored answer that no call of this run was to replace."""
-        reply = self.reply.result() if self.reply.done() else None
-        return isinstance(reply, Answer) and reply.stored and self.outdated is None
-
-    def is_new(self, stored: Answer) -> bool:
-        """Whether a stored answer is not the one that it is to replace."""
-        return self.outdated is None or stored.asked_at != self.outdated.asked_at
+        is_stored = isinstance(self.reply, Answer) and self.reply.stored
+        return is_stored and self.outdated is None
 
     def settle(self, reply: Reply) -> None:
+        if self.reply is not None:
+            return  # The engine has given up.
+
         if isinstance(reply, NoAnswer) and self.outdated:
-            self.not_renewed, reply = reply.reason, self.outdated
-        if not self.reply.done():  # the engine may have given up
-            self.reply.set_result(reply.without_keys())
+            self.not_renewed = reply.reason
+            reply = self.outdated
+        self.reply = reply.without_keys()
+        for watch in self._watchers:
+            watch(self.reply)
+        self._watchers.clear()
+
+    def when_settled(self, watch: Callable[[Reply], object]) -> None:
+        """Call ``watch`` with the reply, now or later."""
+        if self.reply is None:
+            self._watchers.append(watch)
+        else:
+            watch(self.reply)
+
+    async def wait(self) -> Reply:
+        settled = asyncio.Event()
+        self.when_settled(lambda _: settled.set())
+        await settled.wait()
+        assert self.reply is not None
+        return self.reply
+
+    def future(self) -> "Future[Reply]":
+        """The reply, for other threads."""
+        future = Future[Reply]()
+        self.when_settled(future.set_result)
+        return future
 
 
 @dataclass(eq=False)
@@ -114,6 +141,7 @@ class Lane:
     """The jobs of one model. The first starts alone: it shows whether calls work."""
 
     name: str
+    limit: Limit  # of its server, which other models may share
     chooser: Chooser = field(default_factory=Chooser)
     waiting: list[Job] = field(default_factory=list)  # by their place
     pausing: set[Job] = field(default_factory=set)  # after an error
@@ -121,7 +149,6 @@ class Lane:
     held_until: float = math.inf
     prefixes: Prefixes = field(default_factory=Prefixes)
     model: Model | None = None
-    limit: Limit | None = None
     opening: bool = False
     in_flight: int = 0
     tried: bool = False
@@ -129,15 +156,13 @@ class Lane:
     dead: str | None = None  # why nothing more is asked
     retries: int = 0
     fatal: int = 0  # fatal errors since the last answer
-
-    def __post_init__(self) -> None:
-        self._pace = Pace()
-        self._quotas = Quotas()
+    _pace: Pace = field(default_factory=Pace)
+    _quotas: Quotas = field(default_factory=Quotas)
 
     def add(self, job: Job) -> None:
         """Queue a new job."""
-        if not job.of_trial:
-            job.prefix_use = job.prefix_use or self.prefixes.use_of(job.question)
+        if not job.of_trial and not job.prefix_use.prefixes:
+            job.prefix_use = self.prefixes.add(job.question)
         elif job.send is None and self.prefixes.min_tokens is not None:
             job.shared = ("system", "steps")  # the next turn sends them again
         self.enqueue(job)
@@ -175,20 +200,17 @@ class Lane:
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
-        if not self.waiting or self.model is None or self.limit is None:
+        if not self.waiting or self.model is None:
             return False
         if self.pausing and self._pace.alone and not self.tried:
             return False
         model_limit = self.model.most_in_flight
-        return (
-            self.limit.has_room()
-            and self.in_flight < (_NO_LIMIT if model_limit is None else model_limit)
-            and self._pace.lets_in(self.in_flight)
-        )
+        if model_limit is not None and self.in_flight >= model_limit:
+            return False
+        return self.limit.has_room() and self._pace.lets_in(self.in_flight)
 
     def take(self, now: float) -> Job:
         """Start a call with the next question."""
-        assert self.limit is not None
         self.in_flight += 1
         self.limit.in_flight += 1
         job = self.drop()
@@ -196,8 +218,8 @@ class Lane:
         job.attempts += 1
         job.call = self._pace.start(now)
         self._quotas.start(job.call, now)
-        if job.prefix_use:
-            job.shared = self.prefixes.start(job.prefix_use, now)
+        if not job.of_trial:
+            job.shared = job.prefix_use.start(now)
         return job
 
     def drop(self) -> Job:
@@ -208,8 +230,9 @@ class Lane:
         """Set questions aside until their prefix is cached."""
         if now >= self.held_until:
             self._release()
-        while self.waiting and (use := self.next.prefix_use):
-            if (until := use.waits_until(now)) <= now:
+        while self.waiting:
+            until = self.next.prefix_use.waits_until(now)
+            if until <= now:
                 break
             self.held.append(self.drop())
             self.held_until = min(self.held_until, until)
@@ -227,15 +250,13 @@ class Lane:
 
     def end_call(self, job: Job) -> None:
         """The call ended, with an answer or without."""
-        assert self.limit is not None
-        if job.prefix_use and self.prefixes.end(job.prefix_use):
+        if job.prefix_use.end():
             self._release()
         self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
     def note_answer(self, job: Job, answer: Answer, now: float) -> None:
-        assert self.limit is not None
         self.answered = True
         self.fatal = 0
         self.limit.answered()
@@ -243,22 +264,19 @@ class Lane:
             self.limit.deadlines.restart(now)
         self._pace.answered()
         self._quotas.answered(job.call, answer.quotas, answer.usage)
-        if job.prefix_use:
-            self.prefixes.answered(job.prefix_use, job.started_at)
+        job.prefix_use.answered(job.started_at)
 
     def waits_for_others(self) -> bool:
         """Whether the server may be busy with other calls of this lane."""
-        assert self.limit is not None
         return self.limit.may_queue and self.in_flight > 1
 
     def note_fatal_error(self) -> bool:
         """Returns whether all other questions would fail the same way."""
         self.fatal += 1
-        return not self.answered or self.fatal >= _MOST_FATAL
+        return not self.answered or self.fatal >= _MAX_FATAL_ERRORS
 
     def note_failure(self, *, timed_out: bool = False) -> None:
         """A call failed without being refused."""
-        assert self.limit is not None
         if timed_out:
             self.limit.timed_out()
         else:
@@ -273,12 +291,10 @@ class Lane:
 
         Returns False if the server has taken nothing for too long.
         """
-        assert self.limit is not None
         job.attempts -= 1
         job.refused += 1
         self._quotas.refused(job.call, now)
-        if job.prefix_use:
-            self.prefixes.refused(job.prefix_use)
+        job.prefix_use.refused()
         self.limit.refused()
         if self.in_flight > 1:
             return True

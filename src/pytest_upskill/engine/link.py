@@ -7,8 +7,6 @@ random key that only xdist's own channel carries, so nobody else can connect.
 """
 
 import os
-import selectors
-import socket
 import tempfile
 import threading
 import time
@@ -18,6 +16,7 @@ from multiprocessing import AuthenticationError
 from multiprocessing.connection import (
     Client,
     Connection,
+    Listener,
     answer_challenge,
     deliver_challenge,
 )
@@ -32,8 +31,8 @@ from .engine import Engine
 
 Address = tuple[Any, str]
 
-_WAITING: Final = 128  # connections that are not accepted yet
-_PAUSE: Final = 0.05  # seconds
+_BACKLOG: Final = 128
+_RETRY_SECONDS: Final = 0.05
 
 
 class LinkServer:
@@ -52,8 +51,8 @@ class LinkServer:
         self._folder = tempfile.TemporaryDirectory(
             prefix="upskill-", ignore_cleanup_errors=True
         )
-        self._server = _listening(Path(self._folder.name))
-        self._wake, self._woken = socket.socketpair()
+        self._listener = _listener(Path(self._folder.name))
+        self._is_closing = False
         self._thread = threading.Thread(
             target=self._accept, name="upskill-link", daemon=True
         )
@@ -62,34 +61,32 @@ class LinkServer:
     @property
     def address(self) -> Address:
         """What a worker needs to connect, in types that xdist can carry."""
-        return self._server.getsockname(), self._authkey.hex()
+        return self._listener.address, self._authkey.hex()
 
     def close(self) -> None:
         """Accept no more workers; those that are connected are still served."""
-        self._wake.close()
-        self._thread.join()
-        self._woken.close()
-        self._server.close()
+        if self._is_closing:
+            return
+
+        self._is_closing = True
+        with suppress(OSError):
+            Client(self._listener.address).close()  # wakes the thread
+            self._thread.join()
+        self._listener.close()
         self._folder.cleanup()
 
     def _accept(self) -> None:
-        with selectors.DefaultSelector() as selector:
-            selector.register(self._server, selectors.EVENT_READ)
-            selector.register(self._woken, selectors.EVENT_READ)
-            while self._woken not in [key.fileobj for key, _ in selector.select()]:
-                self._accept_one()
+        while not self._is_closing:
+            try:
+                client = self._listener.accept()
+                threading.Thread(
+                    target=self._serve, args=(client,), daemon=True
+                ).start()
+            # It has left, or there are too many files or threads
+            except (OSError, RuntimeError):
+                time.sleep(_RETRY_SECONDS)
 
-    def _accept_one(self) -> None:
-        try:
-            client, _ = self._server.accept()
-            client.settimeout(None)
-            threading.Thread(target=self._serve, args=(client,), daemon=True).start()
-        # It has left, or there are too many files or threads
-        except (OSError, RuntimeError):
-            time.sleep(_PAUSE)
-
-    def _serve(self, client: socket.socket) -> None:
-        connection: Connection[Any, Any] = Connection(client.detach())
+    def _serve(self, connection: "Connection[Any, Any]") -> None:
         # A stranger, or a worker that has ended.
         with connection, suppress(OSError, EOFError, AuthenticationError):
             deliver_challenge(connection, self._authkey)
@@ -116,24 +113,15 @@ class LinkServer:
         return self._engine.ask(questions)
 
 
-def _listening(folder: Path) -> socket.socket:
-    """A socket in a private folder; where that can't be, one of this machine."""
-    try:
-        return _bound(socket.AF_UNIX, str(folder / "link"))
-    except (AttributeError, OSError):  # on Windows; if the path is too long
-        return _bound(socket.AF_INET, ("127.0.0.1", 0))
+def _listener(folder: Path) -> Listener:
+    """A listener in a private folder; where that can't be, one of this machine.
 
-
-def _bound(family: int, address: str | tuple[str, int]) -> socket.socket:
-    server = socket.socket(family)
+    It has no key: the thread that accepts would wait for clients to prove theirs.
+    """
     try:
-        server.bind(address)
-        server.listen(_WAITING)
-        server.settimeout(0)
-    except OSError:
-        server.close()
-        raise
-    return server
+        return Listener(str(folder / "link"), "AF_UNIX", _BACKLOG)
+    except (ValueError, OSError):  # on Windows; if the path is too long
+        return Listener(("127.0.0.1", 0), "AF_INET", _BACKLOG)
 
 
 class LinkClient:

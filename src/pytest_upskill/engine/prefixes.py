@@ -42,14 +42,52 @@ class Prefix:
 
 @dataclass(eq=False)
 class PrefixUse:
-    """The prefixes of one question."""
+    """The prefixes of one question; none if they are too short."""
 
-    prefixes: tuple[Prefix, ...]
+    prefixes: tuple[Prefix, ...] = ()
     cached: tuple[Prefix, ...] = ()  # by the call in flight
     goes_ahead: bool = False  # whether others wait for that call
 
     def waits_until(self, now: float) -> float:
-        return max(prefix.waits_until(now) for prefix in self.prefixes)
+        return max((prefix.waits_until(now) for prefix in self.prefixes), default=0.0)
+
+    def start(self, now: float) -> tuple[Shared, ...]:
+        """A call starts; returns what its provider should cache."""
+        self.cached = tuple(
+            prefix for prefix in self.prefixes if prefix.is_worth_caching(now)
+        )
+        for prefix in self.cached:
+            if now < prefix.warm_until:
+                prefix.warm_until = now + _LIFETIME
+            elif prefix.first is None:
+                prefix.first = self
+                prefix.first_started = now
+                self.goes_ahead = True
+        return tuple(prefix.part for prefix in self.cached)
+
+    def answered(self, started_at: float) -> None:
+        for prefix in self.prefixes:
+            prefix.unanswered -= 1
+        for prefix in self.cached:
+            prefix.warm_until = max(prefix.warm_until, started_at + _LIFETIME)
+        self.refused()
+
+    def refused(self) -> None:
+        """The server took no call: the prefix is not to blame."""
+        for prefix in self.cached:
+            if prefix.first is self:
+                prefix.first = None
+
+    def end(self) -> bool:
+        """The call ended, with an answer or without; returns
+        whether others waited for it.
+        """
+        for prefix in self.cached:
+            prefix.failures += prefix.first is self
+        self.refused()
+        went_ahead = self.goes_ahead
+        self.goes_ahead = False
+        return went_ahead
 
 
 @dataclass
@@ -59,58 +97,23 @@ class Prefixes:
     min_tokens: int | None = None
     _by_text: dict[tuple[object, ...], Prefix] = field(default_factory=dict)
 
-    def use_of(self, question: Question) -> PrefixUse | None:
-        """The prefixes of a further question; None if they are too short."""
-        if self.min_tokens is None:
-            return None
+    def add(self, question: Question) -> PrefixUse:
+        """The prefixes of a further question."""
         prefixes = list[Prefix]()
         start = (question.system, question.tools, question.schema)
-        tools = (
-            text for tool in question.tools for text in (tool.description, tool.schema)
-        )
-        if self._is_long([question.system, *tools]):
+        texts = [question.system]
+        for tool in question.tools:
+            texts += (tool.description, tool.schema)
+        if self._is_long(texts):
             prefixes.append(self._by_text.setdefault(start, Prefix("system")))
         if self._is_long([text for _, text in question.messages]):
             with_messages = (*start, question.messages)
             prefixes.append(self._by_text.setdefault(with_messages, Prefix("messages")))
         for prefix in prefixes:
             prefix.unanswered += 1
-        return PrefixUse(tuple(prefixes)) if prefixes else None
+        return PrefixUse(tuple(prefixes))
 
     def _is_long(self, texts: list[str]) -> bool:
-        tokens = sum(estimated_tokens(text) for text in texts if text)
-        return self.min_tokens is not None and tokens >= self.min_tokens
-
-    def start(self, use: PrefixUse, now: float) -> tuple[Shared, ...]:
-        """A call starts; returns what its provider should cache."""
-        use.cached = tuple(
-            prefix for prefix in use.prefixes if prefix.is_worth_caching(now)
-        )
-        for prefix in use.cached:
-            if now < prefix.warm_until:
-                prefix.warm_until = now + _LIFETIME
-            elif prefix.first is None:
-                prefix.first, prefix.first_started, use.goes_ahead = use, now, True
-        return tuple(prefix.part for prefix in use.cached)
-
-    def answered(self, use: PrefixUse, started_at: float) -> None:
-        for prefix in use.prefixes:
-            prefix.unanswered -= 1
-        for prefix in use.cached:
-            prefix.warm_until = max(prefix.warm_until, started_at + _LIFETIME)
-        self.refused(use)
-
-    def refused(self, use: PrefixUse) -> None:
-        """The server took no call: the prefix is not to blame."""
-        for prefix in use.cached:
-            prefix.first = None if prefix.first is use else prefix.first
-
-    def end(self, use: PrefixUse) -> bool:
-        """The call ended, with an answer or without; returns
-        whether others waited for it.
-        """
-        went_ahead, use.goes_ahead = use.goes_ahead, False
-        for prefix in use.cached:
-            prefix.failures += prefix.first is use
-        self.refused(use)
-        return went_ahead
+        if self.min_tokens is None:
+            return False
+        return sum(map(estimated_tokens, texts)) >= self.min_tokens

@@ -60,17 +60,15 @@ def recorded_lines(answers: Iterable[Recorded], before: Iterable[str] = ()) -> s
     Lines of ``before`` are kept unless there is a new answer in their place.
     """
     new = list(answers)
-    taken = {
-        (recorded.place, folder) for recorded in new for folder in ("", recorded.folder)
-    }
-    old = [(json.loads(line), line) for line in before]
-    lines = [(_place(data), line) for data, line in old if _of(data) not in taken]
-    lines += [(recorded.place, json.dumps(_line(recorded))) for recorded in new]
-    return "".join(f"{line}\n" for _, line in sorted(lines, key=lambda pair: pair[0]))
-
-
-def _of(data: dict[str, Any]) -> tuple[Place, str]:
-    return _place(data), str(data.get("folder", ""))
+    lines: dict[tuple[Place, str], str] = {}
+    for line in before:
+        data = json.loads(line)
+        lines[_place(data), str(data.get("folder", ""))] = line
+    for recorded in new:
+        lines.pop((recorded.place, ""), None)
+    for recorded in new:
+        lines[recorded.place, recorded.folder] = json.dumps(_line(recorded))
+    return "".join(f"{lines[place]}\n" for place in sorted(lines))
 
 
 def _place(data: dict[str, Any]) -> Place:

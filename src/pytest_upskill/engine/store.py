@@ -1,74 +1,30 @@
-"""Stored answers, so that none is paid for twice: a SQLite cache in write-ahead mode.
+"""Stored answers, so that none is paid for twice."""
 
-Each answer is committed as it arrives, so a killed run loses nothing. Several runs may
-share a store: each question has a lease while one of them asks it, and the others wait
-for its answer. The lease of a killed run ends by itself, as nobody renews it.
-
-An answer that can't be read is asked for again; one that can't be written
-is tried again later. A damaged file, or one of another version, is set
-aside and a new one begun.
-"""
-
-import errno
 import json
-import math
-import os
-import shutil
-import sqlite3
-import tempfile
 import time
 import zlib
-from collections.abc import Callable, Mapping, Set
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from datetime import datetime
 from pathlib import Path
-from secrets import token_hex
 from types import MappingProxyType
-from typing import Any, Final
+from typing import Final
 
-from .._util.files import (
-    inflated,
-    reason_of,
-    replace_file,
-    require_regular,
-    why_unwritable,
-)
+from .._util.files import inflated
 from .._util.json_forms import MOST_TIME, form_of, parse_limited
 from .._util.texts import counted, digest
-from ..errors import shown
 from ..trials.answer import Answer, Reply
 from ..trials.answer_times import dated
 from ..trials.trial import Question
+from .database import Database, Row
+from .leases import LEASES_TABLE, Leases
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
-_VERSION: Final = 4
-_TIMEOUT: Final = 10.0  # seconds that a statement waits for another run
-# Seconds until a locked store counts as one that can't be written
-_LONGEST_LOCK: Final = 30.0
-_LARGEST_ANSWER: Final = 64_000_000  # bytes, unpacked
-# Free bytes of the disk for each answer, and for SQLite's own files
-_ROOM: Final = 100_000
-_LEASE: Final = 15.0  # seconds, unless it is renewed
-_RENEWED: Final = 3.0  # seconds between renewals
-_SCHEMA: Final = (
-    (
-        "CREATE TABLE answers (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL"
-        " NOT NULL, answer BLOB NOT NULL)"
-    ),
-    (
-        "CREATE TABLE leases ("
-        "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID"
-    ),
+_MAX_ANSWER_BYTES: Final = 64_000_000  # unpacked
+_ANSWERS_TABLE: Final = (
+    "CREATE TABLE answers (key TEXT PRIMARY KEY, model TEXT NOT NULL, created REAL"
+    " NOT NULL, answer BLOB NOT NULL)"
 )
-# One that would last much longer was made by a clock that was wrong; a little longer by
-# another run since this one looked at its clock.
-_LASTS: Final = f"(until BETWEEN ? AND ? + {2 * _LEASE})"
-_TAKE_LEASE: Final = f"""
-INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
-SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
-"""
 # An answer that is written late replaces no newer one,
 # unless that has a date in the future.
 _INSERT: Final = """
@@ -79,14 +35,6 @@ WHERE NOT (answers.created > excluded.created AND answers.created <= ?)
 # SQLite keeps any type in any column. What is no time was long ago.
 _IS_TIME: Final = f"(typeof(created) = 'real' AND created BETWEEN 0 AND {MOST_TIME})"
 _TIME: Final = f"CASE WHEN {_IS_TIME} THEN created ELSE 0.0 END"
-_DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
-_ERRORS: Final = (sqlite3.Error, OSError, OverflowError)
-
-_Row = tuple[Any, ...]
-
-
-class _OtherVersion(sqlite3.Error):
-    pass
 
 
 @dataclass(frozen=True)
@@ -99,382 +47,131 @@ class StoreSize:
 
 
 class Store:
-    """The answers of a project, by key. Opened and used by one thread."""
+    """The answers of a project, by key. Opened and used by one thread.
+
+    Answers are written together when ``save`` is called. One that can't be read is
+    asked for again; one that can't be written is tried again later.
+    """
 
     def __init__(
         self, file: Path, notify: Callable[[str], None] = lambda _: None
     ) -> None:
-        self._file = file
+        self.database = Database(file, (_ANSWERS_TABLE, LEASES_TABLE), notify)
+        self.leases = Leases(self.database)
         self._notify = notify
-        self._connection: sqlite3.Connection | None = None
-        self._identity: tuple[int, int] | None = None  # of the file that is open
-        self._unsaved: dict[str, _Row] = {}  # to be tried again
+        self._unsaved: dict[str, Row] = {}
         self._unusable = 0  # answers that can't be written as JSON
-        self._error: Exception | None = None  # the last one
-        # At most once per run; then the disk is broken, not the file
-        self._replaced = False
-        self._warned = False  # that answers can't be read
-        self._failing_since: float | None = None  # writing; time.monotonic()
-        self._owner = f"{os.getpid()}-{token_hex(8)}"
-        self._leases = set[str]()
-        self._renewed_at = 0.0  # time.monotonic()
-        self._open()
 
     def get(self, key: str) -> Answer | None:
-        rows = [self._unsaved[key][2:]] if key in self._unsaved else []
-        rows += self._read(
-            f"SELECT {_TIME}, CAST(answer AS BLOB) FROM answers WHERE key=?", key
-        )
+        if key in self._unsaved:
+            _, _, asked_at, data = self._unsaved[key]
+            return _unpacked(asked_at, data)
+
+        columns = f"{_TIME}, CAST(answer AS BLOB)"
+        rows = self.database.read(f"SELECT {columns} FROM answers WHERE key=?", key)
         return _unpacked(*rows[0]) if rows else None
 
     def asked_at(self, key: str) -> int | None:
         """When an answer was given; None if there is none."""
         if key in self._unsaved:
             return int(self._unsaved[key][2])
-        rows = self._read(f"SELECT {_TIME} FROM answers WHERE key=?", key)
+        rows = self.database.read(f"SELECT {_TIME} FROM answers WHERE key=?", key)
         return int(rows[0][0]) if rows else None
 
-    def put(self, key: str, model: str, answer: Answer) -> bool:
-        """Store an answer; returns whether it was written. Never an error:
-        the answer is good.
-        """
+    def put(self, key: str, model: str, answer: Answer) -> None:
+        """Keep an answer for ``save``."""
         try:
             data = _packed(answer)
         except ValueError as error:
-            self._error = error
+            self.database.error = error
             self._unusable += 1
-            return False
+            return
+
         # An argument may not be UTF-8
         name = model.encode(errors="backslashreplace").decode()
         asked_at = time.time() if answer.asked_at is None else float(answer.asked_at)
         self._unsaved[key] = (key, name, asked_at, data)
-        self._save()
-        return key not in self._unsaved
 
-    def size(self) -> StoreSize:
-        counts = self._read(
-            "SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model"
-        )
-        oldest = self._read(f"SELECT MIN(created) FROM answers WHERE {_IS_TIME}")
-        # Not the size of the files: while the store is open, SQLite keeps more of them.
-        pages = "pragma_page_count, pragma_page_size"
-        [(size,)] = self._read(f"SELECT page_count * page_size FROM {pages}") or [(0,)]
-        models = {str(model): number for model, number in counts}
-        return StoreSize(models, size, oldest[0][0] if oldest else None)
+    @property
+    def unsaved(self) -> bool:
+        """Whether there is something that ``save`` would write."""
+        return bool(self._unsaved or self.leases.over)
 
-    def prune(self, before: float) -> int | None:
-        """Delete answers from before this time.time(); returns how many,
-        None if that fails.
+    def save(self) -> bool:
+        """Write all answers that wait for it; if they don't go in together, as many
+        as do. Returns whether all are written.
         """
-        deleted = self._write("DELETE FROM answers WHERE created < ?", before)
-        if deleted is None:
-            self._notify(f"stored answers can't be deleted: {self._problem}")
-            return None
-        self._execute("VACUUM")  # may fail: it needs space on the disk
-        return deleted
-
-    def lease(self, key: str) -> bool:
-        """Whether this run is to ask a question: nobody else is asking it.
-
-        Also False if that can't be written down, or there may
-        be no room for its answer.
-        """
-        if not self._has_room(1 + len(self._leases)):
-            if not self._leases:  # else their answers may take less
-                self._fail(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-            return False
-        now = time.time()
-        if not self._write(_TAKE_LEASE, key, self._owner, now + _LEASE, now, now):
-            return False
-        self._leases.add(key)
-        return True
-
-    def release(self, key: str) -> None:
-        if key in self._leases:
-            self._leases.remove(key)
-            self._write("DELETE FROM leases WHERE key=? AND owner=?", key, self._owner)
-
-    def leased(self) -> set[str]:
-        """The questions that are being asked, by this run or another."""
-        now = time.time()
-        return {
-            key
-            for [key] in self._read(f"SELECT key FROM leases WHERE {_LASTS}", now, now)
-        }
+        rows = list(self._unsaved.values())
+        if rows and not self._write(rows) and len(rows) > 1:
+            for row in rows:
+                if not self._write([row]):
+                    break
+        self.leases.save()
+        return not self._unsaved
 
     def renew(self) -> None:
         """Keep the leases, and try again to write what could not be written;
         call it often.
         """
-        if time.monotonic() < self._renewed_at + _RENEWED:
-            return
-        self._renewed_at = time.monotonic()
-        self._save()
-        if self._leases:
-            until = time.time() + _LEASE
-            self._write("UPDATE leases SET until=? WHERE owner=?", until, self._owner)
+        if self.leases.renew():
+            self.save()
 
-    @property
-    def trouble(self) -> str:
-        """Why nothing can be written; empty if it can. Another run
-        may lock the store a while.
-        """
-        if self._failing_since is None:
-            return ""
-        locked = (
-            time.monotonic() - self._failing_since
-            if _is_locked(self._error)
-            else math.inf
+    def size(self) -> StoreSize:
+        counts = self.database.read(
+            "SELECT model, COUNT(*) FROM answers GROUP BY model ORDER BY model"
         )
-        return self._problem if locked > _LONGEST_LOCK else ""
+        oldest = self.database.read(
+            f"SELECT MIN(created) FROM answers WHERE {_IS_TIME}"
+        )
+        # Not the size of the files: while the store is open, SQLite keeps more of them.
+        pages = "pragma_page_count, pragma_page_size"
+        size = self.database.read(f"SELECT page_count * page_size FROM {pages}")
+        return StoreSize(
+            {str(model): number for model, number in counts},
+            size[0][0] if size else 0,
+            oldest[0][0] if oldest else None,
+        )
+
+    def prune(self, before: float) -> int | None:
+        """Delete answers from before this time.time(); returns how many,
+        None if that fails.
+        """
+        deletion = "DELETE FROM answers WHERE created < ?"
+        deleted = self.database.write((deletion, [(before,)]))
+        if deleted is None:
+            self._notify(f"stored answers can't be deleted: {self.database.problem}")
+            return None
+
+        self.database.shrink()
+        return deleted
 
     def close(self) -> bool:
         """Store what could not be stored so far; returns
         whether all answers are stored.
         """
-        if self._unsaved:
-            self._disconnect()
-            self._open()
-            self._save()
-        if self._leases:
-            ended = time.time() - _LEASE
-            self._write(
-                "DELETE FROM leases WHERE owner=? OR until < ?", self._owner, ended
-            )
-        self._disconnect()
-        if missing := len(self._unsaved) + self._unusable:
-            self._notify(
-                f"{counted(missing, 'answer')} could not be stored: {self._problem}"
-            )
-        self._unsaved, self._unusable = {}, 0
+        if not self.save():
+            self.database.open()
+            self.save()
+        self.leases.close()
+        self.database.close()
+        missing = len(self._unsaved) + self._unusable
+        if missing:
+            answers = counted(missing, "answer")
+            self._notify(f"{answers} could not be stored: {self.database.problem}")
+        self._unsaved = {}
+        self._unusable = 0
         return not missing
 
-    def _save(self) -> None:
-        for key in list(self._unsaved):
-            row = self._unsaved.pop(key)
-            if self._write(_INSERT, *row, time.time()) is None:
-                self._unsaved[key] = row
-                break
+    def _write(self, rows: Sequence[Row]) -> bool:
+        now = time.time()
+        self.database.has_unsaved = len(rows) < len(self._unsaved)
+        if self.database.write((_INSERT, [(*row, now) for row in rows])) is None:
+            self.database.has_unsaved = True
+            return False
 
-    def _write(self, sql: str, *values: object) -> int | None:
-        """The number of rows that a statement changed; None after an error."""
-        if self._connection and _identity(self._file) != self._identity:
-            self._disconnect()  # another run set the file aside, or somebody deleted it
-            self._open()
-        rows = self._execute(sql, *values)
-        if rows is None:
-            self._fail()
-            return None
-        # What is smaller than an answer may fit
-        if self._failing_since and not self._unsaved:
-            self._failing_since = None
-            self._execute(f"PRAGMA busy_timeout={_TIMEOUT * 1000:.0f}")
-        [(changed,)] = self._execute("SELECT changes()") or [(0,)]
-        return int(changed)
-
-    def _fail(self, error: Exception | None = None) -> None:
-        self._error = error or self._error
-        self._failing_since = self._failing_since or time.monotonic()
-
-    def _has_room(self, answers: int) -> bool:
-        with suppress(OSError):
-            disk = shutil.disk_usage(self._file.parent)
-            # Some systems don't say
-            return disk.free >= answers * _ROOM or not disk.total
+        for key, *_ in rows:
+            del self._unsaved[key]
         return True
-
-    def _read(self, sql: str, *values: object) -> list[_Row]:
-        rows = self._execute(sql, *values)
-        if rows is None and self._file.exists() and not self._warned:
-            self._warned = True
-            self._notify(f"stored answers can't be read: {self._problem}")
-        return rows or []
-
-    def _execute(self, sql: str, *values: object) -> list[_Row] | None:
-        """The rows of a statement; None after an error."""
-        while self._connection:
-            try:
-                return self._connection.execute(sql, values).fetchall()
-            except _ERRORS as error:
-                self._error = error
-                if _is_unusable(error) and self._replace(error):
-                    continue
-                # Wait once, not for each answer
-                if self._connection and _is_locked(error):
-                    self._connection.execute("PRAGMA busy_timeout=0")
-                break
-        return None
-
-    def _open(self) -> None:
-        self._identity = _identity(self._file)
-        try:
-            self._connection = _connected(self._file)
-            self._identity = _identity(self._file)
-        except _ERRORS as error:
-            self._error = error
-            if _is_unusable(error):
-                self._replace(error)
-            elif not _is_locked(error):
-                with suppress(*_ERRORS):
-                    self._connection = _connected_read_only(self._file)
-
-    def _replace(self, reason: Exception) -> bool:
-        """Set the file aside and begin a new one; returns whether that worked."""
-        self._disconnect()
-        if self._replaced:
-            return False
-        self._replaced = True
-        try:
-            if _identity(self._file) == self._identity:  # else another run did it
-                aside = _set_aside(self._file)
-                self._notify(f"stored answers set aside as {shown(aside)}: {reason}")
-        except OSError:
-            return False
-        self._open()
-        return self._connection is not None
-
-    def _disconnect(self) -> None:
-        if self._connection:
-            with suppress(sqlite3.Error):
-                self._connection.close()
-            self._connection = None
-
-    @property
-    def _problem(self) -> str:
-        """The last error, with its cause where SQLite only says that something
-        failed.
-        """
-        cause = why_unwritable(self._file)
-        if not self._has_room(1):
-            cause = "no space left on the disk"
-        error = self._error
-        cause = cause or (
-            reason_of(error) if isinstance(error, OSError) else str(error)
-        )
-        return f"{shown(self._file)}: {cause}"
-
-
-def make_folder(folder: Path) -> None:
-    """Make the folder that a project keeps between runs, ignored by git."""
-    folder.mkdir(parents=True, exist_ok=True)
-    ignore = folder / ".gitignore"
-    if not ignore.exists():
-        replace_file(
-            ignore, "# Made by pytest-upskill: nothing here belongs in git.\n*\n"
-        )
-
-
-def _connected(file: Path) -> sqlite3.Connection:
-    make_folder(file.parent)
-    require_database(file)
-    connection = _connection(str(file.absolute()))
-    try:
-        connection.execute("PRAGMA journal_mode=WAL")
-        connection.execute("PRAGMA synchronous=NORMAL")
-        if _version(connection) == 0:
-            connection.execute("BEGIN IMMEDIATE")
-            if _version(connection) == 0:  # no other run was faster
-                for table in _SCHEMA:
-                    connection.execute(table)
-                connection.execute(f"PRAGMA user_version={_VERSION}")
-            connection.execute("COMMIT")
-        if not _is_ours(connection):
-            raise _OtherVersion("written by another version of pytest-upskill")
-    except sqlite3.Error:
-        connection.close()
-        raise
-    return connection
-
-
-def _connected_read_only(file: Path) -> sqlite3.Connection | None:
-    """A store on a disk that is full or read-only, where SQLite
-    can't make its usual files.
-    """
-    log = Path(f"{file}-wal")
-    if log.exists() and log.stat().st_size:
-        return None  # it would be ignored
-    require_regular(file)
-    connection = _connection(f"{file.absolute().as_uri()}?mode=ro&immutable=1")
-    if not _is_ours(connection):
-        connection.close()
-        return None
-    connection.execute("PRAGMA temp_store=MEMORY")
-    return connection
-
-
-def require_database(file: Path) -> None:
-    """OSError if SQLite would open a pipe, a socket, a device or a folder,
-    and perhaps wait.
-    """
-    for suffix in ("", "-wal", "-shm", "-journal"):
-        part = Path(f"{file}{suffix}")
-        try:
-            require_regular(part)
-        except FileNotFoundError:
-            continue
-        except OSError as error:
-            raise OSError(error.errno, f"{part.name}: {reason_of(error)}") from None
-
-
-def _connection(address: str) -> sqlite3.Connection:
-    """A connection that commits each statement, and reads any text."""
-    uri = address.startswith("file:")
-    connection = sqlite3.connect(address, _TIMEOUT, isolation_level=None, uri=uri)
-    connection.text_factory = lambda data: data.decode(errors="replace")
-    return connection
-
-
-def _version(connection: sqlite3.Connection) -> int:
-    [version] = connection.execute("PRAGMA user_version").fetchone()
-    return int(version)
-
-
-def _is_ours(connection: sqlite3.Connection) -> bool:
-    """Whether its tables are ours, and nothing else: a view or a trigger may never
-    end.
-    """
-    made = connection.execute(
-        "SELECT sql FROM sqlite_master WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'"
-    )
-    return _version(connection) == _VERSION and {sql for [sql] in made} == {*_SCHEMA}
-
-
-def _set_aside(file: Path) -> Path:
-    """Rename a store rather than delete it: its answers were paid for."""
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    handle, name = tempfile.mkstemp(".old", f"answers-{stamp}-", file.parent)
-    os.close(handle)
-    try:
-        # first, or a new store would take them for its own
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                Path(f"{file}{suffix}").replace(f"{name}{suffix}")
-        return file.replace(name)
-    except OSError:
-        Path(name).unlink()
-        raise
-
-
-def _identity(file: Path) -> tuple[int, int] | None:
-    """Which file is there now; another run may have set ours aside."""
-    with suppress(OSError):
-        status = file.stat()
-        return status.st_dev, status.st_ino
-    return None
-
-
-def _is_unusable(error: Exception) -> bool:
-    return isinstance(error, _OtherVersion) or _code(error) in _DAMAGED
-
-
-def _is_locked(error: Exception | None) -> bool:
-    return _code(error) in {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
-
-
-def _code(error: Exception | None) -> int | None:
-    """SQLite's code of an error, without its details."""
-    code = getattr(error, "sqlite_errorcode", None)
-    return None if code is None else code & 0xFF
 
 
 def _packed(answer: Answer) -> bytes:
@@ -482,7 +179,8 @@ def _packed(answer: Answer) -> bytes:
 
     Its time is in a column.
     """
-    form, timeless = form_of(Answer), replace(answer, asked_at=None)
+    form = form_of(Answer)
+    timeless = replace(answer, asked_at=None)
     values = form.dump_python(
         timeless, mode="json", exclude_defaults=True, warnings=False
     )
@@ -493,7 +191,7 @@ def _packed(answer: Answer) -> bytes:
 def _unpacked(asked_at: float, data: bytes) -> Answer | None:
     """The answer of a row; None if it can't be read."""
     try:
-        values = parse_limited(inflated(data, _LARGEST_ANSWER).decode())
+        values = parse_limited(inflated(data, _MAX_ANSWER_BYTES).decode())
         answer = form_of(Answer).validate_python(values)
     except (OSError, ValueError, TypeError, RecursionError):
         return None
@@ -503,20 +201,22 @@ def _unpacked(asked_at: float, data: bytes) -> Answer | None:
 class KnownAnswers:
     """What the engine knows without asking: nothing."""
 
+    fresh = False  # whether to ask even what is known
+
+    @property
+    def store(self) -> Store | None:
+        """Where answers are kept that have a key."""
+        return None
+
     def get(self, _question: Question) -> Reply | None:
         return None
 
     def asked_at(self, _question: Question) -> int | None:
-        """When a stored answer was given; None if there is none."""
+        """When a kept answer was given; None if there is none."""
         return None
 
-    def key_of(self, _question: Question) -> str | None:
-        """What an answer is stored under; None if it is not stored."""
-        return None
-
-    def put(self, _question: Question, _answer: Answer) -> bool:
-        """Keep an answer; returns whether that is done already."""
-        return False
+    def put(self, _question: Question, _answer: Answer) -> None:
+        """Keep an answer, once the store is saved."""
 
     def put_late(self, _question: Question, _answer: Answer) -> Answer | None:
         """Keep that a question reached its time limit.
@@ -525,26 +225,14 @@ class KnownAnswers:
         """
         return None
 
-    def lease(self, _key: str) -> bool:
-        """Whether to ask a question that is stored under a key:
-        no other run is asking it.
-        """
-        return True
-
-    def release(self, _key: str) -> None:
-        """The question has its reply."""
-
-    def leased(self) -> Set[str]:
-        """The keys of questions that are being asked."""
-        return frozenset()
-
-    def renew(self) -> None:
-        """Keep the leases; called now and then."""
-
     @property
     def trouble(self) -> str:
-        """Why nothing must be asked: answers could not be kept. Empty if they can."""
+        """Why nothing must be asked: answers can't be kept. Empty if they can."""
         return ""
+
+    def key_of(self, _question: Question) -> str | None:
+        """What an answer is stored under; None if it is not stored."""
+        return None
 
     def close(self) -> bool:
         """Returns whether all answers were kept that should be."""
@@ -552,10 +240,6 @@ class KnownAnswers:
 
 
 _NO_ANSWERS: Final[Mapping[str, Answer]] = MappingProxyType({})
-
-
-def _is_newer(answer: Answer, other: Answer) -> bool:
-    return (answer.asked_at or 0) > (other.asked_at or 0)
 
 
 class StoredAnswers(KnownAnswers):
@@ -587,90 +271,86 @@ class StoredAnswers(KnownAnswers):
         self._open_store = open_store
         self._hint = hint
         self._identity = identity
-        self._fresh = fresh
+        self.fresh = fresh
         self._seconds_for = seconds_for
         self._answering = set[str]()  # models that have answered
-        self._store: Store | None = None
+        self._open: Store | None = None
 
     def get(self, question: Question) -> Reply | None:
+        recorded = self._recorded.get(question.key)
         key = self.key_of(question)
-        if self._fresh or key is None:
-            return self._recorded.get(question.key)
-        stored = self._opened().get(key)
+        if self.fresh or key is None:
+            return recorded
+
+        stored = self.store.get(key)
         if stored and stored.stop != "time":
             self._answering.add(question.model)
         elif stored and (stored.seconds or 0.0) < self._seconds_for(question):
             stored = None
-
-        recorded = self._recorded.get(question.key)
-        if recorded is None or (
-            isinstance(stored, Answer) and _is_newer(stored, recorded)
-        ):
-            return stored
-        return recorded
+        if recorded and stored:
+            is_newer = (stored.asked_at or 0) > (recorded.asked_at or 0)
+            return stored if is_newer else recorded
+        return recorded or stored
 
     def asked_at(self, question: Question) -> int | None:
         if question.key in self._recorded:
             answer = self.get(question)
             return answer.asked_at if isinstance(answer, Answer) else None
-        key = self.key_of(question)
-        return None if self._fresh or key is None else self._opened().asked_at(key)
 
-    def put(self, question: Question, answer: Answer) -> bool:
-        self._answering.add(question.model)
         key = self.key_of(question)
-        return key is not None and self._opened().put(key, question.model, answer)
+        return None if self.fresh or key is None else self.store.asked_at(key)
+
+    def put(self, question: Question, answer: Answer) -> None:
+        self._answering.add(question.model)
+        if key := self.key_of(question):
+            self.store.put(key, question.model, answer)
 
     def put_late(self, question: Question, answer: Answer) -> Answer | None:
         key = self.key_of(question)
         if key is None or not _may_fail(question):
             return None
 
-        store = self._opened()
         first_key = f"late {key}"
         late = dated(replace(answer, seconds=self._seconds_for(question)))
         turns = answer.activity.turns if answer.activity else 0
         # A server that answers nothing at all is down: no answer has failed.
         answers = turns > 0 or question.model in self._answering
-        if answers and store.get(first_key):
-            store.put(key, question.model, late)
+        if answers and self.store.get(first_key):
+            self.store.put(key, question.model, late)
             return late
 
-        store.put(first_key, question.model, late)
+        self.store.put(first_key, question.model, late)
         return None
-
-    def lease(self, key: str) -> bool:
-        return self._opened().lease(key) or self._fresh
-
-    def release(self, key: str) -> None:
-        self._opened().release(key)
-
-    def leased(self) -> Set[str]:
-        return self._opened().leased()
-
-    def renew(self) -> None:
-        self._opened().renew()
 
     @property
     def trouble(self) -> str:
-        trouble = self._store.trouble if self._store and not self._fresh else ""
-        return trouble and f"{trouble}{self._hint}"
-
-    def close(self) -> bool:
-        kept = self._store.close() if self._store else True
-        return kept or self._fresh
+        if self._open is None or self.fresh:
+            return ""
+        trouble = self._open.database.trouble
+        return f"{trouble}{self._hint}" if trouble else ""
 
     def key_of(self, question: Question) -> str | None:
+        names = [question.asked_as]
         user = question.task.user if question.task else None
-        names = [question.asked_as, *([user.model] if user and user.model else [])]
-        identities = [self._identity(name) for name in names]
-        known = [identity for identity in identities if identity is not None]
-        return digest(*known, question.content) if len(known) == len(names) else None
+        if user and user.model:
+            names.append(user.model)
+        identities = []
+        for name in names:
+            identity = self._identity(name)
+            if identity is None:
+                return None
+            identities.append(identity)
+        return digest(*identities, question.content)
 
-    def _opened(self) -> Store:
-        if self._store is None:
-            self._store = self._open_store()
-        return self._store
+    def close(self) -> bool:
+        is_kept = self._open.close() if self._open else True
+        return is_kept or self.fresh
+
+    @property
+    def store(self) -> Store:
+        if self._open is None:
+            self._open = self._open_store()
+        return self._open
 
 
 def _may_fail(question: Question) -> bool:

@@ -9,6 +9,7 @@ from operator import attrgetter
 from pathlib import Path
 
 from ..errors import CasesError, NoCasesError, SkillError, shown
+from ..registry import lint_rules
 from ..settings import Settings
 from ..skills.bundle import folder_of, load_entry
 from ..skills.case import Case
@@ -21,7 +22,7 @@ from ..skills.task_folders import is_task
 from .check_rules import check_findings, judge_findings, runnable_cases
 from .finding import CasesSource, Finding, Level, finding_of
 from .listing_rules import listing_findings
-from .question_rules import duplicate_findings, question_findings, trigger_findings
+from .question_rules import duplicate_findings, question_findings
 from .skill_rules import lint_skill_file
 
 __all__ = [
@@ -62,7 +63,8 @@ def lint_skill(
         )
     for loaded in suites.triggers:
         findings += _of_file(loaded)
-    findings += trigger_findings(suites.triggers, folder, name_of(skill_file))
+    for find_mistakes in lint_rules():
+        findings += find_mistakes(suites, folder, name_of(skill_file))
     return findings
 
 

@@ -51,7 +51,7 @@ def _grades(case: Case, checks: Sequence[AnyCheck]) -> tuple[Grade, ...]:
     """
     asked = asked_checks(checks, ORACLE, has_skill=case.reference is not None)
     checks = [check for check in asked if check.required]
-    if case.is_trigger or any(map(_takes_more, checks)):
+    if case.kind.until_opened or any(map(_takes_more, checks)):
         return ()
     try:
         files = start_files(case)

@@ -96,9 +96,8 @@ class ArmMaker:
         A task without skills has one arm, unless something else is ``compared``.
         """
         if case.skills:
-            return self.arms(
-                load_bundle(Path(case.skills), self._settings), (), agents=True
-            )
+            bundle = load_bundle(Path(case.skills), self._settings)
+            return self.arms(bundle, (), agents=True)
         skills = by_name(*self.beside(()))
         alone = Arm(SKILL, skills=skills)
         return (Arm(BASELINE, skills=skills), alone) if compared else (alone,)
@@ -109,20 +108,17 @@ class ArmMaker:
         """All that is installed beside skills; SettingsError if
         there is not enough noise.
         """
-        skills, number = (*self._in_all_arms, *neighbours), self._settings.noise
+        skills = [*self._in_all_arms, *neighbours]
+        number = self._settings.noise
         if not number:
-            return skills
+            return tuple(skills)
         noise = noise_for(number, [*names, *(skill.name for skill in skills)])
         if len(noise) < number:
-            problem = (
-                f"only {len(noise)} of the unrelated skills have names of their own"
-                " here"
-            )
+            have = f"only {len(noise)} of the unrelated skills"
+            problem = f"{have} have names of their own here"
             raise SettingsError("noise", problem, "Ask for fewer.", value=str(number))
-        return (
-            *skills,
-            *(SkillCopy.bundled(skill.name, skill.text) for skill in noise),
-        )
+        skills += [SkillCopy.bundled(skill.name, skill.text) for skill in noise]
+        return tuple(skills)
 
     def require_apart(self, tested: Iterable[Path]) -> None:
         """SettingsError if a tested skill is also installed in the baseline."""
@@ -134,10 +130,8 @@ class ArmMaker:
                 if resolved(folder) == resolved(file.parent):
                     problem = "this skill is tested, so the baseline must not have it"
                 elif skill.name == name:
-                    problem = (
-                        f"a skill of this name ({name}) is tested, and names must"
-                        " differ"
-                    )
+                    skill_of_name = f"a skill of this name ({name})"
+                    problem = f"{skill_of_name} is tested, and names must differ"
                 else:
                     continue
                 hint = ("Leave it out of ", Setting("with_skills"), ".")
@@ -149,19 +143,17 @@ def files_of_cases(skill: Skill, cases: Iterable[Case]) -> tuple[str, ...]:
 
     A file that SKILL.md names belongs to the skill, even if a check compares with it.
     """
-    spaces, answers = set[str](), set[str]()
+    spaces = {FIXTURES}
+    answers: set[str] = set()
     for case in cases:
-        spaces |= {case.workspace} if case.workspace else set()
-        answers |= set(_answers(case.expected))
-        answers |= set(case.reference.sources) if case.reference else set()
-    named = {path for path, _ in skill.references} | {
-        file.path for file in skill.unseen
-    }
-    return tuple(
-        sorted(
-            {FIXTURES, *map(normpath, spaces), *(set(map(normpath, answers)) - named)}
-        )
-    )
+        if case.workspace:
+            spaces.add(normpath(case.workspace))
+        answers.update(map(normpath, _answers(case.expected)))
+        if case.reference:
+            answers.update(map(normpath, case.reference.sources))
+    named = {path for path, _ in skill.references}
+    named |= {file.path for file in skill.unseen}
+    return tuple(sorted(spaces | (answers - named)))
 
 
 def _files_of_members(skill: Skill) -> list[str]:

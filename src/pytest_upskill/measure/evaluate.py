@@ -10,7 +10,7 @@ from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
 from ..models.prices import PriceOf, cost
-from ..results.accepted import planned_case
+from ..results.planned_cases import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..skills.case import Case
@@ -24,11 +24,9 @@ from ..trials.trial import judge_task, trials_of, user_text
 
 def priced(record: Record, price_of: PriceOf) -> Record:
     """A record with what it cost, and its user."""
-    user = record.user
-    if user:
-        record = replace(
-            record, user=replace(user, cost=cost(price_of(user.model), user.usage))
-        )
+    if user := record.user:
+        user = replace(user, cost=cost(price_of(user.model), user.usage))
+        record = replace(record, user=user)
     price = price_of(record.model)
     return record if price is None else replace(record, cost=cost(price, record.usage))
 
@@ -53,28 +51,26 @@ class Evaluator:
         """What is to be asked; ``skill`` is the tested one, which a judge must not
         see.
         """
-        settings, version = self.settings, self.version_of(subject.agent)
-        judging = judge_task(settings, self.version_of)
-        return [
-            ToGrade(trial, case, checks)
-            for case, checks in cases
-            for rubric in [rubric_for(checks, settings.judge, skill, judging)]
-            for trial in trials_of(
+        judging = judge_task(self.settings, self.version_of)
+        to_grade = []
+        for case, checks in cases:
+            trials = trials_of(
                 skill.name,
                 case,
                 subject,
                 arms,
-                settings=settings,
-                rubric=rubric,
-                version=version,
+                settings=self.settings,
+                rubric=rubric_for(checks, self.settings.judge, skill, judging),
+                version=self.version_of(subject.agent),
                 runs=runs,
             )
-        ]
+            to_grade += [ToGrade(trial, case, checks) for trial in trials]
+        return to_grade
 
     def records(self, to_grade: Sequence[ToGrade]) -> list[Record]:
         """The record of each trial, with its cost. Everything is asked at once."""
-        sandbox, network = self.settings.sandbox, self.settings.allow_network
-        records = records_of(to_grade, self.ask, sandbox, network=network)
+        network = self.settings.allow_network
+        records = records_of(to_grade, self.ask, self.settings.sandbox, network=network)
         return [priced(record, self.price_of) for record in records]
 
     def evaluate(
@@ -87,10 +83,12 @@ class Evaluator:
         """All of a skill's cases as one run; ``subjects`` have the ids of their
         models.
         """
-        started, clock = datetime.now(UTC), monotonic()
+        started = datetime.now(UTC)
+        clock = monotonic()
         score = score_of(self.settings.score, [case for case, _ in cases])
         info = SkillInfo.of(skill, skill.name, shown(skill.file.parent), score=score)
-        tests, to_grade = list[PlannedCase](), list[ToGrade]()
+        tests = []
+        to_grade: list[ToGrade] = []
         for subject, model_id in subjects.items():
             for checked in asked_cases(cases, subject, model_id):
                 trials = self.trials(skill, [checked], subject, arms)
@@ -101,9 +99,7 @@ class Evaluator:
             records=tuple(self.records(to_grade)),
             seconds=monotonic() - clock,
             skills=(info,),
-            model_ids={
-                subject.label: model_id for subject, model_id in subjects.items()
-            },
+            model_ids={subject.label: name for subject, name in subjects.items()},
             tests=tuple(tests),
             questions={(skill.name, case.id): user_text(case) for case, _ in cases},
             versions=versions(),
@@ -130,11 +126,10 @@ def asked_cases(
     Not those that are skipped or for other models, nor those of agents on a plain
     completion, nor those that arms without the skill can't be compared on.
     """
-    return tuple(
-        (case, checks)
-        for case, checks in cases
-        if not case.skip
-        and not case.skill_only
-        and case.is_for(subject.label, subject.model, model_id)
-        and (subject.agent != CHAT or not why_agent(case, checks))
-    )
+    asked = []
+    for case, checks in cases:
+        is_for = case.is_for(subject.label, subject.model, model_id)
+        fits = subject.agent != CHAT or not why_agent(case, checks)
+        if is_for and fits and not (case.skip or case.kind.is_case_apart):
+            asked.append((case, checks))
+    return tuple(asked)

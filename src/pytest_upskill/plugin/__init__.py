@@ -19,7 +19,7 @@ from .pytest_options import (
 )
 from .skill_code import is_asked_for, keep_code_of_skills_out, split_args, task_hint
 
-_RUN: Final = "upskill-run"
+_RUN: Final = "upskill-collecting"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -69,12 +69,13 @@ def pytest_configure(config: pytest.Config) -> None:
     )
     if is_asked_for(config):
         from ..registry import run_plugins
-        from .session import SkillSession
+        from .run import start_run
 
         require_mark(config)
-        config.pluginmanager.register(SkillSession(config), _RUN)
+        # Before the core: of hooks with tryfirst, those of the last plugin come first.
         for name, plugin in run_plugins().items():
             config.pluginmanager.register(plugin, name)
+        start_run(config)
     elif gates := cli_gates(config):
         raise pytest.UsageError(f"{gates[0]}: no skill is tested. Add --skill PATH.")
 
@@ -94,15 +95,9 @@ def pytest_report_header(config: pytest.Config) -> str | None:
 
 
 @pytest.fixture
-def ask(request: pytest.FixtureRequest) -> object:
+def ask() -> None:
     """Ask the model under test, with and without the skill of the mark:
     ``ask("…")``.
     """
-    if not request.config.pluginmanager.hasplugin(_RUN):
-        pytest.skip("no model: add --model NAME, or skill_models to the ini file")
-    from .functions import asker_of
-
-    asker = asker_of(request.node)
-    if asker is None:
-        pytest.fail('ask needs @pytest.mark.skill("path/to/skill")', pytrace=False)
-    return asker
+    # A run that tests skills has another fixture of this name.
+    pytest.skip("no model: add --model NAME, or skill_models to the ini file")

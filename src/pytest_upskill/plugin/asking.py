@@ -1,258 +1,261 @@
-"""Where the questions of a process go, and the line that is shown
-while it waits for answers.
+"""Asking: what a run needs before its first call, and where its questions go.
 
-They go to its own engine, or over a link to the controller's. The controller of an
-xdist run has an engine and the server of the link, a worker has a client of that link,
-and a process without xdist has just an engine.
+They go to the engine of this process, or over a link to that of xdist's controller.
 """
 
 import os
-import sys
-import threading
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from typing import Any, Final, TextIO
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from ..engine import Engine, LinkClient, LinkServer
-from ..engine.lane import STOPPED
-from ..errors import UpskillError
-from ..reports.terminal.live import progress_line
+from .._util.interrupts import stop_on_second_interrupt
+from .._util.keys import shown_command, without_keys
+from .._util.texts import harmless
+from ..errors import InputError, NoKeyError, UpskillError
+from ..measure.requirements import require_keys
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
-from .planning import planned_of
-from .spending import Spending
+from .announcing import announce
+from .display import download_bar, write_lines
+from .hooks import call
+from .next_command import recording
+from .planning import make_plan
+from .pytest_options import FLAGS, message_of, spell
+from .run import Run
+from .run_subjects import require_models
+from .skill_code import asks_for_skills
 
-DRAW_EVERY: Final = 0.25
-LOG_EVERY: Final = 30.0
+if TYPE_CHECKING:
+    from ..engine import Engine, LinkClient, LinkServer
+    from .progress import ProgressLine
 
-# Add a line below (index, cursor up), save the cursor, go down and clear; then back.
-_BELOW: Final = "\x1bD\x1b[1A\x1b7\x1b[1B\r\x1b[2K"
-_BACK: Final = "\x1b8"
 _LINK: Final = "upskill_link"
 _NO_ENGINE: Final = "not asked: this xdist worker is not connected to the engine"
+_COLLECTION_FAILED: Final = (
+    "not asked: collection failed. Fix it, or add --continue-on-collection-errors"
+)
 
 
 class Asking:
-    """How this process asks questions."""
+    """How this process asks questions.
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        engine: Engine | None,
-        on_plan: Callable[[Plan], None],
-    ) -> None:
-        self.engine = engine
-        self._config = config
+    xdist's controller has an engine and the server of the link, a worker has a client
+    of that link, and a process without xdist has just an engine.
+    """
+
+    def __init__(self, run: Run) -> None:
+        self.engine: Engine | None = None
+        self._run = run
+        # Whether the tests of skills are skipped without a key.
+        self._may_skip = not os.environ.get("CI") and not asks_for_skills(run.config)
+        self._server: LinkServer | None = None
         self._client: LinkClient | None = None
         self._progress: ProgressLine | None = None
-        self._refusal: str | None = None
-        controls = config.pluginmanager.hasplugin("dsession")
-        self._link = LinkServer(engine, on_plan) if engine and controls else None
+        self._refusal = ""
+        self._has_required_models = False
+        self._announced: list[str] = []  # lines that are not written yet
 
-    def send_link(self, node: object) -> None:
+    # Before the first call.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_sessionstart(self) -> Generator[None]:
+        if not self._run.is_worker:
+            try:
+                self._prepare()
+            except InputError as error:
+                message = message_of(error, self._run.config)
+                raise pytest.UsageError(message) from None
+        return (yield)
+
+    def _prepare(self) -> None:
+        run = self._run
+        sources = run.selected.sources
+        if not run.asks:
+            return
+
+        try:
+            if sources:
+                self._require_models()
+            elif self._may_skip:
+                # Perhaps no model is needed at all.
+                require_keys(run.subjects, download_bar(run.config))
+        except NoKeyError as error:
+            if not self._may_skip:
+                raise
+            sentence = harmless(without_keys(error.sentence(spell)))
+            run.skip_reason = f"skills not tested: {sentence}"
+            run.asks = run.subjects.asks = False
+            return
+        self._open_engine()
+
+    def _require_models(self) -> None:
+        from .output_paths import require_outputs
+
+        run = self._run
+        require_outputs(run.settings)
+        require_models(
+            run.subjects,
+            run.selected.sources,
+            run.config,
+            lambda line: write_lines(run.config, [line]),
+        )
+        self._has_required_models = True
+
+    def _open_engine(self) -> None:
+        from ..engine import LinkServer
+        from ..measure.engine_of_run import open_engine
+        from .spending import Spending
+
+        run = self._run
+        models = run.subjects.models
+        self.engine = engine = open_engine(
+            run.subjects,
+            run.config.rootpath,
+            run.note,
+            spell=spell,
+            budget_hint="raise it, or select fewer tests with -k",
+            store_hint=f". {FLAGS['fresh']} asks all the same",
+            how_to_record=shown_command(
+                recording(run.config, run.settings.replay_file)
+            ),
+        )
+        run.spending = Spending(engine, models.price_of, run.settings, models.opening)
+        if run.has_workers:
+            self._server = LinkServer(engine, self._begin)
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_configure_node(self, node: object) -> None:
         """Send the address of the link to a worker that is about to start."""
-        if self._link:
-            node.workerinput[_LINK] = self._link.address  # type: ignore[attr-defined]
+        if self._server:
+            node.workerinput[_LINK] = self._server.address  # type: ignore[attr-defined]
+
+    # From the plan to the last answer.
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(
+        self, session: pytest.Session
+    ) -> Generator[None, object, object]:
+        run = self._run
+        goes_on = run.config.option.continue_on_collection_errors
+        with self._show_progress():
+            if session.testsfailed and not goes_on:
+                # pytest stops here, but xdist runs what was collected.
+                self._refusal = _COLLECTION_FAILED
+            elif run.asks:
+                self.connect()
+                plan = make_plan(run, session.items)
+                # xdist's controller collects nothing.
+                if plan.nodeids or plan.untested or plan.unmatched:
+                    self._begin(plan)
+            return (yield)
 
     def connect(self) -> None:
         """In a worker, connect to the controller's engine."""
-        if address := worker_link(self._config):
-            try:
-                self._client = LinkClient(address)
-            except UpskillError as error:  # the run has ended
-                self.refuse(f"not asked: {error}")
+        if address := self._run.workerinput.get(_LINK):
+            from ..engine import LinkClient
 
-    def refuse(self, reason: str) -> None:
-        """Ask nothing; give this reason in place of every answer."""
-        self._refusal = reason
+            with self._refuse_on_error():
+                self._client = LinkClient(address)
+
+    def _begin(self, plan: Plan) -> None:
+        """Start on a plan; in xdist's controller on a thread of the link."""
+        run = self._run
+        if run.ledger:
+            run.ledger.add_plan(plan)
+            if run.has_workers and run.config.get_verbosity() >= -1:
+                self._announced += announce(run, plan)
+            try:
+                hook = run.config.hook.pytest_upskill_planned
+                call(hook, config=run.config, plan=plan)
+                if plan.tests and not self._has_required_models:
+                    # Those of tests in Python.
+                    self._require_models()
+            except InputError as error:
+                self.stop(f"not asked: {message_of(error, run.config)}")
+        self.start(plan)
 
     def start(self, plan: Plan) -> None:
         asker = self._client or self.engine
         if asker:
-            try:
+            with self._refuse_on_error():
                 asker.start(plan)
-            except UpskillError as error:
-                self.refuse(f"not asked: {error}")
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_runtest_logstart(self) -> None:
+        """Write lines from the main thread, but not into a row of dots."""
+        config = self._run.config
+        reporter = config.pluginmanager.hasplugin("terminalreporter")
+        if not self._announced or not reporter:
+            return
+        if not config.get_terminal_writer().width_of_current_line:
+            write_lines(config, self._announced)
+            self._announced = []
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         asker = self._client or self.engine
-        if self._refusal or asker is None:
-            return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
-        waits = self.engine and not self.engine.has_settled(questions)
-        with self._progress.waiting() if self._progress and waits else nullcontext():
-            try:
+        if asker and not self._refusal:
+            waits = self.engine and not self.engine.has_settled(questions)
+            progress = self._progress if waits else None
+            shown = progress.waiting() if progress else nullcontext()
+            with shown, self._refuse_on_error():
                 return asker.ask(questions)
-            except UpskillError as error:
-                self.refuse(f"not asked: {error}")
-                return self.ask(questions)
+        return [NoAnswer(self._refusal or _NO_ENGINE)] * len(questions)
 
     @contextmanager
-    def progress_shown(self, spending: Spending | None) -> Iterator[None]:
-        """Show the progress of the run, in the process that has the engine."""
-        if not spending or not self._config.pluginmanager.hasplugin("terminalreporter"):
+    def _refuse_on_error(self) -> Iterator[None]:
+        """Ask nothing more after an error, as when the run has ended."""
+        try:
+            yield
+        except UpskillError as error:
+            self._refusal = f"not asked: {error}"
+
+    @contextmanager
+    def _show_progress(self) -> Iterator[None]:
+        run = self._run
+        reporter = run.config.pluginmanager.hasplugin("terminalreporter")
+        if not run.spending or not reporter:
             yield
             return
-        self._progress = ProgressLine(self._config, spending, os.environ)
+
+        from .progress import ProgressLine
+
+        self._progress = ProgressLine(run.config, run.spending)
         try:
             # xdist's controller does nothing but wait; without xdist, `ask` waits.
-            with self._progress.waiting() if self._link else nullcontext():
+            with self._progress.waiting() if self._server else nullcontext():
                 yield
         finally:
             self._progress.close()
 
-    def stop(self, reason: str = STOPPED) -> None:
+    # The end.
+
+    def stop(self, *reason: str) -> None:
         if self.engine:
-            self.engine.stop(reason)
+            self.engine.stop(*reason)
 
-    def close(self) -> None:
-        if self._client:
-            self._client.close()
-        if self.engine:
-            self.engine.close()
-        if self._link:
-            self._link.close()
-
-
-def worker_link(config: pytest.Config) -> tuple[object, str] | None:
-    """The address of the engine, in an xdist worker."""
-    return getattr(config, "workerinput", {}).get(_LINK)
-
-
-# The line that shows the progress of a run. On a terminal it is below the line that
-# pytest is writing, and gone before pytest goes on. In a log it is a line of its
-# own every half minute: there, pytest's row of dots is held back until it is whole,
-# so that nothing breaks it. A thread draws it, so a lock guards the file of
-# pytest's terminal writer.
-
-
-class GuardedFile:
-    """A writer's file, with a line below that is cleared before
-    anything else is written.
-    """
-
-    def __init__(self, file: TextIO) -> None:
-        self.file = file
-        self.lock = threading.RLock()
-        self.drawn = False
-        self._holds = False
-        self._held = ""
-        self._at_line_start = True
-
-    def write(self, text: str) -> int:
-        with self.lock:
-            self.wipe()
-            self._held += text
-            lines = self._held.rpartition("\n")
-            ready = "".join(lines[:2]) if self._holds else self._held
-            self._held = lines[2] if self._holds else ""
-            if ready:
-                self._at_line_start = ready.endswith("\n")
-                self.file.write(ready)
-            return len(text)
-
-    def hold(self, *, holds: bool) -> None:
-        """Whether to hold back a line until it is complete."""
-        with self.lock:
-            self._holds = holds
-            if self._held and not holds:
-                self.write("")
-
-    def draw(self, line: str) -> None:
-        with self.lock:
-            self.file.write(f"{_BELOW}{line}{_BACK}")
-            self.file.flush()
-            self.drawn = True
-
-    def wipe(self) -> None:
-        with self.lock:
-            if self.drawn:
-                self.file.write(f"{_BELOW}{_BACK}")
-                self.file.flush()
-                self.drawn = False
-
-    def log(self, line: str) -> None:
-        """Write a line above what is held back, unless another line has begun."""
-        with self.lock:
-            if self._at_line_start:
-                self.file.write(f"{line}\n")
-                self.file.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.file, name)
-
-
-class ProgressLine:
-    """Shows the progress of a run while something waits, until ``close``."""
-
-    def __init__(
-        self, config: pytest.Config, spending: Spending, environ: Mapping[str, str]
-    ) -> None:
-        self._writer = config.get_terminal_writer()
-        self._file = GuardedFile(self._writer._file)
-        self._writer._file = self._file
-        capture = config.pluginmanager.getplugin("capturemanager")
-        self._uncaptured = (
-            capture.global_and_fixture_disabled if capture else nullcontext
-        )
-        self._spending = spending
-        self._in_place = can_draw(self._file.file, environ)
-        self._waiting = False
-        self._manager = config.pluginmanager
-        # xdist's controller runs no tests, so none can end in the middle of a line.
-        if not self._in_place:
-            self._file.hold(holds=self._manager.hasplugin("dsession"))
-            self._manager.register(self, "upskill-progress")
-        self._closing = threading.Event()
-        self._thread = threading.Thread(
-            target=self._work, name="upskill-progress", daemon=True
-        )
-        self._thread.start()
-
-    @contextmanager
-    def waiting(self) -> Iterator[None]:
-        """Meanwhile, only pytest's own writer writes to the terminal."""
-        # Or the line would be captured as the output of a test
-        with self._uncaptured():
-            with self._file.lock:
-                self._waiting = True
-            try:
-                yield
-            finally:
-                with self._file.lock:
-                    self._waiting = False
-                    self._file.wipe()
-
+    # Before pytest describes the interrupt, which takes time.
     @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Other tests may crash: the log must show which one had begun."""
-        self._file.hold(holds=planned_of(item) is not None)
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
+        """Ctrl-C, pytest.exit, or a stop by pytest or a plugin."""
+        self._expect_interrupts()
+        self._run.stopped = str(excinfo.value) or excinfo.typename
+        self.stop()
 
-    def close(self) -> None:
-        self._closing.set()
-        self._thread.join()
-        self._file.wipe()
-        self._file.hold(holds=False)
-        if self._manager.hasplugin("upskill-progress"):
-            self._manager.unregister(self)
-        self._writer._file = self._file.file
+    # Before xdist ends its workers, which may wait for a reply.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        self._expect_interrupts()
+        for part in (self._client, self.engine, self._server):
+            if part:
+                part.close()
+        self._run.subjects.leave_cluster()
 
-    def _work(self) -> None:
-        while not self._closing.wait(DRAW_EVERY if self._in_place else LOG_EVERY):
-            progress = self._spending.progress()
-            with self._file.lock:
-                if not self._waiting or progress.done == progress.all:
-                    self._file.wipe()
-                elif self._in_place:
-                    self._file.draw(progress_line(progress, self._writer.fullwidth - 1))
-                else:
-                    self._file.log(progress_line(progress, 200))
-
-
-def can_draw(file: TextIO, environ: Mapping[str, str]) -> bool:
-    """Whether this is a terminal with cursor movement, and not a CI log."""
-    if not file.isatty() or environ.get("TERM") == "dumb" or environ.get("CI"):
-        return False
-    return sys.platform != "win32" or bool(environ.get("WT_SESSION"))
+    def _expect_interrupts(self) -> None:
+        ledger = self._run.ledger
+        if ledger and ledger.concerns_skills:
+            self._run.config.add_cleanup(stop_on_second_interrupt())

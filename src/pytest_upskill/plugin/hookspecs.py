@@ -5,9 +5,9 @@ Each implementation may take any of the arguments, by name. If it raises or retu
 wrong type, the run reports the hook and the error in one line.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -17,9 +17,13 @@ if TYPE_CHECKING:
         Case,
         CheckFunction,
         ModelSource,
+        NextStep,
+        Record,
         RunResults,
+        Standing,
         Suite,
     )
+    from pytest_upskill.trials.plan import Plan, PlannedCase
 
 
 @pytest.hookspec
@@ -130,6 +134,50 @@ def pytest_upskill_prompt(
 
 
 @pytest.hookspec
+def pytest_upskill_planned(config: pytest.Config, plan: "Plan") -> None:
+    """Look at all that a run is going to ask, before its first call::
+
+        def pytest_upskill_planned(plan):
+            print(f"{len(list(plan.questions()))} questions")
+
+    Called in the process that has the engine: under xdist the controller, on a
+    thread of its own, once for each different list of tests that its workers collect.
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_upskill_graded(
+    item: pytest.Item, case: "PlannedCase", records: "Sequence[Record]"
+) -> "Standing | None":
+    """Say how a test ends that has its grades, or return None: then it passes if enough
+    of its own runs did.
+
+    A test whose kind is "passed" or "better" passes; "accepted as failing" and "could
+    be chance" make it an xfail, with the reason; "failed" and "regressed" fail it::
+
+        def pytest_upskill_graded(case, records):
+            if "known" in case.tags and any(r.outcome == "failed" for r in records):
+                return Standing("accepted as failing", "known since 3.2")
+
+    Called in the process that runs the test, only if every answer is there.
+    """
+
+
+@pytest.hookspec
+def pytest_upskill_results(
+    config: pytest.Config, results: "RunResults"
+) -> Mapping[str, Any] | None:
+    """Return fields of ``RunResults`` that you know better, before its verdicts are
+    read::
+
+        def pytest_upskill_results():
+            return {"versions": {"acme": acme.__version__}}
+
+    Called once, after the last test; under xdist in the controller only.
+    """
+
+
+@pytest.hookspec
 def pytest_upskill_finished(
     config: pytest.Config, results: "RunResults"
 ) -> str | list[str] | None:
@@ -142,4 +190,19 @@ def pytest_upskill_finished(
         def pytest_upskill_finished(results):
             for row in results.rows:
                 upload(row.skill, row.model, row.lift)
+    """
+
+
+@pytest.hookspec(firstresult=True)
+def pytest_upskill_next_step(
+    config: pytest.Config, results: "RunResults"
+) -> "NextStep | None":
+    """Return the command to run next, which is the last line of a run, or None to leave
+    that to others::
+
+        def pytest_upskill_next_step(results):
+            if results.failed:
+                return NextStep(["make", "skills"], "to build the skills again:")
+
+    Called once, after pytest's own last line.
     """

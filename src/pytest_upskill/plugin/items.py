@@ -1,8 +1,7 @@
 """Tests of a skill's file: cases on models, broken ones, and how tests end."""
 
 import sys
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -10,29 +9,22 @@ import pytest
 
 from .._util.json_forms import Location
 from .._util.keys import without_keys
-from .._util.texts import harmless, one_line
-from ..checks import AnyCheck, rubric_of, why_agent
-from ..checks.grading import ToGrade, records_of
-from ..checks.judging import Ask
-from ..errors import CasesError, printable, shown
-from ..reports.terminal.closing_lines import command_lines
-from ..reports.terminal.failure import failure_text
-from ..reports.terminal.layout import TerminalLook
-from ..results.accepted import case_digest, case_result, planned_case
-from ..results.oracle_results import oracle_faults
-from ..results.regressions import Standing, fell, next_trial, standing_of
+from .._util.texts import harmless
+from ..checks import AnyCheck
+from ..errors import CasesError, InputError, printable, shown
+from ..results.outcomes import count_passes, next_trial, reaches
+from ..results.standings import Standing, StandingKind
 from ..settings import Settings
 from ..skills.case import Case
-from ..skills.loaded_cases import BrokenCase
-from ..trials.plan import Count, PlannedCase
+from ..trials.plan import PlannedCase
 from ..trials.records import RECORDS_PROPERTY, Record, dump_records
-from ..trials.subject import CHAT, ORACLE
+from ..trials.subject import ORACLE
 from ..trials.trial import Trial
-from .case_file import CaseFile
 from .display import screen_of
-from .next_command import rerun_of
-from .paths import relative
+from .hooks import call_for
+from .marks import is_skipped, planned_of
 from .pytest_options import FLAGS, message_of
+from .run import PLANNED, RUN, PlannedTest, Run
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 # Why a test failed, compared with all others
@@ -41,8 +33,11 @@ REGRESSION_PROPERTY: Final = "upskill_regression"
 MISSING_PROPERTY: Final = "upskill_missing"
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 _PROPERTIES: Final = (
-    *(RECORDS_PROPERTY, BROKEN_PROPERTY, REGRESSION_PROPERTY),
-    *(MISSING_PROPERTY, ASKED_PROPERTY),
+    RECORDS_PROPERTY,
+    BROKEN_PROPERTY,
+    REGRESSION_PROPERTY,
+    MISSING_PROPERTY,
+    ASKED_PROPERTY,
 )
 
 
@@ -59,10 +54,23 @@ class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
 class ItemOfFile(pytest.Item):
     """A test at the line of its case."""
 
-    parent: CaseFile
-    file: Path  # of the case
-    place: Location
-    line: int
+    parent: pytest.File
+
+    def __init__(
+        self,
+        *,
+        skill: str,
+        place: Location = (),
+        line: int = 1,
+        **kwargs: Any,
+    ) -> None:
+        # From a whole node id pytest parses the parameter in brackets, which --lf
+        # needs.
+        nodeid = f"{kwargs['parent'].nodeid}::{kwargs['name']}"
+        super().__init__(**{"nodeid": nodeid, **kwargs})
+        self.skill = skill  # its label
+        self.place = place
+        self.line = line
 
     @property
     def ihook(self) -> Any:
@@ -84,20 +92,20 @@ class ItemOfFile(pytest.Item):
         JUnit and --tb=line.
         """
         if crash := getattr(longrepr, "reprcrash", None):
-            crash.path, crash.lineno = printable(str(self.path)), self._line
-            crash.message = harmless(self._short_message(failure)).split("\n")[0]
+            crash.path = printable(str(self.path))
+            crash.lineno = self.line
+            crash.message = harmless(self._shorten_message(str(failure)))
 
-    def _short_message(self, failure: BaseException) -> str:
-        return str(failure)
+    def _shorten_message(self, message: str) -> str:
+        return message.split("\n")[0]
 
     def reportinfo(self) -> tuple[Path, int | None, str]:
         # pytest shows it beside the node id if they differ.
-        return self.parent.printable_path, self._line - 1, self.name
+        return Path(printable(str(self.path))), self.line - 1, self.name
 
     @property
-    def _line(self) -> int:
-        """The line of the case, if pytest collects the file that it is in."""
-        return self.line if self.path == self.file else 1
+    def _run(self) -> Run:
+        return self.config.stash[RUN]
 
 
 class Unrunnable(ItemOfFile):
@@ -108,17 +116,9 @@ class Unrunnable(ItemOfFile):
     and xdist goes on regardless.
     """
 
-    message: str
-    line = 1
-    file = Path()
-
-    @classmethod
-    def make(cls, parent: CaseFile, message: str, case: str = "") -> "Unrunnable":
-        nodeid = f"{parent.nodeid}::{case}" if case else parent.nodeid
-        name = case or parent.source.label
-        item: Unrunnable = cls.from_parent(parent, name=name, nodeid=nodeid)
-        item.message = message
-        return item
+    def __init__(self, *, message: str, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.message = message
 
     def setup(self) -> None:
         self.user_properties.append((BROKEN_PROPERTY, self.message))
@@ -126,32 +126,32 @@ class Unrunnable(ItemOfFile):
             self.user_properties.append((MISSING_PROPERTY, True))
         raise NotAnswered(self.message, pytrace=False)
 
-    def _short_message(self, failure: BaseException) -> str:  # noqa: ARG002
+    def _shorten_message(self, message: str) -> str:
         """Without the file, which comes before it."""
-        return self.message.removeprefix(f"{shown(self.path)}:").strip()
+        first = message.split("\n")[0]
+        return first.removeprefix(f"{shown(self.path)}:").strip()
 
     def runtest(self) -> None:
         """Never called: setup fails."""
 
 
 class BrokenCaseItem(ItemOfFile):
-    """A case that can't be run: a failed test that says why, and asks nothing."""
+    """A case that can't be run: a failed test that says why, and asks nothing.
 
-    error: CasesError
+    It is an error if nobody here ``can_mend`` it, as a task of a benchmark.
+    """
 
-    @classmethod
-    def make(cls, parent: CaseFile, broken: BrokenCase) -> "BrokenCaseItem":
-        nodeid = f"{parent.nodeid}::{broken.name}"
-        item: BrokenCaseItem = cls.from_parent(parent, name=broken.name, nodeid=nodeid)
-        item.place, item.line = broken.place, broken.line
-        item.error = broken.error
-        for mark in ("skill", *(["trigger"] if broken.is_trigger else [])):
-            item.add_marker(mark)
-        return item
+    def __init__(self, *, error: CasesError, can_mend: bool, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._error = error
+        self._can_mend = can_mend
+        # Whether the mistake is in the file that pytest collects.
+        self._is_here = error.where.startswith(shown(self.path))
+        if not self._is_here:
+            self.line = 1
 
     def setup(self) -> None:
-        """A broken task is an error: nobody here wrote it."""
-        if self.parent.source.task_files:
+        if not self._can_mend:
             self.user_properties.append((BROKEN_PROPERTY, self.message))
             raise NotAnswered(self.message, pytrace=False)
 
@@ -161,241 +161,181 @@ class BrokenCaseItem(ItemOfFile):
 
     @property
     def message(self) -> str:
-        return message_of(self.error, self.config)
+        return message_of(self._error, self.config)
 
-    def _short_message(self, failure: BaseException) -> str:  # noqa: ARG002
+    def _shorten_message(self, message: str) -> str:
         """Without the file and the line, which come before it."""
-        return self.error.problem if self._is_here else self.message
-
-    @property
-    def _line(self) -> int:
-        return self.line if self._is_here else 1
-
-    @property
-    def _is_here(self) -> bool:
-        """Whether the mistake is in the file that pytest collects."""
-        return self.error.where.startswith(shown(self.path))
+        text = self._error.problem if self._is_here else message
+        return super()._shorten_message(text)
 
 
 class CaseItem(ItemOfFile):
     """A case on a model. A missing answer is an error, a wrong one is a failure."""
 
-    case: Case
-    checks: tuple[AnyCheck, ...]
-    _planned: PlannedCase
-
-    def __init__(self, **kwargs: Any) -> None:
-        super().__init__(**kwargs)
-        self._records: list[Record] = []
-
-    @classmethod
-    def make(
-        cls,
-        parent: CaseFile,
-        file: Path,
+    def __init__(
+        self,
+        *,
         case: Case,
         checks: tuple[AnyCheck, ...],
-        trials: Sequence[Trial],
-    ) -> "CaseItem":
-        """``file`` is that of the case."""
-        label, settings = trials[0].label, parent.run.settings
-        name = f"{case.id}[{label}]"
-        # From a whole node id pytest parses the parameter in brackets,
-        # which --lf needs.
-        item: CaseItem = cls.from_parent(
-            parent, name=name, nodeid=f"{parent.nodeid}::{name}"
-        )
-        item.case, item.checks = case, checks
-        item.file, item.place, item.line = file, case.place, case.line
-        item._planned = planned_case(
-            item.nodeid,
-            case,
-            trials,
-            settings,
-            digest=case_digest(case, parent.case_folder),
-            folder=parent.source.folder,
-            file=relative(file, parent.config.rootpath),
-            accepted=parent.accepted,
-            siblings=parent.siblings,
-            of=parent.runnable[label][case.is_trigger],
-        )
-        for mark in ("skill", *(["trigger"] if case.is_trigger else []), *case.tags):
-            item.add_marker(mark)
-        is_oracle = item._planned.agent == ORACLE
-        if reason := case.skip or (is_oracle and parent.not_played.get(case.id)):
-            item.add_marker(pytest.mark.skip(reason=_reason(reason)))
-        if case.xfail and not is_oracle:  # which no model has to solve
-            item.add_marker(
-                pytest.mark.xfail(reason=_reason(case.xfail), raises=WrongAnswer)
-            )
-        return item
-
-    @property
-    def trials(self) -> tuple[Trial, ...]:
-        return self._planned.trials
+        test: PlannedTest,
+        why_not_played: str,
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.case = case
+        self.checks = checks
+        self.why_not_played = why_not_played
+        self.records: list[Record] = []  # what has been graded so far
+        self.stash[PLANNED] = test
 
     @property
     def planned(self) -> PlannedCase:
-        """With its present marks and node id, which xdist's loadgroup changes."""
-        compared = not is_expected_to_fail(self) and not self.parent.run.settings.aa
-        compared = compared and self._planned.agent != ORACLE
-        if (compared, self.nodeid) != (self._planned.compared, self._planned.nodeid):
-            extra_trials = self._planned.extra_trials if compared else ()
-            self._planned = replace(
-                self._planned,
-                compared=compared,
-                extra_trials=extra_trials,
-                nodeid=self.nodeid,
-            )
-        return self._planned
+        planned = planned_of(self)
+        assert planned
+        return planned
 
     def setup(self) -> None:
         """Get and grade the answers: a missing answer or grade is an error,
         not a failure.
         """
-        run = self.parent.run
+        run = self._run
         if run.asks:
-            grade_items([self], run.ask)
-            if self.next_trial:
-                run.groups.ask_further()
+            _grade([self], run)
+            if next_trial(self.planned, self.records):
+                _grade_extra_trials(self.session.items, run)
             self._require_answers()
-
-    @property
-    def records(self) -> Sequence[Record]:
-        """What has been graded so far."""
-        return self._records
-
-    @property
-    def next_trial(self) -> Trial | None:
-        return next_trial(self.planned, self._records)
 
     def _require_answers(self) -> None:
         """NotAnswered if a trial of the records errored."""
-        errors = [record.error for record in self._records if record.error is not None]
-        if errors:
-            self._attach_records()  # other trials may have been answered
-            reasons = "\n".join(dict.fromkeys(map(harmless, errors)))
-            replayed = self.parent.run.settings.replay_file
-            text = f"{self.name}: {reasons}" if replayed else reasons
-            commands = next_steps(self, "", screen_of(self.config).width)
-            raise NotAnswered("\n".join([text, *commands]), pytrace=False)
+        errors = []
+        for record in self.records:
+            if record.error is not None:
+                errors.append(harmless(record.error))
+        if not errors:
+            return
+
+        self._attach_records()  # other trials may have been answered
+        text = "\n".join(dict.fromkeys(errors))
+        if self._run.settings.replay_file:
+            text = f"{self.name}: {text}"
+        commands = next_steps(self, "", screen_of(self.config).width)
+        raise NotAnswered("\n".join([text, *commands]), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed; the oracle,
         if the case is not sound.
         """
         self._attach_records()
-        if self._planned.agent == ORACLE:
-            if oracle_faults(self._records):
-                raise WrongAnswer(without_keys(self._failure_text(None)), pytrace=False)
-            return
-        planned, run = self.planned, self.parent.run
-        result = case_result(self._records, planned.digest)
-        assert result, "setup reports missing answers"
-        standing = judge_present(
-            self,
-            run.settings,
-            planned,
-            result.count,
-            lambda: run.groups.regression_of(planned.nodeid),
-        )
-        if standing:
-            reason = standing.reason if standing.kind == "regressed" else None
-            raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
+        planned = self.planned
+        reason = None
+        if planned.agent == ORACLE:
+            from ..results.oracle_results import oracle_faults
+
+            if not oracle_faults(self.records):
+                return
+        else:
+            standing = judge_present(self, self._run.settings, planned, self.records)
+            if standing is None:
+                return
+            if standing.kind == "regressed":
+                reason = standing.reason
+        raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
 
     def _attach_records(self) -> None:
         """Attach the records to the test's report."""
-        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self._records))]
+        self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self.records))]
 
     def _failure_text(self, regression: str | None) -> str:
-        screen, verbosity = screen_of(self.config), self.config.get_verbosity()
+        from ..reports.terminal.failure import failure_text
+        from ..reports.terminal.layout import TerminalLook
+
+        test = self.stash[PLANNED]
+        screen = screen_of(self.config)
+        verbosity = self.config.get_verbosity()
         expected = [self.case.expected]
         if self.case.validator:
             expected.append(dict([self.case.validator]))
-        text = failure_text(
-            self.trials[0].question.messages[-1][1],
-            self._records,
-            expected=expected,
-            against=self.parent.info.against,
-            standing=regression,
-            has_skill=bool(self.case.skills) or not self.case.is_task,
-            look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
-        )
-        link = link_to(self._planned, self.parent.run.settings)
+        lines = [
+            failure_text(
+                test.case.trials[0].question.messages[-1][1],
+                self.records,
+                expected=expected,
+                against=test.skill.against,
+                standing=regression,
+                has_skill=bool(self.case.skills) or not self.case.is_task,
+                look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
+            )
+        ]
+        if verbosity > 0:
+            lines.append("")
         width = screen.width if verbosity < 2 else None
-        blank = [""] if verbosity > 0 else []
-        return "\n".join([text, *blank, *next_steps(self, link, width)])
-
-    @property
-    def lacks_judge(self) -> bool:
-        """Only with --collect-only: in a run, such a case is broken."""
-        lacks = (
-            bool(rubric_of(self.checks).texts) and not self.parent.run.settings.judge
-        )
-        return lacks and self._planned.agent != ORACLE  # which skips it
-
-    @property
-    def lacks_agent(self) -> bool:
-        """The same for a case that needs an agent."""
-        return self._planned.agent == CHAT and bool(why_agent(self.case, self.checks))
-
-    @property
-    def lacks_user(self) -> bool:
-        """The same for a user with facts that no model plays."""
-        user = self.case.user if self._planned.agent not in (CHAT, ORACLE) else None
-        return bool(user and user.facts) and not self.parent.run.settings.model_of_users
+        page = link_to(test.case, self._run.settings)
+        return "\n".join([*lines, *next_steps(self, page, width)])
 
 
-def _reason(text: str) -> str:
-    """On one line. pytest may wrap it anywhere, and no line of a
-    log may begin with ``::``.
+def _grade_extra_trials(items: Iterable[pytest.Item], run: Run) -> None:
+    """Ask and grade the extra trials of all cases that need some, side by side: one of
+    each case at a time.
 
-    GitHub would obey it as a command.
+    Every xdist worker has all items, and finds the same answers.
     """
-    return one_line(text, None).replace("::", r"\u003a:")
+    cases = []
+    for item in items:
+        if isinstance(item, CaseItem) and not is_skipped(item):
+            if item.planned.extra_trials:
+                cases.append(item)
+    _grade(cases, run)
+    while any(next_trial(case.planned, case.records) for case in cases):
+        _grade(cases, run)
 
 
-def grade_items(items: Iterable[CaseItem], ask: Ask) -> None:
-    """Ask and grade all planned trials at once, unless that is done."""
-    new = [item for item in items if not item.records]
-    _grade([(item, trial) for item in new for trial in item.trials], ask)
+def _grade(cases: Iterable[CaseItem], run: Run) -> None:
+    """Ask and grade the trials that cases need next."""
+    from ..checks.grading import ToGrade, records_of
 
-
-def grade_further(items: Sequence[CaseItem], ask: Ask) -> None:
-    """Ask and grade the extra trials that items need: one of each item at a time."""
-    while trials := [(item, trial) for item in items if (trial := item.next_trial)]:
-        _grade(trials, ask)
-
-
-def _grade(trials: Sequence[tuple[CaseItem, Trial]], ask: Ask) -> None:
+    owners = []
+    trials = []
+    for case in cases:
+        needed: Sequence[Trial | None] = case.planned.trials
+        if case.records:
+            needed = [next_trial(case.planned, case.records)]
+        for trial in needed:
+            if trial:
+                owners.append(case)
+                trials.append(ToGrade(trial, case.case, case.checks))
     if not trials:
         return
 
-    settings = trials[0][0].parent.run.settings
+    settings = run.settings
     records = records_of(
-        [ToGrade(trial, item.case, item.checks) for item, trial in trials],
-        ask,
+        trials,
+        run.asking.ask,
         settings.sandbox,
         network=settings.allow_network,
     )
-    for (item, _), record in zip(trials, records, strict=True):
-        item._records.append(record)
+    for case, record in zip(owners, records, strict=True):
+        case.records.append(record)
 
 
 def next_steps(item: pytest.Item, page: str, width: int | None = None) -> list[str]:
     """The last lines of a failure; ``width`` is None if they may have any length."""
+    from ..reports.terminal.closing_lines import command_lines
+    from .next_command import rerun_of
+
     words = rerun_of(item.config).words(item.nodeid)
-    rerun = command_lines("Rerun: ", words, sys.maxsize if width is None else width)
-    return [*rerun, *([f"In the page: {page}"] if page else [])]
+    lines = command_lines("Rerun: ", words, sys.maxsize if width is None else width)
+    if page:
+        lines = [*lines, f"In the page: {page}"]
+    return lines
 
 
 def link_to(test: PlannedCase, settings: Settings) -> str:
     """Where the HTML page has a test, once it is written."""
     if not settings.html_file:
         return ""
-    file = shown(settings.html_file)
     from ..reports.page.payload import case_anchor
 
+    file = shown(settings.html_file)
     return f"{file}#{case_anchor(test.skill, test.case, test.label)}"
 
 
@@ -416,72 +356,31 @@ def judge_present(
     item: pytest.Item,
     settings: Settings,
     planned: PlannedCase,
-    now: Count,
-    among_others: Callable[[], Standing | None] = lambda: None,
+    records: Sequence[Record],
 ) -> Standing | None:
-    """Compare the runs of a test with its accepted result; None if they passed.
+    """How a test ends that has its grades: None if it passes.
 
-    If fewer pass than accepted, ``among_others`` tells whether that is a regression.
-    Any other failure that was accepted, is accepted now, is the model's or could be
-    chance becomes an xfail: by a mark, so that --runxfail and --xfail-tb work.
+    It fails by its own runs, unless a hook expects that: then it is an xfail, by a
+    mark, so that --runxfail and --xfail-tb work.
     """
-    standing = standing_of(now, planned.threshold, planned.expected)
-    if planned.compared and fell(now, planned.expected):
-        standing = among_others() or standing
+    now = count_passes(records)
+    assert now, "setup reports missing answers"
+    try:
+        hook = item.ihook.pytest_upskill_graded
+        standing = call_for(Standing, hook, item=item, case=planned, records=records)
+    except InputError as error:
+        raise NotAnswered(str(error), pytrace=False) from None
+    if standing is None:
+        kind: StandingKind = "passed" if reaches(now, planned.threshold) else "failed"
+        standing = Standing(kind)
     if standing.kind == "regressed":
         item.user_properties.append((REGRESSION_PROPERTY, standing.reason))
     if standing.kind in ("passed", "better"):
         return None
-    if settings.accept:
-        standing = Standing(
-            "accepted as failing", f"failing, in a run to accept ({now})"
-        )
-    elif settings.aa:
-        standing = Standing(
-            "accepted as failing", f"not judged with {FLAGS['aa']} ({now} passed)"
-        )
+
+    if settings.aa:
+        reason = f"not judged with {FLAGS['aa']} ({now} passed)"
+        standing = Standing("accepted as failing", reason)
     if standing.kind in ("accepted as failing", "could be chance"):
         item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
     return standing
-
-
-def is_trigger(item: pytest.Item) -> bool:
-    return isinstance(item, CaseItem) and item.planned.is_trigger
-
-
-def is_beside_lift(item: pytest.Item) -> bool:
-    """Whether a test is asked with the skill alone,
-    so that it is no evidence for a verdict.
-    """
-    return isinstance(item, CaseItem) and not item.planned.in_lift
-
-
-def is_skipped(item: pytest.Item) -> bool:
-    """Whether pytest will skip the test, so that nothing needs to be asked.
-
-    Only pytest evaluates a condition given as a string,
-    so such a test is not taken as skipped.
-    """
-    for mark in item.iter_markers():
-        if mark.name == "skip" or (mark.name == "skipif" and _holds(mark)):
-            return True
-        not_run = mark.name == "xfail" and mark.kwargs.get("run") is False
-        if (
-            not_run
-            and _holds(mark)
-            and not item.config.getoption("runxfail", default=False)
-        ):
-            return True
-    return False
-
-
-def is_expected_to_fail(item: pytest.Item) -> bool:
-    """Whether an xfail mark of its own holds; a condition given as
-    a string is not known to.
-    """
-    return any(map(_holds, item.iter_markers("xfail")))
-
-
-def _holds(mark: pytest.Mark) -> bool:
-    conditions = [mark.kwargs["condition"]] if "condition" in mark.kwargs else mark.args
-    return not conditions or any(condition is True for condition in conditions)

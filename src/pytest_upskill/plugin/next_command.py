@@ -6,15 +6,16 @@ import sys
 from collections.abc import Collection, Iterable, Mapping
 from itertools import islice
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import pytest
 
 from .._util.keys import masked_words
-from .._util.texts import plain
 from ..errors import shown
-from ..results.run import Rerun
 from .pytest_options import FLAGS, OPTIONS, cli_words
+
+if TYPE_CHECKING:
+    from ..results.run import Rerun
 
 _WITH_VALUE: Final = {
     option.flag for option in OPTIONS.values() if option.kind.constant is None
@@ -24,19 +25,17 @@ _WITH_VALUE: Final = {
 _OF_ALL: Final = {
     option.flag for option in OPTIONS.values() if option.group in ("gates", "reports")
 } | {FLAGS["record_file"], FLAGS["fresh"], "--junitxml", "--junit-xml"}
-_LF: Final = ("--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first")
-_PAGE: Final = "skills.html"
+_LF: Final = {"--lf", "--last-failed", "--ff", "--failed-first", "--nf", "--new-first"}
+_QUIET: Final = {"-q", "-qq", "--quiet", "--no-summary"}
+_VERBOSE: Final = {"-v", "-vv", "-vvv", "--verbose"}
 
 
-def same_command(config: pytest.Config, *options: str) -> list[str]:
+def same_command(
+    config: pytest.Config, *options: str, without: Collection[str] = ()
+) -> list[str]:
     """The same command, which finds the answers of this run in the cache."""
-    return ["pytest", *_without(_args(config), {FLAGS["fresh"]}), *options]
-
-
-def with_more_time(config: pytest.Config, seconds: float) -> list[str]:
-    """The same command, in which a call may take twice as long."""
-    words = _without(same_command(config), {FLAGS["timeout"]})
-    return [*words, FLAGS["timeout"], plain(2 * seconds)]
+    words = _remove(_args(config), {FLAGS["fresh"], *without})
+    return ["pytest", *words, *options]
 
 
 def only_failures(config: pytest.Config) -> list[str]:
@@ -44,26 +43,18 @@ def only_failures(config: pytest.Config) -> list[str]:
     more to show. Without the cache these are all tests.
     """
     args = _args(config)
-    words = _without(args, {*_OF_ALL, *_LF, "--no-summary"})
-    verbose = [word for word in words if word == "--verbose" or _is_short(word, "v")]
-    words = [word for word in words if word not in verbose and not _is_quiet(word)]
-    words.insert(0, "-vv" if verbose else "-v")
+    words = ["-vv" if _VERBOSE.intersection(args) else "-v"]
     if config.pluginmanager.hasplugin("lfplugin"):
         words.insert(0, "--lf")
+    words += _remove(args, _OF_ALL | _LF | _QUIET | _VERBOSE)
     return [] if set(words) <= set(args) else ["pytest", *words]
-
-
-def with_page(config: pytest.Config) -> list[str]:
-    """Write the same as a page, without accepting again."""
-    words = _without(same_command(config), {FLAGS["accept"]})
-    return [*words, FLAGS["html_file"], _PAGE]
 
 
 def listing(config: pytest.Config) -> list[str]:
     """List what can be selected, if nothing was; of a file, if a case of it was
     named.
     """
-    words = _without(same_command(config), {"-k", "-m"})
+    words = same_command(config, without={"-k", "-m"})
     files = dict.fromkeys(word.partition("::")[0] for word in words)
     return [*files, "--collect-only", "-q"]
 
@@ -78,8 +69,8 @@ def accepting(config: pytest.Config, *, fresh: bool = False) -> list[str]:
 
 def recording(config: pytest.Config, file: Path | None) -> list[str]:
     """Record the file that this run replays."""
-    words = _without(_args(config), {FLAGS["replay_file"]})
-    return ["pytest", *words, FLAGS["record_file"], shown(file or Path())]
+    options = (FLAGS["record_file"], shown(file or Path()))
+    return same_command(config, *options, without={FLAGS["replay_file"]})
 
 
 def opener(environ: Mapping[str, str]) -> str:
@@ -96,7 +87,7 @@ def _args(config: pytest.Config) -> list[str]:
     return [str(word) for word in config.invocation_params.args]
 
 
-def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
+def _remove(args: Iterable[str], flags: Collection[str]) -> list[str]:
     """The words without these options and their values."""
     kept = []
     words = iter(args)
@@ -108,14 +99,6 @@ def _without(args: Iterable[str], flags: Collection[str]) -> list[str]:
         if flag not in flags:
             kept += group
     return kept
-
-
-def _is_quiet(word: str) -> bool:
-    return word == "--quiet" or _is_short(word, "q")
-
-
-def _is_short(word: str, letter: str) -> bool:
-    return word.startswith("-") and set(word[1:]) == {letter}
 
 
 # Options that shape the answers and grades of a test; not those that choose tests,
@@ -146,8 +129,10 @@ _OF_A_TEST: Final = (
 _OF_PYTEST: Final = {"-c": "inifilename", "--rootdir": "rootdir", "-o": "override_ini"}
 
 
-def rerun_of(config: pytest.Config) -> Rerun:
+def rerun_of(config: pytest.Config) -> "Rerun":
     """Only what the command line has: the ini file applies to the next run as well."""
+    from ..results.run import Rerun
+
     options = cli_words(config, *_OF_A_TEST)
     for flag, name in _OF_PYTEST.items():
         value = getattr(config.option, name, None) or ()

@@ -16,12 +16,12 @@ from ..errors import CasesError, SettingsError, SkillError, shown
 from ..models.providers import ALIASES, HOSTED, model_with_key
 from ..settings import Settings
 from ..skills.bundle import bundle_root, entry_name, find_entries, folder_of
-from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files, is_trigger_file
+from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
+from ..skills.suites.beside import files_beside, is_file_beside
 from ..skills.suites.json_files import ROUTES_FILE
 from ..skills.suites.ours import how_to_add_cases
 from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
-from ..skills.suites.triggers import trigger_files
 from ..skills.task_folders import has_tasks, task_at, tasks_at
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
@@ -61,7 +61,7 @@ class SkillSource:
         """
         path = self.suites.path
         if path is None:
-            return next(iter(trigger_files(self.folder)), self.skill_file)
+            return next(iter(files_beside(self.folder)), self.skill_file)
         inside = path.is_relative_to(self.folder) and path.suffix == ".json"
         return path if inside else self.skill_file
 
@@ -337,7 +337,7 @@ def _sources(
         named = arg.cases_file
         if (
             named
-            and is_trigger_file(named)
+            and is_file_beside(named)
             and not cases_files(folder_of(arg.skill_file))
         ):
             named = None  # the usual file of a skill that has no other

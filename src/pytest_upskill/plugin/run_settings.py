@@ -67,13 +67,9 @@ def _require_sense(settings: Settings) -> None:
         )
     if settings.record_file and settings.replay_file:
         raise _contradiction("record_file", "replay_file")
-    needs_baseline = {
-        "min_lift": gates.min_lift,
-        "max_token_growth": gates.max_token_growth,
-    }
-    for setting, limit in needs_baseline.items():
-        if limit is not None and not settings.baseline:
-            # It could only fail, once all is paid for
+    for setting in ("min_lift", "max_token_growth"):
+        # It could only fail, once all is paid for.
+        if getattr(gates, setting) is not None and not settings.baseline:
             raise _contradiction(setting, "baseline")
     if gates.no_worse and not settings.against:
         hint = ("Add ", Setting("against"), " REF.")

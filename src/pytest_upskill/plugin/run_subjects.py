@@ -1,34 +1,29 @@
-"""The agents and models of a run: which are asked,
-and what they need before the first call.
+"""The agents and models of a run of pytest, and what they need before the first
+call.
 """
 
-import os
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
+from functools import partial
 from itertools import chain
 from pathlib import Path
 from typing import Final
 
 import pytest
 
-from ..agents.roster import AGENTS, Roster, subjects_of
+from ..agents.roster import AGENTS, Roster
 from ..errors import InputError, SettingsError
-from ..measure.arm_maker import ArmMaker
-from ..measure.assembly import DEFAULT_MODEL, Assembly, Specs
-from ..measure.case_users import (
-    CaseOfFile,
-    add_user_model,
-    cases_with_user,
-    require_users,
-)
+from ..measure.models_of_run import Models, login_line
+from ..measure.open_run import AskedSkill, OpenRun, open_run
+from ..measure.requirements import require
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.bundle import load_entry, skill_files_in
-from ..skills.case import NO_NEEDS, SandboxNeeds
+from ..skills.case import NO_NEEDS, Case, SandboxNeeds
+from ..skills.kinds import CASE
 from ..skills.mcp_mocks import McpMocks
-from ..trials.subject import CHAT, ORACLE, Subject
+from ..trials.subject import ORACLE
 from .display import agent_lines, download_bar, other_skill_lines, unfit_lines
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
@@ -37,242 +32,129 @@ _VERSIONS: Final = "upskill_versions"  # of agents, sent to xdist workers
 _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
 
 
-class RunSubjects:
-    """The agents on models that a run asks, by label."""
+def open_pytest_run(
+    config: pytest.Config, settings: Settings, selected: Selected, *, asks: bool
+) -> OpenRun:
+    """The run of these settings, and of the agents and models of node ids."""
+    roster = Roster({**AGENTS, **registered_agents(config)})
+    roster.set_versions(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
+    providers = {**PROVIDERS, **registered_providers(config)}
+    names = None
+    if selected.labels and not selected.on_usual_models:
+        # Without arguments there are no tests in Python
+        names = settings.models if config.args else ()
+    run = open_run(
+        settings,
+        _find_skills(selected.sources, settings),
+        models=Models(parse_prices(settings.prices), providers),
+        roster=roster,
+        names=names,
+        labels=selected.labels,
+    )
+    run.asks = asks
+    if has_other_skills(run, selected):
+        files = (skill_files_in(source.skill_file) for source in selected.all)
+        run.arm_maker.require_apart(chain.from_iterable(files))
+    return run
 
-    settings: Settings  # with the models that node ids name
-    by_label: dict[str, Subject]
-    model_ids: dict[str, str]  # by label
-    usual: tuple[str, ...]  # labels, without those that only node ids name
-    unfit: list[Subject]  # pairs that are left out
-    specs: Specs  # the models under test
-    judges: Specs
-    sandbox: str  # its name, if agents will run
-    asks: bool  # whether anything will be asked
 
-    def __init__(
-        self,
-        config: pytest.Config,
-        settings: Settings,
-        selected: Selected,
-        *,
-        asks: bool,
-    ) -> None:
-        """Agents and models of node ids are for these tests alone."""
-        self._config = config
-        self.asks = asks
-        self.judges, self.sandbox = {}, ""
-        self._with_user: list[CaseOfFile] = []  # cases
-        roster = Roster({**AGENTS, **registered_agents(config)})
-        agents = dict.fromkeys(map(roster.parse, settings.agents))
-        roster.set_versions(getattr(config, "workerinput", {}).get(_VERSIONS, {}))
-        models = _usual_models(config, settings, selected)
-        usual = subjects_of(agents, models)
-        named = [
-            usual.get(label) or roster.subject_of(label) for label in selected.labels
-        ]
-        by_label = {**usual, **{subject.label: subject for subject in named}}
-        asking = [subject for subject in by_label.values() if subject.agent != ORACLE]
-        if selected.labels or not asking:
-            names = tuple(dict.fromkeys(subject.model for subject in asking))
-            file = settings.models_file if models and asking else None
-            settings = replace(settings, models=names, models_file=file)
-        providers = {**PROVIDERS, **registered_providers(config)}
-        self.models = Assembly(parse_prices(settings.prices), providers, roster)
-        self.specs = self.models.add_models(settings) if asking else {}
-        if len(asking) < len(by_label):
-            self.specs = {**self.specs, **self.models.add_oracle()}
-        fit, self.unfit = roster.pairs(by_label.values(), self.specs, named, providers)
-        settings = self.models.use_logins(settings, fit)
-        self.settings = self.models.with_limits(settings)
-        self.by_label = {subject.label: subject for subject in fit}
-        self.usual = tuple(label for label, subject in usual.items() if subject in fit)
-        self.model_ids = {
-            label: self.specs[subject.model].model_id
-            for label, subject in self.by_label.items()
-        }
-        self.arm_maker = ArmMaker(settings)
-        # For agents, and where a model chooses a skill.
-        self._has_other_skills = bool(self.agents) or any(
-            source.suites.has_triggers for source in selected.all
-        )
-        if self._has_other_skills:
-            files = (skill_files_in(source.skill_file) for source in selected.all)
-            self.arm_maker.require_apart(chain.from_iterable(files))
+def send_versions(run: OpenRun, node: object) -> None:
+    """Send the versions of agents to a worker that is about to start."""
+    node.workerinput[_VERSIONS] = run.roster.versions  # type: ignore[attr-defined]
 
-    @property
-    def agents(self) -> list[str]:
-        """The agents of the run, without chat, which is none."""
-        agents = dict.fromkeys(subject.agent for subject in self.by_label.values())
-        return [agent for agent in agents if agent != CHAT]
 
-    @property
-    def has_agents(self) -> bool:
-        """Whether agents are started at all, and be it as the judge."""
-        return bool(self.agents or self.settings.judge_agent)
+def has_other_skills(run: OpenRun, selected: Selected) -> bool:
+    """Whether others are installed: for agents, and where a model chooses a skill."""
+    has_triggers = any(source.suites.has_triggers for source in selected.all)
+    return bool(run.agents) or has_triggers
 
-    def send_versions(self, node: object) -> None:
-        """Send the versions of agents to a worker that is about to start."""
-        node.workerinput[_VERSIONS] = self.models.roster.versions  # type: ignore[attr-defined]
 
-    # Before the first call.
+def header_lines(run: OpenRun, selected: Selected, config: pytest.Config) -> list[str]:
+    """Who carries out the cases, and with which other skills."""
+    lines = []
+    if run.agents:
+        agents = dict.fromkeys(subject.agent for subject in run.by_label.values())
+        lines += agent_lines(list(agents), run.roster, run.sandbox)
+        if run.cluster:
+            lines += [f"upskill: {line}" for line in run.cluster.lines]
+        unfit = [subject.label for subject in run.unfit]
+        lines += unfit_lines(unfit, verbose=config.get_verbosity() > 0)
+    if line := login_line(run.models, run.settings.logins):
+        lines.append(f"upskill: {line}")
+    if has_other_skills(run, selected):
+        lines += other_skill_lines(run.arm_maker.others, run.settings.noise)
+    return lines
 
-    def add_judge(self, sources: Iterable[SkillSource]) -> None:
-        """Also add the model that plays users, if there are any."""
-        self.judges = self.models.add_judge(self.settings)
-        if self.agents:
-            cases = (case for source in sources for case in _asked_cases(source))
-            self._with_user = cases_with_user(cases, self._subjects)
-            add_user_model(self.models, self._with_user, self.settings)
 
-    @property
-    def _subjects(self) -> dict[Subject, str]:
-        """With the ids of their models."""
-        return {
-            subject: self.model_ids[label] for label, subject in self.by_label.items()
-        }
+# Before the first call.
 
-    def require(
-        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
-    ) -> None:
-        """InputError if something is missing: a key, a package, a price, a sandbox."""
-        settings, models = self.settings, self.models
-        if settings.replay_file is None:  # a replay needs no key
-            subjects = list(self.by_label.values())
-            models.require_tools(subjects)
-            require_users(models, self._with_user, self._subjects, settings)
-            self._require_room(sources, tell)
-            elsewhere = models.asked_elsewhere(settings, subjects)
-            models.require(download_bar(self._config), subjects, elsewhere=elsewhere)
-            if self.agents and settings.cluster:
-                tell(f"upskill: looking at the workers of {settings.cluster}")
-                self._config.add_cleanup(models.leave_cluster)
-                models.join_cluster(settings, subjects)
-            judge = [settings.judge_agent] if settings.judge_agent else []
-            models.roster.look_up_versions(dict.fromkeys([*self.agents, *judge]))
-            if self.agents:
-                self._require_mcp(sources, tell)
-            if self._needs_sandbox(sources):
-                self.sandbox = _prepare_sandbox(sources, settings, tell)
-        models.require_prices(settings.max_cost)
 
-    def require_keys(self) -> None:
-        """NoKeyError if a model under test has none; nothing is downloaded."""
-        if self.settings.replay_file is not None:
-            return
+def require_models(
+    run: OpenRun,
+    sources: Sequence[SkillSource],
+    config: pytest.Config,
+    tell: Callable[[str], None],
+) -> None:
+    """InputError if something is missing: a key, a package, a price, a sandbox."""
 
-        subjects = list(self.by_label.values())
-        elsewhere = self.models.asked_elsewhere(self.settings, subjects)
-        for name, spec in self.specs.items():
-            if spec.provider.needs_key and name not in elsewhere:
-                spec.provider.require(spec, os.environ, download_bar(self._config))
+    def say(line: str) -> None:
+        tell(f"upskill: {line}")
 
-    def _needs_sandbox(self, sources: Iterable[SkillSource]) -> bool:
-        """Not if the oracle just writes the files of references,
-        and no agent is beside it.
-        """
-        if self.agents != [ORACLE] or self.settings.judge_agent:
-            return self.has_agents
-        cases = (case for source in sources for _, case in _asked_cases(source))
-        return any(
-            case.sandbox != NO_NEEDS or case.setup or case.reference.run
-            for case in cases
-            if case.reference
-        )
+    config.add_cleanup(run.leave_cluster)
+    skills = _find_skills(sources, run.settings)
+    require(run, skills, say, download_bar(config))
+    if run.settings.replay_file is not None:  # a replay needs no sandbox
+        return
 
-    def _require_mcp(
-        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
-    ) -> None:
-        """SettingsError if an agent can't have the MCP servers of cases;
-        tell what they lack.
-        """
-        told = set[str]()
-        for source in sources:
-            cases = (case for _, case in _asked_cases(source))
-            self.models.roster.require_mcp(self.agents, source.label, cases)
-            with suppress(InputError):  # which collection reports
-                told |= set(
-                    McpMocks(source.case_folder or source.folder).with_folder("").notes
-                )
-        for note in sorted(told):
-            tell(f"upskill: {note}")
-
-    def _require_room(
-        self, sources: Iterable[SkillSource], tell: Callable[[str], None]
-    ) -> None:
-        """SettingsError if skills fit the context of no model;
-        else tell which don't fit.
-        """
-        subjects, sizes = self.by_label.values(), dict[str, int]()
-        if not self.models.limited(subjects):
-            return
+    if run.agents:
+        notes = set()
         for source in sources:
             with suppress(InputError):  # which collection reports
-                if source.suites.has_cases:
-                    sizes[source.label] = load_entry(
-                        source.skill_file, self.settings
-                    ).tokens
-        self.models.require_room(
-            self.settings, subjects, sizes, lambda line: tell(f"upskill: {line}")
-        )
-
-    def subject_of(self, agent: str, model: str) -> Subject:
-        """For a test in Python that names its agent; InputError if
-        that can't ask the model.
-        """
-        roster = self.models.roster
-        subject = Subject(roster.parse(agent), model)
-        if subject.agent == ORACLE:
-            raise InputError(
-                f'ask(agent="{agent}")', "a test in Python has no reference to play"
-            )
-        roster.require_fit(f'ask(agent="{agent}")', subject, self.models.specs[model])
-        return subject
-
-    def version_of(self, agent: str) -> str:
-        """The version of an agent; empty if nothing is asked."""
-        if not self.asks:
-            return ""
-        try:
-            return self.models.roster.version(agent)
-        except InputError:
-            if self.settings.replay_file is None:
-                raise
-            return ""  # not installed, and not in the recording
-
-    def header_lines(self) -> list[str]:
-        """Who carries out the cases, and with which other skills."""
-        lines = list[str]()
-        if self.agents:
-            names = list(
-                dict.fromkeys(subject.agent for subject in self.by_label.values())
-            )
-            lines += agent_lines(names, self.models.roster, self.sandbox)
-            if cluster := self.models.cluster:
-                lines += [f"upskill: {line}" for line in cluster.lines]
-            verbose = self._config.get_verbosity() > 0
-            lines += unfit_lines(
-                [subject.label for subject in self.unfit], verbose=verbose
-            )
-        if line := self.models.login_line(self.settings.logins):
-            lines.append(f"upskill: {line}")
-        if self._has_other_skills:
-            lines += other_skill_lines(self.arm_maker.others, self.settings.noise)
-        return lines
+                mocks = McpMocks(source.case_folder or source.folder).with_folder("")
+                notes |= set(mocks.notes)
+        for note in sorted(notes):
+            say(note)
+    if _needs_sandbox(run, sources):
+        run.sandbox = _prepare_sandbox(sources, run.settings, tell)
 
 
-def _usual_models(
-    config: pytest.Config, settings: Settings, selected: Selected
-) -> tuple[str, ...]:
-    """The models of all tests, except those selected on another model."""
-    if not selected.labels or selected.on_usual_models:
-        return settings.models or (DEFAULT_MODEL,)
-    # Without arguments there are no tests in Python
-    return settings.models if config.args else ()
+def _find_skills(
+    sources: Iterable[SkillSource], settings: Settings
+) -> list[AskedSkill]:
+    skills = []
+    for source in sources:
+        size = partial(_size_of, source, settings)
+        skills.append(AskedSkill(source.label, _asked_cases(source), size))
+    return skills
+
+
+def _size_of(source: SkillSource, settings: Settings) -> int:
+    """The tokens of a skill that has cases of its own; 0 if it is broken, which
+    collection reports.
+    """
+    if source.suites.has_cases:
+        with suppress(InputError):
+            return load_entry(source.skill_file, settings).tokens
+    return 0
+
+
+def _needs_sandbox(run: OpenRun, sources: Iterable[SkillSource]) -> bool:
+    """Not if the oracle just writes the files of references,
+    and no agent is beside it.
+    """
+    if run.agents != [ORACLE] or run.settings.judge_agent:
+        return run.has_agents
+
+    cases = (case for source in sources for _, case in _asked_cases(source))
+    return any(
+        case.sandbox != NO_NEEDS or case.setup or case.reference.run
+        for case in cases
+        if case.reference
+    )
 
 
 def _prepare_sandbox(
-    sources: Iterable[SkillSource], settings: Settings, tell: Callable[[str], None]
+    sources: Sequence[SkillSource], settings: Settings, tell: Callable[[str], None]
 ) -> str:
     """The name of the sandbox; InputError if none works with what these skills need.
 
@@ -281,48 +163,53 @@ def _prepare_sandbox(
     workers look at their own.
     """
     from ..agents.needs import python_packages, why_no_path
-    from ..agents.sandboxes.kinds import kind_of
     from ..agents.sandboxes.sandbox import SandboxError
-    from ..agents.task_sandbox import choose_sandbox, has_own_image
+    from ..agents.task_sandbox import has_own_image
 
-    sources = list(sources)
-    asked = [case.sandbox for source in sources for _, case in _asked_cases(source)]
-    own = [needs for needs in asked if has_own_image(needs)]
-    needs = {
-        source.label: _needs_of(source) for source in sources if source.suites.has_cases
-    }
-    kinds = list[str]()
-    if not settings.cluster:
-        image = settings.image or ""
-        places = (choose_sandbox(each, settings.sandbox, image).kind for each in own)
-        kinds += [] if image else filter(None, places)
-        if image or len(own) < len(asked) or not own or settings.judge_agent:
-            kinds.append(kind_of(settings.sandbox, settings.image).name)
-    sandbox = ", ".join(sorted(set(kinds)))
+    sandbox = "" if settings.cluster else _choose_sandboxes(sources, settings)
+    needs: dict[str, list[SandboxNeeds]] = {}
+    for source in sources:
+        # Naming tasks allows their images.
+        cases = [case for _, case in _asked_cases(source) if not case.is_task]
+        needs[source.label] = [case.sandbox for case in cases]
     require_allowed(needs, settings)
     if settings.cluster:
         return sandbox
+
+    packages: dict[tuple[str, ...], None] = {}
     for label, needs_of_skill in needs.items():
-        for path in (
-            path for sandbox_needs in needs_of_skill for path in sandbox_needs.paths
-        ):
-            if problem := why_no_path(path):
-                raise InputError(
-                    f"{label}: sandbox.paths", problem, "Name the folder of a tool."
-                )
-    for packages in dict.fromkeys(
-        sandbox_needs.python
-        for needs_of_skill in needs.values()
-        for sandbox_needs in needs_of_skill
-        if not has_own_image(sandbox_needs)
-    ):
-        if packages:
-            tell(f"upskill: Python packages for agents: {', '.join(packages)}")
-            try:
-                python_packages(packages)
-            except SandboxError as error:
-                raise InputError("sandbox.python", str(error)) from None
+        for each in needs_of_skill:
+            for path in each.paths:
+                if problem := why_no_path(path):
+                    place = f"{label}: sandbox.paths"
+                    raise InputError(place, problem, "Name the folder of a tool.")
+            if each.python and not has_own_image(each):
+                packages[each.python] = None
+    for names in packages:
+        tell(f"upskill: Python packages for agents: {', '.join(names)}")
+        try:
+            python_packages(names)
+        except SandboxError as error:
+            raise InputError("sandbox.python", str(error)) from None
     return sandbox
+
+
+def _choose_sandboxes(sources: Sequence[SkillSource], settings: Settings) -> str:
+    """The names of all sandboxes that cases run in."""
+    from ..agents.sandboxes.kinds import kind_of
+    from ..agents.task_sandbox import choose_sandbox, has_own_image
+
+    image = settings.image or ""
+    asked = [case.sandbox for source in sources for _, case in _asked_cases(source)]
+    own = [needs for needs in asked if has_own_image(needs)]
+    kinds = set()
+    for needs in own:
+        kind = choose_sandbox(needs, settings.sandbox, image).kind
+        if kind and not image:
+            kinds.add(kind)
+    if image or len(own) < len(asked) or not own or settings.judge_agent:
+        kinds.add(kind_of(settings.sandbox, settings.image).name)
+    return ", ".join(sorted(kinds))
 
 
 def require_allowed(
@@ -331,53 +218,39 @@ def require_allowed(
     """SettingsError if skills need something that requires --skill-allow-code."""
     if settings.allow_code:
         return
-    problems = list[str]()
+
+    problems = []
     for label, needs_of_skill in needs.items():
-        if packages := dict.fromkeys(
-            name for sandbox_needs in needs_of_skill for name in sandbox_needs.python
-        ):
-            problems.append(
-                f"{label} needs Python packages, which are code: {', '.join(packages)}"
-            )
-        if paths := dict.fromkeys(
-            path
-            for sandbox_needs in needs_of_skill
-            for path in _unusual(sandbox_needs.paths)
-        ):
-            problems.append(f"{label} lets agents read {', '.join(paths)}")
-        if any(
-            sandbox_needs.image or sandbox_needs.build
-            for sandbox_needs in needs_of_skill
-        ):
+        packages: list[str] = []
+        paths: list[str] = []
+        for each in needs_of_skill:
+            packages += each.python
+            paths += filter(_is_unusual, each.paths)
+        if packages:
+            names = ", ".join(dict.fromkeys(packages))
+            problems.append(f"{label} needs Python packages, which are code: {names}")
+        if paths:
+            names = ", ".join(dict.fromkeys(paths))
+            problems.append(f"{label} lets agents read {names}")
+        if any(each.image or each.build for each in needs_of_skill):
             problems.append(f"{label} needs an image, and building one runs code")
     if problems:
-        raise SettingsError(
-            "allow_code", "; ".join(problems), "Add it if you trust them."
-        )
+        hint = "Add it if you trust them."
+        raise SettingsError("allow_code", "; ".join(problems), hint)
 
 
-def _unusual(paths: Iterable[str]) -> list[str]:
-    return [
-        path
-        for path in paths
-        if not any(Path(path).is_relative_to(folder) for folder in _TOOL_FOLDERS)
-    ]
+def _is_unusual(path: str) -> bool:
+    return not any(Path(path).is_relative_to(folder) for folder in _TOOL_FOLDERS)
 
 
-def _needs_of(source: SkillSource) -> list[SandboxNeeds]:
-    """What the cases of a skill need that may run.
-
-    Naming tasks allows their images.
-    """
-    return [case.sandbox for _, case in _asked_cases(source) if not case.is_task]
-
-
-def _asked_cases(source: SkillSource) -> list[CaseOfFile]:
+def _asked_cases(source: SkillSource) -> list[tuple[Path, Case]]:
     """The cases of a skill that may run, each with its file."""
-    suite, picked = source.suites.cases, dict(source.picks)
-    return [
-        (loaded.file, case)
-        for loaded in (suite.files if suite else ())
-        for case in loaded.cases
-        if not case.skip and not case.is_trigger and (not picked or case.id in picked)
-    ]
+    suite = source.suites.cases
+    picked = dict(source.picks)
+    cases = []
+    for loaded in suite.files if suite else ():
+        for case in loaded.cases:
+            is_asked = not case.skip and case.kind.noun == CASE.noun
+            if is_asked and (not picked or case.id in picked):
+                cases.append((loaded.file, case))
+    return cases

@@ -4,8 +4,6 @@ are skipped with the reason.
 
 from collections.abc import Iterable, Sequence
 
-import pytest
-
 from ..agents.task_sandbox import (
     SandboxChoice,
     choose_sandbox,
@@ -17,7 +15,6 @@ from ..reports.terminal.sandbox_table import sandbox_counts, sandbox_table
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.loaded_cases import LoadedCases
-from .items import CaseItem
 
 
 def sandbox_of_case(case: Case, settings: Settings) -> SandboxChoice:
@@ -50,20 +47,19 @@ def without_unrunnable(
 
 
 def sandbox_lines(
-    items: Iterable[pytest.Item], settings: Settings, *, asks: bool
+    cases: Iterable[Case], settings: Settings, *, asks: bool
 ) -> list[str]:
     """Where the tasks run; each of them before a run."""
-    cases = [item.case for item in items if isinstance(item, CaseItem)]
-    tasks = {
-        case.id: case for case in cases if case.is_task or has_own_image(case.sandbox)
-    }
-    if not tasks or settings.cluster:
+    choices = {}
+    for case in cases:
+        if case.is_task or has_own_image(case.sandbox):
+            choices[case.id] = sandbox_of_case(case, settings)
+    if not choices or settings.cluster:
         return []
-    choices = {name: sandbox_of_case(case, settings) for name, case in tasks.items()}
-    table = [] if asks else sandbox_table(choices)
-    hint = (
-        ""
-        if not asks or all(c.kind for c in choices.values())
-        else " (--collect-only says why)"
-    )
-    return [f"upskill: {sandbox_counts(choices)}{hint}", *table]
+
+    line = f"upskill: {sandbox_counts(choices)}"
+    if not asks:
+        return [line, *sandbox_table(choices)]
+    if not all(choice.kind for choice in choices.values()):
+        line += " (--collect-only says why)"
+    return [line]

@@ -201,7 +201,8 @@ def _skill_file_for(
 ) -> Path | None:
     """The SKILL.md of the skill that a file names, or what stands for a bundle."""
     from ..skills.bundle import entry_in
-    from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES, is_trigger_file
+    from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES
+    from ..skills.suites.beside import is_file_beside
 
     if path.name in SKILL_NAMES or path.match(MANIFEST):
         return path
@@ -210,7 +211,7 @@ def _skill_file_for(
     folders = list(path.parents) if path == tests_file else []
     folders += [path.parent] if path.name == CASES_NAME else []
     folders += [path.parent.parent] if path.parent.name == "evals" else []
-    folders += path.parents[1:3] if is_trigger_file(path) else []
+    folders += path.parents[1:3] if is_file_beside(path) else []
     tested = (entry_in(folder, bundle=bundle) for folder in folders)
     return next(filter(None, tested), None)
 

@@ -1,468 +1,382 @@
-"""A skill's file as pytest collects it: which of its cases and triggers can run,
-and why not.
-"""
+"""A skill's file as pytest collects it: its cases become tests."""
 
-import warnings
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import pytest
 
-from .._util.json_forms import Location, cases_error
 from .._util.texts import first_few, guess, harmless, one_line
-from ..checks import (
-    KINDS,
-    AnyCheck,
-    CheckedCase,
-    checked_suite,
-    checks_of,
-    rubric_of,
-    why_agent,
-)
-from ..checks.check import asked_checks
+from ..checks import AnyCheck
 from ..checks.grading import rubric_for
-from ..checks.parse import with_checks
-from ..errors import InputError, SettingsError, SkillError, printable, shown
-from ..results.accepted import read_results
-from ..settings import Settings
-from ..skills.bundle import Bundle, load_entry
+from ..errors import InputError, SkillError, printable, shown
+from ..results.planned_cases import case_digest, planned_case
 from ..skills.case import Case
-from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
-from ..skills.skill import Skill
-from ..skills.suites.suite import Suite
-from ..skills.task_set import TaskSet
+from ..skills.kinds import CASE
+from ..skills.loaded_cases import BrokenCase, broken_case
 from ..trials.arm import Arm
-from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT, ORACLE, Subject, takes_plugins
-from ..trials.trial import Trial, judge_task, start_files, trials_of
-from .case_file import CaseFile, Run
-from .hooks import prompts, registered_checks
-from .items import BrokenCaseItem, CaseItem, Unrunnable, is_trigger
+from ..trials.subject import ORACLE, Subject
+from ..trials.trial import Prompt, Trial, judge_task, trials_of
+from .hooks import prompts
+from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable, WrongAnswer
 from .paths import SkillSource, relative
-from .pytest_options import message_of, spell
-from .sandbox_choices import without_unrunnable
+from .pytest_options import message_of
+from .run import PlannedTest, Run
+from .skill_cases import CheckedFile, SkillCases, read_skill, warn
 
-_MOST_CASES: Final = 10  # in a message
-_NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
-_NO_REFERENCE: Final = 'no "reference"'
-_NO_SOLUTION: Final = "no solution/solve.sh"
-_ONLY_OF_AGENTS: Final = "only checks of how an agent works, which no reference shows"
-_NO_AGENT: Final = "add --skill-agent loop"
-_NO_NETWORK: Final = "this needs the network; add --skill-allow-network"
-_NAME_ONE: Final = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
+_MAX_CASES_SHOWN: Final = 10
 
 
-class SkillWarning(pytest.PytestWarning):
-    """A skill can be tested, but something about it looks wrong."""
-
-    kind = ""  # a run has one warning of a kind
-
-
-def info_of(
-    skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
-) -> SkillInfo:
-    against = settings.against if skill.previous is not None else None
-    return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
-
-
-class ReadSkill(NamedTuple):
-    """What a run tests, with its cases by file, and tests that say what can't be
-    read.
+def files_of(
+    session: pytest.Session, source: SkillSource, run: Run
+) -> "list[SkillFile]":
+    """The files of a skill's cases that pytest collects; of a task set,
+    those of its tasks.
     """
+    kind = TaskFile if source.task_files else SkillFile
+    files: list[SkillFile] = []
+    for path in source.task_files or [source.file]:
+        # pytest gives all files outside the rootdir the same empty node id.
+        nodeid = printable(relative(path, session.config.rootpath))
+        file = kind.from_parent(
+            session,
+            path=path,
+            name=nodeid,
+            nodeid=nodeid,
+            run=run,
+            source=source,
+            tasks=files,
+        )
+        files.append(file)
+    return files
 
-    skill: Skill
-    loaded: Sequence[LoadedCases[CheckedCase]]
-    refused: Sequence[pytest.Item]
 
-
-class SkillFile(CaseFile):
+class SkillFile(pytest.File):
     """The file of a skill's cases.
 
     Its parent is the session: pytest imports the conftest.py of every folder that it
     enters, but testing a skill must not run its code.
     """
 
-    conftests: Path | None = None  # the folder whose conftest files apply
-    cases: tuple[Case, ...] = ()
-    arms: tuple[Arm, ...] = ()
-    collected: int | None = None  # how many tests it has; None if --lf passed it by
-    unfit: str | None = None  # why no case can be asked
-    for_agents: Collection[str] = ()  # cases that are not for chat, if there are others
-
-    @classmethod
-    def make(
-        cls,
-        session: pytest.Session,
-        source: SkillSource,
+    def __init__(
+        self,
+        *,
         run: Run,
-        file: Path | None = None,
-    ) -> "SkillFile":
-        """``file`` is that of the cases, unless it is the source's."""
-        file = file or source.file
-        # pytest gives all files outside the rootdir the same empty node id.
-        nodeid = printable(relative(file, session.config.rootpath))
-        node: SkillFile = cls.from_parent(
-            session, path=file, name=nodeid, nodeid=nodeid
-        )
-        node.source, node.run, node.runnable = source, run, {}
-        node.printable_path = Path(printable(str(file)))
-        return node
+        source: SkillSource,
+        tasks: "list[SkillFile]",
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(**kwargs)
+        self.run = run
+        self.source = source
+        self.tasks = tasks  # this file and all others of its skill
+        self.tested: SkillCases | None = None  # once it is read
+        self.is_broken = False  # which is told of the first file that is collected
+        self.conftests: Path | None = None  # the folder whose conftest files apply
+        self.collected: int | None = None  # its tests; None if --lf passed it by
+        self.unfit = ""  # why no case can be asked
+        self.runnable: Mapping[str, Counter[str]] = {}  # by label
 
     @property
     def ihook(self) -> Any:
         folder = self.conftests
         return self.session.gethookproxy(folder) if folder else self.session.ihook
 
+    @property
+    def case_folder(self) -> Path:
+        """The folder whose files its cases name."""
+        return self.source.case_folder
+
+    @property
+    def own_files(self) -> Sequence[CheckedFile]:
+        return self.tested.files if self.tested else []
+
+    @property
+    def own_cases(self) -> list[Case]:
+        return [case for of_file in self.own_files for case, _ in of_file.cases]
+
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        return self.tested.siblings if self.tested else ()
+
     def collect(self) -> Iterator[pytest.Item]:
-        self.conftests = self.run.load_conftests(self.source)
+        self.conftests = _load_conftests(self.run, self.source)
         try:
-            items = self._items()
+            items = self._make_items()
         except InputError as error:
-            items = [Unrunnable.make(self, message_of(error, self.config))]
+            items = [self.make_unrunnable(message_of(error, self.config))]
         self.collected = len(items)
         yield from items
 
-    def _items(self) -> list[pytest.Item]:
-        skill, loaded, refused = self.read()
-        items = [item for of_file in loaded for item in self.of_file(skill, of_file)]
-        kind = "query" if all(case.is_trigger for case in self.cases) else "case"
-        asked = [item for item in items if kind == "query" or not is_trigger(item)]
-        if not asked and not refused and not self.source.picks:
-            self.unfit = f"no {kind} is for {', '.join(self.run.subjects.by_label)}"
-            self._warn(self._cases_file, [] if items else [(1, self.unfit)])
-        return [*refused, *items, *([] if refused else self.missing(items))]
+    def _make_items(self) -> list[pytest.Item]:
+        tested = self._read()
+        if not tested:
+            return []
 
-    def read(self) -> "ReadSkill":
-        """The skill with its cases; InputError if it can't be tested."""
-        skill = load_entry(self.source.skill_file, self.run.settings)
-        self.accepted = read_results(self.source.folder)
-        for part in dict.fromkeys([skill, *skill.members]):
-            faults = [(fault.line, fault.message) for fault in part.warnings]
-            self._warn(part.file, faults, part.warnings[0].code if faults else "")
-        self._require_skills(skill)
-        loaded, refused = list[LoadedCases[CheckedCase]](), list[pytest.Item]()
-        suites = self.source.suites
-        if suites.cases and not suites.cases.is_empty:
-            try:
-                loaded += self._checked(suites.cases)
-            except InputError as error:  # queries may be asked all the same
-                refused = [Unrunnable.make(self, message_of(error, self.config))]
-        for triggers in suites.triggers:
-            loaded.append(
-                with_checks(triggers, lambda case: checks_of(case, KINDS, {}))
-            )
-        self._take(skill, loaded, all_known=not refused)
-        return ReadSkill(skill, loaded, refused)
+        labels = self.run.subjects.by_label
+        self.runnable = {label: tested.count_runnable(label) for label in labels}
+        cases = self._make_cases(tested)
+        if self is not self.tasks[0]:
+            return cases
+        if tested.problem:
+            return [self.make_unrunnable(tested.problem), *cases]
+        if len(self.tasks) == 1:
+            self._note_unfit(tested, cases)
+        return [*cases, *self._make_missing(tested, cases)]
 
-    def _require_skills(self, skill: Skill) -> None:
-        """InputError if a plugin has only what some agents of the run don't know."""
-        agents = [subject.agent for subject in self.run.subjects.by_label.values()]
-        without = [agent for agent in dict.fromkeys(agents) if not takes_plugins(agent)]
-        if (
-            not skill.members
-            and without
-            and isinstance(skill, Bundle)
-            and without != [ORACLE]
-        ):
-            problem = (
-                "this plugin has no skills, so it changes nothing for"
-                f" {', '.join(without)}"
-            )
-            raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
-
-    def _take(
-        self,
-        skill: Skill,
-        loaded: Sequence[LoadedCases[CheckedCase]],
-        *,
-        all_known: bool,
-    ) -> None:
-        """Set what tests need to know of all cases; not
-        ``all_known`` if some can't be read.
+    def _read(self) -> SkillCases | None:
+        """The cases of the skill, which the files of a task set share; None if one of
+        these has told why they can't be read.
         """
-        broken = [case for of_file in loaded for case in of_file.broken]
-        checked = [case for of_file in loaded for case in of_file.cases]
-        self.cases = tuple(case for case, _ in checked)
-        if ORACLE in self.run.subjects.agents:
-            reasons = {
-                case.id: _why_not_played(case, checks, self.run.settings)
-                for case, checks in checked
-            }
-            self.not_played = {
-                name: reason for name, reason in reasons.items() if reason
-            }
-        names = (*(case.id for case in self.cases), *(case.name for case in broken))
-        self.siblings = names if self.source.has_own_cases and all_known else ()
-        # A broken case counts, so that the run is known to lack it.
-        self.runnable = {
-            label: (
-                Counter(case.is_trigger for case in broken)
-                + Counter(c.is_trigger for c in self.cases if self._is_asked(c, label))
-            )
-            for label in self.run.subjects.by_label
-        }
-        for tag in sorted({tag for case in self.cases for tag in case.tags}):
-            self.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
-        path = relative(self.source.folder, self.config.rootpath)
-        self.info = info_of(
-            skill, self.source.label, path, self.run.settings, self.cases
+        first = self.tasks[0]
+        if first.tested is None and not first.is_broken:
+            first.is_broken = True
+            first.tested = read_skill(self.run, self.source, self.ihook)
+        self.tested = first.tested
+        return self.tested
+
+    def _note_unfit(self, tested: SkillCases, items: Sequence[pytest.Item]) -> None:
+        """Note if there is no case for any agent and model of the run."""
+        nouns = {case.kind.noun for case, _ in tested.cases}
+        noun = CASE.noun if CASE.noun in nouns or not nouns else nouns.pop()
+        asked = any(
+            not isinstance(item, CaseItem) or item.case.kind.noun == noun
+            for item in items
         )
-        cases = [case for case in self.cases if not case.is_trigger]
-        # A model without an agent chooses a skill as an agent does:
-        # from those that are installed.
-        agents = bool(self.run.subjects.agents) or any(
-            c.asks_for_opening for c in self.cases
-        )
-        files = [of_file.file for of_file in loaded]
-        if not isinstance(skill, TaskSet):
-            self.arms = self.run.subjects.arm_maker.arms(
-                skill, cases or None, agents=agents, case_files=files
-            )
+        if asked or self.source.picks:
+            return
 
-    def arms_for(self, case: Case, subject: Subject) -> tuple[Arm, ...]:  # noqa: ARG002
-        """The arms of a case; InputError if its skills can't be read."""
-        return self.run.subjects.arm_maker.with_own(self.arms, case)
-
-    def of_file(
-        self, skill: Skill, loaded: LoadedCases[CheckedCase]
-    ) -> list[pytest.Item]:
-        """The tests of a file's cases, by every agent and model that is to be asked."""
-        self._warn(loaded.file, loaded.warnings)
-        subjects, settings, label = (
-            self.run.subjects,
-            self.run.settings,
-            self.source.label,
-        )
-        prompt = prompts(self.ihook, self.config, skill)
-        judging = judge_task(settings, subjects.version_of)
-
-        def trials(
-            case: Case, checks: Sequence[AnyCheck], subject: Subject
-        ) -> list[Trial]:
-            rubric = rubric_for(checks, settings.judge, skill, judging)
-            version = subjects.version_of(subject.agent)
-            arms = self.arms_for(case, subject)
-            return trials_of(
-                label,
-                case,
-                subject,
-                arms,
-                settings=settings,
-                rubric=rubric,
-                prompt=prompt,
-                version=version,
-            )
-
-        items, broken = list[CaseItem | BrokenCaseItem](), list(loaded.broken)
-        for case, checks in loaded.cases:
-            wanted = [
-                subject
-                for name, subject in subjects.by_label.items()
-                if self.fits(case, name)
-                and self.source.wants(case.id, name, subjects.usual)
-            ]
-            try:
-                asked = [trials(case, checks, subject) for subject in wanted]
-            except SkillError as error:  # of the case's own skills
-                problem = (case.place_of("skills"), f"{error.where}: {error.problem}")
-                broken.append(broken_case(loaded.file, case, [problem]))
-                continue
-            items += [
-                CaseItem.make(self, loaded.file, case, checks, each) for each in asked
-            ]
-        items += self._broken(broken)
-        items.sort(key=lambda item: item.place)  # as in the file
-        return [*items]
-
-    def _broken(self, broken: Iterable[BrokenCase]) -> list[BrokenCaseItem]:
-        picks = dict(self.source.picks)
-        picked = [case for case in broken if not picks or case.name in picks]
-        return [BrokenCaseItem.make(self, case) for case in picked]
-
-    def _is_asked(self, case: Case, label: str) -> bool:
-        """Whether a case is for an agent on a model, which does not skip it."""
-        is_oracle = self.run.subjects.by_label[label].agent == ORACLE
-        skipped = case.skip or (is_oracle and case.id in self.not_played)
-        return not skipped and self.fits(case, label)
-
-    def fits(self, case: Case, label: str) -> bool:
-        """Whether a case is for an agent on a model."""
-        agent, model = self.run.subjects.by_label[label]
-        if agent == ORACLE:
-            return not case.is_trigger
-        if agent == CHAT and case.id in self.for_agents:
-            return False
-        return case.is_for(label, model, self.run.subjects.model_ids[label])
+        self.unfit = f"no {noun} is for {', '.join(self.run.subjects.by_label)}"
+        if not items:
+            warn(self.run, self.source, self._cases_path, [(1, self.unfit)])
 
     @property
-    def _cases_file(self) -> Path:
+    def _cases_path(self) -> Path:
         return self.source.suites.path or self.path
 
-    def _checked(self, suite: Suite) -> list[LoadedCases[CheckedCase]]:
-        """The cases of a suite that can run; InputError if there is none."""
-        loaded = checked_suite(
-            suite,
-            registered_checks(self.ihook, self.config),
-            allow_code=self.run.settings.allow_code,
-            allowed_by=spell("allow_code"),
+    def _make_cases(self, tested: SkillCases) -> list[pytest.Item]:
+        """The tests of cases, by every agent and model that is to be asked."""
+        items: list[pytest.Item] = []
+        for of_file in self.own_files:
+            warn(self.run, self.source, of_file.file, of_file.warnings)
+            of_this: list[ItemOfFile] = []
+            broken = list(of_file.broken)
+            for case, checks in of_file.cases:
+                try:
+                    of_this += self._make_case(tested, of_file.file, case, checks)
+                except SkillError as error:
+                    # Of the case's own skills.
+                    problem = f"{error.where}: {error.problem}"
+                    problems = [(case.place_of("skills"), problem)]
+                    broken.append(broken_case(of_file.file, case, problems))
+            of_this += self._make_broken(broken)
+            of_this.sort(key=lambda item: item.place)
+            items += of_this
+        return items
+
+    def _make_case(
+        self, tested: SkillCases, path: Path, case: Case, checks: tuple[AnyCheck, ...]
+    ) -> list[CaseItem]:
+        """A test for each agent and model; SkillError if its skills can't be read."""
+        run = self.run
+        subjects = run.subjects
+        trials = []
+        for label, subject in subjects.by_label.items():
+            is_wanted = self.source.wants(case.id, label, subjects.usual)
+            if is_wanted and tested.fits(case, label):
+                trials.append(self._make_trials(tested, case, checks, subject))
+
+        items = []
+        for of_test in trials:
+            label = of_test[0].label
+            name = f"{case.id}[{label}]"
+            planned = planned_case(
+                f"{self.nodeid}::{name}",
+                case,
+                of_test,
+                run.settings,
+                digest=case_digest(case, self.case_folder),
+                folder=self.source.folder,
+                file=relative(path, self.config.rootpath),
+                of=self.runnable[label][case.kind.noun],
+            )
+            item = CaseItem.from_parent(
+                self,
+                name=name,
+                skill=self.source.label,
+                place=case.place,
+                line=case.line if path == self.path else 1,
+                case=case,
+                checks=checks,
+                test=PlannedTest(tested.info, planned),
+                why_not_played=tested.not_played.get(case.id, ""),
+            )
+            _mark(item, is_oracle=planned.agent == ORACLE)
+            items.append(item)
+        return items
+
+    def _make_trials(
+        self,
+        tested: SkillCases,
+        case: Case,
+        checks: Sequence[AnyCheck],
+        subject: Subject,
+    ) -> list[Trial]:
+        settings = self.run.settings
+        version_of = self.run.subjects.version_of
+        judging = judge_task(settings, version_of)
+        return trials_of(
+            self.source.label,
+            case,
+            subject,
+            self._arms_for(tested, case, subject),
+            settings=settings,
+            rubric=rubric_for(checks, settings.judge, tested.skill, judging),
+            prompt=self._prompt,
+            version=version_of(subject.agent),
         )
-        agents = {subject.agent for subject in self.run.subjects.by_label.values()}
-        if agents != {CHAT}:
-            cases = [checked for of_file in loaded for checked in of_file.cases]
-            self.for_agents = {
-                case.id for case, checks in cases if why_agent(case, checks)
-            }
-        settings, asks = self.run.settings, self.run.asks
-        runnable = _only_runnable(
-            loaded, partial(_why_not, settings=settings, agents=agents, asks=asks)
-        )
-        return runnable if agents == {CHAT} else without_unrunnable(runnable, settings)
 
-    def _warn(
-        self, file: Path, problems: Sequence[tuple[int, str]], kind: str = ""
-    ) -> None:
-        """Make one warning of all problems of a file, and of all files
-        with such a first problem.
+    @cached_property
+    def _prompt(self) -> Prompt:
+        assert self.tested
+        return prompts(self.ihook, self.config, self.tested.skill)
 
-        Lint shows everything.
-        """
-        if not problems:
-            return
-        line, text = problems[0]
-        kind = kind or text.partition(":")[0]
-        if len(problems) > 1:
-            lint = f"pytest-upskill lint {shown(self.source.folder)}"
-            text = f"{len(problems)} problems with its form ({lint}), first: {text}"
-        warning = SkillWarning(one_line(text, None))  # pytest shows it as it is
-        warning.kind = kind
-        try:
-            if not self.run.warned[kind]:
-                warnings.warn_explicit(warning, None, printable(str(file)), line)
-        except SkillWarning:  # -W error
-            raise InputError(f"{shown(file)}:{line}", str(warning)) from None
-        self.run.warned[kind] += 1
+    def _arms_for(
+        self,
+        tested: SkillCases,
+        case: Case,
+        subject: Subject,  # noqa: ARG002
+    ) -> tuple[Arm, ...]:
+        """The arms of a case; SkillError if its skills can't be read."""
+        return self.run.subjects.arm_maker.with_own(tested.arms, case)
 
-    @property
-    def own_cases(self) -> tuple[Case, ...]:
-        """The cases of this file."""
-        return self.cases
+    def _make_broken(self, broken: Iterable[BrokenCase]) -> Iterator[BrokenCaseItem]:
+        picked = {case for case, _ in self.source.picks}
+        for case in broken:
+            if picked and case.name not in picked:
+                continue
+            item = BrokenCaseItem.from_parent(
+                self,
+                name=case.name,
+                skill=self.source.label,
+                place=case.place,
+                line=case.line,
+                error=case.error,
+                # Nobody here wrote the tasks of a benchmark.
+                can_mend=not self.source.task_files,
+            )
+            for mark in filter(None, ("skill", case.kind.mark)):
+                item.add_marker(mark)
+            yield item
 
-    def missing(self, items: Sequence[pytest.Item]) -> Iterator[Unrunnable]:
+    def _make_missing(
+        self, tested: SkillCases, items: Sequence[pytest.Item]
+    ) -> Iterator[Unrunnable]:
         """The node ids on the command line that the file has no test for."""
-        lines = {case.id: case.line for case in self.cases}
-        broken = {item.name for item in items if isinstance(item, BrokenCaseItem)}
-        names = {
-            name for item in items for name in (item.name, item.name.partition("[")[0])
-        }
+        lines = {case.id: case.line for case, _ in tested.cases}
+        broken = [item.name for item in items if isinstance(item, BrokenCaseItem)]
+        names = set()
+        for item in items:
+            names |= {item.name, item.name.partition("[")[0]}
+        # Other files of a task set have tests for the others.
+        elsewhere = lines if len(self.tasks) > 1 else {}
         for case, label in dict.fromkeys(self.source.picks):
             name = f"{case}[{label}]" if label else case
-            if name in names or case in broken:
+            if name in names or case in broken or case in elsewhere:
                 continue
-            place = shown(self._cases_file)
+
+            place = shown(self._cases_path)
             problem = f"no case {case!r}{_known_cases(case, [*lines, *broken])}"
             if case in lines:
                 labels = [label] if label else self.run.subjects.usual
-                place, problem = (
-                    f"{place}:{lines[case]}",
-                    f"this case is not for {', '.join(labels)}",
-                )
-            yield Unrunnable.make(self, harmless(f"{place}: {problem}"), name)
+                place = f"{place}:{lines[case]}"
+                problem = f"this case is not for {', '.join(labels)}"
+            yield self.make_unrunnable(
+                harmless(f"{place}: {problem}"),
+                name=name,
+                nodeid=f"{self.nodeid}::{name}",
+            )
+
+    def make_unrunnable(
+        self, message: str, name: str = "", nodeid: str = ""
+    ) -> Unrunnable:
+        return Unrunnable.from_parent(
+            self,
+            name=name or self.source.label,
+            nodeid=nodeid or self.nodeid,
+            skill=self.source.label,
+            message=message,
+        )
+
+
+class TaskFile(SkillFile):
+    """A task of a set."""
+
+    @property
+    def case_folder(self) -> Path:
+        return self.path.parent
+
+    @property
+    def own_files(self) -> list[CheckedFile]:
+        return [of_file for of_file in super().own_files if of_file.file == self.path]
+
+    def _arms_for(
+        self,
+        tested: SkillCases,  # noqa: ARG002
+        case: Case,
+        subject: Subject,
+    ) -> tuple[Arm, ...]:
+        maker = self.run.subjects.arm_maker
+        return maker.of_task(case, compared=subject.agent == ORACLE)
+
+
+def _mark(item: CaseItem, *, is_oracle: bool) -> None:
+    case = item.case
+    for name in filter(None, ("skill", case.kind.mark, *case.tags)):
+        item.add_marker(name)
+    skip = case.skip or (item.why_not_played if is_oracle else "")
+    if skip:
+        item.add_marker(pytest.mark.skip(reason=_write_reason(skip)))
+    if case.xfail and not is_oracle:  # which no model has to solve
+        reason = _write_reason(case.xfail)
+        item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
+
+
+def _load_conftests(run: Run, source: SkillSource) -> Path | None:
+    """The folder whose conftest files apply to a skill:
+    the nearest that pytest has loaded.
+
+    Those of the project are imported for it, once: if one is broken, that is an
+    error of the first skill there, and pytest stops.
+    """
+    folder = source.conftests
+    config = run.config
+    manager = config.pluginmanager
+    if folder and folder not in run.conftests:
+        run.conftests.add(folder)
+        manager._loadconftestmodules(
+            folder,
+            config.getoption("importmode"),
+            rootpath=config.rootpath,
+            consider_namespace_packages=config.getini("consider_namespace_packages"),
+        )
+    return next(filter(manager._getconftestmodules, source.folder.parents), folder)
 
 
 def _known_cases(case: str, names: Sequence[str]) -> str:
     """The case that is meant, else all cases of a file, unless they are many."""
     if meant := guess(case, names):
         return meant
-    few = first_few([one_line(name, 60) for name in names], _MOST_CASES)
+    few = first_few([one_line(name, 60) for name in names], _MAX_CASES_SHOWN)
     return f"; the cases here: {few}" if few else ""
 
 
-def require_judge(sources: Sequence[SkillSource]) -> None:
-    """One error for all skills, if none of several can be tested without a judge."""
-    has_triggers = any(source.suites.has_triggers for source in sources)
-    if len(sources) > 1 and not has_triggers and all(map(_needs_judge, sources)):
-        problem = f"all cases of these {len(sources):,} skills need a judge"
-        raise SettingsError("judge", problem, _NAME_ONE)
+def _write_reason(text: str) -> str:
+    """On one line. pytest may wrap it anywhere, and no line of a
+    log may begin with ``::``.
 
-
-def _needs_judge(source: SkillSource) -> bool:
-    """Whether every case has a rubric; False if the file has other problems to
-    report.
+    GitHub would obey it as a command.
     """
-    suite = source.suites.cases
-    try:
-        loaded = checked_suite(suite) if suite else []
-    except InputError:
-        return False
-    cases = [checked for of_file in loaded for checked in of_file.cases]
-    is_broken = any(of_file.broken for of_file in loaded)
-    judged = [case for case, checks in cases if rubric_of(checks).texts]
-    return bool(judged) and not is_broken and len(judged) == len(cases)
-
-
-def _why_not(
-    case: Case,
-    checks: Sequence[AnyCheck],
-    *,
-    settings: Settings,
-    agents: Collection[str],
-    asks: bool,
-) -> tuple[Location, str] | None:
-    """Why a case can't run with these settings and agents, and where that is
-    written.
-    """
-    judged = rubric_of(checks).texts and agents != {ORACLE}  # which skips it
-    if asks and judged and not settings.judge:
-        return case.place, _NO_JUDGE
-    if agents == {CHAT}:
-        reason = why_agent(case, checks) if asks else ""
-        return (case.place, f"{reason}; {_NO_AGENT}") if reason else None
-    if asks and case.sandbox.network and not settings.allow_network:
-        return case.place, _NO_NETWORK
-    try:
-        start_files(case)
-    except ValueError as error:
-        return case.place_of("context", "files"), str(error)
-    return None
-
-
-def _why_not_played(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:
-    """Why the oracle skips a case; empty if it does not."""
-    if case.reference is None:
-        return _NO_SOLUTION if case.is_task else _NO_REFERENCE
-    checks = asked_checks(checks, ORACLE)
-    if not any(check.required for check in checks):
-        return _ONLY_OF_AGENTS
-    return _NO_JUDGE if rubric_of(checks).texts and not settings.judge else ""
-
-
-def _only_runnable(
-    loaded: Sequence[LoadedCases[CheckedCase]],
-    why_not: Callable[[Case, Sequence[AnyCheck]], tuple[Location, str] | None],
-) -> list[LoadedCases[CheckedCase]]:
-    """Without cases that can't run; if no other can either,
-    that is one error for the suite.
-    """
-    refused = {
-        case.id: (of_file.file, case, problem)
-        for of_file in loaded
-        for case, checks in of_file.cases
-        if (problem := why_not(case, checks))
-    }
-    if refused and len(refused) == sum(len(of_file.cases) for of_file in loaded):
-        file, case, problem = next(iter(refused.values()))
-        raise cases_error(file, [problem], case.line)
-    return [
-        of_file.only(
-            [checked for checked in of_file.cases if checked[0].id not in refused],
-            [
-                broken_case(of_file.file, case, [refused[case.id][-1]])
-                for case, _ in of_file.cases
-                if case.id in refused
-            ],
-        )
-        for of_file in loaded
-    ]
+    return one_line(text, None).replace("::", r"\u003a:")

@@ -1,11 +1,12 @@
 """What the calls of a run cost: counted while it goes on, and told when it ends."""
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from functools import cache
 from typing import Final
 
+from .._util import grouped
 from .._util.texts import counted, dollars, harmless, one_line
 from ..engine import Engine
 from ..errors import shown
@@ -44,31 +45,36 @@ class Spending:
 
     def _answered(self) -> Spent:
         """All answers so far."""
-        for model, reply in self._engine.settled(self._seen):
+        spent = self._spent
+        for model, reply in self._engine.progress.settled(self._seen):
             self._seen += 1
-            if isinstance(reply, Answer) and reply.stored:
-                self._spent = replace(self._spent, stored=self._spent.stored + 1)
-            elif isinstance(reply, Answer):
-                paid = self._with(self._spent, model, reply.usage)
-                if model == ORACLE:
-                    paid = replace(paid, without_model=paid.without_model + 1)
-                if reply.user:
-                    paid = self._with(paid, reply.user.model, reply.user.usage)
-                saved = saved_by_cache(self._price_of(model), reply.usage)
-                self._spent = replace(
-                    paid, calls=paid.calls + 1, saved=paid.saved + saved
-                )
-        return self._spent
+            if not isinstance(reply, Answer):
+                continue
+            if reply.stored:
+                spent = replace(spent, stored=spent.stored + 1)
+                continue
+            paid = [(model, reply.usage)]
+            if reply.user:
+                paid.append((reply.user.model, reply.user.usage))
+            spent = replace(
+                self._add(spent, paid),
+                calls=spent.calls + 1,
+                without_model=spent.without_model + (model == ORACLE),
+                saved=spent.saved + saved_by_cache(self._price_of(model), reply.usage),
+            )
+        self._spent = spent
+        return spent
 
-    def _with(self, spent: Spent, model: str, usage: Usage) -> Spent:
-        price, tokens = self._price_of(model), spent.tokens + usage.tokens
-        if price is None:
-            return replace(spent, tokens=tokens, unpriced=spent.unpriced + usage.tokens)
-        if price == FREE:
-            return replace(spent, tokens=tokens)
-        return replace(
-            spent, tokens=tokens, usd=(spent.usd or 0.0) + (cost(price, usage) or 0.0)
-        )
+    def _add(self, spent: Spent, calls: Iterable[tuple[str, Usage]]) -> Spent:
+        for model, usage in calls:
+            price = self._price_of(model)
+            spent = replace(spent, tokens=spent.tokens + usage.tokens)
+            if price is None:
+                spent = replace(spent, unpriced=spent.unpriced + usage.tokens)
+            elif price != FREE:
+                usd = (spent.usd or 0.0) + (cost(price, usage) or 0.0)
+                spent = replace(spent, usd=usd)
+        return spent
 
     @property
     def saved(self) -> float:
@@ -77,72 +83,61 @@ class Spending:
 
     def total(self) -> Spent | None:
         """All calls, including those without an answer; None if nothing was asked."""
-        if not self._engine.questions:
+        if not self._engine.progress.questions:
             return None
-        spent, unanswered = self._answered(), self._engine.budget.unanswered
-        for call in unanswered:
-            spent = self._with(spent, call.model, call.usage)
+        unanswered = self._engine.budget.unanswered
+        spent = self._add(
+            self._answered(), [(call.model, call.usage) for call in unanswered]
+        )
         return replace(spent, unanswered=len(unanswered), saved=round(spent.saved, 6))
 
     def progress(self) -> Progress:
-        engine, spent = self._engine, self.total() or self._spent
+        engine = self._engine.progress
         agents, turns = engine.agents_at_work
-        for model, usage in turns:
-            spent = self._with(spent, model, usage)
-        questions, seconds_left = engine.questions, None
+        spent = self._add(self.total() or self._spent, turns)
+        seconds_left = None
         if spent.calls >= _ENOUGH_TO_GUESS:
             elapsed = time.monotonic() - self._started
-            seconds_left = elapsed / spent.calls * (questions - self._seen)
+            seconds_left = elapsed / spent.calls * (engine.questions - self._seen)
+        opening = [self._opening(model) for model in engine.opening]
+        if agents:
+            from ..agents.images import at_work
+
+            opening += at_work()
         return Progress(
-            self._seen,
-            questions,
-            engine.in_flight,
-            spent.stored,
-            spent.tokens,
-            None if spent.unpriced else spent.usd,
-            seconds_left,
-            engine.pausing,
-            agents,
-            len(turns),
-            ", ".join(
-                dict.fromkeys((*map(self._opening, engine.opening), *_images(agents)))
-            ),
-            engine.elsewhere,
+            done=self._seen,
+            all=engine.questions,
+            in_flight=engine.in_flight,
+            reused=spent.stored,
+            tokens=spent.tokens,
+            cost=None if spent.unpriced else spent.usd,
+            seconds_left=seconds_left,
+            pausing=engine.pausing,
+            agents=agents,
+            turns=len(turns),
+            opening=", ".join(dict.fromkeys(opening)),
+            elsewhere=engine.elsewhere,
         )
 
     def notes(self) -> Iterator[str]:
         """Retries, old answers, and calls without an answer, which no table has."""
-        for model, number in self._engine.retries().items():
+        for model, number in self._engine.progress.retries().items():
             if number:
-                retries = "retry" if number == 1 else "retries"
-                yield (
-                    f"{harmless(model)}: {number:,} {retries} after rate limits or"
-                    " errors."
-                )
-        reasons = self._engine.not_renewed
+                retries = counted(number, "retry")
+                yield f"{harmless(model)}: {retries} after rate limits or errors."
+        reasons = self._engine.progress.not_renewed
         if reasons:
             answers = counted(len(reasons), "stored answer")
-            reason = one_line(reasons[0], 300)
-            yield (
-                f"{answers} too old to compare could not be asked again:"
-                f" {harmless(reason)}"
-            )
+            reason = harmless(one_line(reasons[0], 300))
+            yield f"{answers} too old to compare could not be asked again: {reason}"
         unanswered = self._engine.budget.unanswered
-        for model in dict.fromkeys(call.model for call in unanswered):
-            calls = [call for call in unanswered if call.model == model]
+        for model, calls in grouped(unanswered, lambda call: call.model).items():
             tokens = counted(sum(call.usage.tokens for call in calls), "token")
-            usd = sum(cost(self._price_of(model), call.usage) or 0.0 for call in calls)
-            about = "" if all(call.counted for call in calls) else "about "
+            if not all(call.counted for call in calls):
+                tokens = f"about {tokens}"
+            usd = self._add(Spent(), [(model, call.usage) for call in calls]).usd
             price = f" ({dollars(usd)})" if usd else ""
-            number_of_calls = f"{counted(len(calls), 'call')} without an answer"
-            used = f"{number_of_calls} used {about}{tokens}{price}"
+            used = (
+                f"{counted(len(calls), 'call')} without an answer used {tokens}{price}"
+            )
             yield f"{harmless(model)}: {used}; not in the table."
-
-
-def _images(agents: int) -> list[str]:
-    """What is done about images while agents wait for them."""
-    if not agents:
-        return []
-    from ..agents.images import at_work
-
-    return at_work()

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from .._util.texts import counted, one_line
-from ..results.regressions import reaches
+from ..results.outcomes import reaches
 from ..results.row import Word
 from ..results.run import RunResults
 from ..results.verdict import Verdict

@@ -68,14 +68,13 @@ def find_falls(results: RunResults) -> list[Fall]:
     falls = []
     for run in results.comparisons:
         if run.since and run.regressed:
-            cases = [case.passes for case in run.regressed if case.passes]
             fall = Fall(
                 run.skill,
                 run.label,
                 before=run.since.rate,
                 now=run.since.now,
-                cases=cases,
-                reasons=run.of_whole,
+                cases=run.regressed,
+                reasons=run.group_reasons,
             )
             falls.append(fall)
 

@@ -100,14 +100,14 @@ def _fall_lines(results: RunResults) -> list[str]:
 
 
 def _sentences(results: RunResults) -> list[str]:
-    """What is shown of rows that have no lift, and of triggers without all answers."""
+    """What is shown of rows that have no lift, and of kinds without all answers."""
     lines = []
     for row in results.rows:
         if row.is_of_oracle or AGAIN in row.arms:
             lines.append(f"{row.pair}: {row.sentence}")
-    for triggers in results.trigger_summaries:
-        if triggers.incomplete:
-            lines.append(f"{triggers.pair}: triggers: {triggers.missing_words}")
+    for of_kind in results.kind_sections:
+        points = view_of(of_kind.feature).points(of_kind)
+        lines += [point.text for point in points if point.mark == "warn"]
     return lines
 
 

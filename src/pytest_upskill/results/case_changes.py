@@ -12,7 +12,7 @@ from typing import Literal
 from ..trials.plan import Count, Group, PlannedCase
 from ..trials.records import Record
 from ..trials.subject import SkillOnSubject
-from .regressions import reaches
+from .outcomes import reaches
 from .run import RunResults, incomplete
 from .run_comparison import RunComparison, compare_runs, passes_of
 
@@ -157,7 +157,9 @@ def _kind_of_answers(
     pairs = [(old[run], new[run]) for run in old.keys() & new.keys()]
     if any(_passed_checks(was) != _passed_checks(now) for was, now in pairs):
         return "checks"
-    if test.is_trigger or all(_visible(was) == _visible(now) for was, now in pairs):
+    if test.kind.until_opened or all(
+        _visible(was) == _visible(now) for was, now in pairs
+    ):
         return None
     return "answer"
 

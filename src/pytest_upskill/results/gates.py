@@ -2,15 +2,26 @@
 chance.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
-from typing import Protocol
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Final
 
-from .._util.texts import apart
+from .._util import grouped
+from .._util.texts import apart, first_few, one_line
 from ..settings import Gates
 from ..stats import ROUNDING
 from ..trials.arm import BASELINE, PREVIOUS, SKILL
+from ..trials.plan import PlannedCase, Unmatched, Why
 from .row import Row, missing_words, since_words
-from .trigger_summary import NO_QUERY, TriggerSummary
+
+_MAX_NAMES: Final = 10
+_UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
+    "gone": "accepted, but gone from the file",
+    "skipped": "accepted, but skipped now",
+    "marked xfail": "accepted, but marked xfail now",
+    "for other models": "accepted, but not for this model now",
+    "changed": "changed since accepted",
+}
 
 
 def gate_reasons(rows: Sequence[Row], gates: Gates) -> list[str]:
@@ -25,43 +36,41 @@ def gate_reasons(rows: Sequence[Row], gates: Gates) -> list[str]:
     return reasons
 
 
-def trigger_reasons(
-    rows: Sequence[TriggerSummary], gates: Gates, skills: Iterable[str]
-) -> list[str]:
-    """Why the run fails its gates of triggers; ``skills`` are all that it tests."""
-    if not gates.of_triggers:
-        return []
+# Accepted results that no test is compared with.
 
+
+def judged(
+    unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]
+) -> list[Unmatched]:
+    """Those that a run can judge: one of some cases says nothing
+    of what it has no test for.
+    """
+    counts = Counter(test.group for test in tests if test.of)
+    seen = ("skipped", "marked xfail", "changed")
+    return [
+        accepted
+        for accepted in unmatched
+        if accepted.why in seen or counts[accepted.group] >= accepted.of
+    ]
+
+
+def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
+    """Why a run fails: one line for each skill, model and reason."""
+    order = list(_UNMATCHED_WORDS)
+    rows = sorted(
+        unmatched, key=lambda row: (row.skill, row.label, order.index(row.why))
+    )
     reasons = []
-    for row in rows:
-        reasons += [f"{row.pair}: {reason}" for reason in query_reasons(row, gates)]
-    tested = {row.skill for row in rows}
-    for skill in skills:
-        if skill not in tested:
-            reasons.append(f"{skill}: can't pass: {NO_QUERY}")
-    if not rows and not reasons:
-        return [f"can't pass: {NO_QUERY}"]
+    for (pair, why), group in grouped(rows, lambda row: (row.pair, row.why)).items():
+        cases = [f"{one_line(row.case, 60)} ({row.was})" for row in group]
+        accept = "accept that they are dropped"
+        if why == "changed":
+            accept = "accept the new results"
+        reasons.append(
+            f"{pair}: {_UNMATCHED_WORDS[why]}: {first_few(cases, _MAX_NAMES)};"
+            f" undo that, or {accept}"
+        )
     return reasons
-
-
-class Queries(Protocol):
-    """What came of queries that should open a skill, or none."""
-
-    @property
-    def missing_words(self) -> str: ...
-    @property
-    def recall(self) -> "QueryShare | None": ...
-    @property
-    def false_alarms(self) -> "QueryShare | None": ...
-
-
-class QueryShare(Protocol):
-    """A share of queries, with its interval."""
-
-    @property
-    def rate(self) -> float: ...
-    @property
-    def interval(self) -> tuple[float, float]: ...
 
 
 def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
@@ -74,7 +83,7 @@ def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
         if over is None:
             yield "lift unknown: there is no baseline"
         else:
-            yield from _find_missed(
+            yield from find_missed(
                 "lift" if row.score == "pass" else "lift of checks",
                 over.lift.lift,
                 bounds=(over.lift.low, over.lift.high),
@@ -85,7 +94,7 @@ def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
             )
     if gates.min_pass_rate is not None:
         skill = row.arm(SKILL)
-        yield from _find_missed(
+        yield from find_missed(
             "pass rate",
             skill.rate or 0.0,
             bounds=skill.interval or (0.0, 1.0),
@@ -97,7 +106,7 @@ def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
         if growth is None or (gates.confident and growth.high is None):
             yield "token growth unknown"
         else:
-            yield from _find_missed(
+            yield from find_missed(
                 "token growth",
                 growth.change,
                 bounds=(growth.low, growth.high),
@@ -111,40 +120,7 @@ def _case_reasons(row: Row, gates: Gates) -> Iterator[str]:
         yield since_words(row, since)
 
 
-def query_reasons(row: Queries, gates: Gates) -> Iterator[str]:
-    """Why queries fail the gates of triggers, if there are any."""
-    if not gates.of_triggers:
-        return
-    if row.missing_words:
-        yield f"can't pass: {row.missing_words}"
-        return
-
-    if gates.min_recall is not None:
-        if row.recall is None:
-            yield "recall unknown: no query that needs a skill was asked"
-        else:
-            yield from _find_missed(
-                "recall",
-                row.recall.rate,
-                bounds=row.recall.interval,
-                limit=gates.min_recall,
-                gates=gates,
-            )
-    if gates.max_false_alarms is not None:
-        if row.false_alarms is None:
-            yield "false alarms unknown: no query without need of one was asked"
-        else:
-            yield from _find_missed(
-                "share of false alarms",
-                row.false_alarms.rate,
-                bounds=row.false_alarms.interval,
-                limit=gates.max_false_alarms,
-                gates=gates,
-                is_maximum=True,
-            )
-
-
-def _find_missed(
+def find_missed(
     name: str,
     estimate: float,
     *,

@@ -23,7 +23,8 @@ from .._util.files import open_file, replace_file
 from .._util.git import Commit
 from .._util.json_forms import Seconds, Whole, form_of
 from .._util.texts import counted, first_few, one_line
-from ..engine.store import FOLDER, make_folder
+from ..engine.database import make_folder
+from ..engine.store import FOLDER
 from ..errors import ResultsError
 from ..trials.arm import SKILL
 from .row import Row

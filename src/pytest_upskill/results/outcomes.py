@@ -20,12 +20,12 @@ from typing import Final, Literal, get_args
 
 from .._util.texts import counted, one_line
 from ..trials.arm import SKILL
-from ..trials.plan import PlannedCase
+from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
 from ..trials.subject import ORACLE
-from .accepted import case_result
+from ..trials.trial import Trial
 from .oracle_results import oracle_faults
-from .regressions import Standing, reaches
+from .standings import Standing
 
 Reported = Literal["passed", "failed", "xfailed", "error", "skipped"]  # by pytest
 # In pytest's order
@@ -53,6 +53,40 @@ class CaseOutcome:
     regressed: bool = False  # a failure that had been accepted as passing
 
 
+def reaches(count: Count, threshold: float | None) -> bool:
+    """Whether enough runs of a case passed."""
+    return count.share > 0.5 if threshold is None else count.share >= threshold
+
+
+def count_passes(records: Iterable[Record], arm: str = SKILL) -> Count | None:
+    """The runs of an arm; None if it has none, or any answer is missing."""
+    passes = []
+    for record in records:
+        if record.outcome == "errored":
+            return None
+        if record.arm == arm:
+            passes.append(record.outcome == "passed")
+    return Count(sum(passes), len(passes)) if passes else None
+
+
+def next_trial(test: PlannedCase, records: Iterable[Record]) -> Trial | None:
+    """The extra trial that a test needs after these records.
+
+    There is one as long as all runs failed: one pass, or an error, ends it.
+    """
+    asked = set()
+    for record in records:
+        if record.arm == SKILL:
+            asked.add(record.run)
+            if record.outcome != "failed":
+                return None
+
+    for trial in test.extra_trials:
+        if trial.run not in asked:
+            return trial
+    return None
+
+
 def find_outcome(
     test: PlannedCase,
     records: Sequence[Record],
@@ -61,8 +95,8 @@ def find_outcome(
     reported: Reported | None = None,
     broken: str = "",
 ) -> CaseOutcome:
-    """``standing`` is that of the test among the others, ``broken`` why it could not be
-    asked.
+    """``standing`` is that beside an accepted result, ``broken`` why the test could not
+    be asked.
     """
     regressed = standing is not None and standing.kind == "regressed"
     word = _find_word(test, records, standing)
@@ -87,16 +121,16 @@ def _find_word(
 ) -> OutcomeWord:
     if not records:
         return "not run"
-    result = case_result(records, test.digest)
-    if result is None:
+    count = count_passes(records)
+    if count is None:
         return "error"
     if test.agent == ORACLE:
         return "failed" if oracle_faults(records) else "passed"
-    if standing is None:
-        return "passed" if reaches(result.count, test.threshold) else "accepted"
-    if standing.kind in ("passed", "better"):
+    if standing:
+        return "passed" if standing.kind in ("passed", "better") else "accepted"
+    if reaches(count, test.threshold):
         return "passed"
-    return "failed" if standing.kind == "failed" else "accepted"
+    return "failed" if test.compared else "accepted"
 
 
 def _describe(test: PlannedCase, standing: Standing | None) -> str:

@@ -8,11 +8,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal
 
-from pydantic import Field, computed_field
+from pydantic import AfterValidator, Field, PlainSerializer, computed_field
 
 from .._util import grouped
 from .._util.json_forms import Number, Share, Whole
-from .._util.texts import counted, one_line
+from .._util.texts import counted, one_line, plural
 from ..settings import Score
 from ..stats import Interval, Lift, wilson
 from ..trials.arm import BASELINE, SKILL
@@ -23,7 +23,6 @@ from .arm_times import AskedTimes
 from .causes import budget_words
 from .comparison import AmountName, CaseResult, Cases, Comparison
 from .signals import SIGNALS, Signal
-from .trigger_summary import IntervalValue, QueryShare
 
 # helps, hurts: the lift is shown. cheaper: it passes as often, at lower cost. no
 # effect: a lift of 20 points is ruled out, and so is such a loss. not needed: likewise,
@@ -41,6 +40,35 @@ Word = Literal[
 ]
 SELECTED_BY_OUTCOME: Final = "only cases that failed the last time"
 _NO_RUNS: Final = Count(0, 0)
+
+
+def _check_interval(interval: Interval) -> Interval:
+    if not all(-1 <= number <= 1 for number in interval):
+        raise ValueError("must be numbers from -1 to 1")
+    return interval
+
+
+IntervalValue = Annotated[
+    Interval,
+    AfterValidator(_check_interval),
+    PlainSerializer(Interval._asdict, return_type=dict[str, float]),
+]
+
+
+@dataclass(frozen=True)
+class SampleShare:
+    """A share of queries: a mean over queries of the share of runs, with its
+    interval.
+    """
+
+    rate: Share
+    interval: IntervalValue
+    queries: int  # those that ask the same count once
+
+
+@dataclass(frozen=True)
+class QueryShare(SampleShare):
+    opened: int  # queries that opened the skill, by the threshold
 
 
 @dataclass(frozen=True, slots=True)
@@ -386,8 +414,7 @@ def share_words(share: Share | None) -> str:
 
 def repeat_words(skill: str, cases: int, groups: int, noun: str = "case") -> str:
     """``gate: 12 cases in 4 groups: …``."""
-    plural = counted(2, noun)[2:]
     return (
         f"{one_line(skill, 100)}: {counted(cases, noun)} in {counted(groups, 'group')}:"
-        f" {plural} of a group, or that ask the same, count as one"
+        f" {plural(noun)} of a group, or that ask the same, count as one"
     )

@@ -27,10 +27,11 @@ from .._util import grouped
 from .._util.git import Commit
 from .._util.json_forms import MOST, Amount, Flag, Many, Number, Seconds, Whole
 from .._util.keys import shown_words
-from .._util.texts import counted, first_few, message_line, one_line, shortened
+from .._util.texts import counted, first_few, message_line, one_line, plural, shortened
 from ..options import DAY
-from ..registry import section_types
+from ..registry import comparing, kind_section_types, section_types
 from ..settings import Gates
+from ..skills.kinds import CASE
 from ..trials.answer import AnswerFile
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
@@ -38,7 +39,7 @@ from ..trials.records import Record, agents_in
 from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import BUDGET_ENDED, Cause, find_causes
 from .contrasts import Study
-from .gates import gate_reasons, trigger_reasons
+from .gates import gate_reasons, judged, unmatched_reasons
 from .outcomes import (
     BAD,
     CaseOutcome,
@@ -48,19 +49,11 @@ from .outcomes import (
     failure_words,
     find_outcome,
 )
-from .regressions import (
-    AcceptedComparison,
-    ModelDrift,
-    Standing,
-    compare_all,
-    compare_case,
-    unmatched_reasons,
-)
 from .row import CaseSummary, Row
-from .sections import OneOf, Section
+from .sections import KindSection, OneOf, Section
 from .signals import Signal
+from .standings import AcceptedComparison, Standing
 from .summary import RowFacts, summarize
-from .trigger_summary import TriggerSummary, trigger_summaries
 from .verdict import Verdict, judge_rows, judge_skills
 
 NOTHING_TESTED: Final = "nothing was tested"
@@ -272,50 +265,21 @@ class RunResults:
     @computed_field
     @cached_property
     def summary(self) -> tuple[Row, ...]:
-        """One row per skill and model, with the numbers of cases and of triggers."""
+        """One row per skill and model, with the numbers of all kinds of cases."""
         rows = {row.pair: row for row in self.rows}
-        for triggers in self.trigger_summaries:
-            row = rows.get(triggers.pair) or self._row_of_triggers(triggers)
-            rows[triggers.pair] = replace(
-                row, recall=triggers.recall, false_alarms=triggers.false_alarms
-            )
+        for section in self.kind_sections:
+            section.add_to(rows)
         return tuple(rows.values())
 
-    def _row_of_triggers(self, triggers: TriggerSummary) -> Row:
-        """The row of a skill on a model without cases."""
-        digests = {skill.name: skill.digest for skill in self.skills}
-        return Row(
-            skill=triggers.skill,
-            model=triggers.model,
-            model_id=self.model_ids.get(triggers.label, ""),
-            agent=triggers.agent,
-            agent_version=triggers.agent_version,
-            runs=triggers.runs,
-            errored=triggers.errored + triggers.not_asked,
-            verdict="incomplete" if triggers.incomplete else None,
-            sentence=triggers.sentence,
-            skill_digest=digests.get(triggers.skill, ""),
-            interrupted=self.interrupted is not None,
-        )
+    @cached_property
+    def kind_sections(self) -> list[KindSection]:
+        """What is told of kinds of cases that no lift is of."""
+        return [section(self) for section in kind_section_types()]
 
     @computed_field
     @cached_property
     def by_case(self) -> tuple[CaseRow, ...]:
         return tuple(CaseRow.of(row, case) for row in self.rows for case in row.by_case)
-
-    @computed_field
-    @cached_property
-    def trigger_summaries(self) -> list[TriggerSummary]:
-        """One per skill, agent and model with queries."""
-        return trigger_summaries(
-            self.triggers,
-            self.planned_records_of,
-            questions=self.questions,
-            missing=self.missing,
-            by_outcome=self.selected_to_fail,
-            paths={skill.name: skill.path for skill in self.skills},
-            bundles={skill.name for skill in self.skills if skill.members},
-        )
 
     @computed_field
     @cached_property
@@ -355,8 +319,8 @@ class RunResults:
             reasons += self._without_evidence
         for section in self.sections:
             reasons += section.gate_reasons(gates)
-        skills = [skill.name for skill in self.skills]
-        reasons += trigger_reasons(self.trigger_summaries, others, skills)
+        for kind_section in self.kind_sections:
+            reasons += kind_section.gate_reasons(others)
         for comparison in self.comparisons:
             reasons += comparison.reasons
         reasons += unmatched
@@ -396,30 +360,34 @@ class RunResults:
         return tested
 
     @cached_property
-    def triggers(self) -> tuple[PlannedCase, ...]:
-        """The tests that are queries of triggers."""
-        return tuple(test for test in self.tests if test.is_trigger)
+    def no_cases(self) -> tuple[PlannedCase, ...]:
+        """The tests that are called otherwise, such as queries."""
+        return tuple(test for test in self.tests if test.kind.noun != CASE.noun)
 
     @cached_property
     def cases(self) -> tuple[PlannedCase, ...]:
-        """The other tests: those that lift and verdicts are of."""
-        return tuple(test for test in self.tests if test.in_lift)
+        """The tests that lift and verdicts are of."""
+        return tuple(test for test in self.tests if test.kind.in_lift)
+
+    @cached_property
+    def cases_apart(self) -> Counter[SkillOnSubject]:
+        """How many cases are asked with the skill alone, so that no lift has them."""
+        return Counter(test.pair for test in self.tests if test.kind.is_case_apart)
 
     @cached_property
     def _all_cases(self) -> dict[SkillOnSubject, int]:
-        """How many cases a lift could have, without those that are asked with the skill
-        alone.
-        """
-        alone = Counter(test.pair for test in self.tests if test.skill_only)
+        """How many cases a lift could have."""
         numbers = {}
         for group, total in _count_all(self.cases).items():
-            numbers[group.pair] = max(0, total - alone[group.pair])
+            numbers[group.pair] = max(0, total - self.cases_apart[group.pair])
         return numbers
 
     @cached_property
     def case_records(self) -> tuple[Record, ...]:
         """The records that lift and verdicts are of."""
-        others = {(test.pair, test.case) for test in self.tests if not test.in_lift}
+        others = {
+            (test.pair, test.case) for test in self.tests if not test.kind.in_lift
+        }
         return tuple(
             record
             for record in self.records
@@ -543,7 +511,7 @@ class RunResults:
         accepted = {
             comparison.pair: comparison.since
             for comparison in self.comparisons
-            if not comparison.of_triggers
+            if comparison.noun == CASE.noun
         }
         judged_rows = judge_rows(rows, self._why_no_verdict)
         return tuple(
@@ -553,7 +521,7 @@ class RunResults:
     def _find_facts(
         self, pair: SkillOnSubject, skill: SkillInfo, model_id: str
     ) -> RowFacts:
-        cases = Group(pair, of_triggers=False)
+        cases = Group(pair)
         is_model = pair.subject.agent != ORACLE
         return RowFacts(
             model_id=model_id,
@@ -583,13 +551,13 @@ class RunResults:
                 f" {verb} gone; ask the others afresh"
             )
         for group, share in self.subsets.items():
-            if not group.of_triggers and group.pair.subject.agent != ORACLE:
+            if group.noun == CASE.noun and group.pair.subject.agent != ORACLE:
                 reasons[group.pair.skill] = f"{share}: no verdict for a part"
         return reasons
 
     def _count_not_run(self, pair: SkillOnSubject) -> int:
         lost = sum(not self.records_of(test) for test in self._cases_of.get(pair, ()))
-        return lost + self.missing.get(Group(pair, of_triggers=False), 0)
+        return lost + self.missing.get(Group(pair), 0)
 
     @cached_property
     def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:
@@ -598,29 +566,14 @@ class RunResults:
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
         """One for each group of tests with accepted results."""
-        return compare_all(self.tests, self.records_of, self.model_ids)
-
-    @computed_field
-    @cached_property
-    def drifts(self) -> tuple[ModelDrift, ...]:
-        """Models that got worse since their results were accepted."""
-        return tuple(run.drift for run in self.comparisons if run.drift)
-
-    def standing(self, test: PlannedCase) -> Standing | None:
-        """Of a case among the others; None if it has no answer, or an xfail mark."""
-        key = (test.pair, test.case)
-        if key in self._standings:
-            return self._standings[key]
-        case = compare_case(test, self.records_of(test))
-        return case.alone if case else None
+        return [found for compare in comparing() for found in compare(self)]
 
     @cached_property
     def _standings(self) -> dict[tuple[SkillOnSubject, str], Standing]:
         standings = {}
         for comparison in self.comparisons:
-            for case in comparison.cases:
-                key = (case.test.pair, case.test.case)
-                standings[key] = comparison.standing(case)
+            for case, standing in comparison.standings.items():
+                standings[comparison.pair, case] = standing
         return standings
 
     @cached_property
@@ -630,7 +583,7 @@ class RunResults:
             outcomes[test.nodeid] = find_outcome(
                 test,
                 self.records_of(test),
-                self.standing(test),
+                self._standings.get((test.pair, test.case)),
                 reported=self.reported.get(test.nodeid),
                 broken=self.broken.get(test.nodeid, ""),
             )
@@ -671,26 +624,30 @@ class RunResults:
             reasons.append(f"{pair}: can't pass: {counted(number, 'case')} not run")
         for reason, names in self.untested_by_reason:
             reasons.append(f"{names}: can't pass: {reason}")
-        if only := self._only_with_triggers:
-            names = first_names(only)
-            reasons.append(f"{names}: can't pass: only queries were asked, no case")
+        for noun, without_case in self._without_case.items():
+            what = f"only {plural(noun)} were asked, no case"
+            reasons.append(f"{first_names(without_case)}: can't pass: {what}")
         if reasons or judged_pairs or self.broken:
             return reasons
 
-        if any(not test.in_lift for test in self.tests):
+        if any(not test.kind.in_lift for test in self.tests):
             return ["can't pass: no case was tested"]
         return [f"can't pass: {NOTHING_TESTED}"]
 
     @property
-    def _only_with_triggers(self) -> list[str]:
-        """Skills and models without a case beside others, unless some tests were
-        deselected.
+    def _without_case(self) -> dict[str, list[str]]:
+        """Skills and models without a case beside others, by the noun of what they
+        have, unless some tests were deselected.
         """
         of_cases = _name_all(self.cases)
         if not of_cases or self.subsets:
-            return []
+            return {}
         known = {*of_cases, *self.untested}
-        return [name for name in _name_all(self.triggers) if name not in known]
+        without = {}
+        for noun, tests in grouped(self.no_cases, lambda test: test.kind.noun).items():
+            if names := [name for name in _name_all(tests) if name not in known]:
+                without[noun] = names
+        return without
 
     @cached_property
     def problems(self) -> list[str]:
@@ -737,19 +694,6 @@ def without_oracle(results: RunResults) -> RunResults:
     )
 
 
-def triggers_as_cases(results: RunResults, tag: str = "") -> RunResults:
-    """A run that has only these triggers, as if they were cases; all of them without a
-    ``tag``.
-    """
-    tests = []
-    records: list[Record] = []
-    for test in results.triggers:
-        if not tag or tag in test.tags:
-            tests.append(replace(test, is_trigger=False))
-            records += results.planned_records_of(test)
-    return replace(results, tests=tuple(tests), records=tuple(records))
-
-
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:
     """Where a run left out cases: the number that it has, and the number in the file.
 
@@ -779,21 +723,6 @@ def _name_all(tests: Iterable[PlannedCase]) -> list[str]:
         names[test.skill] = None
         names[test.label] = None
     return list(names)
-
-
-def judged(
-    unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]
-) -> list[Unmatched]:
-    """Those that a run can judge: one of some cases says nothing
-    of what it has no test for.
-    """
-    counts = Counter(test.group for test in tests if test.of)
-    seen = ("skipped", "marked xfail", "changed")
-    return [
-        accepted
-        for accepted in unmatched
-        if accepted.why in seen or counts[accepted.group] >= accepted.of
-    ]
 
 
 def first_names(cases: Sequence[str]) -> str:

@@ -1,25 +1,25 @@
 """Two runs compared: ``report A B``.
 
 Cases are paired. Where both runs have a baseline, it is the lifts that are compared: a
-model that got better lifts both arms, and says nothing about the skill. Triggers are
-compared like cases, those that should open the skill apart from those that should not.
+model that got better lifts both arms, and says nothing about the skill. What is not
+called a case, such as queries, is compared apart, by its first tag.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Annotated, Final
 
-from pydantic import PlainSerializer, computed_field
+from pydantic import Field, PlainSerializer, computed_field
 
 from .._util import grouped
 from .._util.texts import counted, one_line, percent
 from ..options import DAY
 from ..settings import Score
-from ..skills.case import OPENS, STAYS_CLOSED
+from ..skills.kinds import CASE
 from ..stats import ROUNDING, fell_together
 from ..trials.arm import BASELINE, SKILL
-from ..trials.plan import Count
+from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
 from ..trials.subject import CHAT, SkillOnSubject, WithPair
 from .comparison import (
@@ -36,10 +36,9 @@ from .comparison import (
     with_fallen,
 )
 from .row import Row
-from .run import RunResults, triggers_as_cases
+from .run import RunResults
 
 NOTHING_SHARED: Final = "the runs share no tests of a skill on the same model"
-_TAGS: Final = ("", OPENS, STAYS_CLOSED)  # of cases, and of both kinds of triggers
 _Key = tuple[SkillOnSubject, str]  # and a tag
 _Pair = Annotated[
     SkillOnSubject,
@@ -61,14 +60,13 @@ class UnpairedCases:
 
 @dataclass(frozen=True, kw_only=True)
 class PairComparison(WithPair):
-    """A skill on a model that are in both runs: its cases, or its triggers of a
-    kind.
-    """
+    """A skill on a model that are in both runs: its cases, or others of a tag."""
 
     skill: str
     model: str
     agent: str = CHAT
-    tag: str = ""  # of its triggers; empty if it is of cases
+    tag: str = ""  # empty if it is of cases
+    noun: Annotated[str, Field(exclude=True)] = CASE.noun
     cases: int  # in pairs
     score: Score  # of the later run
     # Scores with the skill over these cases; None without any
@@ -105,10 +103,6 @@ class PairComparison(WithPair):
         if not self.of_lift:
             return self.change.words
         return f"lift {self.change.words}"
-
-    @property
-    def noun(self) -> str:
-        return "query" if self.tag else "case"
 
     @property
     def drift(self) -> str:
@@ -175,8 +169,9 @@ class RunComparison:
 
 @dataclass(frozen=True)
 class _Side:
-    """A skill on a model in one run: its cases, or its triggers of a kind."""
+    """A skill on a model in one run: its cases, or others of a tag."""
 
+    noun: str
     with_skill: Row
     without: Row | None
     digests: Mapping[str, str]  # the digest of each case, "" if it is not known
@@ -303,6 +298,7 @@ def _describe_pair(
         model=new.model,
         agent=new.agent,
         tag=key[1],
+        noun=sides.new.noun,
         cases=len(changes),
         score=new.score,
         before=fmean(case.before for case in changes) if changes else None,
@@ -387,21 +383,34 @@ def _score_like(run: RunResults, other: RunResults) -> RunResults:
 def _find_sides(run: RunResults) -> dict[_Key, _Side]:
     """By skill, model and tag, those of a skill together."""
     sides: dict[_Key, _Side] = {}
-    for tag in _TAGS:
-        part = replace(run, tests=run.cases, records=run.case_records)
-        if tag:
-            part = triggers_as_cases(run, tag)
+    parts = {"": replace(run, tests=run.cases, records=run.case_records)}
+    by_tag = grouped(run.no_cases, lambda test: test.tags[0] if test.tags else "other")
+    nouns = {"": CASE.noun}
+    for tag, tests in by_tag.items():
+        parts[tag] = _only_tests(run, tests)
+        nouns[tag] = tests[0].kind.noun
+    for tag, part in parts.items():
         digests = _find_digests(part)
         # Apart, so that a missing baseline answer removes no case from the pairs
         baselines = {row.pair: row for row in _only(part, BASELINE).rows}
         for row in _only(part, SKILL).rows:
             sides[row.pair, tag] = _Side(
+                noun=nouns[tag],
                 with_skill=row,
                 without=baselines.get(row.pair),
                 digests=digests[row.pair],
             )
     order = [skill.name for skill in run.skills]
     return dict(sorted(sides.items(), key=lambda item: order.index(item[0][0].skill)))
+
+
+def _only_tests(run: RunResults, tests: Iterable[PlannedCase]) -> RunResults:
+    """A run that has only these tests, as if they were cases."""
+    as_cases = tuple(replace(test, kind=CASE) for test in tests)
+    records: list[Record] = []
+    for test in as_cases:
+        records += run.planned_records_of(test)
+    return replace(run, tests=as_cases, records=tuple(records))
 
 
 def _only(run: RunResults, arm: str) -> RunResults:

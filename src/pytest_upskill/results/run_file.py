@@ -10,6 +10,7 @@ from .._util.files import LARGEST, inflated, read_file
 from .._util.json_forms import form_of, json_values, read_json_form
 from .._util.keys import without_keys
 from ..errors import ResultsError
+from ..registry import kind_section_types
 from .run import RunResults
 
 _GZIP_MAGIC: Final = b"\x1f\x8b"
@@ -21,6 +22,8 @@ _HINT: Final = "Give a JSON report of a run, or a run from the history."
 def results_values(results: RunResults, *, transcripts: bool = False) -> dict[str, Any]:
     """The whole run as JSON values; null means not known."""
     values: dict[str, Any] = json_values(results, context=transcripts)
+    for section in results.kind_sections:
+        values |= json_values(section)
     return values
 
 
@@ -39,7 +42,13 @@ def in_bytes(text: str) -> bytes:
 
 def results_schema() -> dict[str, Any]:
     """The JSON schema of --skill-json."""
-    return form_of(RunResults).json_schema(mode="serialization")
+    schema = form_of(RunResults).json_schema(mode="serialization")
+    for section in kind_section_types():
+        more = form_of(section).json_schema(mode="serialization")
+        schema["$defs"] |= more["$defs"]
+        schema["properties"] |= more["properties"]
+        schema["required"] += more["required"]
+    return schema
 
 
 def read_run(file: Path) -> RunResults:

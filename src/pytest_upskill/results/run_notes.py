@@ -39,7 +39,7 @@ def run_notes(results: RunResults, spell: Spell | None = None) -> list[str]:
         *_login_notes(results),
         *_limit_notes(results, spell),
         *subset_notes(results),
-        *_skill_only_notes(results),
+        *_with_skill_notes(results),
         *_gate_notes(results),
         *_repeat_notes(results),
         *_unseen_notes(results, spell),
@@ -72,9 +72,9 @@ def subset_notes(results: RunResults) -> list[str]:
     )
 
 
-def _skill_only_notes(results: RunResults) -> list[str]:
+def _with_skill_notes(results: RunResults) -> list[str]:
     """Where tests fail though a lift, which has not their checks, does not tell."""
-    alone = Counter(test.pair for test in results.tests if test.skill_only)
+    alone = results.cases_apart
     failed = Counter(
         record.pair
         for record in results.case_records
@@ -131,14 +131,21 @@ def _join_pairs(words_of_pairs: Iterable[tuple[object, str]]) -> list[str]:
 
 
 def _version_notes(results: RunResults) -> list[str]:
-    """Agents that have another version than those of the accepted results."""
+    """Agents and models that are others than those of the accepted results."""
     notes = dict[str, None]()
     for test in results.tests:
-        now = results.agents.get(test.agent)
-        before = test.expected.version if test.expected else ""
-        if now and before and now != before:
-            was = f"{test.agent} was {one_line(before, 60)} when results were accepted"
-            notes[f"{was}, and is now {one_line(now, 60)}."] = None
+        if test.expected:
+            version = results.agents.get(test.agent)
+            model_id = results.model_ids.get(test.label)
+            for name, before, now in (
+                (test.agent, test.expected.version, version),
+                (test.label, test.expected.model_id, model_id),
+            ):
+                if before and now and now != before:
+                    was = (
+                        f"{name} was {one_line(before, 60)} when results were accepted"
+                    )
+                    notes[f"{was}, and is now {one_line(now, 60)}."] = None
     return list(notes)
 
 

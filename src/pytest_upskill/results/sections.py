@@ -3,11 +3,13 @@
 from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar, Union
 
-from pydantic import Discriminator, GetCoreSchemaHandler
+from pydantic import Discriminator, Field, GetCoreSchemaHandler
 from pydantic_core import CoreSchema
 
 from .._util.json_forms import Flag
 from ..settings import Gates
+from ..trials.subject import SkillOnSubject
+from .row import Row
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,6 +28,29 @@ class Section:
     def gate_reasons(self, gates: Gates) -> list[str]:
         """Why the run fails these gates; empty if it passes."""
         raise NotImplementedError
+
+
+@dataclass(frozen=True)
+class KindSection:
+    """What a run shows of a kind of cases that no lift is of.
+
+    Other fields, and what is computed, are in the file of the run.
+    """
+
+    feature: ClassVar[str]  # the name of its view
+    results: Annotated[Any, Field(exclude=True, repr=False)]  # RunResults
+
+    def add_to(self, rows: dict[SkillOnSubject, Row]) -> None:
+        """Add its numbers to the rows of a run, and rows that have nothing else."""
+
+    def gate_reasons(self, gates: Gates) -> list[str]:
+        """Why the run fails these gates; empty if it passes."""
+        raise NotImplementedError
+
+    @property
+    def details(self) -> list[str]:
+        """What to look at, for the model that teaches a skill."""
+        return []
 
 
 @dataclass(frozen=True)

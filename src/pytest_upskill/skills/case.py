@@ -13,6 +13,7 @@ from .._util.json_forms import Location
 from .._util.texts import digest
 from .case_forms import DEFAULT_ANSWERS, CaseForm
 from .invocation import Invocation
+from .kinds import CASE, CaseKind
 from .task_forms import DEFAULT_WORKDIR, SandboxForm
 
 Role = Literal["user", "assistant"]
@@ -194,22 +195,13 @@ class Case:
     # In the form of evals.json or a similar one, which has other paths
     is_eval: bool = False
     is_task: bool = False  # of a benchmark: its files have the names that it gives them
-    is_trigger: bool = False  # a query: only whether the skill is opened counts
-    # All of its checks are of answers with the skill, as parsing shows
-    skill_only: bool = False
-    opens_only: bool = False  # and all of them are whether skills are opened
+    # That of most follows from their checks.
+    kind: CaseKind = field(default=CASE, repr=False)
 
     @property
     def should_open(self) -> bool:
         """Whether a trigger should open the skill."""
         return OPENS in self.tags
-
-    @property
-    def asks_for_opening(self) -> bool:
-        """Whether only the skills that are opened count,
-        so that a trial can end with that.
-        """
-        return self.is_trigger or self.opens_only
 
     def place_of(self, *inside: str | int) -> Location:
         """The path in the file of something inside this case."""

@@ -56,7 +56,6 @@ _NOT_TAUGHT: Final = frozenset(
     }
     | {"eval.yaml", "eval.yml"}
 )
-_TRIGGER_FOLDERS: Final = ("trigger", "triggers")  # in evals/
 # Bytes of a folder's path: names in it may exceed what systems allow
 _LONGEST_PATH: Final = 3500
 _DEEPEST: Final = 100  # levels of folders
@@ -96,19 +95,6 @@ def cases_files(folder: Path) -> list[Path]:
     """The files that may have a skill's cases, in order of preference."""
     files = (folder / name for name in (CASES_NAME, EVALS_NAME))
     return [file for file in files if file.is_file()]
-
-
-def is_trigger_file(file: Path) -> bool:
-    """Whether a file is for triggers by its path.
-
-    Such are evals/*trigger*.json, evals/*queries*.json, and files in evals/triggers.
-    """
-    if file.suffix != ".json":
-        return False
-    if file.parent.name in _TRIGGER_FOLDERS:
-        return file.parent.parent.name == "evals"
-    name = file.name.lower()
-    return file.parent.name == "evals" and ("trigger" in name or "queries" in name)
 
 
 def is_taught(path: PurePath) -> bool:

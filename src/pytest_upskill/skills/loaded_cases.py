@@ -10,6 +10,7 @@ from .._util.json_forms import Location, Problem, cases_error
 from .._util.texts import digest, joined_words, slug_words
 from ..errors import CasesError
 from .case import Case
+from .kinds import CASE, CaseKind
 
 C = TypeVar("C", covariant=True)
 D = TypeVar("D")
@@ -23,7 +24,7 @@ class BrokenCase:
     place: Location
     line: int
     error: CasesError
-    is_trigger: bool = False
+    kind: CaseKind = CASE
 
     @property
     def message(self) -> str:
@@ -74,6 +75,10 @@ class LoadedCases(Generic[C]):
             ]
             raise cases_error(self.file, problems)
         return list(self.cases)
+
+
+def all_cases(loaded: Iterable[LoadedCases[Case]]) -> tuple[Case, ...]:
+    return tuple(case for of_file in loaded for case in of_file.cases)
 
 
 def broken(

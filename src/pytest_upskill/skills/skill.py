@@ -85,6 +85,11 @@ def with_files(body: str, files: Iterable[tuple[str, str]]) -> str:
     return "\n\n".join([body, *(named_fence(path, text) for path, text in files)])
 
 
+def listing_tokens(skill: Skill) -> int:
+    """An estimate of what a skill's entry in the list of skills costs every request."""
+    return estimated_tokens(f"{skill.name}: {skill.description}")
+
+
 def estimated_tokens(text: str) -> int:
     """Four bytes per token: within about 15 % for English prose on current
     tokenizers.

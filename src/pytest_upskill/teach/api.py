@@ -20,15 +20,12 @@ from ..settings import Settings
 from ..skills.context import load_for_run
 from ..skills.folder import skill_file
 from .case_file import read_case_file
-from .descriptions import describe_skill
 from .improvement import with_checks
 from .outcome import Taught
-from .query_writing import write_triggers
 from .teach_models import TeachModels
 from .teach_run import TeachContext, open_models
 from .teach_settings import (
     DEFAULT_CASES,
-    DEFAULT_QUERIES,
     KINDS,
     TeachCommand,
     TeachSettings,
@@ -91,7 +88,7 @@ def generate_skill(task: str, **options: Unpack[TeachOptions]) -> Taught:
     ``output`` is the folder of the skill (default: ``skills/NAME``). Without students
     nothing is measured. Without ``force`` no skill is replaced, or improved in place.
     """
-    return write_skill(*_call("generate", task, options))
+    return write_skill(*read_options("generate", task, options))
 
 
 def refine(
@@ -101,7 +98,7 @@ def refine(
 
     With ``max_skill_tokens`` it is made shorter instead, if little is lost.
     """
-    return refine_skill(Path(skill), *_call("refine", task, options))
+    return refine_skill(Path(skill), *read_options("refine", task, options))
 
 
 def generate_cases(
@@ -112,29 +109,9 @@ def generate_cases(
     **options: Unpack[TeachOptions],
 ) -> Taught:
     """Write ``number`` more cases for a skill; the skill itself is unchanged."""
-    return add_cases(Path(skill), *_call("cases", task, {**options, "cases": number}))
-
-
-def generate_triggers(
-    skill: AnyPath, number: int = DEFAULT_QUERIES, **options: Unpack[TeachOptions]
-) -> Taught:
-    """Write queries to a skill's evals/triggers.json until it has ``number`` in all.
-
-    Half of them should open the skill, half are near misses. ``traces`` are files or
-    folders whose user messages show how people ask.
-    """
-    queries: TeachOptions = {"students": (), **options, "queries": number}
-    return write_triggers(Path(skill), *_call("triggers", None, queries))
-
-
-def describe(skill: AnyPath, **options: Unpack[TeachOptions]) -> Taught:
-    """Improve a skill's description by its queries;
-    unchanged if none is shown to be better.
-
-    ``with_skills`` and ``noise`` install other skills beside it. With ``anyway`` the
-    best description is written even if it is not shown to be better.
-    """
-    return describe_skill(Path(skill), *_call("describe", None, options))
+    return add_cases(
+        Path(skill), *read_options("cases", task, {**options, "cases": number})
+    )
 
 
 def evaluate(
@@ -145,7 +122,7 @@ def evaluate(
     With ``references``, the files that SKILL.md refers to are put in context too.
     """
     read = load_for_run(skill_file(Path(skill)), Settings(references=references))
-    settings, context = _call("refine", None, options)
+    settings, context = read_options("refine", None, options)
     if not settings.students:
         raise SettingsError(
             "students", "no model is named", "Name one, for example students=['haiku']."
@@ -194,7 +171,7 @@ async def _in_thread(work: Callable[[], Result]) -> Result:
         raise
 
 
-def _async_of(
+def async_of(
     function: Callable[Params, Result],
 ) -> Callable[Params, Coroutine[Any, Any, Result]]:
     """The async twin of a function; cancelling it stops all questions."""
@@ -206,15 +183,13 @@ def _async_of(
     return twin
 
 
-generate_skill_async = _async_of(generate_skill)
-refine_async = _async_of(refine)
-generate_cases_async = _async_of(generate_cases)
-generate_triggers_async = _async_of(generate_triggers)
-describe_async = _async_of(describe)
-evaluate_async = _async_of(evaluate)
+generate_skill_async = async_of(generate_skill)
+refine_async = async_of(refine)
+generate_cases_async = async_of(generate_cases)
+evaluate_async = async_of(evaluate)
 
 
-def _call(
+def read_options(
     command: TeachCommand, task: str | None, options: TeachOptions
 ) -> tuple[TeachSettings, TeachContext]:
     """What is asked for, and where."""

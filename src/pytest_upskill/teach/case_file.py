@@ -14,7 +14,7 @@ from ..checks import CheckedCase, rubric_of, runnable_in, why_agent
 from ..errors import CasesError, SettingsError
 from ..skills.case import NO_NEEDS, Case
 from ..skills.folder import CASES_NAME
-from ..skills.suites.evals import is_trigger
+from ..skills.suites.beside import is_entry_beside
 from ..skills.suites.reading import read_suites
 from ..trials.trial import lift_sample_of, start_files
 from .case_writing import HOLDOUT, LEARN, UsableCase
@@ -161,7 +161,7 @@ def case_file_text(
     entries = [
         (
             case
-            if is_trigger(case)
+            if is_entry_beside(case)
             else {
                 **case,
                 "tags": _tagged(

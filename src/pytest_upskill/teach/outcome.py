@@ -19,6 +19,7 @@ from ..results.comparison import unit_of
 from ..results.contrasts import Contrast, points_words
 from ..results.run import RunResults
 from ..settings import Score
+from ..skills.kinds import CASE
 from ..stats import Lift
 from .drafts import Draft
 
@@ -84,14 +85,8 @@ def attempt_text(attempt: Attempt) -> str:
         for measured in attempt.all_cases.rows:
             word = measured.verdict or "no verdict"
             lines.append(f"{measured.label}: {word}: {measured.sentence}")
-        for row in attempt.all_cases.trigger_summaries:
-            lines.append(f"{row.label}: {row.sentence}")
-            for problem, should_open in (
-                ("not opened", True),
-                ("opened without need", False),
-            ):
-                wrong = row.wrong(should_open)
-                lines += [f"  {problem} for {query.words}" for query in wrong]
+        for section in attempt.all_cases.kind_sections:
+            lines += section.details
     else:
         lines.append(message_line(attempt.problem or "", 500) or "not measured")
     return "\n".join(lines)
@@ -187,7 +182,8 @@ def _table(taught: Taught, width: int) -> list[str]:
     if not changes:
         return []
     parts = {change.part: change.contrast.cases for change in changes}
-    noun = "query" if taught.best.learning and taught.best.learning.triggers else "case"
+    learning = taught.best.learning
+    noun = learning.tests[0].kind.noun if learning and learning.tests else CASE.noun
     heads = [f"{part} ({counted(cases, noun)})" for part, cases in parts.items()]
     rows: dict[str, list[str]] = {change.student: [] for change in changes}
     for change in changes:

@@ -50,35 +50,11 @@ ADVERSARY: Final = (
     f" skill leaves out, says unclearly, or gets wrong itself.\n\n{DATA}"
 )
 
-QUERY_AUTHOR: Final = (
-    "You write queries that test when an agent opens a skill. A skill is a folder with"
-    " instructions; the agent sees its name and its description, and opens it if a"
-    f" query needs it. A query is a message that a user types to an agent.\n\n{DATA}"
-)
-DESCRIBER: Final = (
-    "You write descriptions of Agent Skills. An agent sees the names and the"
-    " descriptions of many skills, and nothing else of them, and opens the one that a"
-    " user's query needs. A good description makes it open this skill when it is"
-    " needed, and only then: it says what the skill does and when to use it, in the"
-    f" words of those who ask.\n\n{DATA}"
-)
 CHANGE_TO_TEST: Final = (
     "The skill below is changed as this asks. Ask only about what it adds or changes,"
     " so that an answer by the skill as it is would be wrong"
 )
 ALSO_TRIED: Final = "This version was tried too and did no better"
-QUERY_RULES: Final = (
-    "- Write as users do: what they want and why, with details such as file names,"
-    " numbers, places and what they tried. Vary length and tone; some are casual, in"
-    " lower case, with a typo.\n- No query names the skill, or copies its description."
-    " A user does not know that there is a skill.\n- should_trigger true: a task that"
-    " this skill is for and that an agent can't do well without. Cover all that the"
-    " skill does, also in words that its description does not have.\n- should_trigger"
-    " false: a near miss. It has words or topics in common with the description, but"
-    " needs something else. Nothing that is obviously about another topic.\n\nReply"
-    ' with JSON only: {"queries": [{"query": "what the user types", "should_trigger":'
-    " true}]}."
-)
 
 
 def teacher_role(*, agents: bool) -> str:

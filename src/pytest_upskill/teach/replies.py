@@ -136,10 +136,6 @@ DRAFT_SCHEMA: Final = json.dumps(
     )
 )
 VERSION_SCHEMA: Final = json.dumps(schema_like({"body": ""}))
-QUERIES_SCHEMA: Final = json.dumps(
-    schema_like({"queries": [{"query": "", "should_trigger": True}]})
-)
-DESCRIPTION_SCHEMA: Final = json.dumps(schema_like({"description": ""}))
 
 
 def cases_schema(judge: bool, *, agents: bool = False) -> str:

@@ -13,7 +13,7 @@ from typing import Final
 
 from .._util.secrets import masked
 from .._util.texts import counted, message_line, one_line, unsigned_points
-from ..measure.study_runner import share_error
+from ..results.arm_contrasts import share_error
 from ..results.contrasts import is_within
 from ..results.run import RunResults
 from ..skills.context import FilesOnDisk

@@ -2,7 +2,7 @@
 are enough to show anything.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
@@ -14,12 +14,11 @@ from ..measure.estimate import (
     Calls,
     Estimate,
     calls_of_trials,
-    estimate_of,
+    estimate_calls,
 )
 from ..skills.case import Case
 from ..skills.skill import Skill, estimated_tokens
 from ..stats import FEWEST_CASES, cases_to_rule_out, worst_loss
-from ..trials.answer import Usage
 from ..trials.trial import lift_sample_of
 from .case_file import ids_held_out, split_cases
 from .case_writing import Author, CaseAuthor, UsableCase, adversarial_cases
@@ -53,55 +52,46 @@ def estimate_teaching(
     """An upper estimate: as if every version were written. ``drafts``:
     the first one is, too.
     """
-    cases = new_cases + len(old_cases)
     prompt = estimated_tokens(material.text) + _PROMPT
-    warning = ""
-    outputs = (
-        models.settings.answer_output(student.model) for student in models.students
-    )
-    answer = min(ANSWER, max(outputs, default=ANSWER))
-    calls = [_calls(models.teacher, int(drafts), prompt, _DRAFT)]
-    calls.append(_written(CaseAuthor, models.author, new_cases, prompt + SKILL, _CASE))
+    with_skill = prompt + SKILL
+    calls = [
+        Calls(models.teacher, int(drafts), prompt, _DRAFT),
+        _calls_of_author(CaseAuthor, models.author, new_cases, with_skill, _CASE),
+    ]
     if models.adversary:
         number = adversarial_cases(settings)
         calls.append(
-            _written(CaseAuthor, models.adversary, number, prompt + SKILL, _CASE)
+            _calls_of_author(CaseAuthor, models.adversary, number, with_skill, _CASE)
         )
-    if models.students:
-        # Cases that show nothing are replaced once.
-        calls.append(_calls(models.author, int(new_cases > 0), prompt + SKILL, _CASE))
-        learning = round(cases * (1 - settings.holdout))
-        failures = MOST_TRACES if models.with_agents else _FAILURES
-        rewrites = settings.attempts - int(drafts)
-        context = SKILL + failures
-        calls.append(_calls(models.teacher, rewrites, prompt + context, _DRAFT))
+    if not models.students:
+        return _estimate(models, calls)
+
+    # Cases that show nothing are replaced once.
+    calls.append(Calls(models.author, int(new_cases > 0), with_skill, _CASE))
+    failures = MOST_TRACES if models.with_agents else _FAILURES
+    rewrites = settings.attempts - int(drafts)
+    calls.append(Calls(models.teacher, rewrites, with_skill + failures, _DRAFT))
+
+    active = [usable for usable in old_cases if not usable.case.skip]
+    if settings.max_skill_tokens is not None and not drafts:
+        compared = min(settings.attempts, MOST_SIZES)
+        warning = _too_few_to_shorten(active, settings)
+    else:
         compared = 1
-        active = [usable for usable in old_cases if not usable.case.skip]
-        if settings.max_skill_tokens is not None and not drafts:
-            compared = min(settings.attempts, MOST_SIZES)
-            warning = _too_few_to_shorten(active, settings)
-        else:
-            warning = _too_few_cases(active, new_cases, settings)
-        # The skill before is measured too, if there is one.
-        before = int(not drafts or material.start is not None)
-        skilled = (settings.attempts + before) * learning + (compared + before) * (
-            cases - learning
-        )
-        # New cases are tried on the model twice, with those that replace them.
-        for trials, context in ((cases + 2 * new_cases, 0), (skilled, SKILL)):
-            prompt = QUESTION + context
-            calls += _trials(
-                settings,
-                models,
-                cases=trials,
-                prompt=prompt,
-                answer=answer,
-                turns=settings.max_turns,
-            )
-        if material.trace:
-            for context in (0, SKILL, material.trace.tokens):
-                trials = cases * settings.runs
-                calls.append(_calls(models.teacher, trials, QUESTION + context, answer))
+        warning = _too_few_cases(active, new_cases, settings)
+    cases = new_cases + len(old_cases)
+    learning = round(cases * (1 - settings.holdout))
+    # The skill before is measured too, if there is one.
+    before = int(not drafts or material.start is not None)
+    measured = (settings.attempts + before) * learning
+    measured += (compared + before) * (cases - learning)
+    # New cases are tried on the model twice, with those that replace them.
+    calls += _calls_of_students(models, cases + 2 * new_cases, QUESTION)
+    calls += _calls_of_students(models, measured, QUESTION + SKILL)
+    if material.trace:
+        for context in (0, SKILL, material.trace.tokens):
+            trials = cases * settings.runs
+            calls.append(Calls(models.teacher, trials, QUESTION + context, ANSWER))
     return replace(_estimate(models, calls), warning=warning)
 
 
@@ -115,19 +105,16 @@ def estimate_descriptions(
     """An upper estimate: as if every version were written."""
     queries = len(learning) + len(held_out)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
-    prompt = (
-        _PROMPT + estimated_tokens(skill.body[:MOST_BODY]) + _QUERY * queries + listed
-    )
-    trials = (settings.attempts + 1) * queries
-    calls = _trials(
-        settings,
+    body = estimated_tokens(skill.body[:MOST_BODY])
+    prompt = _PROMPT + body + _QUERY * queries + listed
+    calls = [Calls(models.teacher, settings.attempts, prompt, _DESCRIPTION)]
+    calls += _calls_of_students(
         models,
-        cases=trials,
-        prompt=listed + _QUERY,
+        (settings.attempts + 1) * queries,
+        listed + _QUERY,
         answer=_CHOICE,
-        turns=_CHOICE_TURNS,
+        max_turns=_CHOICE_TURNS,
     )
-    calls.append(_calls(models.teacher, settings.attempts, prompt, _DESCRIPTION))
     warning = _too_few_queries(held_out)
     return replace(_estimate(models, calls), warning=warning)
 
@@ -136,53 +123,45 @@ def estimate_queries(
     author: type[Author], models: TeachModels, material: Material, queries: int
 ) -> Estimate:
     start = material.start.text if material.start else ""
-    prompt = (
-        _PROMPT
-        + estimated_tokens(material.text)
-        + estimated_tokens(start)
-        + _QUERY * queries
-    )
-    return _estimate(models, [_written(author, models.author, queries, prompt, _QUERY)])
+    prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start)
+    prompt += _QUERY * queries
+    calls = _calls_of_author(author, models.author, queries, prompt, _QUERY)
+    return _estimate(models, [calls])
 
 
-def _calls(model: str, times: int, tokens_in: int, tokens_out: int) -> Calls:
-    return Calls(model, times, Usage(tokens_in, tokens_out, 0))
-
-
-def _written(
+def _calls_of_author(
     author: type[Author], model: str, number: int, prompt: int, size: int
 ) -> Calls:
     """As if all replies were needed, to replace what is rejected."""
-    return _calls(
-        model, author.rounds(number), prompt, size * min(number, author.batch)
-    )
+    replies = author.rounds(number)
+    return Calls(model, replies, prompt, size * min(number, author.batch))
 
 
-def _trials(
-    settings: TeachSettings,
+def _calls_of_students(
     models: TeachModels,
-    *,
     cases: int,
     prompt: int,
-    answer: int,
-    turns: int,
+    *,
+    answer: int = ANSWER,
+    max_turns: int | None = None,
 ) -> list[Calls]:
-    trials = cases * settings.runs
-    return [
-        calls_of_trials(
-            student.agent,
-            student.model,
-            trials=trials,
-            prompt=prompt,
-            answer=answer,
-            max_turns=turns,
+    calls = []
+    for agent, model in models.students:
+        calls.append(
+            calls_of_trials(
+                agent,
+                model,
+                trials=cases * models.settings.runs,
+                prompt=prompt,
+                answer=min(answer, models.settings.answer_output(model)),
+                max_turns=max_turns or models.settings.max_turns,
+            )
         )
-        for student in models.students
-    ]
+    return calls
 
 
-def _estimate(models: TeachModels, calls: Sequence[Calls]) -> Estimate:
-    return estimate_of(calls, models.price_of, free=models.is_free)
+def _estimate(models: TeachModels, calls: Iterable[Calls]) -> Estimate:
+    return estimate_calls(calls, models.price_of, is_free=models.is_free)
 
 
 def _too_few_cases(

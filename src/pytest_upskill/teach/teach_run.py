@@ -21,7 +21,8 @@ from .._util.files import read_file, save_file
 from .._util.json_forms import form_of, json_values
 from .._util.secrets import masked
 from .._util.texts import digest
-from ..engine.store import FOLDER, make_folder
+from ..engine.database import make_folder
+from ..engine.store import FOLDER
 from ..errors import InputError, Setting, SettingsError, Spell, TeachError
 from ..measure.estimate import Estimate
 from ..models.prices import Price

@@ -186,7 +186,7 @@ class TeachSettings(CommonSettings):
         number("a number between 0 and 1 (0.1 is 10 points)", 0, 1, above=True),
         "runs and attempts",
         "a loss that does not count: 0.1 is 10 points",
-        at("refine ablate", "--margin"),
+        at("refine", "--margin"),
         resume="limit",
         default=MARGIN,
     )

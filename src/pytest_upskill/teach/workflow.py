@@ -45,6 +45,7 @@ from .saving import (
 from .shorter import Shorter
 from .sources import Material, gather, size_of
 from .teach_costs import estimate_teaching
+from .teach_models import TeachModels
 from .teach_run import (
     StateFolder,
     TeachContext,
@@ -79,11 +80,10 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
         material = gather(settings, models.provider)
         start = material.start
         old = _case_file(start, settings)
-        if start:
-            models.require_room(start.name, start.tokens, context.screen.text)
         if models.students:
             require_judge(old.cases, settings.judge)
-            models.require_users(old.file, (usable.case for usable in old.cases))
+        if start:
+            _require_skill(models, start, old, context)
         require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
         estimate = estimate_teaching(
@@ -98,6 +98,18 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             name=_first_name(settings, start),
         )
         return _write_and_measure(run, old, target, parent=parent)
+
+
+def _require_skill(
+    models: TeachModels, skill: Draft, cases: CaseFile, context: TeachContext
+) -> None:
+    models.require_skill(
+        skill.name,
+        skill.tokens,
+        context.screen.text,
+        file=cases.file,
+        cases=[usable.case for usable in cases.cases],
+    )
 
 
 def _write_and_measure(
@@ -207,8 +219,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
-        models.require_room(start.name, start.tokens, context.screen.text)
-        models.require_users(old.file, (usable.case for usable in old.cases))
+        _require_skill(models, start, old, context)
         require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(
@@ -282,7 +293,7 @@ def add_cases(
         )
     require_writable(start.base_folder or path)
     with open_models(settings, context) as models:
-        models.require_room(start.name, start.tokens, context.screen.text)
+        models.require_skill(start.name, start.tokens, context.screen.text)
         material = gather(settings, models.provider)
         sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
         material = replace(material, sent=sent)

@@ -12,6 +12,7 @@ from .._util.json_forms import Flag, Number, Whole
 from .._util.texts import digest, shortened
 from ..settings import MOST_RUNS, Score
 from ..skills.case import OPENS, Case
+from ..skills.kinds import CASE, CaseKind, kind_named
 from ..skills.skill import Skill, UnseenFile
 from .subject import CHAT, SkillOnSubject, WithPair
 from .trial import Question, Trial, lift_sample
@@ -132,6 +133,20 @@ class Expectation:
         return f"{now} passed (accepted: {self.was}, {self.date})"
 
 
+# In files, a kind is its name.
+KindValue = Annotated[
+    CaseKind,
+    GetPydanticSchema(
+        lambda *_: core_schema.no_info_before_validator_function(
+            lambda kind: kind if isinstance(kind, CaseKind) else kind_named(kind),
+            core_schema.is_instance_schema(CaseKind),
+            serialization=core_schema.plain_serializer_function_ser_schema(
+                lambda kind: kind.name, return_schema=core_schema.str_schema()
+            ),
+            json_schema_input_schema=core_schema.str_schema(),
+        )
+    ),
+]
 # Trials go to other processes, never to a file.
 _NotInFiles = GetPydanticSchema(
     lambda *_: core_schema.no_info_plain_validator_function(
@@ -141,16 +156,10 @@ _NotInFiles = GetPydanticSchema(
 
 
 class Group(NamedTuple):
-    """Tests that are counted and compared together: a skill's cases on a model,
-    or its triggers.
-    """
+    """Tests that are counted and compared together: those of a skill on a model."""
 
     pair: SkillOnSubject
-    of_triggers: bool
-
-    @property
-    def noun(self) -> str:
-        return "query" if self.of_triggers else "case"
+    noun: str = CASE.noun
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,12 +193,9 @@ class PlannedCase(WithPair):
     regression: str = ""  # why its test failed, decided while the run went on
     # Others of the skill on this model have an accepted result, this has none
     new: Flag = False
-    # All cases of the skill's own file.
-    siblings: Annotated[tuple[str, ...], Field(exclude=True)] = ()
     of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
-    is_trigger: Flag = False  # a query, which lift and verdicts leave out
-    skill_only: Flag = False  # not asked without the skill, so they leave it out, too
+    kind: KindValue = CASE
 
     @property
     def all_trials(self) -> tuple[Trial, ...]:
@@ -201,18 +207,13 @@ class PlannedCase(WithPair):
         return OPENS in self.tags
 
     @property
-    def in_lift(self) -> bool:
-        """Whether lift and verdicts are of it."""
-        return not self.is_trigger and not self.skill_only
-
-    @property
     def lift_sample(self) -> str:
         """The same for all cases that a lift counts as one; unknown if empty."""
         return lift_sample(self.case_group, self.sample)
 
     @property
-    def group(self) -> "Group":
-        return Group(self.pair, self.is_trigger)
+    def group(self) -> Group:
+        return Group(self.pair, self.kind.noun)
 
 
 Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
@@ -232,11 +233,11 @@ class Unmatched(WithPair):
     of: Whole = 0
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     agent: str = CHAT
-    of_triggers: Flag = False  # whether ``of`` is a number of queries
+    kind: KindValue = CASE
 
     @property
     def group(self) -> Group:
-        return Group(self.pair, self.of_triggers)
+        return Group(self.pair, self.kind.noun)
 
 
 @dataclass(frozen=True)

@@ -257,15 +257,13 @@ def trials_of(
 
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings.
     A case that has no question yet is one of a test in Python, which asks when it runs.
-    A trigger is only asked with the skill, and so is a case that has no checks of other
-    answers. In the arm ``again``, the same is asked in runs of other numbers. The
-    oracle does nothing in the baseline.
+    Its kind says in which arms it is asked. In the arm ``again``, the same is asked in
+    runs of other numbers. The oracle does nothing in the baseline.
     """
     if subject.agent == ORACLE:
         arms = [arm for arm in arms if arm.name in (BASELINE, SKILL)]
-    else:
-        alone = case.is_trigger or case.skill_only
-        arms = [arm for arm in arms if arm.name == SKILL or not alone]
+    elif case.kind.arms:
+        arms = [arm for arm in arms if arm.name in case.kind.arms]
     with_skill = {arm.name for arm in arms if arm.tested}
     questions = {
         arm.name: (
@@ -277,9 +275,8 @@ def trials_of(
         )
         for arm in arms
     }
-    all_runs = settings.trigger_runs if case.is_trigger else case.runs or settings.runs
     if runs is None:
-        runs = range(1, all_runs + 1)
+        runs = range(1, (case.runs or getattr(settings, case.kind.runs)) + 1)
     return [
         Trial(
             label,
@@ -312,7 +309,7 @@ def question_of(
     ValueError if a file of the case can't be in an agent's workspace.
     """
     agent, model = subject
-    if agent == CHAT and case.asks_for_opening:
+    if agent == CHAT and case.kind.until_opened:
         return _choice(case, model, arm, settings)
     if agent == CHAT:
         turns: Turns = (*case.earlier, ("user", user_text(case)))
@@ -425,13 +422,13 @@ def task_of(
         case.sandbox,
         (
             min(TRIGGER_TURNS, settings.max_turns)
-            if case.asks_for_opening
+            if case.kind.until_opened
             else case.max_turns or settings.max_turns
         ),
         settings.image or "",
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
-        until_opened=case.asks_for_opening,
+        until_opened=case.kind.until_opened,
         mcp=() if is_oracle else case.mcp,
         user=None if is_oracle else user_of(case, settings),
         timeout=case.timeout,

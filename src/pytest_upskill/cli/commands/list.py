@@ -15,10 +15,11 @@ from ..._util.json_forms import json_values
 from ..._util.texts import counted, one_line, percent
 from ...errors import InputError, NoCasesError, SkillError, shown
 from ...lint import runnable_cases
+from ...registry import keeping
 from ...reports.terminal.layout import TerminalLook
-from ...results.accepted import DIGITS, read_results
 from ...results.comparison import unit_of
 from ...results.history import KeptRow, newest
+from ...results.planned_cases import DIGITS
 from ...settings import Score, Settings
 from ...skills.bundle import (
     bundle_root,
@@ -307,23 +308,18 @@ def _last_runs(skill: Skill, rows: Mapping[str, KeptRow]) -> Iterator[LastResult
 
 def _accepted(skill: Skill, models_with_run: set[str]) -> Iterator[LastResult]:
     """Its accepted results on other models."""
-    for model, accepted in read_results(skill.folder).models.items():
-        counts = list(accepted.cases.values())
-        if not counts or model in models_with_run:
-            continue
-        baselines = [
-            count.baseline_passes / count.runs
-            for count in counts
-            if count.baseline_passes is not None
-        ]
-        yield LastResult(
-            model=model,
-            rate=fmean(count.count.share for count in counts),
-            baseline_rate=fmean(baselines) if len(baselines) == len(counts) else None,
-            date=accepted.date,
-            cases=len(counts),
-            edited_since=accepted.skill_digest != skill.digest[:DIGITS],
-        )
+    for read in keeping():
+        for kept in read(skill.folder):
+            if kept.model not in models_with_run:
+                baselines = kept.baseline_rates
+                yield LastResult(
+                    model=kept.model,
+                    rate=fmean(kept.rates),
+                    baseline_rate=fmean(baselines) if baselines else None,
+                    date=kept.date,
+                    cases=len(kept.rates),
+                    edited_since=kept.skill_digest != skill.digest[:DIGITS],
+                )
 
 
 # On the terminal.

@@ -15,9 +15,7 @@ from ...settings import Settings
 from ...skills.folder import skill_file
 from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import UpskillConfig
-from ...teach.descriptions import describe_skill
 from ...teach.outcome import Taught, report_lines
-from ...teach.query_writing import write_triggers
 from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
@@ -62,8 +60,6 @@ def add_teach_arguments(
 
 
 add_refine_arguments = partial(add_teach_arguments, command="refine")
-add_triggers_arguments = partial(add_teach_arguments, command="triggers")
-add_describe_arguments = partial(add_teach_arguments, command="describe")
 
 
 def teach_settings(
@@ -122,7 +118,7 @@ def run_teaching(
     return "", taught.status
 
 
-def _run_on_skill(
+def run_on_skill(
     args: argparse.Namespace,
     teach: Callable[[Path, TeachSettings, TeachContext], Taught],
     **changes: Any,
@@ -133,7 +129,7 @@ def _run_on_skill(
 
 
 def run_refine(args: argparse.Namespace) -> tuple[str, int]:
-    return _run_on_skill(args, refine_skill)
+    return run_on_skill(args, refine_skill)
 
 
 def add_cases_arguments(parser: argparse.ArgumentParser) -> None:
@@ -151,17 +147,9 @@ def run_cases(args: argparse.Namespace) -> tuple[str, int]:
     if args.add is not None:
         args.cases, args.spell = args.add, _with_add(args.spell)
     # Cases can be written without students, whatever is configured.
-    return _run_on_skill(args, add_cases, students=tuple(args.students or ()))
+    return run_on_skill(args, add_cases, students=tuple(args.students or ()))
 
 
 def _with_add(spell: Spell) -> Spell:
     """Errors about the number of cases name --add."""
     return lambda setting: "--add" if setting == "cases" else spell(setting)
-
-
-def run_triggers(args: argparse.Namespace) -> tuple[str, int]:
-    return _run_on_skill(args, write_triggers, students=())
-
-
-def run_describe(args: argparse.Namespace) -> tuple[str, int]:
-    return _run_on_skill(args, describe_skill)

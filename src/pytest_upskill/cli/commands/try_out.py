@@ -18,13 +18,14 @@ from typing import Final
 
 import pytest
 
+from ... import NextStep
 from ..._util.files import user_cache
 from ..._util.keys import shown_command
 from ..._util.texts import counted, duration, harmless, one_line
 from ...checks import checked_suite, rubric_of
 from ...engine.store import FILE_NAME, FOLDER
 from ...errors import InputError, shown
-from ...measure.estimate import ANSWER, QUESTION, Calls, Estimate, estimate_of
+from ...measure.estimate import ANSWER, QUESTION, Calls, Estimate, estimate_calls
 from ...models.prices import FREE, PriceOf
 from ...skills.example_cases import example_cases, example_file
 from ...skills.folder import CASES_NAME, SCHEMA_NAME, TOOL_FOLDERS, skill_file
@@ -34,7 +35,6 @@ from ...teach.teach_models import TeachModels
 from ...teach.teach_run import Declined, TeachContext
 from ...teach.teach_settings import TeachSettings, command_words
 from ...teach.workflow import add_cases
-from ...trials.answer import Usage
 from ...trials.records import RECORDS_PROPERTY, Record, load_records
 from ..first_model import FirstModel, first_model, named_model
 from ..output import ask, terminal_width, write
@@ -209,11 +209,11 @@ def _with_cases(
 def _estimate_of_run(file: Path, model: FirstModel, price_of: PriceOf) -> Estimate:
     """Of both arms of the new cases, in each of which a judge may be asked, too."""
     tokens = load_skill(file).tokens
-    usages = [
-        Usage(QUESTION + prompt, ANSWER, 0) for prompt in (0, tokens, ANSWER, ANSWER)
+    calls = [
+        Calls(model.name, _NEW_CASES, QUESTION + prompt, ANSWER)
+        for prompt in (0, tokens, ANSWER, ANSWER)
     ]
-    calls = [Calls(model.name, _NEW_CASES, usage) for usage in usages]
-    return estimate_of(calls, price_of, free=model.free)
+    return estimate_calls(calls, price_of)
 
 
 def _run(
@@ -313,6 +313,11 @@ class ShownCase:
         if self._asks and self._questions and not ask(sys.stdout, "Continue?"):
             self.declined = True
             pytest.exit("not agreed", returncode=1)
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_upskill_next_step(self) -> NextStep:
+        """None: the command ends with its own."""
+        return NextStep([])
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> Generator[None]:

@@ -15,9 +15,10 @@ from ...agents.staging import setup_key
 from ...errors import InputError, Spell
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question, Task
-from ..agent_jobs import default_at_once
 from ..budget import Allowance, Budget
+from ..forecast import Amount
 from ..lane import STOPPED, over_budget
+from ..machine import default_at_once
 from .connection import Connection
 from .messages import (
     Brief,
@@ -177,8 +178,7 @@ class Cluster:
             self._running -= 1
             self._budget.spend(
                 question,
-                outcome.tokens,
-                outcome.usd,
+                Amount(outcome.tokens, outcome.usd),
                 outcome.unanswered,
                 exceeded=outcome.exceeded,
             )

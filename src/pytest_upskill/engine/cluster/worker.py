@@ -22,9 +22,11 @@ from ...models import Model
 from ...models.model import Progress
 from ...trials.answer import NoAnswer, Reply
 from ...trials.trial import Question
+from ..agent_jobs import AgentPlaces
 from ..budget import Budget
 from ..engine import Engine
 from ..lane import unexpected
+from ..model_calls import ModelFacts
 from .messages import Brief, Outcome, SentTrial, WorkerReport, packed
 
 _POLL_SECONDS: Final = 0.5
@@ -118,12 +120,10 @@ def _carry_out(brief: Brief, trial: SentTrial) -> Outcome:
     allowance = trial.allowance
     budget = Budget(allowance.tokens, allowance.usd, brief.prices.get)
     engine = Engine(
-        open_model,
+        ModelFacts(open_model, timeout=lambda _: brief.call_timeout),
         concurrency=trial.calls_at_once,
-        timeout=brief.call_timeout,
         budget=budget,
-        open_trials=partial(_SentTrials, brief, trial),
-        agents_at_once=1,
+        agents=AgentPlaces(partial(_SentTrials, brief, trial), at_once=1),
     )
     try:
         reply = _wait_while_wanted(engine, trial.question)

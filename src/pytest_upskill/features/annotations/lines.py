@@ -59,8 +59,7 @@ def _other_reasons(results: RunResults) -> list[str]:
     """Why the run fails, besides its cases."""
     of_cases = set(results.not_tested)
     for comparison in results.comparisons:
-        of_cases.update(comparison.reasons)
-        of_cases.difference_update(comparison.of_whole)
+        of_cases.update(comparison.case_reasons)
 
     reasons = [reason for reason in results.gate.reasons if reason not in of_cases]
     return reasons + cause_lines(results.causes)

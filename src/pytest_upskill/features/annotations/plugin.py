@@ -5,16 +5,15 @@ from pathlib import Path
 
 import pytest
 
-from ...plugin.concluding import RESULTS
 from ...plugin.paths import relative
-from .lines import Place, annotations
+from ...plugin.run import RUN
 
 
 class Annotations:
     """Writes the annotations of a run above pytest's summary."""
 
     def __init__(self) -> None:
-        self._failed_at: dict[str, Place] = {}  # by node id
+        self._failed_at: dict[str, tuple[str, int]] = {}  # by node id
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
@@ -24,10 +23,12 @@ class Annotations:
     # After the results are there, and before the summary
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         config = session.config
-        results = config.stash.get(RESULTS, None)
+        results = config.stash[RUN].results
         reporter = config.pluginmanager.getplugin("terminalreporter")
         if not results or not reporter or os.environ.get("GITHUB_ACTIONS") != "true":
             return
+
+        from .lines import annotations
 
         # GitHub wants paths relative to the repository, and the
         # rootdir may be a part of that.

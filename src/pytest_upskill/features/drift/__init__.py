@@ -38,6 +38,6 @@ FEATURE: Final = Feature(
             ),
         ),
     ),
-    section="results:ModelChange",
-    view="view",
+    sections={"drift": "results:ModelChange"},
+    views={"drift": "view"},
 )

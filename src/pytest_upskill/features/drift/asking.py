@@ -16,7 +16,8 @@ from ...checks import CheckedCase
 from ...checks.grading import ToGrade
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.arm_maker import ArmMaker
-from ...measure.study_runner import SkillCases, StudyRunner
+from ...measure.study_cases import SkillCases
+from ...measure.study_runner import StudyRunner
 from ...results.causes import cause_lines
 from ...results.run import RunResults
 from ...skills.case import Case

@@ -52,17 +52,14 @@ def run_drift(args: argparse.Namespace) -> tuple[str, int]:
         args, args.skills, tasks=True, named=named, recording=args.recorded
     ) as session:
         pairs = _pairs(session)
-        trials = [
-            item.trial
+        to_grade = [
+            item
             for pair in pairs
             for asked in pair.asked.values()
             for case in asked
             for item in case.trials
         ]
-        session.require_asked(trials)
-        if not session.may_ask_for(
-            session.runner.estimate_of(trials, free=session.free)
-        ):
+        if not session.may_ask(to_grade):
             return "", 1
         changes = list[ModelChange]()
         for pair in pairs:
@@ -78,21 +75,21 @@ def _pairs(session: StudySession) -> list[ModelPair]:
     """
     old, new = session.args.from_model, session.args.to_model
     pairs = []
-    for agent in dict.fromkeys(subject.agent for subject in session.subjects):
+    for agent in dict.fromkeys(subject.agent for subject in session.run.subjects):
         subjects = Subject(agent, old), Subject(agent, new)
         for subject in subjects:
-            if subject not in session.subjects:
+            if subject not in session.run.subjects:
                 raise SettingsError("agents", f"can't use {subject.model}", value=agent)
-        if len({session.subjects[subject] for subject in subjects}) == 1:
+        if len({session.run.subjects[subject] for subject in subjects}) == 1:
             problem = f"the same model as --from {old}"
             raise SettingsError("to_model", problem, "Name two models.", value=new)
         pairs.append(
             ModelPair(
                 session.sources,
                 *subjects,
-                session.subjects,
+                session.run.subjects,
                 session.runner,
-                session.maker,
+                session.run.arm_maker,
             )
         )
     return pairs

@@ -58,6 +58,9 @@ def run_values(
     problems = results.problems or results.withheld
 
     blocks = [study_block(study) for study in results.studies]
+    for of_kind in results.kind_sections:
+        if block := view_of(of_kind.feature).block(of_kind):
+            blocks.append(block)
     for section in results.sections:
         blocks.append(view_of(section.feature).block(section))
 

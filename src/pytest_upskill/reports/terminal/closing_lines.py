@@ -8,12 +8,12 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-from ..._util.texts import counted, dollars, first_few, harmless, one_line, percent
+from ..._util.texts import counted, dollars, first_few, harmless, one_line
 from ...models.prices import ON_A_PLAN
+from ...registry import view_of
 from ...results.oracle_results import is_sound, oracle_counts
 from ...results.row import Row, Word, since_words
 from ...results.run import RunResults
-from ...results.trigger_summary import TriggerSummary
 from ...trials.arm import AGAIN, PREVIOUS
 from ..answers import answer_words, badness, count_words, words_of_tests
 from ..columns import cache_words
@@ -72,10 +72,9 @@ class Ending:
     spent: Spent | None = None
     before_next: str = ""  # what to know, or to do, before the next command
     next: Sequence[str] = ()  # the words of the next command
-    accept: Sequence[str] = ()  # those of the one that accepts what failed
 
 
-class _Point(NamedTuple):
+class Point(NamedTuple):
     mark: Mark
     text: str
 
@@ -93,11 +92,11 @@ def closing_lines(
 
     points = []
     for reason in _first_and_last(reasons):
-        points.append(_Point("bad" if ending.failed else "warn", reason))
+        points.append(Point("bad" if ending.failed else "warn", reason))
     if ending.not_reached:
         names = [one_line(name, _MAX_NAME_LENGTH) for name in ending.not_reached]
-        points.append(_Point("bad", f"not reached: {first_few(names, _MAX_LINES)}"))
-    points += [_Point("open", note) for note in ending.notes]
+        points.append(Point("bad", f"not reached: {first_few(names, _MAX_LINES)}"))
+    points += [Point("open", note) for note in ending.notes]
 
     for point in points:
         lines += _marked_lines(point, look)
@@ -109,8 +108,6 @@ def closing_lines(
         lines += look.wrap(harmless(ending.before_next))
     if ending.next:
         lines += command_lines("next: ", ending.next, look.width)
-    if ending.accept:
-        lines += command_lines("or accept these failures: ", ending.accept, look.width)
 
     return [look.show(line) for line in lines]
 
@@ -119,7 +116,7 @@ def answer_lines(results: RunResults, look: TerminalLook) -> list[str]:
     """Whether each skill helps, and how many tests failed."""
     points = _skill_points(results)
     if tests := words_of_tests(results):
-        points.append(_Point("bad", tests))
+        points.append(Point("bad", tests))
 
     lines = []
     for point in points:
@@ -128,7 +125,7 @@ def answer_lines(results: RunResults, look: TerminalLook) -> list[str]:
     return [look.show(line) for line in lines]
 
 
-def _marked_lines(point: _Point, look: TerminalLook) -> list[str]:
+def _marked_lines(point: Point, look: TerminalLook) -> list[str]:
     """A text behind a mark, which alone is painted."""
     marks: dict[Mark, str] = {
         "bad": look.marks.bad,
@@ -170,11 +167,10 @@ def _gate_reasons(results: RunResults) -> list[str]:
     """Those of a skill's regressed cases are one: each is a failed test."""
     reasons = dict.fromkeys(results.gate.reasons)
     for accepted in results.comparisons:
-        of_cases = [r for r in accepted.reasons if r not in accepted.of_whole]
-        if len(of_cases) > 1:
-            for reason in of_cases:
+        if len(accepted.case_reasons) > 1:
+            for reason in accepted.case_reasons:
                 reasons.pop(reason, None)
-            names = [one_line(case.test.case, 60) for case in accepted.regressed]
+            names = [one_line(pair.case, 60) for pair in accepted.regressed]
             number = counted(len(names), "regression")
             text = f"{accepted.pair}: {number}: {first_few(names, _MAX_LINES)}"
             reasons = {text: None, **reasons}
@@ -185,62 +181,54 @@ def _gate_reasons(results: RunResults) -> list[str]:
 # Skills.
 
 
-def _skill_points(results: RunResults) -> list[_Point]:
+def _skill_points(results: RunResults) -> list[Point]:
     """What fell, the answer for each skill, and what else was tested."""
     falls = []
     for row in results.rows:
         if row.accepted and row.accepted.words:
-            falls.append(_Point("bad", f"{row.pair} {row.accepted.words}"))
+            falls.append(Point("bad", f"{row.pair} {row.accepted.words}"))
         since = row.over(PREVIOUS)
         text = f"{row.pair}: {since_words(row, since)}" if since else ""
         if since and text not in results.gate.reasons:
-            falls.append(_Point("bad" if since.word == "worse" else "open", text))
+            falls.append(Point("bad" if since.word == "worse" else "open", text))
 
     verdicts = sorted(results.verdicts, key=badness)
     marks = [_MARK_OF_WORD.get(verdict.verdict, "open") for verdict in verdicts]
     answers = []
     if len(verdicts) > MAX_SKILLS:
         mark = marks[-1] if marks[0] == "open" else marks[0]
-        answers.append(_Point(mark, count_words(verdicts)))
+        answers.append(Point(mark, count_words(verdicts)))
     else:
         for mark, verdict in zip(marks, verdicts, strict=True):
-            answers.append(_Point(mark, answer_words(verdict)))
+            answers.append(Point(mark, answer_words(verdict)))
 
     others = [_row_point(row) for row in results.rows if _has_no_verdict(row)]
-    others += [_trigger_point(summary) for summary in results.trigger_summaries]
+    for of_kind in results.kind_sections:
+        others += view_of(of_kind.feature).points(of_kind)
     return [*_first_points(falls), *answers, *_first_points(others)]
 
 
-def _first_points(points: Sequence[_Point]) -> list[_Point]:
+def _first_points(points: Sequence[Point]) -> list[Point]:
     hidden = len(points[_MAX_LINES:])
     if not hidden:
         return list(points)
 
-    return [*points[:_MAX_LINES], _Point("open", f"and {hidden:,} more")]
+    return [*points[:_MAX_LINES], Point("open", f"and {hidden:,} more")]
 
 
 def _has_no_verdict(row: Row) -> bool:
     return row.is_of_oracle or AGAIN in row.arms
 
 
-def _row_point(row: Row) -> _Point:
+def _row_point(row: Row) -> Point:
     """Of references, or of a skill that is compared with itself."""
     if row.is_of_oracle:
         mark: Mark = "good" if is_sound(row) else "bad"
-        return _Point(mark, f"{row.skill}: {oracle_counts(row)}")
+        return Point(mark, f"{row.skill}: {oracle_counts(row)}")
 
     again = row.over(AGAIN)
     is_doubtful = again is None or again.lift.shown
-    return _Point("warn" if is_doubtful else "open", f"{row.pair} {row.sentence}")
-
-
-def _trigger_point(summary: TriggerSummary) -> _Point:
-    if summary.incomplete:
-        return _Point("warn", f"{summary.pair}: triggers: {summary.missing_words}")
-
-    rates = [f"{name} {percent(share.rate)}" for name, share in summary.shares.items()]
-    is_wrong = summary.wrong(should_open=True) or summary.wrong(should_open=False)
-    return _Point("open" if is_wrong else "good", f"{summary.pair}: {', '.join(rates)}")
+    return Point("warn" if is_doubtful else "open", f"{row.pair} {row.sentence}")
 
 
 # What was spent, and what to do next.

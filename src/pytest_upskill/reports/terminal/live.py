@@ -9,7 +9,6 @@ from statistics import fmean
 from typing import Final
 
 from ..._util.texts import counted, dollars, one_line, whole
-from ...skills.suites.triggers import ACTIVATED
 from ...trials.records import Record
 from ..columns import short
 from .layout import Marks, TerminalLook
@@ -117,7 +116,7 @@ def item_numbers(
         arms[record.arm].append(record)
 
     checks = {grade.check for record in records for grade in record.checks}
-    if checks == {ACTIVATED}:
+    if checks == {"skill_activated"}:
         parts = _opened(arms["skill"])
     else:
         parts = []

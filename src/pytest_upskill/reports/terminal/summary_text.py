@@ -11,8 +11,6 @@ from ..._util.texts import (
     first_few,
     harmless,
     one_line,
-    percent,
-    span,
 )
 from ...registry import view_of
 from ...results.chance import looks_words, many_skills_words
@@ -20,15 +18,8 @@ from ...results.comparison import SCORE_WORDS
 from ...results.oracle_results import is_sound
 from ...results.row import Row, Word
 from ...results.run import RunResults
-from ...results.trigger_summary import (
-    MODELS_CHOICE,
-    QueryShare,
-    TriggerSummary,
-    size_words,
-)
 from ...results.verdict import Verdict, new_run_words
 from ...trials.plan import SkillInfo
-from ...trials.subject import CHAT
 from ..answers import badness, count_words
 from ..columns import LIFT, VERDICT, Column, choose_columns, row_of_all_models
 from ..skill_signals import SignalCases, find_signals
@@ -67,7 +58,8 @@ def results_lines(
             blocks += _skill_blocks(skill, of_skill, verdicts.get(name), look)
 
     blocks.append(_oracle_lines(results, look))
-    blocks += _trigger_blocks(results.trigger_summaries, look)
+    for of_kind in results.kind_sections:
+        blocks.append(view_of(of_kind.feature).lines(of_kind, look))
     blocks.append(
         [part for note in notes for part in wrapped(harmless(note), look.width)]
     )
@@ -117,10 +109,10 @@ def _title(skill: SkillInfo, rows: Sequence[Row], look: TerminalLook) -> list[st
     if rows[0].against:
         facts.append(f"before is {one_line(rows[0].against, 20)}")
 
-    return _title_lines(facts, look)
+    return title_lines(facts, look)
 
 
-def _title_lines(facts: Sequence[str], look: TerminalLook) -> list[str]:
+def title_lines(facts: Sequence[str], look: TerminalLook) -> list[str]:
     first, *more = look.wrap(" · ".join(facts))
     return [first.replace(facts[0], look.paint(facts[0], bold=True), 1), *more]
 
@@ -280,63 +272,3 @@ def _table_of_skills(
             row[number] = paint_word(verdict.verdict, row[number], look)
 
     return table_lines(columns, cells, look)
-
-
-# Triggers.
-
-
-def _trigger_blocks(
-    summaries: Sequence[TriggerSummary], look: TerminalLook
-) -> list[list[str]]:
-    """A row for each skill, agent and model, and what to do about it."""
-    if not summaries:
-        return []
-
-    facts = ["triggers", size_words(summaries, "×")]
-    if all(summary.agent == CHAT for summary in summaries):
-        facts.append(MODELS_CHOICE)
-    title = _title_lines(facts, look)
-    columns = [
-        Column("skill", is_name=True, priority=90),
-        Column("model", is_name=True),
-        Column("recall", right=True),
-        Column("interval", right=True, priority=70),
-        Column("false alarms", right=True),
-        Column("interval", right=True, priority=60),
-    ]
-    cells = []
-    for summary in summaries:
-        shares = [*_share(summary.recall), *_share(summary.false_alarms)]
-        cells.append([summary.skill, summary.label, *shares])
-    table = table_lines(columns, cells, look)
-    if len(summaries) > MAX_SKILLS and look.verbosity < 1:
-        return [title, [*table, "what to do about each skill: -v"]]
-
-    lines = []
-    for summary in summaries:
-        name = one_line(str(summary.pair), _LONGEST_NAME)
-        if summary.incomplete or look.verbosity > 0:
-            text = f"{name}: {harmless(summary.sentence)}"
-            lines += look.wrap(text)
-        if summary.advice and len(summaries) > 1:
-            lines.append(f"{name}:")
-        for advice in summary.advice:
-            lines += _advice_lines(harmless(advice), look.width)
-
-    return [title, table, lines]
-
-
-def _share(share: QueryShare | None) -> tuple[str, str]:
-    if share is None:
-        return "-", "-"
-
-    return percent(share.rate), span(*share.interval, percent)
-
-
-def _advice_lines(advice: str, width: int) -> list[str]:
-    """A command of several lines can be pasted."""
-    if ": pytest-upskill " not in advice:
-        return wrapped(advice, width, rest="  ")
-
-    *lines, last = wrapped(advice, width - len(" \\"), rest="  ")
-    return [*(f"{line} \\" for line in lines), last]

@@ -13,13 +13,14 @@ from ..case_files import files_of
 from ..case_forms import is_good_tag
 from .eval_checks import EXPECTING, TEXTS, expected_checks, together, whole_output
 from .json_files import Entries, Unknown, usable_id
-from .skill_checks import OF_SKILL, OwnSkill, has_paths, has_wish, skill_checks
+from .skill_checks import OF_SKILL, OwnSkill, skill_checks
 
 _NOTHING_EXPECTED: Final = 'nothing expected; add "expected_output" or "assertions"'
 
 # Where foreign files keep their cases.
 LISTS: Final = ("evals", "evaluations", "test_cases", "scenarios")
-TRIGGER_LISTS: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
+# Lists of other kinds of cases in such a file.
+LISTS_BESIDE: Final = ("triggers", "trigger_evals", "trigger_tests", "trigger_queries")
 QUESTIONS: Final = ("prompt", "question", "query", "user_prompt", "task", "messages")
 _WORKSPACES: Final = ("workspace", "test_data")  # a folder of the skill
 NAMES: Final = ("name", "eval_name", "slug")
@@ -28,19 +29,7 @@ SILENT: Final = frozenset(
     {"category", "comment", "description", "metadata", "name", "note", "notes", "title"}
     | {"skill", "skill_name", "version"}
 )
-OF_FILE: Final = SILENT | {"schema", "updated", "date", "sandbox", *TRIGGER_LISTS}
-
-
-def is_trigger_set(entries: Sequence[Any]) -> bool:
-    """Whether all entries are trigger queries."""
-    return bool(entries) and all(map(is_trigger, entries))
-
-
-def is_trigger(entry: Any) -> bool:
-    """Whether an entry is a trigger query: nothing is expected of an answer."""
-    if not isinstance(entry, dict) or not has_wish(entry) or has_paths(entry):
-        return False
-    return not any(entry.get(key) for key in (*EXPECTING, "expected"))
+OF_FILE: Final = SILENT | {"schema", "updated", "date", "sandbox", *LISTS_BESIDE}
 
 
 def entries_of_others(data: Any) -> Entries | None:

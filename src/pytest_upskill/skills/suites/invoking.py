@@ -71,7 +71,7 @@ class Invocable:
         bad = [
             replace(
                 broken_case(loaded.file, case, [(case.place_of(*inside), problem)]),
-                is_trigger=case.is_trigger,
+                kind=case.kind,
             )
             for case in loaded.cases
             if case.place in problems
@@ -82,7 +82,7 @@ class Invocable:
         return replace(loaded.only(cases, bad), written=written)
 
     def _problem(self, case: Case) -> tuple[tuple[str, ...], str] | None:
-        if case.is_trigger and case.should_open and self.users_only:
+        if case.kind.until_opened and case.should_open and self.users_only:
             return (), _NEVER_OPENED
         if case.invoke and case.invoke.skill not in self.names:
             name = one_line(case.invoke.skill, 60)
@@ -97,7 +97,7 @@ class Invocable:
     def _invoked(self, case: Case) -> Case:
         if not self.users_only:
             return case
-        if case.is_trigger:
+        if case.kind.until_opened:
             return replace(case, skip=case.skip or _CLOSED_ANYWAY)
         return replace(
             case, invoke=case.invoke or Invocation(self.names[0], case.input)

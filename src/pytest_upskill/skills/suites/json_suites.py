@@ -11,8 +11,9 @@ from ..._util.json_forms import FormError
 from ...errors import CasesError
 from ..case import Case
 from ..loaded_cases import LoadedCases, numbered
+from .beside import is_entry_beside
 from .eval_checks import REPO_STATE
-from .evals import case_of_eval, entries_of_others, is_trigger, keys_of_file
+from .evals import case_of_eval, entries_of_others, keys_of_file
 from .json_files import Unknown, ignored_keys, is_for_others, lines_of, usable_id
 from .ours import defaulted_in, entries_of, own_case, read_own_json, with_defaults
 from .skill_checks import OwnSkill
@@ -70,7 +71,7 @@ def load_cases(file: Path, folder: Path | None = None) -> LoadedCases[Case]:
 
     def written() -> Iterator[Written]:
         for place, entry in zip(*entries, strict=True):
-            if is_trigger(entry):  # read as such
+            if is_entry_beside(entry):  # read as such
                 continue
             own_id = usable_id(entry, "id", "name") if isinstance(entry, dict) else None
             try:

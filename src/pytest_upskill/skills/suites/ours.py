@@ -19,8 +19,9 @@ from ..case_forms import (
     MetaForm,
 )
 from ..task_forms import SandboxForm
+from .beside import are_entries_beside
 from .eval_checks import EXPECTING, expected_checks, together, whole_output
-from .evals import LISTS, NAMES, OF_FILE, QUESTIONS, SILENT, is_trigger_set, object_of
+from .evals import LISTS, NAMES, OF_FILE, QUESTIONS, SILENT, object_of
 from .json_files import Entries, Unknown, is_typo, read_cases_json, usable_id
 from .skill_checks import OF_SKILL, OwnSkill, skill_checks
 
@@ -68,7 +69,7 @@ def entries_of(
             defaults = with_defaults(dict(defaults), {"sandbox": data["sandbox"]})
     except FormError as error:
         raise cases_error(file, error.problems) from None
-    if is_trigger_set(entries.written):
+    if are_entries_beside(entries.written):
         raise NoCasesError(file, _TRIGGERS_ARE_NO_CASES)
     if not entries.written:
         raise NoCasesError(file, "no cases", how_to_add_cases(file))

@@ -10,16 +10,17 @@ from typing import Final, NamedTuple
 from ..._util.texts import one_line
 from ...errors import CasesError, NoCasesError, shown
 from ..case import Case
-from ..folder import CASES_NAME, EVALS_NAME, is_skill, is_trigger_file
-from ..loaded_cases import LoadedCases
+from ..folder import CASES_NAME, EVALS_NAME, is_skill
+from ..kinds import CASE
+from ..loaded_cases import LoadedCases, all_cases
 from ..task_folders import has_tasks
+from .beside import files_beside, is_file_beside, is_set_beside, load_beside
 from .harbor import harbor_suite
 from .invoking import Invocable
 from .json_files import ROUTES_NAME, is_for_others, names_in
 from .json_suites import json_folder, json_suite
 from .plugin_evals import plugin_suite
 from .suite import EVALS, Suite, folder_around
-from .triggers import all_triggers, is_query_set, load_triggers, trigger_files
 from .vally import FILE_NAMES as VALLY_NAMES
 from .vally import vally_suite
 
@@ -87,7 +88,7 @@ class Suites:
 
     @property
     def all_triggers(self) -> tuple[Case, ...]:
-        return tuple(case for case in all_triggers(self.files) if case.is_trigger)
+        return tuple(case for case in all_cases(self.files) if case.kind != CASE)
 
     @cached_property
     def unread(self) -> tuple[Unread, ...]:
@@ -135,7 +136,7 @@ class Suites:
             return Unread(
                 file, "looks like results" if is_for_others(file) else self._instead
             )
-        if file.suffix == ".json" and is_query_set(file):
+        if file.suffix == ".json" and is_set_beside(file):
             return Unread(file, "queries are read in evals/")
         if is_for_others(file) or _NO_EVALS.search(file.name.lower()):
             return None
@@ -166,16 +167,16 @@ def _read(folder: Path, path: Path | None, ask: Ask | None) -> Suites:
     is_named = path is not None
     if ask and (suite := ask(path or folder)):
         read = {suite.path, *(of_file.file for of_file in suite.files)}
-        files = [file for file in trigger_files(folder) if file not in read]
-        triggers = load_triggers(folder, taken=list(suite.ids), files=files)
-        return Suites(folder, suite, tuple(triggers), is_named)
-    if path and is_trigger_file(path):  # some forms of triggers are forms of cases, too
-        triggers = load_triggers(folder, path)
-        if all_triggers(triggers):
-            return Suites(folder, Suite(path, folder), tuple(triggers), is_named)
+        files = [file for file in files_beside(folder) if file not in read]
+        triggers = load_beside(folder, taken=list(suite.ids), files=files)
+        return Suites(folder, suite, triggers, is_named)
+    if path and is_file_beside(path):  # some of their forms are forms of cases, too
+        triggers = load_beside(folder, path)
+        if all_cases(triggers):
+            return Suites(folder, Suite(path, folder), triggers, is_named)
     cases = _suite_at(path, folder) if path else _own_suite(folder)
-    triggers = load_triggers(folder, path, list(cases.ids) if cases else ())
-    return Suites(folder, cases, tuple(triggers), is_named)
+    triggers = load_beside(folder, path, list(cases.ids) if cases else ())
+    return Suites(folder, cases, triggers, is_named)
 
 
 def read_suite(path: Path, folder: Path) -> Suite | None:

@@ -48,21 +48,23 @@ class OwnSkill(NamedTuple):
         A skill that was renamed may still have the end of its name in all of its cases.
         """
         wanted = {
-            _plain(name)
+            plain_name(name)
             for entry in entries
             if isinstance(entry, dict) and entry.get(WISHES[0]) is not False
-            for name in _names_in(entry)
+            for name in names_in(entry)
         }
         if wanted and not is_skill(folder):
             files = (file for pattern in _MEMBERS for file in folder.glob(pattern))
-            members = {_plain(name): name for name in map(name_of, files)}
+            members = {plain_name(name): name for name in map(name_of, files)}
             if members:
                 return cls(folder, frozenset(members), members=members)
         written = [data.get(key) for key in _OF_FILE] if isinstance(data, dict) else []
         if is_skill(folder):
             written += [folder.name, *([name_of(skill_file(folder))] if wanted else [])]
         names = {
-            _plain(name) for name in written if isinstance(name, str) and name.strip()
+            plain_name(name)
+            for name in written
+            if isinstance(name, str) and name.strip()
         }
         if wanted & names or len(wanted) != 1:
             return cls(folder, frozenset(names))
@@ -87,7 +89,7 @@ def should_open(entry: Mapping[str, Any], skill: OwnSkill) -> bool | None:
             return bool(entry[key])
     if not skill.names or not any(key in entry for key in _SKILLS):
         return None
-    return any(_plain(name) in skill.names for name in _names_in(entry))
+    return any(plain_name(name) in skill.names for name in names_in(entry))
 
 
 def has_wish(entry: Mapping[str, Any]) -> bool:
@@ -108,12 +110,12 @@ def skill_checks(
     """
     checks = dict[str, Any]()
     wish = should_open(entry, skill)
-    names = [skill.members.get(_plain(name), "") for name in _names_in(entry)]
+    names = [skill.members.get(plain_name(name), "") for name in names_in(entry)]
     if wish and (opened := [{"skill_opened": name} for name in names if name]):
         checks |= opened[0] if len(opened) == 1 else {"any_of": opened}
     elif wish is not None:
         checks["skill_activated"] = wish
-    elif others := _names_in(entry):
+    elif others := names_in(entry):
         unknown.leave_out(
             "expected_skill", f"not known to be this skill: {others[0]}", place
         )
@@ -126,7 +128,7 @@ def skill_checks(
     return checks
 
 
-def _names_in(entry: Mapping[str, Any]) -> list[str]:
+def names_in(entry: Mapping[str, Any]) -> list[str]:
     return [name for key in _SKILLS for name in _texts(entry.get(key))]
 
 
@@ -136,7 +138,7 @@ def _texts(value: Any) -> list[str]:
     return [text for text in stripped if text.lower() not in ("", "none", "null")]
 
 
-def _plain(name: str) -> str:
+def plain_name(name: str) -> str:
     """A name without the folder, the plugin or the slash that may be around it."""
     path = PurePosixPath(name.strip())
     name = path.parent.name if path.name.lower() == "skill.md" else path.name

@@ -17,6 +17,7 @@ from ..case import Case, CaseUser, Role, SandboxNeeds
 from ..case_files import CaseFiles
 from ..case_forms import CaseForm, is_good_id
 from ..invocation import Invocation
+from ..kinds import CASE, CaseKind
 from ..loaded_cases import BrokenCase, LoadedCases, automatic_ids, broken, numbered
 from ..task_files import with_task_files
 
@@ -70,7 +71,7 @@ class Suite:
             case
             for of_file in self.files
             for case in of_file.cases
-            if not case.is_trigger
+            if case.kind == CASE
         ]
 
     @property
@@ -103,14 +104,11 @@ class Suite:
         return self
 
     def _has(self, *, is_trigger: bool) -> bool:
-        return any(
-            is_trigger
-            in {
-                *(c.is_trigger for c in of_file.cases),
-                *(b.is_trigger for b in of_file.broken),
-            }
-            for of_file in self.files
-        )
+        kinds: set[CaseKind] = set()
+        for of_file in self.files:
+            kinds.update(case.kind for case in of_file.cases)
+            kinds.update(case.kind for case in of_file.broken)
+        return bool(kinds - {CASE}) if is_trigger else CASE in kinds
 
 
 def folder_around(path: Path) -> Path:

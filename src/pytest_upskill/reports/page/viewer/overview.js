@@ -82,7 +82,6 @@ function Overview({ address }) {
       choose=${(id) => go({ measure: id === known[0].id ? null : id })} />` : null}
     ${!measure ? null : isOne ? html`<${Plot} ...${shown[0]} measure=${measure} address=${address} />`
       : null}
-    ${run.trigger_summaries.length ? html`<${Triggers} />` : null}
     ${data.blocks.map((block, index) => html`<${BlockView} key=${index} block=${block} />`)}
   </section>`;
 }
@@ -284,20 +283,4 @@ function TextTable({ contents, label }) {
       <th key=${header} scope="col" class=${index ? "num" : ""}>${header}</th>`)}</tr></thead>
     <tbody>${contents.rows.map((cells, number) => html`<tr key=${number}>${cells.map((cell, index) => html`
       <td key=${index} class=${index ? "num" : ""}>${cell}</td>`)}</tr>`)}</tbody></table></div>`;
-}
-
-// How often skills are opened when they should be, and when not; the queries are among the tests.
-function Triggers() {
-  const share = (of) => (of ? `${format.percent(of.rate)} (${format.percent(of.interval.low)} to ${
-    format.percent(of.interval.high)})` : DASH);
-  const nameOf = (row) => (run.skills.length > 1 ? `${row.skill} on ${labelOf(row)}` : labelOf(row));
-  const contents = {
-    headers: ["triggers", "recall", "false alarms", "queries"],
-    rows: run.trigger_summaries.map((row) => [
-      nameOf(row), share(row.recall), share(row.false_alarms), `${row.queries.length} × ${row.runs}`,
-    ]),
-  };
-  return html`<section class="block" aria-label="Triggers"><${TextTable} label="Table of triggers" contents=${contents} />
-    ${run.trigger_summaries.slice(0, MOST_PROBLEMS).map((row) => html`<p key=${nameOf(row)} class="note">
-      ${nameOf(row)}: ${row.sentence}</p>`)}</section>`;
 }

@@ -1,0 +1,102 @@
+"""Which run asks what."""
+
+import os
+import time
+from collections.abc import Sequence
+from secrets import token_hex
+from typing import Final
+
+from .database import Database
+
+_LEASE_SECONDS: Final = 15.0  # unless it is renewed
+_RENEWAL_SECONDS: Final = 3.0
+LEASES_TABLE: Final = (
+    "CREATE TABLE leases ("
+    "key TEXT PRIMARY KEY, owner TEXT NOT NULL, until REAL NOT NULL) WITHOUT ROWID"
+)
+# One that would last much longer was made by a clock that was wrong; a little longer by
+# another run since this one looked at its clock.
+_LASTS: Final = f"(until BETWEEN ? AND ? + {2 * _LEASE_SECONDS})"
+_TAKE: Final = f"""
+INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
+SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
+"""
+
+
+class Leases:
+    """The questions that runs are asking: two that share a store and ask the same at
+    once would pay for it twice.
+
+    A run takes a lease before it asks and gives it back after its answer was stored;
+    others wait for that. The lease of a killed run ends by itself.
+    """
+
+    def __init__(self, database: Database) -> None:
+        self._database = database
+        self._owner = f"{os.getpid()}-{token_hex(8)}"
+        self._keys = set[str]()
+        self.over: list[str] = []
+        self._renewed_at = 0.0  # time.monotonic()
+
+    def take(self, keys: Sequence[str]) -> set[str]:
+        """Lease questions; returns those that this run is to ask.
+
+        Others are asked by another run, or this can't be written down, or there may be
+        no room for their answers.
+        """
+        room = self._database.room - len(self._keys)
+        if room < len(keys):
+            keys = keys[: max(room, 0)]
+            if not keys and not self._keys:  # else their answers may take less
+                self._database.fail_full()
+        if not keys:
+            return set()
+
+        now = time.time()
+        values = [(key, self._owner, now + _LEASE_SECONDS, now, now) for key in keys]
+        changed = self._database.write((_TAKE, values))
+        taken = set(keys)
+        if changed != len(keys):
+            owned = "SELECT key FROM leases WHERE owner=?"
+            taken &= {key for [key] in self._database.read(owned, self._owner)}
+        if changed is None:
+            taken = set()
+        self._keys |= taken
+        return taken
+
+    def release(self, key: str) -> None:
+        """Give back a lease, with the next ``save``."""
+        if key in self._keys:
+            self._keys.remove(key)
+            self.over.append(key)
+
+    def save(self) -> None:
+        if self.over:
+            values = [(key, self._owner) for key in self.over]
+            self.over.clear()
+            self._database.write(("DELETE FROM leases WHERE key=? AND owner=?", values))
+
+    def all(self) -> set[str]:
+        """The questions that are being asked, by this run or another."""
+        now = time.time()
+        lasting = f"SELECT key FROM leases WHERE {_LASTS}"
+        return {key for [key] in self._database.read(lasting, now, now)}
+
+    def renew(self) -> bool:
+        """Keep the leases; call it often. Returns whether it was time for that."""
+        if time.monotonic() < self._renewed_at + _RENEWAL_SECONDS:
+            return False
+
+        self._renewed_at = time.monotonic()
+        if self._keys:
+            until = time.time() + _LEASE_SECONDS
+            renewal = "UPDATE leases SET until=? WHERE owner=?"
+            self._database.write((renewal, [(until, self._owner)]))
+        return True
+
+    def close(self) -> None:
+        """End all leases of this run, and those of runs that were killed."""
+        if self._keys or self.over:
+            ended = time.time() - _LEASE_SECONDS
+            everything = "DELETE FROM leases WHERE owner=? OR until < ?"
+            self._database.write((everything, [(self._owner, ended)]))

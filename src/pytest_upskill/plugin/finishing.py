@@ -1,0 +1,70 @@
+"""The results of a run: made after the last report, and given to features."""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from ..errors import InputError
+from ..reports.writers import Writer, write_all
+from ..results.run import RunResults
+from ..settings import Gates
+from .hooks import call_finished, with_results_of_hooks
+from .ledger import Ledger
+from .next_command import rerun_of
+from .pytest_options import cli_gates, message_of
+from .run import Run
+from .spending import Spending
+
+
+def finish(run: Run, ledger: Ledger, spending: Spending) -> None:
+    """Judge the results, and give them to features, which write them."""
+    try:
+        run.results = results = _make_results(run, ledger, spending)
+    except InputError as error:
+        run.fail(message_of(error, run.config))
+        return
+
+    engine = run.asking.engine
+    not_kept = engine and engine.not_kept
+    if results.gate.reasons or results.lost or not_kept:
+        run.fail()
+    # Files are written even if nothing was asked: old ones would mislead.
+    lines, errors = call_finished(
+        run.config, results, features_only=not ledger.has_plan
+    )
+    run.lines += lines
+    for problem in errors:
+        run.fail(problem)
+
+
+def _make_results(run: Run, ledger: Ledger, spending: Spending) -> RunResults:
+    settings = run.settings
+    if not ledger.concerns_skills and not cli_gates(run.config):
+        # Those of an ini file are for its skills.
+        settings = replace(settings, gates=Gates())
+
+    interrupted = run.stopped
+    stop = run.session.shouldfail or run.session.shouldstop
+    if not interrupted and ledger.lost and stop:
+        interrupted = str(stop)
+    results = ledger.results(settings, run.config.rootpath, interrupted)
+
+    bundled = {}
+    for name in run.subjects.agents:
+        if skills := run.subjects.roster.agent(name).bundled:
+            bundled[name] = skills
+    results = replace(
+        results,
+        bundled=bundled,
+        logins=settings.logins,
+        rerun=rerun_of(run.config),
+        prompt_cache_saved=spending.saved,
+    )
+    return with_results_of_hooks(run.config, results)
+
+
+def write_files(run: Run, writers: Iterable[Writer]) -> None:
+    """Write the files of a feature: the run fails if one can't be written."""
+    written = write_all(writers)
+    run.written += written.paths
+    for problem in written.problems:
+        run.fail(message_of(problem, run.config))

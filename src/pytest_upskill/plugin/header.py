@@ -1,0 +1,127 @@
+"""What the header of a run says: skills, models, agents, and what has no effect."""
+
+import os
+from collections.abc import Iterator
+from typing import Final
+
+from .._util.texts import counted, one_line
+from ..errors import shown
+from ..skills.bundle import parts_besides_skills
+from ..skills.search import left_out_lines
+from ..trials.subject import ORACLE, takes_plugins
+from .display import first_names
+from .paths import Selected, command_for_cases, unread_names
+from .pytest_options import FLAGS, cli_agent_flags, cli_value
+from .run import Run
+from .run_subjects import header_lines as subject_lines
+from .skill_code import code_kept_out
+
+_MAX_NAMES_LENGTH: Final = 100
+
+
+def header_lines(run: Run) -> list[str]:
+    lines = [f"upskill: {line}" for line in _skill_lines(run)]
+    lines += [f"upskill: {line}" for line in _idle_option_lines(run)]
+    lines += subject_lines(run.subjects, run.selected, run.config)
+    lines += [f"upskill: {line}" for line in _plugin_lines(run)]
+    lines += [f"upskill: {line}" for line in _score_lines(run)]
+    if code := code_kept_out(run.config):
+        lines += code.header_lines(source.folder for source in run.selected.all)
+    return lines
+
+
+def _skill_lines(run: Run) -> Iterator[str]:
+    """The skills and models of the run, and the skills that it can't test."""
+    selected = run.selected
+    verbose = run.config.get_verbosity() > 0
+    if selected.sources:
+        skills = _name_skills(selected, verbose=verbose)
+        if _asks_no_model(run):
+            yield f"references of {skills}: the oracle asks no model"
+        else:
+            yield f"{skills} on {_name_models(run)}"
+        tested = {spec.model_id for spec in run.subjects.specs.values()}
+        for name, spec in run.subjects.judges.items():
+            note = ""
+            if spec.model_id in tested:
+                note = " (also under test: it may favor its own answers)"
+            yield f"rubrics judged by {name}{note}"
+
+    if without := [source.label for source in selected.without_cases]:
+        names = first_names(without, verbose=verbose)
+        yield f"{len(selected.all):,} found, {len(without):,} without cases: {names}"
+        command = " ".join(command_for_cases("SKILL", os.environ))
+        yield f"to write some: {command}"
+    yield from selected.notes
+    if unread := unread_names(selected.all, every=verbose):
+        yield f"not read: {unread}"
+    yield from left_out_lines(selected.left_out)
+
+
+def _name_skills(selected: Selected, *, verbose: bool) -> str:
+    labels = [source.label for source in selected.sources]
+    names = first_names(labels, verbose=verbose)
+    return names if len(labels) == 1 else f"{counted(len(labels), 'skill')} ({names})"
+
+
+def _name_models(run: Run) -> str:
+    names = []
+    for name, spec in run.subjects.specs.items():
+        has_id = spec.model_id in name
+        names.append(name if has_id else f"{name} ({spec.model_id})")
+    text = ", ".join(names)
+    if run.settings.models_file:
+        return f"{text} (from {shown(run.settings.models_file)})"
+    return text if run.settings.models else f"{text} (default; choose with --model)"
+
+
+def _asks_no_model(run: Run) -> bool:
+    return set(run.subjects.specs) == {ORACLE}
+
+
+def _idle_option_lines(run: Run) -> Iterator[str]:
+    """Options that change nothing in this run."""
+    sources = run.selected.sources
+    has_triggers = any(source.suites.has_triggers for source in sources)
+    unused = cli_agent_flags(run.config, has_triggers=has_triggers)
+    if sources and unused and not run.subjects.has_agents:
+        yield f"{', '.join(unused)}: only for agents (--skill-agent loop)"
+    if _asks_no_model(run) and cli_value(run.config, "models"):
+        yield f"{FLAGS['models']} has no effect: the oracle asks no model"
+    workers = run.config.getoption("numprocesses", None)
+    if workers and sources and not run.subjects.agents:
+        yield "calls are concurrent already: -n only spreads the work of checks"
+
+
+def _plugin_lines(run: Run) -> Iterator[str]:
+    """What agents don't have of plugins that are tested as one."""
+    agents = dict.fromkeys(subject.agent for subject in run.subjects.by_label.values())
+    without = [agent for agent in agents if not takes_plugins(agent)]
+    others = one_line(", ".join(without), _MAX_NAMES_LENGTH)
+    for source in run.selected.sources:
+        words = parts_besides_skills(source.skill_file)
+        if words and others:
+            parts = " and ".join(words)
+            yield f"{source.label}: only claude has its {parts}, not {others}"
+
+
+def _score_lines(run: Run) -> Iterator[str]:
+    """The score of the verdicts, unless it is the pass rate by default."""
+    sources = run.selected.sources
+    evals = [source for source in sources if source.are_evals]
+    if _asks_no_model(run) or not ((sources and run.settings.score) or evals):
+        return
+
+    from ..results.comparison import SCORE_WORDS
+
+    if run.settings.score:
+        yield f"verdict on the {SCORE_WORDS[run.settings.score]}"
+    else:
+        where = ""
+        if len(evals) < len(sources):
+            names = ", ".join(source.label for source in evals)
+            where = f" for {one_line(names, _MAX_NAMES_LENGTH)}"
+        are_tasks = all(source.task_files for source in evals)
+        why = "rewards of tasks" if are_tasks else "evals.json"
+        words = SCORE_WORDS["checks"]
+        yield f"verdict on the {words}{where} ({why}; or --skill-score pass)"

@@ -1,0 +1,312 @@
+"""The cases of a skill as a run tests them: which can run, and why others can't."""
+
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import pytest
+
+from .._util.json_forms import Location
+from .._util.texts import one_line
+from ..checks import (
+    KINDS,
+    AnyCheck,
+    CheckedCase,
+    checked_suite,
+    checks_of,
+    rubric_of,
+    why_agent,
+)
+from ..checks.check import asked_checks
+from ..checks.parse import with_checks
+from ..errors import InputError, SettingsError, printable, shown
+from ..settings import Settings
+from ..skills.bundle import Bundle, load_entry
+from ..skills.case import Case
+from ..skills.kinds import CASE
+from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
+from ..skills.skill import Skill
+from ..skills.suites.suite import Suite
+from ..skills.task_set import TaskSet
+from ..trials.arm import Arm
+from ..trials.plan import SkillInfo, score_of
+from ..trials.subject import CHAT, ORACLE, takes_plugins
+from ..trials.trial import start_files
+from .hooks import registered_checks
+from .paths import SkillSource, relative
+from .pytest_options import message_of, spell
+from .run import Run
+
+_NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
+
+CheckedFile = LoadedCases[CheckedCase]
+
+
+class SkillWarning(pytest.PytestWarning):
+    """A skill can be tested, but something about it looks wrong."""
+
+    kind = ""  # a run has one warning of a kind
+
+
+@dataclass
+class SkillCases:
+    """A skill with its cases, by file."""
+
+    run: Run
+    source: SkillSource
+    skill: Skill
+    files: list[CheckedFile] = field(default_factory=list)
+    problem: str = ""  # why its cases can't be read; queries may be asked all the same
+    for_agents: Collection[str] = ()  # ids of cases that are not for chat
+    not_played: Mapping[str, str] = field(
+        default_factory=dict
+    )  # by the oracle, and why
+
+    @property
+    def cases(self) -> Iterator[CheckedCase]:
+        for file in self.files:
+            yield from file.cases
+
+    @property
+    def broken(self) -> Iterator[BrokenCase]:
+        for file in self.files:
+            yield from file.broken
+
+    @property
+    def siblings(self) -> tuple[str, ...]:
+        """The ids of all cases, if all are known, and of the skill's own files."""
+        if self.problem or not self.source.has_own_cases:
+            return ()
+        return (*(case.id for case, _ in self.cases), *(b.name for b in self.broken))
+
+    def count_runnable(self, label: str) -> Counter[str]:
+        """How many cases are not skipped by a subject, by what they are counted as.
+
+        A broken case counts, so that the run is known to lack it.
+        """
+        counts = Counter(broken.kind.noun for broken in self.broken)
+        is_oracle = self.run.subjects.by_label[label].agent == ORACLE
+        for case, _ in self.cases:
+            is_skipped = case.skip or (is_oracle and case.id in self.not_played)
+            if not is_skipped and self.fits(case, label):
+                counts[case.kind.noun] += 1
+        return counts
+
+    def fits(self, case: Case, label: str) -> bool:
+        """Whether a case is for an agent on a model."""
+        agent, model = self.run.subjects.by_label[label]
+        if agent == ORACLE:
+            return case.kind.noun == CASE.noun
+        if agent == CHAT and case.id in self.for_agents:
+            return False
+        return case.is_for(label, model, self.run.subjects.model_ids[label])
+
+    @cached_property
+    def info(self) -> SkillInfo:
+        path = relative(self.source.folder, self.run.config.rootpath)
+        cases = [case for case, _ in self.cases]
+        return info_of(self.skill, self.source.label, path, self.run.settings, cases)
+
+    @cached_property
+    def arms(self) -> tuple[Arm, ...]:
+        if isinstance(self.skill, TaskSet):
+            return ()  # each task has its own
+        subjects = self.run.subjects
+        cases = [case for case, _ in self.cases]
+        # A model without an agent chooses a skill as an agent does:
+        # from those that are installed.
+        agents = bool(subjects.agents) or any(case.kind.until_opened for case in cases)
+        return subjects.arm_maker.arms(
+            self.skill,
+            [case for case in cases if case.kind.noun == CASE.noun] or None,
+            agents=agents,
+            case_files=[file.file for file in self.files],
+        )
+
+
+def info_of(
+    skill: Skill, label: str, path: str, settings: Settings, cases: Iterable[Case] = ()
+) -> SkillInfo:
+    against = settings.against if skill.previous is not None else None
+    return SkillInfo.of(skill, label, path, against, score_of(settings.score, cases))
+
+
+def read_skill(run: Run, source: SkillSource, ihook: Any) -> SkillCases:
+    """InputError if the skill can't be tested."""
+    skill = load_entry(source.skill_file, run.settings)
+    tested = SkillCases(run, source, skill)
+    for part in dict.fromkeys([skill, *skill.members]):
+        if part.warnings:
+            faults = [(fault.line, fault.message) for fault in part.warnings]
+            warn(run, source, part.file, faults, kind=part.warnings[0].code)
+    _require_skills(run, skill)
+
+    suites = source.suites
+    if suites.cases and not suites.cases.is_empty:
+        try:
+            _add_suite(tested, suites.cases, ihook)
+        except InputError as error:
+            tested.problem = message_of(error, run.config)
+    for queries in suites.triggers:
+        checked = with_checks(queries, lambda case: checks_of(case, KINDS, {}))
+        tested.files.append(checked)
+    if ORACLE in run.subjects.agents:
+        tested.not_played = {
+            case.id: reason
+            for case, checks in tested.cases
+            if (reason := _find_why_not_played(case, checks, run.settings))
+        }
+
+    tags = set[str]()
+    for case, _ in tested.cases:
+        tags.update(case.tags)
+    for tag in sorted(tags):
+        run.config.addinivalue_line("markers", f"{tag}: tag of skill cases.")
+    return tested
+
+
+def _require_skills(run: Run, skill: Skill) -> None:
+    """InputError if a plugin has only what some agents of the run don't know."""
+    if skill.members or not isinstance(skill, Bundle):
+        return
+
+    agents = dict.fromkeys(subject.agent for subject in run.subjects.by_label.values())
+    without = [agent for agent in agents if not takes_plugins(agent)]
+    if without and without != [ORACLE]:
+        problem = (
+            f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
+        )
+        raise InputError(shown(skill.folder), problem, "Add --skill-agent claude.")
+
+
+def _add_suite(tested: SkillCases, suite: Suite, ihook: Any) -> None:
+    """Add the cases of a suite; InputError if none of them can run."""
+    run = tested.run
+    loaded = checked_suite(
+        suite,
+        registered_checks(ihook, run.config),
+        allow_code=run.settings.allow_code,
+        allowed_by=spell("allow_code"),
+    )
+    agents = {subject.agent for subject in run.subjects.by_label.values()}
+    files = []
+    refused = []
+    needing_agents = set()
+    for of_file in loaded:
+        cases = []
+        broken = []
+        for case, checks in of_file.cases:
+            if why_agent(case, checks):
+                needing_agents.add(case.id)
+            if problem := _find_why_not(case, checks, run, agents):
+                broken.append(broken_case(of_file.file, case, [problem]))
+            else:
+                cases.append((case, checks))
+        refused += broken
+        files.append(of_file.only(cases, broken))
+    if refused and not any(file.cases for file in files):
+        raise refused[0].error
+
+    if agents != {CHAT}:
+        from .sandbox_choices import without_unrunnable
+
+        tested.for_agents = needing_agents
+        files = without_unrunnable(files, run.settings)
+    tested.files += files
+
+
+def _find_why_not(
+    case: Case, checks: Sequence[AnyCheck], run: Run, agents: Collection[str]
+) -> tuple[Location, str] | None:
+    """The first reason why a case can't run with these settings and agents, and where
+    that is written.
+    """
+    settings = run.settings
+    if run.asks:
+        # The oracle skips what needs a judge.
+        if rubric_of(checks).texts and agents != {ORACLE} and not settings.judge:
+            return case.place, _NO_JUDGE
+        if agents == {CHAT} and (reason := why_agent(case, checks)):
+            return case.place, f"{reason}; add --skill-agent loop"
+        if agents != {CHAT} and case.sandbox.network and not settings.allow_network:
+            return case.place, "this needs the network; add --skill-allow-network"
+    if agents != {CHAT}:
+        try:
+            start_files(case)
+        except ValueError as error:
+            return case.place_of("context", "files"), str(error)
+    return None
+
+
+def _find_why_not_played(
+    case: Case, checks: Sequence[AnyCheck], settings: Settings
+) -> str:
+    """Why the oracle skips a case; empty if it does not."""
+    if case.reference is None:
+        return "no solution/solve.sh" if case.is_task else 'no "reference"'
+    checks = asked_checks(checks, ORACLE)
+    if not any(check.required for check in checks):
+        return "only checks of how an agent works, which no reference shows"
+    return _NO_JUDGE if rubric_of(checks).texts and not settings.judge else ""
+
+
+def require_judge(sources: Sequence[SkillSource]) -> None:
+    """One error for all skills, if none of several can be tested without a judge."""
+    has_triggers = any(source.suites.has_triggers for source in sources)
+    if len(sources) > 1 and not has_triggers and all(map(_needs_judge, sources)):
+        problem = f"all cases of these {len(sources):,} skills need a judge"
+        hint = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
+        raise SettingsError("judge", problem, hint)
+
+
+def _needs_judge(source: SkillSource) -> bool:
+    """Whether every case has a rubric; False if the file has other problems to
+    report.
+    """
+    suite = source.suites.cases
+    try:
+        loaded = checked_suite(suite) if suite else []
+    except InputError:
+        return False
+
+    rubrics = []
+    for of_file in loaded:
+        if of_file.broken:
+            return False
+        rubrics += [rubric_of(checks).texts for _, checks in of_file.cases]
+    return bool(rubrics) and all(rubrics)
+
+
+def warn(
+    run: Run,
+    source: SkillSource,
+    file: Path,
+    problems: Sequence[tuple[int, str]],
+    *,
+    kind: str = "",
+) -> None:
+    """Make one warning of all problems of a file, and of all files
+    with such a first problem.
+
+    Lint shows everything.
+    """
+    if not problems:
+        return
+
+    line, text = problems[0]
+    kind = kind or text.partition(":")[0]
+    if len(problems) > 1:
+        lint = f"pytest-upskill lint {shown(source.folder)}"
+        text = f"{len(problems)} problems with its form ({lint}), first: {text}"
+    warning = SkillWarning(one_line(text, None))  # pytest shows it as it is
+    warning.kind = kind
+    try:
+        if not run.warned[kind]:
+            warnings.warn_explicit(warning, None, printable(str(file)), line)
+    except SkillWarning:  # -W error
+        raise InputError(f"{shown(file)}:{line}", str(warning)) from None
+    run.warned[kind] += 1
