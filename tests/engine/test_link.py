@@ -103,6 +103,16 @@ def test_worker_does_not_wait_for_a_stopped_engine(controller: Controller) -> No
     worker.close()
 
 
+@pytest.mark.filterwarnings("error::pytest.PytestUnhandledThreadExceptionWarning")
+def test_worker_of_a_run_that_has_ended_is_told(controller: Controller) -> None:
+    worker = LinkClient(controller.link.address)
+    worker.start(plan_of("a"))
+    controller.engine.close()
+    with pytest.raises(UpskillError, match="lost the connection"):
+        worker.ask([question("a")])
+    worker.close()
+
+
 def test_client_without_the_key_is_rejected(controller: Controller) -> None:
     where, _ = controller.link.address
     with pytest.raises(AuthenticationError):

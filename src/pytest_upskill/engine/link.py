@@ -87,8 +87,9 @@ class LinkServer:
                 time.sleep(_RETRY_SECONDS)
 
     def _serve(self, connection: "Connection[Any, Any]") -> None:
-        # A stranger, or a worker that has ended.
-        with connection, suppress(OSError, EOFError, AuthenticationError):
+        # A stranger, a worker that has ended, or the engine has.
+        ends = (OSError, EOFError, AuthenticationError, UpskillError)
+        with connection, suppress(*ends):
             deliver_challenge(connection, self._authkey)
             answer_challenge(connection, self._authkey)
             while True:

@@ -125,6 +125,8 @@ class Asking:
         run.spending = Spending(engine, models.price_of, run.settings, models.opening)
         if run.has_workers:
             self._server = LinkServer(engine, self._begin)
+            # Also if the session never starts.
+            run.config.add_cleanup(self._server.close)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
