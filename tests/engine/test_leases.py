@@ -313,3 +313,21 @@ def test_an_old_answer_is_asked_again_by_one_run(
             thread.join()
     assert model.asked == ["a", "a"]  # with the system text, and without
     assert [reply.asked_at for pair in replies for reply in pair] == [int(clock[0])] * 4  # type: ignore[union-attr]
+
+
+def test_two_names_of_one_model_are_asked_once(tmp_path: Path) -> None:
+    model = Gate(is_open=True)
+
+    async def open_model(_name: str) -> Model:
+        return model
+
+    store = tmp_path / "a.sqlite"
+    answers = StoredAnswers(lambda: Store(store), lambda _: "same", fresh=False)
+    facts = ModelFacts(open_model, timeout=lambda _: 60)
+    with closing(Engine(facts, concurrency=8, answers=answers)) as engine:
+        named_a = Question("a", "", (("user", "q"),), max_output=10, run=1)
+        first, second = engine.ask([named_a, replace(named_a, model="b")])
+    assert model.asked == ["q"]
+    assert isinstance(first, Answer)
+    assert isinstance(second, Answer)
+    assert [first.stored, second.stored] == [False, True]

@@ -113,6 +113,24 @@ def test_worker_of_a_run_that_has_ended_is_told(controller: Controller) -> None:
     worker.close()
 
 
+def test_questions_beside_the_end_of_a_run_get_a_reply(controller: Controller) -> None:
+    engine = controller.engine
+    engine.ask([question("a")])
+    replies = list[Reply]()
+
+    def ask() -> None:
+        for number in range(300):
+            replies.extend(engine.ask([question(f"{number}")]))
+
+    threads = [Thread(target=ask, daemon=True) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    engine.close()
+    for thread in threads:
+        thread.join(20)
+    assert len(replies) == 1200
+
+
 def test_client_without_the_key_is_rejected(controller: Controller) -> None:
     where, _ = controller.link.address
     with pytest.raises(AuthenticationError):

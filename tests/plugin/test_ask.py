@@ -277,6 +277,25 @@ def test_an_async_test_fails(pytester: pytest.Pytester, model: str) -> None:
     result.stdout.fnmatch_lines(["ask does not work in async tests"])
 
 
+def test_a_failure_before_a_question_counts_as_one_of_the_runs(
+    pytester: pytest.Pytester, model: str
+) -> None:
+    pytester.makepyfile(
+        test_gate="""
+        import pytest
+
+        calls = []
+
+        @pytest.mark.skill("skills/gate")
+        def test_gate(ask):
+            calls.append(ask)
+            assert len(calls) != 2
+            ask("Open it?")
+        """
+    )
+    assert ask_only(pytester, model, "--skill-runs", "3").outcomes == {"passed": 1}
+
+
 def test_a_wrong_question_fails_where_it_is_asked(
     pytester: pytest.Pytester, model: str
 ) -> None:

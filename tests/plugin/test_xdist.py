@@ -11,7 +11,7 @@ from pytest_upskill.plugin.run import Run
 from pytest_upskill.trials.answer import NoAnswer
 from pytest_upskill.trials.plan import Plan
 from pytest_upskill.trials.trial import Question
-from support.kit import case, write_skill
+from support.kit import case, write_script, write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply, unreliable
 from support.runs import run_skills
 
@@ -183,6 +183,21 @@ def test_groups_of_xdist_change_node_ids_and_nothing_else(
     args = ["-n", "1", "--dist", "loadgroup", "--skill-min-pass-rate", "0.9"]
     run = run_skills(pytester, "scripted:a.json", *args)
     assert (run.status, run.outcomes) == (0, {"passed": 3})
+
+
+@pytest.mark.parametrize("workers", ["0", "2"])
+def test_gates_leave_out_what_was_deselected(
+    pytester: pytest.Pytester, workers: str
+) -> None:
+    cases = [case("Gate?", "up", id="first"), case("Again?", "up", id="second")]
+    write_skill(pytester.path / "skills/gate", cases)
+    write_skill(pytester.path / "skills/none", [])
+    (pytester.path / "skills/none/skill_meta.json").unlink()
+    model = write_script(pytester.path / "a.json")
+    options = ("-k", "first", "-n", workers, "--skill-min-pass-rate", "0.1")
+    run = run_skills(pytester, model, *options)
+    assert run.report["gate"] == {"passed": True, "reasons": []}
+    assert run.status == 0
 
 
 def test_stopping_at_the_first_failure_stops_the_asking_too(

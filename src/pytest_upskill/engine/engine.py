@@ -33,6 +33,7 @@ from .store import KnownAnswers
 Result = TypeVar("Result")
 
 _INTERRUPT_POLL_SECONDS: Final = 1.0
+_LAST_ANSWERS_SECONDS: Final = 1.0
 
 
 class Engine:
@@ -77,11 +78,13 @@ class Engine:
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
         """Wait for the replies to these questions; each is asked once per run."""
-        if self._is_closed:
+        if replies := self._known.final_replies(questions):
+            return replies
+        try:
+            return self._call(self._ask(questions))
+        except UpskillError:  # the run has ended
             unasked = NoAnswer(self._scheduler.stopped)
             return [self.known_reply(question.key) or unasked for question in questions]
-
-        return self._known.final_replies(questions) or self._call(self._ask(questions))
 
     def submit(self, question: Question) -> "Future[Reply]":
         """Ask without waiting."""
@@ -144,17 +147,19 @@ class Engine:
         self._scheduler.stopped = self._scheduler.stopped or STOPPED
         if self._loop and self._thread and not self._is_closed:
             self._call(self._scheduler.close())
-            self._is_closed = True
-            self._loop.call_soon_threadsafe(self._loop.stop)
+            with self._lock:
+                self._is_closed = True
+                self._loop.call_soon_threadsafe(self._loop.stop)
             _wait_for(self._ended)
             self._thread.join()
 
-    def _post(self, step: Callable[..., None], *values: object) -> None:
-        """Take a step on the engine's thread, without waiting for it."""
-        if self._is_closed:
-            return
-
+    def _post(self, step: Callable[..., None], *values: object) -> bool:
+        """Take a step on the engine's thread, without waiting for it; False if that
+        has ended.
+        """
         with self._lock:
+            if self._is_closed:
+                return False
             if self._loop is None:
                 loop = asyncio.new_event_loop()
                 thread = threading.Thread(
@@ -164,14 +169,11 @@ class Engine:
                 _thread.start_new_thread(thread.start, ())
                 self._loop = loop
                 self._thread = thread
-        self._loop.call_soon_threadsafe(self._scheduler.safely, step, *values)
+            self._loop.call_soon_threadsafe(self._scheduler.safely, step, *values)
+        return True
 
     def _call(self, work: Coroutine[None, None, Result]) -> Result:
         """Wait for work on the engine's thread."""
-        if self._is_closed:
-            work.close()
-            raise UpskillError("the run has ended")
-
         outcomes = SimpleQueue[asyncio.Task[Result]]()
 
         def begin() -> None:
@@ -181,7 +183,9 @@ class Engine:
             task.add_done_callback(self._waiting.discard)
             task.add_done_callback(outcomes.put)
 
-        self._post(begin)
+        if not self._post(begin):
+            work.close()
+            raise UpskillError("the run has ended")
         return _wait_for(outcomes).result()
 
     # Called on the engine's thread.
@@ -192,8 +196,17 @@ class Engine:
                 loop.run_forever()
             except BaseException as bug:  # sys.exit() in a callback ends the loop
                 self._scheduler.give_up(bug)
+        with suppress(Exception):
+            loop.run_until_complete(self._finish())
         loop.close()
         self._ended.put(None)
+
+    async def _finish(self) -> None:
+        """Answer those who asked just before the end."""
+        await asyncio.sleep(0)
+        if self._waiting:
+            await asyncio.wait(self._waiting, timeout=_LAST_ANSWERS_SECONDS)
+        await asyncio.sleep(0)
 
     def _start(self, plan: Plan) -> None:
         trials = list(plan.trials())
@@ -205,10 +218,13 @@ class Engine:
         jobs = self._submit(self._known.mark_outdated(questions))
         for trial, job in zip(trials, jobs, strict=True):
             if trial.rubric:
-                job.when_settled(partial(self._judge, trial.rubric, trial.question))
+                judge = partial(self._judge, trial.rubric, trial.question)
+                job.when_settled(partial(self._scheduler.safely, judge))
 
     async def _ask(self, questions: Sequence[Question]) -> list[Reply]:
-        jobs = self._submit(self._known.mark_outdated(questions))
+        if not self._scheduler.stopped:
+            questions = self._known.mark_outdated(questions)
+        jobs = self._submit(questions)
         return [await job.wait() for job in jobs]
 
     def _judge(self, rubric: Rubric, question: Question, reply: Reply) -> None:

@@ -38,7 +38,8 @@ class KnownReplies:
         self.answers = answers
         self.jobs: dict[str, Job] = {}
         self.settled: list[Job] = []
-        # Asked by another run; the keys of their answers
+        # Asked by another run, or by this one under another name; the keys of their
+        # answers
         self.elsewhere: dict[Job, str] = {}
         self.models_with_answers = set[str]()
         self.not_kept = False
@@ -142,6 +143,7 @@ class KnownReplies:
                 self.elsewhere[job] = key
                 gone.add(job)
             else:
+                taken.discard(key)
                 job.lease = key
                 if self.use_stored(job):
                     gone.add(job)

@@ -41,9 +41,11 @@ class Leases:
     def take(self, keys: Sequence[str]) -> set[str]:
         """Lease questions; returns those that this run is to ask.
 
-        Others are asked by another run, or this can't be written down, or there may be
+        Others are being asked, or this can't be written down, or there may be
         no room for their answers.
         """
+        # Another question of this run may have the same key.
+        keys = [key for key in dict.fromkeys(keys) if key not in self._keys]
         room = self._database.room - len(self._keys)
         if room < len(keys):
             keys = keys[: max(room, 0)]

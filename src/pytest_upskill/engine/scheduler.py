@@ -101,7 +101,8 @@ class Scheduler:
         if trouble and not self.stopped:
             self.stopped = f"not asked: answers can't be kept: {trouble}"
 
-        for lane in self.lanes.values():
+        # A judge of what is settled here may get a lane.
+        for lane in list(self.lanes.values()):
             if self.stopped or lane.dead:
                 lane.settle_all(lane.dead or self.stopped)
             elif lane.waiting and not lane.opening:

@@ -61,6 +61,7 @@ class Store:
         self._notify = notify
         self._unsaved: dict[str, Row] = {}
         self._unusable = 0  # answers that can't be written as JSON
+        self._has_failed = False
 
     def get(self, key: str) -> Answer | None:
         if key in self._unsaved:
@@ -91,11 +92,14 @@ class Store:
         name = model.encode(errors="backslashreplace").decode()
         asked_at = time.time() if answer.asked_at is None else float(answer.asked_at)
         self._unsaved[key] = (key, name, asked_at, data)
+        self._has_failed = False
 
     @property
     def unsaved(self) -> bool:
-        """Whether there is something that ``save`` would write."""
-        return bool(self._unsaved or self.leases.over)
+        """Whether there is something to save; what failed is tried again by
+        ``renew``.
+        """
+        return bool(self.leases.over) or bool(self._unsaved and not self._has_failed)
 
     def save(self) -> bool:
         """Write all answers that wait for it; if they don't go in together, as many
@@ -104,10 +108,10 @@ class Store:
         rows = list(self._unsaved.values())
         if rows and not self._write(rows) and len(rows) > 1:
             for row in rows:
-                if not self._write([row]):
-                    break
+                self._write([row])
         self.leases.save()
-        return not self._unsaved
+        self._has_failed = bool(self._unsaved)
+        return not self._has_failed
 
     def renew(self) -> None:
         """Keep the leases, and try again to write what could not be written;

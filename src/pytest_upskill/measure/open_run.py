@@ -204,7 +204,8 @@ def _choose_subjects(
 ) -> _Choice:
     if names is None:
         names = settings.models or (DEFAULT_MODEL,)
-        if settings.base_url and not (settings.models or labels):
+        asks_model = any(roster.parse(agent) != ORACLE for agent in settings.agents)
+        if settings.base_url and asks_model and not (settings.models or labels):
             hint = ("Add ", Setting("models"), " NAME (llama-server takes any name).")
             raise SettingsError("base_url", "no model of that server is named", hint)
 

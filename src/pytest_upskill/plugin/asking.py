@@ -146,10 +146,10 @@ class Asking:
             if session.testsfailed and not goes_on:
                 # pytest stops here, but xdist runs what was collected.
                 self._refusal = _COLLECTION_FAILED
-            elif run.asks:
+            elif run.asks and not run.has_workers:
+                # xdist's controller collects nothing: its workers have the plan.
                 self.connect()
                 plan = make_plan(run, session.items)
-                # xdist's controller collects nothing.
                 if plan.nodeids or plan.untested or plan.unmatched:
                     self._begin(plan)
             return (yield)

@@ -1,14 +1,14 @@
 """--skill-accept: write what the cases of a run reached."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 from statistics import fmean
 from typing import Literal
 
 from ..._util import grouped
-from ..._util.texts import counted, first_few
+from ..._util.texts import counted, first_few, one_line
 from ...errors import Setting, SettingsError, shown
 from ...reports.writers import Writer
 from ...results.gates import judged
@@ -96,7 +96,7 @@ def _accept(
     """
     first = tests[0] if tests else missing[0]
     folder = Path(first.folder)
-    models = dict(read_results(folder))
+    models = read_results(folder)
     before = models.get(first.label, NOTHING)
     now = find_reached(tests, results) if tests else NOTHING
     cases = dict(now.cases)
@@ -122,17 +122,28 @@ def _accept(
         hint = ("To accept that as well: ", Setting("accept_lower"), ".")
         raise SettingsError("accept", f"{words}.", hint)
 
-    models[first.label] = before.update(replace(now, cases=cases), dropped)
-    write_results(folder, models)
-    counts = _count_words([test for test in tests if test.case in cases])
-    accepted = f"accepted {counts} in {shown(folder / RESULTS_NAME)}"
-    return f"{first.pair}: {'; '.join([accepted, *losses])}"
+    after = before.update(replace(now, cases=cases), dropped)
+    if after != before:
+        write_results(folder, {**models, first.label: after})
+    notes = [*_accepted_words(tests, cases, folder), *losses]
+    return f"{first.pair}: {'; '.join(notes)}"
 
 
-def _count_words(tests: Iterable[PlannedCase]) -> str:
-    """``4 cases and 2 queries``."""
-    nouns = Counter(test.kind.noun for test in tests)
-    return " and ".join(counted(n, noun) for noun, n in nouns.items()) or "0 cases"
+def _accepted_words(
+    tests: Iterable[PlannedCase], cases: Collection[str], folder: Path
+) -> Iterator[str]:
+    """``accepted 4 cases and 2 queries in FILE``, and which were not."""
+    nouns = Counter[str]()
+    missing = []
+    for test in tests:
+        if test.case in cases:
+            nouns[test.kind.noun] += 1
+        else:
+            missing.append(one_line(test.case, 60))
+    counts = " and ".join(counted(number, noun) for noun, number in nouns.items())
+    yield f"accepted {counts or '0 cases'} in {shown(folder / RESULTS_NAME)}"
+    if missing:
+        yield f"not accepted: {first_few(missing, MAX_NAMES)}"
 
 
 def find_news(results: RunResults) -> Literal["", "new", "better"]:

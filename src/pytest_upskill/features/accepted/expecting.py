@@ -119,7 +119,8 @@ def _find_places(run: Run) -> dict[SkillOnSubject, _Place]:
         for file in run.files:
             names: dict[str, Why | None] = dict.fromkeys(file.siblings)
             for case in file.own_cases:
-                names[case.id] = "for other models"
+                is_left_out = file.tested and file.tested.fits(case, label)
+                names[case.id] = None if is_left_out else "for other models"
             of: Mapping[str, int] = file.runnable.get(label, {})
             place = _Place(file.source.folder, names if file.siblings else None, of)
             places.setdefault(SkillOnSubject(file.source.label, subject), place)

@@ -1,12 +1,13 @@
 """The pytest plugin of accepted results."""
 
 from collections.abc import Generator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 import pytest
 
 from ..._util.keys import shown_command, shown_words
 from ...errors import InputError
+from ...plugin.items import NotAnswered
 from ...plugin.marks import is_skipped, planned_of
 from ...plugin.next_command import accepting, only_failures
 from ...plugin.pytest_options import message_of
@@ -20,6 +21,10 @@ from .file import read_results
 
 if TYPE_CHECKING:
     from ...results.run import RunResults
+
+
+# Why the accepted results of a test can't be read.
+_UNREADABLE: Final = pytest.StashKey[str]()
 
 
 class Accepted:
@@ -49,8 +54,14 @@ class Accepted:
         run = config.stash[RUN]
         for item in items:
             if test := item.stash.get(PLANNED, None):
-                if not run.settings.accept and not run.settings.aa:
-                    test.case = _expect(test.case, config)
+                if run.settings.accept or run.settings.aa:
+                    continue
+                try:
+                    test.case = expect(test.case)
+                except InputError as error:
+                    # Only tests in Python name this skill.
+                    item.stash[_UNREADABLE] = message_of(error, config)
+
         tests = []
         selected = set(items)
         for item in run.collected:
@@ -60,6 +71,10 @@ class Accepted:
                     why = "skipped"
                 tests.append(Present(case, why, item in selected))
         run.unmatched = tuple(find_unmatched(run, tests))
+
+    def pytest_runtest_setup(self, item: pytest.Item) -> None:
+        if message := item.stash.get(_UNREADABLE, ""):
+            raise NotAnswered(message, pytrace=False)
 
     def pytest_upskill_graded(
         self, item: pytest.Item, case: PlannedCase, records: Sequence[Record]
@@ -140,14 +155,6 @@ class Accepted:
             width = screen_of(config).width
             for line in command_lines("or accept these failures: ", words, width):
                 reporter.write_line(line)
-
-
-def _expect(test: PlannedCase, config: pytest.Config) -> PlannedCase:
-    try:
-        return expect(test)
-    except InputError as error:
-        # Only tests in Python name this skill.
-        raise pytest.UsageError(message_of(error, config)) from None
 
 
 def _choose_command(run: Run, results: "RunResults") -> list[str]:

@@ -9,6 +9,7 @@ answer is an error of the test.
 import inspect
 import json
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -135,7 +136,7 @@ def _plan(
 
 def _name_case(item: pytest.Function, label: str) -> str:
     """The name of a test without its agent and model."""
-    _, _, path = item.nodeid.partition("[")[0].partition("::")
+    path = item.nodeid.partition("::")[2].partition("[")[0]
     name = f"{item.path.stem}::{path}"
     parameters = item.callspec.id.replace(label, "", 1).strip("-")
     return f"{name}[{parameters}]" if parameters else name
@@ -181,20 +182,28 @@ def _judge(item: pytest.Function, attempts: Sequence[Attempt]) -> BaseException 
     """The failure of a test, if too many runs with the skill failed."""
     settings = item.config.stash[RUN].settings
     planned = item.stash[PLANNED].case
-    records = [attempt.record() for attempt in attempts]
+    records = []
     failures = []
     for attempt in attempts:
-        if attempt.failure and attempt.trial.arm == SKILL:
+        record = attempt.record()
+        is_with_skill = attempt.trial.arm == SKILL
+        if attempt.failure and is_with_skill:
             failures.append(attempt.failure)
-    if any(record.outcome == "errored" for record in records):
-        return failures[0] if failures else None  # before it asked anything
+        if record.outcome == "errored":
+            # It failed before it asked anything, so another arm has no result.
+            record = replace(record, outcome="failed")
+            if not is_with_skill:
+                continue
+        records.append(record)
 
     standing = judge_present(item, settings, planned, records)
     if not standing:
         return None
 
+    # A hook may fail a test that passed.
+    failure = failures[0] if failures else pytest.fail.Exception(standing.reason)
     if standing.kind == "regressed":
-        failures[0].add_note(harmless(standing.reason))
+        failure.add_note(harmless(standing.reason))
     steps = next_steps(item, link_to(planned, settings), screen_of(item.config).width)
-    failures[0].add_note("\n".join(steps))
-    return failures[0]
+    failure.add_note("\n".join(steps))
+    return failure
