@@ -29,19 +29,6 @@ def test_an_answer_has_its_text_and_stop_reason(provider: str) -> None:
     assert "temperature" not in asked.body
 
 
-def test_what_is_left_of_rate_limits_comes_with_the_answer(provider: str) -> None:
-    form = {
-        "anthropic": "anthropic-ratelimit-requests-{}",
-        "openai": "x-ratelimit-{}-requests",
-    }
-    fields = {"remaining": "3", "limit": "10", "reset": "2s"}
-    headers = {form[provider].format(field): value for field, value in fields.items()}
-    with LoopbackServer(lambda _: Reply("gate up", headers=headers)) as server:
-        [answer] = ask(spec_of(provider, server.url))
-    [quota] = answer.quotas
-    assert (quota.of, quota.left, quota.most) == ("requests", 3, 10)
-
-
 @pytest.mark.parametrize("reason", [None, "", 5, ["stop"], {"why": "stop"}])
 def test_a_reason_to_stop_that_is_no_text_is_the_end(
     provider: str, reason: object

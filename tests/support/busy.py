@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from math import ceil
 from typing import Literal
 
-from support.loopback import Asked, Fault, Protocol, Reply
+from support.loopback import Asked, Fault, Reply
 
 
 @dataclass
@@ -57,12 +57,6 @@ class Bucket:
             return self.window - self.at % self.window
         return (amount - self.left) / self.per_second
 
-    @property
-    def seconds_until_full(self) -> float:
-        if self.window:
-            return self.window - self.at % self.window
-        return (self.most - self.left) / self.per_second
-
 
 @dataclass
 class Verdict:
@@ -82,7 +76,6 @@ class Busy:
     cost: int = 15  # tokens of a call
     latency: float = 0.2
     retry_after: Literal["s", "ms", "date", ""] = "s"
-    told: Protocol | None = None  # whose headers say what is left
     taken: int = 0
     refused: int = 0
     _ends: list[float] = field(default_factory=list)
@@ -99,14 +92,12 @@ class Busy:
             wait = max(wait, min(self._ends) - now)
         if wait > 0:
             self.refused += 1
-            return Verdict(
-                taken=False, headers={**self._told(wall), **self._wait(wait, wall)}
-            )
+            return Verdict(taken=False, headers=self._wait(wait, wall))
         self.taken += 1
         self._ends.append(now + self.latency)
         for bucket, amount in self._buckets():
             bucket.left -= amount
-        return Verdict(taken=True, headers=self._told(wall))
+        return Verdict(taken=True, headers={})
 
     def ideal(self, calls: int, in_flight: int) -> float:
         """The seconds that the calls take at least, with so many in flight."""
@@ -139,25 +130,6 @@ class Busy:
             return {"retry-after": then.strftime("%a, %d %b %Y %H:%M:%S GMT")}
         return {"retry-after": str(ceil(wait))} if self.retry_after else {}
 
-    def _told(self, wall: datetime) -> dict[str, str]:
-        headers: dict[str, str] = {}
-        for name, bucket in (("requests", self.requests), ("tokens", self.tokens)):
-            if not bucket or not self.told:
-                continue
-            values = {"limit": f"{bucket.most:.0f}", "remaining": f"{int(bucket.left)}"}
-            full = bucket.seconds_until_full
-            if self.told == "anthropic":
-                values["reset"] = datetime.fromtimestamp(
-                    wall.timestamp() + full, UTC
-                ).isoformat()
-                form = "anthropic-ratelimit-{name}-{field}"
-            else:
-                values["reset"] = f"{int(full // 60)}m{full % 60:.3f}s"
-                form = "x-ratelimit-{field}-{name}"
-            for field_name, value in values.items():
-                headers[form.format(name=name, field=field_name)] = value
-        return headers
-
     def script(self, answer: str) -> Callable[[Asked], Reply | Fault]:
         """For the loopback server, in real time."""
 
@@ -167,8 +139,6 @@ class Busy:
                 kind = "rate_limit_error"
                 return Fault("status", 429, error_type=kind, headers=verdict.headers)
             tokens = self.cost - 5
-            return Reply(
-                answer, input_tokens=tokens, delay=self.latency, headers=verdict.headers
-            )
+            return Reply(answer, input_tokens=tokens, delay=self.latency)
 
         return act

@@ -12,7 +12,6 @@ from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
-from pytest_upskill.models.rate_limits import quotas_of
 from pytest_upskill.models.sdk_errors import retry_after
 from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage
 from pytest_upskill.trials.plan import Plan, PlannedCase
@@ -70,7 +69,6 @@ class SimulatedModel(Model):
         # Else a test would go on until its time is over
         if len(self.asked) > MOST_CALLS:
             raise ModelError(f"a storm of more than {MOST_CALLS:,} calls", fatal=True)
-        asked = datetime.fromtimestamp(loop.time(), UTC)
         await asyncio.sleep(self.away / 2)
         verdict = self.visit(question, loop.time())
         await asyncio.sleep(
@@ -82,11 +80,7 @@ class SimulatedModel(Model):
             )
             raise ModelError("429 from the server", rate_limited=True, retry_after=wait)
         cost = self.server.cost
-        return Answer(
-            question.messages[-1][1].upper(),
-            Usage(cost - 5, 5, 0),
-            quotas=quotas_of(verdict.headers, asked),
-        )
+        return Answer(question.messages[-1][1].upper(), Usage(cost - 5, 5, 0))
 
 
 @dataclass

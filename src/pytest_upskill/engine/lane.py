@@ -19,7 +19,6 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
 from .prefixes import Prefixes, PrefixUse
-from .quotas import Quotas
 
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all that were not:
@@ -68,7 +67,6 @@ class Job:
     retries: int = 0  # after errors
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
-    call: int = 0  # its number in the lane, in the last attempt
     paid: Usage | None = None  # for the last attempt; None is nothing
     send: Send | None = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
@@ -157,7 +155,6 @@ class Lane:
     retries: int = 0
     fatal: int = 0  # fatal errors since the last answer
     _pace: Pace = field(default_factory=Pace)
-    _quotas: Quotas = field(default_factory=Quotas)
 
     def add(self, job: Job) -> None:
         """Queue a new job."""
@@ -186,17 +183,18 @@ class Lane:
 
     def skip_first_alone(self) -> None:
         """Stored answers show that calls work: none has to go alone."""
-        if not self._pace.sent:
+        if not self._pace.opens_at:
             self._pace.alone = False
 
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
         self._hold(now)
-        return self.has_room() and self.opens_at(now) <= now
+        return self.has_room() and self.opens_at <= now
 
-    def opens_at(self, now: float) -> float:
+    @property
+    def opens_at(self) -> float:
         """When the next question may be asked, if nothing else happens until then."""
-        return max(self._pace.opens_at, self._quotas.opens_at(now))
+        return self._pace.opens_at
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
@@ -216,8 +214,7 @@ class Lane:
         job = self.drop()
         job.started_at = now
         job.attempts += 1
-        job.call = self._pace.start(now)
-        self._quotas.start(job.call, now)
+        self._pace.start(now)
         if not job.of_trial:
             job.shared = job.prefix_use.start(now)
         return job
@@ -252,18 +249,16 @@ class Lane:
         """The call ended, with an answer or without."""
         if job.prefix_use.end():
             self._release()
-        self._quotas.ended(job.call)
         self.in_flight -= 1
         self.limit.in_flight -= 1
 
-    def note_answer(self, job: Job, answer: Answer, now: float) -> None:
+    def note_answer(self, job: Job, now: float) -> None:
         self.answered = True
         self.fatal = 0
         self.limit.answered()
         if self.limit.may_queue:
             self.limit.deadlines.restart(now)
         self._pace.answered()
-        self._quotas.answered(job.call, answer.quotas, answer.usage)
         job.prefix_use.answered(job.started_at)
 
     def waits_for_others(self) -> bool:
@@ -293,7 +288,6 @@ class Lane:
         """
         job.attempts -= 1
         job.refused += 1
-        self._quotas.refused(job.call, now)
         job.prefix_use.refused()
         self.limit.refused()
         if self.in_flight > 1:

@@ -64,9 +64,9 @@ class ModelCalls:
 
         job.paid = answer.usage
         now = _now()
-        lane.note_answer(job, answer, now)
+        lane.note_answer(job, now)
         seconds = now - job.started_at
-        answer = dated(replace(answer, seconds=seconds, quotas=(), retries=job.retries))
+        answer = dated(replace(answer, seconds=seconds, retries=job.retries))
         if not job.of_trial and is_worth_keeping(job.question, answer):
             self._answers.put(job.question, answer)
         return answer

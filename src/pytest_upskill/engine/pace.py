@@ -144,7 +144,6 @@ class Pace:
     def __init__(self) -> None:
         self.opens_at = 0.0
         self.alone = True  # whether the next call must succeed before others start
-        self.sent = 0
         self._waits = 0  # consecutive
         self._nothing_since: float | None = None
         self._seconds_alone = ALONE
@@ -153,13 +152,11 @@ class Pace:
         """Whether another call may be in flight, once it is time."""
         return not (in_flight and self.alone)
 
-    def start(self, now: float) -> int:
-        """A call starts; returns its number."""
-        self.sent += 1
+    def start(self, now: float) -> None:
+        """A call starts."""
         if self.alone:
             self.alone = False
             self.opens_at = now + self._seconds_alone
-        return self.sent
 
     def answered(self) -> None:
         """The server answered, and so takes calls."""

@@ -298,7 +298,7 @@ class Scheduler:
         times = []
         for lane in self.lanes.values():
             if lane.has_room():
-                times.append(lane.opens_at(now))
+                times.append(lane.opens_at)
             if lane.held:
                 times.append(lane.held_until)
         later = [time for time in times if time > now]

@@ -17,7 +17,6 @@ from .._util.texts import digest, one_line
 from ..trials.answer import Answer, Usage
 from ..trials.trial import Question
 from .model import ModelSpec, basic_auth
-from .rate_limits import last_quotas, note_quotas
 from .reply_size import limit_size
 from .sdk_errors import Secrets, error_text, never_ended, secrets_of, translated_errors
 from .tool_turns import ToolTurn, stop_with
@@ -55,7 +54,7 @@ async def _send_in_parts(request: Any) -> None:
 
 
 # Hooks of the SDKs' HTTP client, which run in the task that asks.
-_HOOKS: Final = {"request": [_send_in_parts], "response": [note_quotas, limit_size]}
+_HOOKS: Final = {"request": [_send_in_parts], "response": [limit_size]}
 
 
 @cache
@@ -251,10 +250,8 @@ def answer_of(
     stop = stop_word(reason, words)
     if stop == "refusal":
         calls = ()
-    stop, quotas = stop_with(stop, calls), last_quotas()
-    return Answer(
-        text, usage, stop, calls=calls, thinking=thinking, raw=raw, quotas=quotas
-    )
+    stop = stop_with(stop, calls)
+    return Answer(text, usage, stop, calls=calls, thinking=thinking, raw=raw)
 
 
 def stop_word(reason: object, words: Mapping[str, str]) -> str:

@@ -102,16 +102,6 @@ class UserCalls:
     cost: Amount | None = None  # in USD; filled in by those who know the prices
 
 
-@dataclass(frozen=True)
-class Quota:
-    """What a server says is left of one of its rate limits."""
-
-    of: str  # "requests", "tokens", or "input" or "output" tokens
-    left: float
-    most: float  # what there is when nothing is used
-    per_second: float  # what comes back
-
-
 Change = Literal["made", "changed", "deleted"]
 
 
@@ -173,9 +163,6 @@ class Answer:
     calls: _Unwritten[tuple[ToolCall, ...]] = field(default=(), kw_only=True)
     thinking: _Unwritten[str] = field(default="", kw_only=True)
     raw: _Unwritten[str] = field(default="", kw_only=True, repr=False)
-    quotas: _Unwritten[tuple[Quota, ...]] = field(
-        default=(), compare=False, kw_only=True
-    )
 
     @property
     def refused(self) -> bool:

@@ -9,8 +9,7 @@ for the agent, so that a slow one holds up no call of others.
 import asyncio
 import json
 from collections.abc import AsyncIterator, Mapping
-from dataclasses import astuple, replace
-from datetime import UTC, datetime
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
@@ -19,11 +18,10 @@ from ..._util.keys import without_keys
 from ...errors import ModelError
 from ...models import Model, ModelSpec
 from ...models.clouds import Cloud
-from ...models.rate_limits import last_quotas, quotas_of
 from ...models.reply_size import MOST_BYTES, TooLarge, check_values
 from ...models.sdk import Relays, Upstream
 from ...models.sdk_errors import connection_error, message_in, not_a_reply, status_error
-from ...trials.answer import Answer, Quota
+from ...trials.answer import Answer
 from ...trials.trial import Question
 from ..logins import LoginModel, LoginProvider
 from .http import Body, Event, ReplyHead, Splitter, event_of
@@ -169,8 +167,7 @@ class ForwardedRequest:
         self.refusal = None
         body = await model.relay(json.loads(self._body), self._relay_refused)
         self._reply_begun = True
-        self._write(body)
-        return self._answer(last_quotas())
+        return self._write(body)
 
     def _relay_refused(self, status: int, message: str) -> None:
         if status in _AGENT_STATUSES:
@@ -180,7 +177,7 @@ class ForwardedRequest:
                 without_keys(form).encode(),
             )
 
-    def _write(self, body: Body) -> None:
+    def _write(self, body: Body) -> Answer:
         """Write a whole reply for the agent, as a stream if it asked for one."""
         self.reply = self._protocol.parse_reply(body)
         if self.request.stream:
@@ -195,6 +192,7 @@ class ForwardedRequest:
         else:
             self.parts.put_nowait(ReplyHead(200, {"content-type": _JSON}))
             self.parts.put_nowait(_masked(json.dumps(body).encode()))
+        return self.reply
 
     async def _send(self, upstream: Upstream) -> Answer:
         import aiohttp
@@ -274,7 +272,7 @@ class ForwardedRequest:
         self._reply_begun = True
         self.parts.put_nowait(ReplyHead(200, _headers_of(reply)))
         self.parts.put_nowait(_masked(raw))
-        return self._answer(quotas_of(reply.headers, datetime.now(UTC)))
+        return self.reply
 
     async def _stream(self, reply: "ClientResponse", upstream: Upstream) -> Answer:
         reading = self._protocol.stream()
@@ -304,11 +302,7 @@ class ForwardedRequest:
             problem = f"the reply from {upstream.spec.address} broke off"
             paid = astuple(self.reply.usage)
             raise ModelError(problem, "Try again", transient=True, paid=paid)
-        return self._answer(quotas_of(reply.headers, datetime.now(UTC)))
-
-    def _answer(self, quotas: tuple[Quota, ...]) -> Answer:
-        assert self.reply
-        return replace(self.reply, quotas=quotas)
+        return self.reply
 
 
 def _proxy_for(url: str) -> str | None:

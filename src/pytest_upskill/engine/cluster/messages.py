@@ -114,7 +114,7 @@ def outcome_from_worker(data: object, trial: str) -> Outcome:
     reply = outcome.reply
     if isinstance(reply, Answer):
         # Only models and stores set these.
-        reply = replace(reply, stored=False, calls=(), thinking="", raw="", quotas=())
+        reply = replace(reply, stored=False, calls=(), thinking="", raw="")
     return replace(outcome, reply=reply)
 
 
