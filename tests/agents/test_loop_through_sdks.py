@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill._util.keys import hide_keys
 from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.loop import MOST_CALLS, LoopAgent
@@ -52,7 +53,7 @@ async def ask(model: Model, question: Question, send: Send | None = None) -> Rep
     """What the engine does, without its limits."""
     assert send is None
     try:
-        return (await model.ask(question.without_keys())).without_keys()
+        return hide_keys(await model.ask(hide_keys(question)))
     except ModelError as error:
         return NoAnswer(str(error))
 

@@ -14,7 +14,7 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, Usage, UserCalls
+from pytest_upskill.trials.answer import Answer, ModelCalls, NoAnswer, Reply, Usage
 from pytest_upskill.trials.trial import Question
 from pytest_upskill.trials.user import END, User
 from support import loopback
@@ -88,7 +88,7 @@ def test_a_user_answers_from_facts() -> None:
         *[("assistant", 1), ("answer", 1), ("call", 2), ("result", 2), ("assistant", 3)]
     ]
     assert answer.usage == Usage(400, 25, 50)  # of the agent alone
-    assert answer.user == UserCalls("cheap", 1, Usage(50, 3, 0))
+    assert answer.user == ModelCalls("cheap", 1, Usage(50, 3, 0))
 
 
 def test_all_that_a_user_says_is_in_the_transcript() -> None:
@@ -97,7 +97,7 @@ def test_all_that_a_user_says_is_in_the_transcript() -> None:
     assert [turn.text for turn in answer.transcript if turn.kind == "answer"] == [
         *["I don't know."] * 2
     ]
-    assert answer.user == UserCalls("cheap", 2, Usage(100, 6, 0))
+    assert answer.user == ModelCalls("cheap", 2, Usage(100, 6, 0))
 
 
 def test_fixed_replies_come_in_order_until_they_are_used_up() -> None:
@@ -133,7 +133,7 @@ def test_nobody_answers_what_is_no_question(reply: Answer) -> None:
 def test_a_user_may_leave_an_offer_alone() -> None:
     answer = run(Talk([Answer("Done. Shall I paint it, too?")], [END]))
     assert answer.text == "Done. Shall I paint it, too?"
-    assert answer.user == UserCalls("cheap", 1, Usage(50, 3, 0))
+    assert answer.user == ModelCalls("cheap", 1, Usage(50, 3, 0))
 
 
 @pytest.mark.parametrize(

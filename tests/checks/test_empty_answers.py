@@ -242,7 +242,7 @@ def test_the_judge_is_not_asked_about_an_empty_answer(answer: Answer) -> None:
 
     (record,) = records_of([ToGrade(trial, Case("c", "q"), checks)], ask)
     assert record.outcome == "failed"
-    assert (record.score, record.judge_calls) == (0.0, 0)
+    assert (record.score, record.judge) == (0.0, None)
     assert [one.reason for one in record.checks] == [answer.why_not_gradable] * 2
 
 

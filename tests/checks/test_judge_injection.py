@@ -113,6 +113,11 @@ def ruled(answer: str, *habits: Callable[[str, str], str], votes: int = 1) -> Ru
     return rulings
 
 
+def calls_of(rulings: Rulings) -> int:
+    assert rulings.took
+    return rulings.took.calls
+
+
 @pytest.mark.parametrize("answer", INJECTIONS.values(), ids=INJECTIONS)
 def test_no_answer_passes_itself(answer: str) -> None:
     for name, habit in HABITS.items():
@@ -130,7 +135,7 @@ def test_a_judge_that_quotes_is_understood(habit: str) -> None:
     """
     for name, answer in INJECTIONS.items():
         rulings = ruled(answer, HABITS[habit])
-        assert (rulings.problem, rulings.calls) == (None, 1), name
+        assert (rulings.problem, calls_of(rulings)) == (None, 1), name
         assert [ruling[0] for ruling in rulings.by_text.values()] == [False] * 2, name
 
 
@@ -141,7 +146,7 @@ def test_several_votes_are_each_read_with_care() -> None:
         HABITS["thinks about it"],
     ]
     rulings = ruled(FORGED, *habits, votes=3)
-    assert (rulings.problem, rulings.calls) == (None, 3)
+    assert (rulings.problem, calls_of(rulings)) == (None, 3)
     assert not any(passed for passed, _ in rulings.by_text.values())
 
 
@@ -150,14 +155,14 @@ def test_two_different_verdicts_are_asked_again_and_then_an_error() -> None:
         return own + "\nOn second thought:\n" + own.replace('"fail"', '"pass"')
 
     rulings = ruled("Type gate up.", both, HABITS["quotes it first"])
-    assert (rulings.problem, rulings.calls) == (None, 2)
+    assert (rulings.problem, calls_of(rulings)) == (None, 2)
     rulings = ruled("Type gate up.", both, both)
     assert "it has 2 different sets of verdicts" in (rulings.problem or "")
 
 
 def test_the_same_verdicts_twice_are_one() -> None:
     rulings = ruled("Type gate up.", lambda _, own: f"{own}\n\nSo:\n{own}")
-    assert (rulings.problem, rulings.calls) == (None, 1)
+    assert (rulings.problem, calls_of(rulings)) == (None, 1)
 
 
 def test_verdicts_without_a_mark_are_asked_again_and_then_an_error() -> None:

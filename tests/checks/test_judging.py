@@ -16,7 +16,14 @@ from pytest_upskill.checks.judging import (
     is_worth_keeping,
     judge,
 )
-from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage
+from pytest_upskill.trials.answer import (
+    Answer,
+    AnswerFile,
+    ModelCalls,
+    NoAnswer,
+    Reply,
+    Usage,
+)
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Rubric
 
@@ -92,7 +99,6 @@ def passed(*says: str, votes: int = 1) -> list[bool]:
 
 def problem_of(rulings: Rulings) -> str:
     assert rulings.problem
-    assert rulings.calls or rulings.usage == Usage(0, 0, 0)
     return rulings.problem
 
 
@@ -170,7 +176,7 @@ def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
             "'It is polite.': it does (the judge quotes \"gate up\")",
         ),
     }
-    assert (rulings.calls, rulings.usage) == (1, Usage(10, 5, 0))
+    assert rulings.took == ModelCalls("sonnet", 1, Usage(10, 5, 0))
 
 
 @pytest.mark.parametrize(
@@ -204,7 +210,8 @@ def test_verdicts_are_found_without_schema_support(said: str) -> None:
 def test_unusable_reply_is_repaired_once(said: str, problem: str) -> None:
     model = FakeJudge(said, verdicts("pass", "fail"))
     (rulings,) = judge(model, [(RUBRIC, QUESTION, ANSWER)])
-    assert (rulings.calls, rulings.problem) == (2, None)
+    assert rulings.took
+    assert (rulings.took.calls, rulings.problem) == (2, None)
     again = model.asked[1].messages
     assert again[1] == ("assistant", said.replace("MARK", model.asked[0].mark))
     assert problem in again[2][1]
@@ -249,7 +256,8 @@ def test_majority_of_votes_decides(votes: list[str], ruling: bool | None) -> Non
         assert "is unsure about" in problem_of(rulings)
     else:
         assert rulings.by_text["It is polite."][0] is ruling
-        assert rulings.usage == Usage(30, 15, 0)
+        assert rulings.took
+        assert rulings.took.usage == Usage(30, 15, 0)
 
 
 def test_each_vote_is_its_own_question() -> None:

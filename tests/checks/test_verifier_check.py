@@ -23,7 +23,7 @@ from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.plan import score_of
-from pytest_upskill.trials.records import Grade, graded_record
+from pytest_upskill.trials.records import Grade, make_record
 from pytest_upskill.trials.transcript import Activity
 from pytest_upskill.trials.trial import Question, Trial
 
@@ -122,9 +122,9 @@ def test_only_the_whole_reward_passes(tmp_path: Path) -> None:
         "1 failed\nE assert 3 == 4",
     )
     trial = Trial("x", "c", "m", "skill", 1, Question("m", "", (), 1, 1))
-    assert graded_record(trial, SILENT, (part,)).score == 0.25
-    assert graded_record(trial, SILENT, (part, whole)).score == 0.625
-    assert graded_record(trial, SILENT, (part,)).outcome == "failed"
+    assert make_record(trial, SILENT, (part,)).score == 0.25
+    assert make_record(trial, SILENT, (part, whole)).score == 0.625
+    assert make_record(trial, SILENT, (part,)).outcome == "failed"
 
 
 def test_an_agent_that_was_stopped_is_graded_for_what_it_did(tmp_path: Path) -> None:

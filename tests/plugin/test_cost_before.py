@@ -59,10 +59,10 @@ def test_the_bound_holds(pytester: pytest.Pytester) -> None:
         )
     usd = 0.0
     for record in run.records:
-        judge = 100 * (record["judge_input_tokens"] or 0) + 500 * (
-            record["judge_output_tokens"] or 0
-        )
-        usd += record["cost"] + judge / 1e6
+        usd += record["cost"]
+        if record["judge"]:
+            usage = record["judge"]["usage"]
+            usd += (100 * usage["input"] + 500 * usage["output"]) / 1e6
     assert 0 < usd < bound(line_of(run))
     assert (
         "4 tests × 3 runs, with and without the skill, and 12 by the judge"

@@ -80,9 +80,9 @@ def test_a_rubric_is_judged_text_by_text(
     )
     baseline = judged.record(case="polite", arm="baseline")
     assert [c["passed"] for c in baseline["checks"]] == [False, True]
-    assert (polite["judge_calls"], polite["judge_input_tokens"]) == (1, 100)
+    assert (polite["judge"]["calls"], polite["judge"]["usage"]["input"]) == (1, 100)
     assert polite["input_tokens"] == 10  # the judge's are counted apart
-    assert judged.record(case="plain", arm="skill")["judge_calls"] == 0
+    assert judged.record(case="plain", arm="skill")["judge"] is None
     assert [one.model for one in server.asked if is_judge(one)] == ["judge", "judge"]
     assert "judged by judge: 2 answers, 2 calls, 240 tokens" in judged.screen
 
@@ -185,7 +185,7 @@ def test_a_judge_that_could_not_be_read_is_asked_again(
         assert unread.outcomes == {"errors": 1}
         polite = unread.record(arm="skill")
         assert "'Looks fine to me.'" in polite["error"]
-        assert (polite["judge_calls"], polite["judge_input_tokens"]) == (2, 20)
+        assert (polite["judge"]["calls"], polite["judge"]["usage"]["input"]) == (2, 20)
         asked = len(server.asked)
         can_judge.append(True)
         assert run(pytester, server).outcomes == {"failed": 1}

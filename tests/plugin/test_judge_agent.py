@@ -49,7 +49,7 @@ def test_an_agent_judges_with_a_key_and_is_asked_once(
         for _ in range(2):
             run = run_skills(pytester, model, *BY_CLAUDE)
             assert outcomes(run) == {"baseline": "failed", "skill": "passed"}
-            assert {record["judge_calls"] for record in run.records} == {1}
+            assert {record["judge"]["calls"] for record in run.records} == {1}
             assert (run.report["judge"], run.report["logins"]) == ("claude/haiku", [])
         assert len(server.asked) == 2
         assert "You grade an answer by a list of criteria" in server.asked[0].question

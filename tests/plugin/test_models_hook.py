@@ -71,7 +71,7 @@ def test_a_model_of_a_hook_can_judge(pytester: pytest.Pytester, workers: str) ->
     run(pytester, "--skill-judge", "kind", "-n", workers, case=case).assert_outcomes(
         passed=1
     )
-    assert [record["judge_calls"] for record in records(pytester)] == [1, 1]
+    assert [record["judge"]["calls"] for record in records(pytester)] == [1, 1]
 
 
 @pytest.mark.parametrize(

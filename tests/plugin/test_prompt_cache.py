@@ -170,11 +170,12 @@ def test_the_votes_of_a_judge_share_what_they_judge(
         finished = run(pytester, server, monkeypatch, *words, model="m")
     assert finished.outcomes == {"passed": 1}
     for record in finished.records:
-        written, read = record["judge_written_tokens"], record["judge_cached_tokens"]
-        assert read == 2 * written > 4000
-        assert record["judge_input_tokens"] == 3 * written
+        usage = record["judge"]["usage"]
+        written = usage["written"]
+        assert usage["cached"] == 2 * written > 4000
+        assert usage["input"] == 3 * written
     # Both arms said the same, so three calls are paid.
-    usd = (2.7 * written + 10 * record["judge_output_tokens"]) / 1e6
+    usd = (2.7 * written + 10 * usage["output"]) / 1e6
     [line] = [line for line in finished.result.outlines if line.startswith("judged by")]
     assert f"3 calls, 6,726 tokens, ${usd:.4f}" in line
 

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from pytest_upskill._util.keys import hide_keys
 from pytest_upskill.agents.agent import Send
 from pytest_upskill.agents.gateway.endpoint import Endpoint, Gateway
 from pytest_upskill.agents.recorder import Recorder
@@ -55,7 +56,7 @@ class Calls:
         for _ in range(self.attempts):
             try:
                 answer = await (send(self.model) if send else self.model.ask(question))
-                return answer.without_keys()
+                return hide_keys(answer)
             except ModelError as error:
                 self.errors.append(error)
                 if not error.transient:

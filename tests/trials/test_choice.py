@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill._util.keys import know
+from pytest_upskill._util.keys import hide_keys, know
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.choice import BY_JSON, Choice, Listed, skill_list, skill_tool
 from pytest_upskill.trials.transcript import ToolCall
@@ -143,4 +143,4 @@ def test_any_call_is_read(name: str, arguments: str) -> None:
 def test_no_key_of_this_process_goes_to_a_server() -> None:
     know("sk-secret-0123456789")
     listed = Listed("pdf", "Needs sk-secret-0123456789 to work.")
-    assert "0123456789" not in Choice(("pdf",), (listed,)).without_keys().by_schema
+    assert "0123456789" not in hide_keys(Choice(("pdf",), (listed,))).by_schema

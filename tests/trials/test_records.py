@@ -8,15 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.json_forms import MOST, MOST_SECONDS, form_of, json_values
-from pytest_upskill.trials.answer import Answer, AnswerFile, Usage, joined
+from pytest_upskill.trials.answer import Answer, AnswerFile, NoAnswer, Usage, joined
 from pytest_upskill.trials.records import (
     Grade,
     Record,
     dump_records,
-    errored_record,
-    graded_record,
     load_records,
-    with_judge,
+    make_record,
 )
 from pytest_upskill.trials.transcript import Activity, Turn
 from pytest_upskill.trials.trial import Question, Trial
@@ -55,7 +53,7 @@ TRIAL = Trial("gate", "open-gate", "haiku", "skill", 2, QUESTION)
 def test_trial_passes_if_its_required_checks_do(
     grades: tuple[Grade, ...], outcome: str
 ) -> None:
-    assert graded_record(TRIAL, Answer("x"), grades).outcome == outcome
+    assert make_record(TRIAL, Answer("x"), grades).outcome == outcome
 
 
 @pytest.mark.parametrize(
@@ -72,13 +70,13 @@ def test_score_is_the_share_of_weight_that_passed(
     given = tuple(
         Grade("words", *one, required=False) for one in [(p, "", w) for p, w in grades]
     )
-    assert graded_record(TRIAL, Answer("x"), given).score == score
+    assert make_record(TRIAL, Answer("x"), given).score == score
 
 
 def test_graded_record_has_trial_answer_and_checks() -> None:
     grades = (Grade("contains", passed=True, reason="because"),)
     answer = Answer("text", Usage(10, 5, 2), seconds=1.23456, stored=True)
-    assert graded_record(TRIAL, answer, grades) == Record(
+    assert make_record(TRIAL, answer, grades) == Record(
         skill="gate",
         case="open-gate",
         model="haiku",
@@ -98,7 +96,7 @@ def test_graded_record_has_trial_answer_and_checks() -> None:
 
 
 def test_errored_record_has_a_reason_and_no_answer() -> None:
-    record = errored_record(TRIAL, "no answer in time")
+    record = make_record(TRIAL, NoAnswer("no answer in time"))
     assert (record.outcome, record.error) == ("errored", "no answer in time")
     assert (record.skill, record.case, record.label) == ("gate", "open-gate", "haiku")
     assert (record.arm, record.run) == ("skill", 2)
@@ -123,7 +121,7 @@ def test_errored_record_has_a_reason_and_no_answer() -> None:
     ],
 )
 def test_tokens_need_input_and_output(usage: Usage, tokens: int | None) -> None:
-    assert graded_record(TRIAL, Answer("x", usage), ()).tokens == tokens
+    assert make_record(TRIAL, Answer("x", usage), ()).tokens == tokens
 
 
 TEXT, COUNT = ANY_TEXT, st.none() | st.integers(0, MOST)
@@ -173,17 +171,14 @@ def test_json_of_a_record_has_every_field() -> None:
     done = Activity(3, 2, activated=True, read=("a.md",))
     usage = Usage(9, 5, 0, 7, hour=2)
     answer = Answer("x", usage, files=files, transcript=turns, activity=done)
-    record = graded_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
-    record = with_judge(record, 3, Usage(9, 8, 7, 6))
+    record = make_record(dataclasses.replace(TRIAL, agent="loop"), answer, ())
     written = json_values(record)
     assert list(written) == names
     assert record.usage == answer.usage
-    assert (record.judge_input_tokens, record.judge_output_tokens) == (9, 8)
-    assert (record.judge_cached_tokens, record.judge_written_tokens) == (7, 6)
 
 
 def test_a_test_report_carries_no_defaults() -> None:
-    record = graded_record(
+    record = make_record(
         TRIAL, Answer("x", Usage(1, 2, 0)), (Grade("words", passed=True, reason="yes"),)
     )
     assert json.loads(dump_records([record])) == [
@@ -207,7 +202,7 @@ def test_a_test_report_carries_no_defaults() -> None:
 
 def test_record_has_the_files_and_transcript_of_its_answer() -> None:
     files, transcript = (AnswerFile.of("a", b"b"),), (Turn("user", "q"),)
-    record = graded_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
+    record = make_record(TRIAL, Answer("x", files=files, transcript=transcript), ())
     assert (record.files, record.transcript) == (files, transcript)
 
 
@@ -216,9 +211,9 @@ def test_record_tells_the_agent_even_without_an_answer() -> None:
         dataclasses.replace(TRIAL, agent="loop", model="haiku"),
         Activity(4, 3, activated=True),
     )
-    record = graded_record(trial, Answer("x", activity=done), ())
+    record = make_record(trial, Answer("x", activity=done), ())
     assert (record.agent, record.label, record.activity) == ("loop", "loop/haiku", done)
-    assert errored_record(trial, "no sandbox").agent == "loop"
+    assert make_record(trial, NoAnswer("no sandbox")).agent == "loop"
 
 
 def test_huge_weights_still_give_a_share() -> None:
@@ -226,9 +221,9 @@ def test_huge_weights_still_give_a_share() -> None:
         Grade("a", passed=True, reason="", weight=1e308),
         Grade("b", passed=False, reason="", weight=1e308),
     )
-    assert graded_record(TRIAL, Answer("x"), grades).score == 0.5
+    assert make_record(TRIAL, Answer("x"), grades).score == 0.5
 
 
 def test_an_unknown_duration_stays_unknown() -> None:
     answers = [Answer("a", seconds=1.0), Answer("b", seconds=None)]
-    assert graded_record(TRIAL, joined(answers), ()).seconds is None
+    assert make_record(TRIAL, joined(answers), ()).seconds is None

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from pytest_upskill._util.keys import hide_keys
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import Case, McpServer, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.skill import Skill, load_skill
@@ -271,8 +272,8 @@ def test_nothing_that_is_sent_has_a_key(monkeypatch: pytest.MonkeyPatch) -> None
     )
     tool = Tool("bash", key, f'{{"description": "{key}"}}')
     asked = Question("m", key, (("user", key),), 100, 1, tools=(tool,), steps=(step,))
-    assert key not in repr(asked.without_keys())
-    sent = asked.without_keys().steps[0]
+    assert key not in repr(hide_keys(asked))
+    sent = hide_keys(asked).steps[0]
     assert sent == Step(
         "***",
         (ToolCall("1", "***", '{"command": "***"}'),),
@@ -286,6 +287,6 @@ def test_no_agent_is_told_a_key(monkeypatch: pytest.MonkeyPatch) -> None:
     key = "k3y-of-a-server-0123456789"
     monkeypatch.setenv("SOME_API_KEY", key)
     call = ToolCall("1", "bash", f'{{"command": "echo {key}"}}')
-    said = Answer(key, calls=(call,), thinking=key, raw=key).without_keys()
+    said = hide_keys(Answer(key, calls=(call,), thinking=key, raw=key))
     assert key not in repr(said) + said.raw
     assert said.calls == (ToolCall("1", "bash", '{"command": "echo ***"}'),)

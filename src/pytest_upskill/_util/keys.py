@@ -17,13 +17,16 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import fields, is_dataclass, replace
 from functools import lru_cache
 from itertools import chain
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple, TypeVar, cast
 from urllib.parse import quote, quote_plus, unquote
 
 from .launcher import launched
 from .texts import harmless
+
+T = TypeVar("T")
 
 HIDDEN: Final = "***"
 _VARIABLE: Final = re.compile(
@@ -97,6 +100,20 @@ def without_keys(text: str) -> str:
         if key[-_CUT_FROM:] in text:
             text = _without_start(text[::-1], key[::-1])[::-1]
     return text
+
+
+def hide_keys(value: T) -> T:
+    """A value with all texts in it masked; itself if none has a key."""
+    masked: Any = value
+    if isinstance(value, str):
+        masked = without_keys(value)
+    elif isinstance(value, tuple):
+        masked = tuple(map(hide_keys, value))
+    elif is_dataclass(value) and not isinstance(value, type):
+        parts = {field.name: getattr(value, field.name) for field in fields(value)}
+        hidden = {name: hide_keys(part) for name, part in parts.items()}
+        masked = value if hidden == parts else replace(value, **hidden)
+    return cast("T", masked)
 
 
 def password_of(url: str) -> tuple[str, ...]:

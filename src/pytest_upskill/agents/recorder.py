@@ -7,7 +7,7 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import NO_NEEDS, Role
-from ..trials.answer import Answer, Usage, UserCalls, total_usage
+from ..trials.answer import Answer, ModelCalls, Usage, total_usage
 from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
@@ -213,13 +213,6 @@ class Recorder:
         return total_usage(self._usages) if self._usages else Usage()
 
     @property
-    def user_calls(self) -> UserCalls | None:
-        if not self._user_usages:
-            return None
-        usage = total_usage(self._user_usages)
-        return UserCalls(self._user_model, len(self._user_usages), usage)
-
-    @property
     def activity(self) -> Activity:
         self._settle_first_request()
         findings = list(self._findings)
@@ -285,7 +278,7 @@ class Recorder:
             stop,
             transcript=self.transcript,
             activity=self.activity,
-            user=self.user_calls,
+            user=ModelCalls.of(self._user_model, self._user_usages),
         )
 
     def _add_message(self, kind: TurnKind, text: str) -> None:

@@ -12,10 +12,7 @@ from ..trials.arm import SKILL
 from ..trials.records import (
     Grade,
     Record,
-    errored_record,
-    graded_record,
-    unanswered_record,
-    with_judge,
+    make_record,
 )
 from ..trials.subject import ORACLE
 from ..trials.transcript import UNTOLD, Activity
@@ -187,9 +184,9 @@ def _record(
     item: ToGrade, reply: Reply, ruled: Rulings | None, grading: _Grading
 ) -> Record:
     if isinstance(reply, NoAnswer):
-        return unanswered_record(item.trial, reply)
+        return make_record(item.trial, reply)
     record = _graded(item, reply, ruled, grading)
-    return with_judge(record, ruled.calls, ruled.usage) if ruled else record
+    return replace(record, judge=ruled.took) if ruled else record
 
 
 def _graded(
@@ -199,7 +196,7 @@ def _graded(
     if item.case.kind.until_opened:
         problem = _why_undecided(answer)
     if problem:
-        return errored_record(item.trial, problem, answer)
+        return make_record(item.trial, answer, error=problem)
     try:
         workspace = _workspace(answer, item.trial.question.task, grading)
         is_oracle = item.trial.agent == ORACLE
@@ -214,8 +211,8 @@ def _graded(
             even_if_empty=is_oracle,
         )
     except CheckError as error:
-        return errored_record(item.trial, str(error), answer)
-    return graded_record(item.trial, answer, grades)
+        return make_record(item.trial, answer, error=str(error))
+    return make_record(item.trial, answer, grades)
 
 
 def _why_undecided(answer: Answer) -> str:

@@ -13,7 +13,7 @@ from typing import Final, NamedTuple
 from .._util.texts import mark_of, marked, one_line, shortened
 from .._util.tokens import without_tokens
 from ..skills.case import Role
-from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, Usage, total_usage
+from ..trials.answer import Answer, AnswerFile, ModelCalls, NoAnswer, Reply, Usage
 from ..trials.trial import Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, read_reply, schema, wanted_form
@@ -101,12 +101,11 @@ class Rulings:
     """The judge's rulings on one answer: passed or not, and why,
     for each text of the rubric.
 
-    Without a ruling there is a ``problem``; calls and usage count either way.
+    Without a ruling there is a ``problem``; what the judge took counts either way.
     """
 
     by_text: Mapping[str, tuple[bool, str]]
-    calls: int
-    usage: Usage
+    took: ModelCalls | None = None
     problem: str | None = None
     split: frozenset[str] = frozenset()  # texts on which votes differ
 
@@ -227,7 +226,7 @@ def _rulings(
 ) -> Rulings:
     if not votes:
         failed = (False, answer.why_not_gradable)
-        return Rulings(dict.fromkeys(rubric.texts, failed), 0, total_usage(()))
+        return Rulings(dict.fromkeys(rubric.texts, failed))
     read, spent = list[list[Ruling]](), list[Usage]()
     problem = None
     for question, reply in votes:
@@ -264,7 +263,8 @@ def _rulings(
         for number, text in enumerate(rubric.texts)
         if len({verdicts[number].verdict for verdicts in read}) > 1
     )
-    return Rulings(rulings, len(spent), total_usage(spent), problem, split)
+    took = ModelCalls.of(rubric.judge, spent)
+    return Rulings(rulings, took, problem=problem, split=split)
 
 
 def _attempts(ask: Ask, question: Question, reply: Reply) -> Iterator[Reply]:

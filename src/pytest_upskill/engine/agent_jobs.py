@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Protocol
 
+from .._util.keys import hide_keys
 from ..agents.agent import Call, Send
 from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
@@ -221,7 +222,7 @@ class AgentJobs:
         self._running.remove(trial)
         reply = replace(reply, retries=reply.retries + trial.retries)
         if isinstance(reply, Answer):
-            reply = dated(reply.without_keys())
+            reply = dated(hide_keys(reply))
             if reply.stop == "time":
                 self._answers.put_late(question, reply)
             elif is_worth_keeping(question, reply):

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Final
 
-from .._util.keys import without_keys
+from .._util.keys import hide_keys, without_keys
 from .._util.texts import one_line
 from ..agents.agent import Send
 from ..errors import ModelError, Spell, Text, spelled
@@ -108,7 +108,7 @@ class Job:
         if isinstance(reply, NoAnswer) and self.outdated:
             self.not_renewed = reply.reason
             reply = self.outdated
-        self.reply = reply.without_keys()
+        self.reply = hide_keys(reply)
         for watch in self._watchers:
             watch(self.reply)
         self._watchers.clear()

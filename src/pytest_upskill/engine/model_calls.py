@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 from random import Random
 from typing import NamedTuple
 
+from .._util.keys import hide_keys
 from .._util.texts import plain
 from ..checks.judging import is_worth_keeping
 from ..errors import ModelError, Spell
@@ -74,7 +75,7 @@ class ModelCalls:
     async def _ask(self, lane: Lane, job: Job, timeout: float) -> Answer:
         assert lane.model
         async with lane.limit.deadlines.limit(timeout):
-            question = job.question.without_keys()
+            question = hide_keys(job.question)
             if job.shared:
                 question = replace(question, shared=job.shared)
             if job.send:
@@ -85,7 +86,7 @@ class ModelCalls:
                 answer = await lane.model.ask(question)
         if not isinstance(answer, Answer):
             raise TypeError(f"ask returned {answer!r}, not an Answer")
-        return answer.without_keys()  # before it is stored, graded or shown
+        return hide_keys(answer)  # before it is stored, graded or shown
 
     def _after_error(self, lane: Lane, job: Job, error: ModelError) -> Reply | Retry:
         """When to ask again, or why there is no answer.

@@ -15,6 +15,7 @@ from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
+from ..trials.answer import ModelCalls
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record
@@ -23,12 +24,18 @@ from ..trials.trial import judge_task, trials_of, user_text
 
 
 def priced(record: Record, price_of: PriceOf) -> Record:
-    """A record with what it cost, and its user."""
-    if user := record.user:
-        user = replace(user, cost=cost(price_of(user.model), user.usage))
-        record = replace(record, user=user)
-    price = price_of(record.model)
-    return record if price is None else replace(record, cost=cost(price, record.usage))
+    """A record with what it cost, and its judge and user."""
+
+    def with_cost(calls: ModelCalls | None) -> ModelCalls | None:
+        usd = cost(price_of(calls.model), calls.usage) if calls else None
+        return calls and replace(calls, cost=usd)
+
+    return replace(
+        record,
+        cost=cost(price_of(record.model), record.usage),
+        judge=with_cost(record.judge),
+        user=with_cost(record.user),
+    )
 
 
 @dataclass(frozen=True)

@@ -23,12 +23,13 @@ from ..models.prices import PriceOf
 from ..results.outcomes import Reported
 from ..results.run import RunResults, versions
 from ..settings import Settings
+from ..trials.answer import NoAnswer
 from ..trials.plan import Plan, PlannedCase, SkillInfo
 from ..trials.records import (
     RECORDS_PROPERTY,
     Record,
-    errored_record,
     load_records,
+    make_record,
 )
 from ..trials.trial import Trial
 from .items import (
@@ -119,7 +120,7 @@ class Ledger:
             # xdist's own report of a dead worker, with "???" for the phase. If the test
             # had ended by then, its records stay.
             trials = self._planned[nodeid].trials
-            lost = [errored_record(trial, CRASHED) for trial in trials]
+            lost = [make_record(trial, NoAnswer(CRASHED)) for trial in trials]
             self._records.setdefault(nodeid, lost)
 
     def _add_word(self, report: pytest.TestReport) -> None:

@@ -34,7 +34,7 @@ def note_judge(run: Run, ledger: Ledger, engine: Engine) -> Iterator[str]:
     """What the judge used, apart from the models under test; the same answer is judged
     once.
     """
-    judged = sum(bool(record.judge_calls) for record in ledger.records())
+    judged = sum(bool(record.judge) for record in ledger.records())
     if not judged:
         return
 

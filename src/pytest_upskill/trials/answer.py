@@ -5,7 +5,7 @@ import re
 import unicodedata
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Annotated, Final, Literal, TypeVar
 
 from pydantic import Base64Bytes, Field, SkipValidation
@@ -19,7 +19,6 @@ from .._util.json_forms import (
     Whole,
     whole_number,
 )
-from .._util.keys import without_keys
 from .._util.texts import counted, plain
 from .transcript import Activity, ToolCall, Transcript, joined_activity
 
@@ -81,25 +80,26 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
         counts = [value for value in values if value is not None]
         return sum(counts) if len(counts) == len(values) else None
 
-    return Usage(
-        total([usage.input for usage in usages]),
-        total([usage.output for usage in usages]),
-        total([usage.cached for usage in usages]),
-        total([usage.written for usage in usages]),
-        total([usage.hour for usage in usages]),
-    )
+    counts = {}
+    for name in _COUNTS:
+        counts[name] = total([getattr(usage, name) for usage in usages])
+    return Usage(**counts)
 
 
 @dataclass(frozen=True, slots=True)
-class UserCalls:
-    """What a user who is a model took in a trial, apart from
-    the agent that it answered.
+class ModelCalls:
+    """What a model took in a trial that judged it or played its user, apart from what
+    was tested.
     """
 
     model: str
     calls: Whole = 0
     usage: Usage = Usage()
     cost: Amount | None = None  # in USD; filled in by those who know the prices
+
+    @classmethod
+    def of(cls, model: str, usages: Sequence[Usage]) -> "ModelCalls | None":
+        return cls(model, len(usages), total_usage(usages)) if usages else None
 
 
 Change = Literal["made", "changed", "deleted"]
@@ -153,7 +153,7 @@ class Answer:
     files: Items[AnswerFile] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
-    user: UserCalls | None = field(default=None, kw_only=True)  # who answered an agent
+    user: ModelCalls | None = field(default=None, kw_only=True)  # who answered an agent
     retries: Whole = field(default=0, kw_only=True)
     # The workspace at the end, packed and compressed, for commands that check it; empty
     # if it is too large to keep. Never in a record.
@@ -218,37 +218,6 @@ class Answer:
             return f"{SILENT}{cut}"
         return ""
 
-    def without_keys(self) -> "Answer":
-        """Without the keys of this process, which a server may echo and a model
-        repeat.
-        """
-        texts = (self.text, self.stop, self.thinking, self.raw)
-        of_agent = self.files or self.transcript or self.activity or self.calls
-        if not of_agent and all(without_keys(text) == text for text in texts):
-            return self  # as almost all
-        files = [
-            replace(
-                file,
-                path=without_keys(file.path),
-                text=file.text and without_keys(file.text),
-            )
-            for file in self.files
-        ]
-        turns = [
-            replace(turn, text=without_keys(turn.text)) for turn in self.transcript
-        ]
-        return replace(
-            self,
-            text=without_keys(self.text),
-            stop=without_keys(self.stop),
-            files=tuple(files),
-            transcript=tuple(turns),
-            activity=self.activity and self.activity.without_keys(),
-            calls=tuple(call.without_keys() for call in self.calls),
-            thinking=without_keys(self.thinking),
-            raw=without_keys(self.raw),
-        )
-
 
 @dataclass(frozen=True)
 class NoAnswer:
@@ -259,9 +228,6 @@ class NoAnswer:
     timed_out: bool = False  # more time may help
     # It was not asked, since it could have exceeded the budget
     over_budget: bool = False
-
-    def without_keys(self) -> "NoAnswer":
-        return replace(self, reason=without_keys(self.reason))
 
 
 Reply = Answer | NoAnswer

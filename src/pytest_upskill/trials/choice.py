@@ -8,14 +8,13 @@ no tools replies with JSON.
 
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
-from .._util.keys import without_keys
 from .._util.texts import one_line
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import SkillSummary, summary_of
@@ -86,17 +85,6 @@ class Choice:
             f" {self.none!r}."
         )
         return f"{skill_list(self.skills, _JSON_INTRO)}\n\n{instruction}"
-
-    def without_keys(self) -> "Choice":
-        listed = [
-            replace(
-                skill,
-                name=without_keys(skill.name),
-                description=without_keys(skill.description),
-            )
-            for skill in self.skills
-        ]
-        return Choice(tuple(map(without_keys, self.tested)), tuple(listed))
 
     def called_in(self, answer: Answer) -> Activity:
         """What a reply with the tool chose. A text that names a skill is no choice."""

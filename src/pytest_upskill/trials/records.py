@@ -18,7 +18,7 @@ from .._util.json_forms import (
     form_of,
     json_values,
 )
-from .answer import Answer, AnswerFile, NoAnswer, Usage, UserCalls
+from .answer import AnswerFile, ModelCalls, NoAnswer, Reply, Usage
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -92,16 +92,12 @@ class Record(WithPair):
     checks: tuple[Grade, ...] = ()
     error: str | None = None
     score: Share | None = None
-    judge_calls: Whole = 0
-    judge_input_tokens: Whole | None = None
-    judge_output_tokens: Whole | None = None
+    judge: ModelCalls | None = None
     # In USD; filled in by the controller, which knows the prices
     cost: Amount | None = None
     files: Items[AnswerFile] = ()
     transcript: Transcript = ()
     written_tokens: Whole = 0  # to the provider's cache
-    judge_cached_tokens: Whole = 0
-    judge_written_tokens: Whole = 0
     agent: str = CHAT
     activity: Activity | None = None  # of an agent
     hour_tokens: Whole = 0  # of those written, kept for an hour at a higher price
@@ -113,17 +109,17 @@ class Record(WithPair):
     cut_off: Flag = False
     # It was asked after all planned runs failed, and is no part of lift and verdict
     extra: Flag = False
-    user: UserCalls | None = None  # of a model that played the user
+    user: ModelCalls | None = None  # of a model that played the user
 
     @property
     def usage(self) -> Usage:
-        counts = (
+        return Usage(
             self.input_tokens,
             self.output_tokens,
-            self.cached_tokens,
-            self.written_tokens,
+            cached=self.cached_tokens,
+            written=self.written_tokens,
+            hour=self.hour_tokens,
         )
-        return Usage(*counts, self.hour_tokens)
 
     @property
     def tokens(self) -> int | None:
@@ -139,53 +135,62 @@ class Record(WithPair):
     @property
     def passed_common(self) -> bool:
         """Whether it passed the checks that all arms have."""
-        if self.outcome != "failed" or len(common := self.common_checks) == len(
-            self.checks
-        ):
+        only_with_skill = any(grade.with_skill for grade in self.checks)
+        if self.outcome != "failed" or not only_with_skill:
             return self.outcome == "passed"
-        return all(grade.passed for grade in common if grade.required)
+        return not any(grade.fails for grade in self.common_checks)
 
 
-def graded_record(trial: Trial, answer: Answer, grades: tuple[Grade, ...]) -> Record:
-    passed = all(grade.passed for grade in grades if grade.required)
-    return Record(
-        skill=trial.skill,
-        case=trial.case,
+def make_record(
+    trial: Trial,
+    reply: Reply,
+    grades: tuple[Grade, ...] = (),
+    error: str | None = None,
+) -> Record:
+    """The record of an answer with its grades, or with an ``error`` if it can't be
+    graded; and of no answer.
+    """
+    record = Record(
+        trial.skill,
+        trial.case,
         model=trial.model,
         arm=trial.arm,
         run=trial.run,
-        outcome="passed" if passed else "failed",
-        output=answer.text,
-        input_tokens=answer.usage.input,
-        output_tokens=answer.usage.output,
-        cached_tokens=answer.usage.cached,
-        seconds=None if answer.seconds is None else round(answer.seconds, 3),
-        stored=answer.stored,
-        checks=grades,
-        score=_score([grade for grade in grades if not grade.with_skill] or grades),
-        files=answer.files,
-        transcript=answer.transcript,
-        written_tokens=answer.usage.written or 0,
-        hour_tokens=answer.usage.hour or 0,
+        outcome="errored",
+        error=error,
         agent=trial.agent,
-        activity=answer.activity,
-        retries=answer.retries,
-        asked_at=answer.asked_at,
-        cut_off=not passed and answer.is_cut_off,
+        retries=reply.retries,
         extra=trial.extra,
-        user=answer.user,
     )
+    if isinstance(reply, NoAnswer):
+        return replace(record, error=reply.reason, over_budget=reply.over_budget)
 
+    record = replace(
+        record,
+        output=reply.text,
+        input_tokens=reply.usage.input,
+        output_tokens=reply.usage.output,
+        cached_tokens=reply.usage.cached,
+        written_tokens=reply.usage.written or 0,
+        hour_tokens=reply.usage.hour or 0,
+        seconds=None if reply.seconds is None else round(reply.seconds, 3),
+        stored=reply.stored,
+        files=reply.files,
+        transcript=reply.transcript,
+        activity=reply.activity,
+        asked_at=reply.asked_at,
+        user=reply.user,
+    )
+    if error:
+        return record
 
-def with_judge(record: Record, calls: int, usage: Usage) -> Record:
-    """Add the usage of the judge."""
+    passed = not any(grade.fails for grade in grades)
     return replace(
         record,
-        judge_calls=calls,
-        judge_input_tokens=usage.input,
-        judge_output_tokens=usage.output,
-        judge_cached_tokens=usage.cached or 0,
-        judge_written_tokens=usage.written or 0,
+        outcome="passed" if passed else "failed",
+        checks=grades,
+        score=_score([grade for grade in grades if not grade.with_skill] or grades),
+        cut_off=not passed and reply.is_cut_off,
     )
 
 
@@ -195,25 +200,6 @@ def _score(grades: Sequence[Grade]) -> float:
     most = max(grade.weight for grade in grades)  # or the sum of huge ones is infinite
     reached = sum(grade.reached * grade.weight / most for grade in grades)
     return reached / sum(grade.weight / most for grade in grades)
-
-
-def unanswered_record(trial: Trial, reply: NoAnswer) -> Record:
-    return replace(
-        errored_record(trial, reply.reason),
-        retries=reply.retries,
-        over_budget=reply.over_budget,
-    )
-
-
-def errored_record(trial: Trial, reason: str, answer: Answer | None = None) -> Record:
-    """The record of a trial without an answer, or with one that could not be graded."""
-    if answer is None:
-        place = (trial.skill, trial.case, trial.model, trial.arm, trial.run)
-        return Record(
-            *place, "errored", error=reason, agent=trial.agent, extra=trial.extra
-        )
-    graded = graded_record(trial, answer, ())
-    return replace(graded, outcome="errored", error=reason, score=None)
 
 
 def agents_in(records: Iterable[Record]) -> dict[str, str]:

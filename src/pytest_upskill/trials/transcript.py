@@ -6,11 +6,10 @@ the same turns, whatever format they came in.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Final, Literal
+from dataclasses import dataclass
+from typing import Final, Literal
 
 from .._util.json_forms import Amount, Flag, Items, Whole
-from .._util.keys import without_keys
 from .._util.texts import counted, one_line
 
 # A finding of agents that know no skills, don't take this one, or have no room for it.
@@ -104,15 +103,6 @@ class Activity:
             words.append(f"did not open the skill{f', but {others}' if others else ''}")
         return ", ".join(words)
 
-    def without_keys(self) -> "Activity":
-        lists: Any = {
-            name: tuple(map(without_keys, getattr(self, name))) for name in _LISTS
-        }
-        listed = tuple(
-            replace(skill, name=without_keys(skill.name)) for skill in self.listed
-        )
-        return replace(self, listed=listed, **lists)
-
 
 def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
     """The activity of several answers of a trial; None if no agent gave any."""
@@ -153,11 +143,6 @@ class Tool:
     description: str
     schema: str  # JSON Schema of its arguments
 
-    def without_keys(self) -> "Tool":
-        return Tool(
-            self.name, without_keys(self.description), without_keys(self.schema)
-        )
-
 
 @dataclass(frozen=True)
 class ToolCall:
@@ -167,10 +152,6 @@ class ToolCall:
     name: str
     arguments: str  # JSON as the model wrote it, so perhaps broken
 
-    def without_keys(self) -> "ToolCall":
-        name, arguments = without_keys(self.name), without_keys(self.arguments)
-        return ToolCall(self.id, name, arguments)
-
 
 @dataclass(frozen=True)
 class ToolResult:
@@ -179,9 +160,6 @@ class ToolResult:
     call: str  # its id
     text: str
     failed: bool = False
-
-    def without_keys(self) -> "ToolResult":
-        return replace(self, text=without_keys(self.text))
 
 
 @dataclass(frozen=True)
@@ -196,15 +174,3 @@ class Step:
     # The turn in the provider's own form, as JSON: thinking must go back as it came
     raw: str = ""
     answer: str = ""  # of the user, in place of calls and results
-
-    def without_keys(self) -> "Step":
-        """As a whole: calls and ``raw`` may be a script's,
-        not only a server's own words.
-        """
-        return Step(
-            without_keys(self.text),
-            tuple(call.without_keys() for call in self.calls),
-            tuple(result.without_keys() for result in self.results),
-            without_keys(self.raw),
-            without_keys(self.answer),
-        )

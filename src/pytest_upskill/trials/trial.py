@@ -7,7 +7,6 @@ from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
 from typing import Final, Literal
 
-from .._util.keys import without_keys
 from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
 from ..skills.case import (
@@ -125,25 +124,6 @@ class Question:
     # What the provider should keep in its cache. It changes
     # nothing that the model reads.
     shared: tuple[Shared, ...] = field(default=(), compare=False)
-
-    def without_keys(self) -> "Question":
-        """Without the keys of this process: no server needs to see them in a text."""
-        messages = tuple((role, without_keys(text)) for role, text in self.messages)
-        has_others = self.tools or self.steps or self.choice
-        if (
-            not has_others
-            and messages == self.messages
-            and without_keys(self.system) == self.system
-        ):
-            return self
-        return replace(
-            self,
-            system=without_keys(self.system),
-            messages=messages,
-            tools=tuple(tool.without_keys() for tool in self.tools),
-            steps=tuple(step.without_keys() for step in self.steps),
-            choice=self.choice and self.choice.without_keys(),
-        )
 
     @cached_property
     def content(self) -> str:

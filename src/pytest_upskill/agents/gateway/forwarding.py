@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Final
 from urllib.parse import urlsplit
 from urllib.request import getproxies, proxy_bypass
 
-from ..._util.keys import without_keys
+from ..._util.keys import hide_keys, without_keys
 from ...errors import ModelError
 from ...models import Model, ModelSpec
 from ...models.clouds import Cloud
@@ -158,7 +158,7 @@ class ForwardedRequest:
         """Ask a model that has no server, such as a script,
         and write what its server would.
         """
-        answer = await model.ask(self.question.without_keys())
+        answer = await model.ask(hide_keys(self.question))
         self._write(self._protocol.reply_body(answer, self.request))
         return answer
 

@@ -16,9 +16,7 @@ from ...trials.plan import PlannedCase
 from ...trials.records import (
     Grade,
     Record,
-    errored_record,
-    graded_record,
-    unanswered_record,
+    make_record,
 )
 from ...trials.trial import Question, Trial
 
@@ -57,10 +55,10 @@ class Attempt:
             # With an answer the test has begun, and is not left out for the budget.
             over_budget = failure.over_budget and not self.answers
             reply = NoAnswer(str(failure), over_budget=over_budget)
-            return unanswered_record(self.trial, reply)
+            return make_record(self.trial, reply)
 
         if not self.answers:
-            return errored_record(self.trial, NOTHING_ASKED)
+            return make_record(self.trial, NoAnswer(NOTHING_ASKED))
 
         reason = "all asserts passed"
         if failure is not None:
@@ -68,7 +66,7 @@ class Attempt:
             text = str(failure) if is_assert else repr(failure)
             reason = one_line(text, _MAX_REASON_LENGTH)
         grade = Grade("assert", failure is None, reason)
-        return graded_record(self.trial, joined(self.answers), (grade,))
+        return make_record(self.trial, joined(self.answers), (grade,))
 
 
 def make_attempts(
