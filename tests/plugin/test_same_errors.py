@@ -72,7 +72,7 @@ def test_an_exhausted_budget_is_one_cause_whatever_was_spent(
         lambda _: Reply("yes", input_tokens=60, output_tokens=20)
     ) as server:
         args = ["--model", "m", "--skill-base-url", f"{server.url}/v1"]
-        result = run(pytester, *args, "--skill-max-cost", "0.0105")
+        result = run(pytester, *args, "--skill-max-cost", "0.002")
     errors = result.parseoutcomes()["errors"]
     assert errors > 1
     shown = result.stdout.str()

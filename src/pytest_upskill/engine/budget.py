@@ -1,19 +1,13 @@
 """The budget of a run: no call is made that could exceed it,
 and all that was paid counts.
 
-What a server will count is not known before a call, so a call reserves one of two
-amounts. Several calls may be in flight if even the worst case fits: a token for
-each byte of the question, what the server's template adds, and the whole output
-limit. Otherwise a model gets one call at a time, if the likely amount fits: after a
-few answers, with twice the longest of them as output. So a budget can be overrun by
-one call per model at most.
-
-Some servers count more than this worst case, for instance thoughts beyond the output
-limit. Later calls then reserve what was counted, and twice that beside others. To
-catch it early, a model's first call goes alone, and then no more calls are in flight
-than have been counted so far, unless ten times the worst case would fit. Only a server
-that counts as expected at first and far more later can overrun by more: by the calls
-in flight at that moment.
+What a server will count is not known before a call. A call that goes alone to its
+model reserves what is likely: twice the longest answer so far as output. Calls beside
+it reserve the worst case: a token for each byte of the question, what the server's
+template adds, and the whole output limit, or what the server has counted beyond that.
+A model's first call goes alone, as it shows what its server counts. So a budget can be
+overrun by one call per model at most, unless a server counts as expected at first and
+far more later.
 
 Money goes to whole cases. A question reserves what a judge takes for its answer, and a
 trial of an agent is begun only if there is room for twice the largest so far. Once a
@@ -21,9 +15,8 @@ case is refused in one arm or run, it is refused in all others. So what is left 
 decided before it is asked, and does not depend on how it would have ended.
 """
 
-from collections import defaultdict
 from collections.abc import Hashable, Sequence
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from .._util.texts import dollars, plain
 from ..errors import Text
@@ -32,7 +25,13 @@ from ..trials.answer import Answer, Usage
 from ..trials.trial import Question, Rubric
 from .forecast import NOTHING, Amount, Forecast, PaidCall, is_counted, trial_kind
 
-_AMPLE: Final = 10  # times the worst
+
+class _Held(NamedTuple):
+    """What a call in flight reserves. Two agents may ask the same."""
+
+    key: str
+    model: str
+    amount: Amount
 
 
 class Allowance(NamedTuple):
@@ -75,12 +74,8 @@ class Budget:
         self._most_cost = most_cost
         self._hint = hint
         self._forecast = Forecast(None if most_cost is None else price_of)
-        # What calls in flight reserve, by key. A running sum of floats would drift, and
-        # a question could wait forever. Two agents may ask the same
-        self._held: dict[str, list[Amount]] = defaultdict(list)
-        self._in_flight: dict[str, int] = defaultdict(int)  # by model
-        # By model: the call that may cost more than reserved
-        self._at_risk: dict[str, str] = {}
+        # A running sum of floats would drift, and a question could wait forever.
+        self._held: list[_Held] = []
         self._refused_cases: dict[Hashable, Text] = {}  # and why
 
     @property
@@ -97,8 +92,7 @@ class Budget:
         """
         if not self.is_limited:
             return None
-        likely = self._forecast.likely(question)
-        return None if self._has_room(likely) else self.reached(question, likely)
+        return self._refusal_of(question, self._forecast.likely(question))
 
     def refusal_of_case(self, question: Question) -> Text | None:
         """The same for a trial, which is refused in all arms and
@@ -106,13 +100,10 @@ class Budget:
 
         What was begun before can't be taken back.
         """
-        if not self.is_limited:
-            return None
         refusal = self._refused_cases.get(question.of_case) or self.refusal(question)
         if not refusal:
-            trial = self._forecast.trial(question)
-            if trial and not self._has_room(trial):
-                refusal = self.reached(question, trial)
+            trial = self._forecast.trial(question) or NOTHING
+            refusal = self._refusal_of(question, trial)
         if refusal:
             self._refused_cases[question.of_case] = refusal
         return refusal
@@ -139,18 +130,15 @@ class Budget:
         if not self.is_limited:
             return True
         model = question.model
-        calls = self._forecast.calls(model)
-        worst = self._forecast.worst(question)
-        times = 1 if self._in_flight[model] < calls else _AMPLE
-        if calls and self._fits(worst, times):
-            reserved = worst
+        if not any(held.model == model for held in self._held):
+            amount = self._forecast.likely(question)
+        elif self._forecast.is_known(model):
+            amount = self._forecast.worst(question)
         else:
-            reserved = self._forecast.likely(question)
-            if model in self._at_risk or not self._fits(reserved):
-                return False
-            self._at_risk[model] = question.key
-        self._held[question.key].append(reserved)
-        self._in_flight[model] += 1
+            return False
+        if not self._fits(amount):
+            return False
+        self._reserve(question, amount)
         return True
 
     def settle(
@@ -220,8 +208,7 @@ class Budget:
             limit = Amount(self._most_tokens or 0, self._most_cost or 0.0)
             amount = limit.minus(self.spent)
         assert amount
-        self._held[question.key].append(amount)
-        self._in_flight[question.model] += 1
+        self._reserve(question, amount)
         return Allowance(
             None if self._most_tokens is None else amount.tokens,
             None if self._most_cost is None else amount.usd,
@@ -241,32 +228,31 @@ class Budget:
 
         One that exceeded its allowance counts as large as that.
         """
-        held = self._held.get(question.key)
-        allotted = held[-1] if held and exceeded else NOTHING
-        self._release(question)
+        allotted = self._release(question)
         self.unanswered += unanswered
         self.spent = self.spent.plus(spent)
-        self._forecast.note_trial(question, spent.or_more(allotted))
+        needed = spent.or_more(allotted) if exceeded else spent
+        self._forecast.note_trial(question, needed)
 
-    def _release(self, question: Question) -> None:
-        held = self._held.get(question.key)
-        if not held:
-            return
-        held.pop()
-        self._in_flight[question.model] -= 1
-        if not held:
-            del self._held[question.key]
-        if self._at_risk.get(question.model) == question.key:
-            del self._at_risk[question.model]
+    def _reserve(self, question: Question, amount: Amount) -> None:
+        self._held.append(_Held(question.key, question.model, amount))
 
-    def _fits(self, amount: Amount, times: int = 1) -> bool:
-        """Whether there is budget for a call beside those in flight,
-        or for so many of each.
-        """
-        for held in self._held.values():
-            for other in held:
-                amount = amount.plus(other)
-        return self._has_room(amount.times(times))
+    def _release(self, question: Question) -> Amount:
+        """End what was reserved for a question; returns it."""
+        for held in self._held:
+            if held.key == question.key:
+                self._held.remove(held)
+                return held.amount
+        return NOTHING
+
+    def _refusal_of(self, question: Question, amount: Amount) -> Text | None:
+        return None if self._has_room(amount) else self.reached(question, amount)
+
+    def _fits(self, amount: Amount) -> bool:
+        """Whether there is budget for an amount beside calls in flight."""
+        for held in self._held:
+            amount = amount.plus(held.amount)
+        return self._has_room(amount)
 
     def _has_room(self, amount: Amount) -> bool:
         """Whether so much is left."""

@@ -13,11 +13,12 @@ from ..trials.trial import Question, Rubric
 # English prose; hex and other scripts take more.
 _TOKENS_PER_BYTE: Final = 0.25
 _MIN_TOKENS_PER_BYTE: Final = 0.2  # a server that counts less is not believed
-# What a server's template adds to a question
-_MAX_TEMPLATE_TOKENS: Final = 256
-_FEW_ANSWERS: Final = 3  # after which the longest tells what others take
-# Tokens of a judge's prompt besides question, answer and rubric
-_JUDGE_PROMPT_TOKENS: Final = 600
+# A server's template adds this much to a question at most, and counts as such a text.
+_TEMPLATE_TOKENS: Final = 256
+_TEMPLATE_BYTES: Final = 1024
+# Before a model has answered, or a judge has been asked.
+_FIRST_OUTPUT_TOKENS: Final = 500
+_FIRST_RULING_TOKENS: Final = 1000  # of its prompt
 
 
 class Amount(NamedTuple):
@@ -45,6 +46,9 @@ class Amount(NamedTuple):
 NOTHING: Final = Amount()
 
 
+TrialKind = tuple[str, str]  # model and agent: such trials take about the same
+
+
 class PaidCall(NamedTuple):
     """A call of a trial that was answered, by the agent's model or by that of its
     user.
@@ -58,35 +62,31 @@ class PaidCall(NamedTuple):
 class _Counts:
     """What a model's server has counted so far."""
 
-    tokens_per_byte: float = _TOKENS_PER_BYTE
-    template: int = 0  # tokens
+    calls: int = 0
+    tokens_per_byte: float = 0.0  # of a question and a template
     output_share: float = 1.0  # how much of the output limit was used
     longest: int = 0  # tokens of an answer
     longest_prompt: int = 0
-    calls: int = 0
-    margin: int = 1  # 2 once the server has counted more than the worst case
 
     def prompt(self, size: int) -> int:
-        return round(size * self.tokens_per_byte) + self.template
+        counted = (size + _TEMPLATE_BYTES) * self.tokens_per_byte
+        return round(max(size * _TOKENS_PER_BYTE, counted))
 
     def output(self, max_output: int) -> int:
         """Tokens of a long answer."""
-        output = round(max_output * self.output_share)
-        return min(output, 2 * self.longest) if self.calls >= _FEW_ANSWERS else output
+        long = 2 * self.longest if self.calls else _FIRST_OUTPUT_TOKENS
+        return min(self.longest_output(max_output), long)
+
+    def longest_output(self, max_output: int) -> int:
+        return round(max_output * self.output_share)
 
     def learn(self, size: int, max_output: int, prompt: int, output: int) -> None:
         self.calls += 1
-        if prompt > size + _MAX_TEMPLATE_TOKENS or output > max_output:
-            self.margin = 2
-        # Adjust the template first: the rate of a short question would be wrong.
-        missing = max(0, prompt - self.prompt(size))
-        self.template = min(_MAX_TEMPLATE_TOKENS, self.template + missing)
-        if prompt > self.prompt(size):
-            self.tokens_per_byte = (prompt - self.template) / max(size, 1)
+        per_byte = prompt / (size + _TEMPLATE_BYTES)
+        self.tokens_per_byte = max(self.tokens_per_byte, per_byte)
+        self.output_share = max(self.output_share, output / max(max_output, 1))
         self.longest = max(self.longest, output)
         self.longest_prompt = max(self.longest_prompt, prompt)
-        share = output / max(max_output, 1)
-        self.output_share = max(self.output_share, share)
 
 
 class Forecast:
@@ -97,15 +97,15 @@ class Forecast:
     def __init__(self, price_of: PriceOf | None) -> None:
         self._price_of = price_of
         self._counts: dict[str, _Counts] = defaultdict(_Counts)
-        self._largest_trials: dict[_TrialKind, Amount] = {}
+        self._largest_trials: dict[TrialKind, Amount] = {}
         self._rubrics: dict[str, Rubric] = {}  # by the key of the question
 
     def expect_ruling(self, question: Question, rubric: Rubric) -> None:
         self._rubrics[question.key] = rubric
 
-    def calls(self, model: str) -> int:
-        """How many calls were counted."""
-        return self._counts[model].calls
+    def is_known(self, model: str) -> bool:
+        """Whether a call was counted."""
+        return self._counts[model].calls > 0
 
     def likely(self, question: Question) -> Amount:
         """What a question takes with a long answer, and its ruling."""
@@ -119,12 +119,10 @@ class Forecast:
         """The same if every byte is a token, with the whole output limit."""
         counts = self._counts[question.model]
         size = _size(question)
-        prompt = counts.prompt(size) * counts.margin
-        output = round(question.max_output * counts.output_share) * counts.margin
-        prompt = max(size + _MAX_TEMPLATE_TOKENS, prompt)
-        return self._with_ruling(
-            question, self._at_most(question.model, prompt, output)
-        )
+        prompt = max(size + _TEMPLATE_TOKENS, counts.prompt(size))
+        output = counts.longest_output(question.max_output)
+        call = self._at_most(question.model, prompt, output)
+        return self._with_ruling(question, call)
 
     def trial(self, question: Question) -> Amount | None:
         """What a large trial takes, with its ruling; None if
@@ -173,35 +171,20 @@ class Forecast:
         return total
 
     def _with_ruling(self, question: Question, amount: Amount) -> Amount:
-        """An amount with what the judge of the answer is likely to take,
-        if there is one.
-
-        At first that is the whole output limit. It is not added then, or a small
-        budget would allow no call at all: it is enough that the judge can be asked
-        once after a short answer.
-        """
+        """An amount with what the judge of the answer is likely to take."""
         rubric = self._rubrics.get(question.key)
         if rubric is None:
             return amount
-        if rubric.task:
-            kind = _TrialKind(rubric.judge, rubric.task.agent, judges=True)
-            largest = self._largest_trials.get(kind)
-            return amount.plus(largest.times(2 * rubric.votes)) if largest else amount
 
-        asked = self._counts[question.model]
-        judge = self._counts[rubric.judge]
-        texts = [*rubric.texts, *(text for _, text in question.messages)]
-        prompt = round(_bytes(texts) * _TOKENS_PER_BYTE) + asked.longest
-        ruling = self._at_most(
-            rubric.judge,
-            judge.longest_prompt or prompt + _JUDGE_PROMPT_TOKENS,
-            judge.output(rubric.max_output),
-        )
-        if judge.calls >= _FEW_ANSWERS:
-            return amount.plus(ruling.times(rubric.votes))
-        prompt = asked.prompt(_size(question))
-        short = self._at_most(question.model, prompt, asked.longest)
-        return amount.or_more(short.plus(ruling))
+        if rubric.task:
+            kind = (rubric.judge, rubric.task.agent)
+            ruling = self._largest_trials.get(kind, NOTHING).times(2)
+        else:
+            judge = self._counts[rubric.judge]
+            prompt = judge.longest_prompt or _FIRST_RULING_TOKENS
+            output = judge.output(rubric.max_output)
+            ruling = self._at_most(rubric.judge, prompt, output)
+        return amount.plus(ruling.times(rubric.votes))
 
     def _at_most(self, model: str, prompt: int, output: int) -> Amount:
         """What so many tokens could cost: the provider may cache them, or not."""
@@ -218,23 +201,8 @@ class Forecast:
         return Amount(usage.tokens, usd or 0.0)
 
 
-class _TrialKind(NamedTuple):
-    """Trials that take about the same."""
-
-    model: str
-    agent: str
-    until_opened: bool = False  # ends once it has opened a skill
-    judges: bool = False
-
-
-def trial_kind(question: Question) -> _TrialKind:
-    task = question.task
-    return _TrialKind(
-        question.model,
-        task.agent if task else "",
-        until_opened=bool(task and task.until_opened),
-        judges=question.verdicts is not None,
-    )
+def trial_kind(question: Question) -> TrialKind:
+    return question.model, question.task.agent if question.task else ""
 
 
 def is_counted(usage: Usage) -> bool:
