@@ -139,7 +139,7 @@ def test_a_teaching_option_takes_one_entry(changed: Project) -> None:
     table = changed.package / "teach/teach_settings.py"
     place = 'at(_ALL, "--tone"), default="calm"'
     entry = f'    tone: str = setting(TEXT, "output", "how to write", {place})\n'
-    last = "    resume: bool = setting("
+    last = "    anyway: bool = setting("
     table.write_text(table.read_text().replace(last, f"{entry}{last}"))
     for command in ("generate", "refine", "cases"):
         shown = " ".join(changed.command(command, "--help").split())

@@ -184,10 +184,6 @@ class Option:
     ini: str = ""
     required: bool = False
     config: str | None = None  # the field of UpskillConfig that is its default
-    # What --resume does with it: most settings must be the same as before
-    # ("same"), some say how far to go and may now go further ("limit"),
-    # some do not matter ("free").
-    resume: Literal["same", "limit", "free"] = "same"
 
     @property
     def flag(self) -> str:
@@ -312,7 +308,6 @@ def setting(
         "shared": shared,
         "kind": kind,
         "group": group,
-        "resume": details.get("resume", "same"),
     }
     return field(default=shared["default"], metadata=about)
 

@@ -96,7 +96,6 @@ class CommonSettings:
         "--skill-sandbox",
         at(f"{_TAUGHT} describe", "--sandbox"),
         metavar="NAME",
-        resume="free",
         default="auto",
     )
     max_turns: int = setting(
@@ -142,7 +141,13 @@ class CommonSettings:
         "--skill-max-cost",
         at(f"{_TAUGHT} triggers describe", "--max-cost"),
         metavar="USD",
-        resume="limit",
+    )
+    fresh: bool = setting(
+        SWITCH,
+        "answers",
+        "ignore cached answers and replace them",
+        "--skill-fresh",
+        at(f"{_TAUGHT} triggers describe", "--fresh"),
     )
 
 
@@ -439,9 +444,6 @@ class Settings(CommonSettings):
         ini="skill_prompt_cache",
         default=True,
         default_text="true",
-    )
-    fresh: bool = setting(
-        SWITCH, "answers", "ignore cached answers and replace them", "--skill-fresh"
     )
     max_age: float = setting(  # seconds
         AGE,

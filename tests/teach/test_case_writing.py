@@ -4,7 +4,6 @@ import json
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -47,14 +46,13 @@ def nobody(questions: Sequence[Question]) -> list[Reply]:
 
 
 def tried(
-    tmp_path: Path,
     *replies: Any,
     kept: tuple[UsableCase, ...] = (),
     agents: bool = False,
 ) -> tuple[list[UsableCase], list[str]]:
     """Those that hold, and why the others fell."""
     trial, usable, problems = (
-        CaseTrial(tmp_path, nobody, agents=agents),
+        CaseTrial(nobody, agents=agents),
         list(kept),
         list[str](),
     )
@@ -97,55 +95,53 @@ def ids(cases: Sequence[UsableCase]) -> list[str]:
     ],
 )
 def test_a_case_that_does_not_tell_right_from_wrong_is_rejected(
-    tmp_path: Path, change: dict[str, Any], why: str
+    change: dict[str, Any], why: str
 ) -> None:
-    good, fallen = tried(tmp_path, case("red", **change), case("blue"))
+    good, fallen = tried(case("red", **change), case("blue"))
     assert ids(good) == ["colour-blue"]
     assert why in fallen[0]
 
 
-def test_garbage_is_rejected_and_spoils_no_other_case(tmp_path: Path) -> None:
-    good, fallen = tried(tmp_path, "red", None, 3, [], case("red"))
+def test_garbage_is_rejected_and_spoils_no_other_case() -> None:
+    good, fallen = tried("red", None, 3, [], case("red"))
     assert (ids(good), len(fallen)) == (["colour-red"], 4)
 
 
-def test_near_duplicates_are_rejected_also_of_known_cases(tmp_path: Path) -> None:
+def test_near_duplicates_are_rejected_also_of_known_cases() -> None:
     question = (
         "Which lamp command makes everything in the whole big house {} at once tonight?"
     )
     one, two, three = (
         case(c, input=question.format(c)) for c in ("red", "blue", "pink")
     )
-    good, fallen = tried(tmp_path, one, two)
+    good, fallen = tried(one, two)
     assert (ids(good), fallen) == (
         ["colour-red"],
         ["it asks nearly the same as another one"],
     )
-    assert tried(tmp_path, three, kept=tuple(good))[0] == []
+    assert tried(three, kept=tuple(good))[0] == []
 
 
-def test_ids_are_made_unique_and_reserved_tags_are_dropped(tmp_path: Path) -> None:
+def test_ids_are_made_unique_and_reserved_tags_are_dropped() -> None:
     replies = [
         case("red", id="Same One!"),
         case("blue", id="same one"),
         case("pink", id=""),
     ]
     replies[0]["tags"] = ["holdout", "Learn", "big deal", "skip"]
-    good, _ = tried(tmp_path, *replies)
+    good, _ = tried(*replies)
     names = ["same-one", "same-one--2", "switch-over-to-pink-give-the-whole-line"]
     assert ids(good) == names
     assert good[0].case.tags == ("big-deal",)
 
 
-def test_empty_checks_count_as_not_written(
-    tmp_path: Path,
-) -> None:
+def test_empty_checks_count_as_not_written() -> None:
     empty = {
         name: type(example)()
         for name, (example, _) in offered(judge=False).items()
         if name != "contains"
     }
-    good, _ = tried(tmp_path, case("red", expected={**empty, "contains": ["zorp"]}))
+    good, _ = tried(case("red", expected={**empty, "contains": ["zorp"]}))
     assert good[0].data["expected"] == {"contains": ["zorp"]}
 
 
@@ -522,10 +518,10 @@ LEFT = {
     ],
 )
 def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
-    tmp_path: Path, change: dict[str, Any], why: str | None
+    change: dict[str, Any], why: str | None
 ) -> None:
     written = case("red", **{**LEFT, **change})
-    good, fallen = tried(tmp_path, written, agents=True)
+    good, fallen = tried(written, agents=True)
     if why is None:
         asked = {
             "files": {"lamp.txt": {"contains": ["zorp"], "not_contains": ["sudo"]}}
@@ -536,8 +532,8 @@ def test_cases_for_agents_are_tried_with_the_files_that_they_leave(
         assert why in fallen[0]
 
 
-def test_cases_for_agents_are_not_for_plain_questions(tmp_path: Path) -> None:
-    good, fallen = tried(tmp_path, case("red", **LEFT))
+def test_cases_for_agents_are_not_for_plain_questions() -> None:
+    good, fallen = tried(case("red", **LEFT))
     assert (good, len(fallen)) == ([], 1)
     assert "leaves" in cases_schema(judge=False, agents=True)
     assert "leaves" not in cases_schema(judge=False)

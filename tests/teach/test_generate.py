@@ -56,7 +56,7 @@ def test_a_task_becomes_a_skill_with_cases_and_nothing_else_is_written(
         *(".gitignore", "answers.sqlite", "teach"),
     ]
     kept = folder / ".upskill/teach/lamp-colours"
-    assert sorted(path.name for path in kept.iterdir()) == ["attempt-1", "state.json"]
+    assert sorted(path.name for path in kept.iterdir()) == ["attempt-1"]
     assert sorted(path.name for path in (kept / "attempt-1").iterdir()) == [
         *("SKILL.md", "report.txt", "results.json"),
     ]
@@ -74,8 +74,6 @@ def test_a_bad_skill_is_improved_and_the_steps_are_shown(project: Project) -> No
         "held out small 0% → 100% (+100) other 0% → 100% (+100)",
     ]
     assert max(map(len, shown.partition("Next:")[0].splitlines())) <= 80
-    state = json.loads((project.workspace / "state.json").read_text())
-    assert state["saved"] == str(project.skill)
     assert len(list(project.workspace.glob("attempt-*"))) == 3
     run = read_run(project.workspace / "attempt-3/results.json")
     assert [(row.label, row.arm("skill").rate, row.runs) for row in run.rows] == [
@@ -329,7 +327,6 @@ def test_bad_options_are_refused_before_the_first_call(
         (["-o", "."], "this exists and is not a skill"),
         (["--from", "gone.jsonl"], "no such file or folder"),
         (["--max-cost", "1"], "the price of small, big is not known"),
-        (["--resume"], "no run with this task and these models"),
     ):
         if words == ["-o", "."]:
             (project.folder / "mine.txt").write_text("precious")

@@ -36,8 +36,8 @@ class Numbers(Improvement):
 
     def __init__(self, proposals: Sequence[int | None], attempts: int = 9) -> None:
         self.kept = list[int]()
-        state = SimpleNamespace(
-            keep_attempt=lambda attempt: self.kept.append(attempt.number)
+        versions = SimpleNamespace(
+            keep=lambda attempt: self.kept.append(attempt.number)
         )
         self.models = SimpleNamespace(
             settings=SimpleNamespace(max_age=DAY),
@@ -48,7 +48,7 @@ class Numbers(Improvement):
             models=self.models,
             settings=SimpleNamespace(attempts=attempts, max_skill_tokens=None, runs=1),
             screen=ProgressScreen(),
-            state=state,
+            versions=versions,
         )
         super().__init__(cast(TeachRun, cast(Any, run)), ())
         self.proposals = iter(proposals)

@@ -1,6 +1,7 @@
 """Reading what models reply: JSON in any text, drafts, fences."""
 
 import json
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 
@@ -69,7 +70,9 @@ def test_no_text_closes_its_own_fence() -> None:
         "x/a.md",
     ],
 )
-def test_no_file_of_a_draft_leaves_its_folders(tmp_path: Path, path: str) -> None:
+def test_no_file_of_a_draft_leaves_its_folders(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str
+) -> None:
     data = {
         "name": "n",
         "description": "d",
@@ -78,27 +81,25 @@ def test_no_file_of_a_draft_leaves_its_folders(tmp_path: Path, path: str) -> Non
     }
     scratch = tmp_path / "scratch"
     scratch.mkdir()
+    monkeypatch.setattr(tempfile, "tempdir", str(scratch))
     with pytest.raises(NotUsable):
-        read_draft(json.dumps(data), DraftSpec(1500, scratch, "fallback"))
+        read_draft(json.dumps(data), DraftSpec(1500, "fallback"))
     assert [*tmp_path.rglob("*")] == [scratch]
 
 
-def test_names_are_made_valid(tmp_path: Path) -> None:
+def test_names_are_made_valid() -> None:
     data = {"name": "Über Lamp!!", "description": "d: #x", "body": "b"}
-    draft = read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback"))
+    draft = read_draft(json.dumps(data), DraftSpec(1500, "fallback"))
     assert draft.name == "uber-lamp"
     data["name"] = "門"
-    assert (
-        read_draft(json.dumps(data), DraftSpec(1500, tmp_path, "fallback")).name
-        == "fallback"
-    )
+    assert read_draft(json.dumps(data), DraftSpec(1500, "fallback")).name == "fallback"
     assert draft.text.startswith("---\nname: uber-lamp\ndescription: 'd: #x'\n---\n")
 
 
-def test_control_characters_and_surrogates_are_removed(tmp_path: Path) -> None:
+def test_control_characters_and_surrogates_are_removed() -> None:
     text = (
         '{"name": "n", "description": "d\\u001b[31m", "body":'
         ' "a\\ud800b\\u0000\\r\\nc\\td"}'
     )
-    draft = read_draft(text, DraftSpec(1500, tmp_path, "fallback"))
+    draft = read_draft(text, DraftSpec(1500, "fallback"))
     assert (draft.description, draft.body) == ("d[31m", "ab\nc\td")

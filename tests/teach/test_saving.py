@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
-from pytest_upskill.teach.saving import free_name
+from pytest_upskill.teach.teach_run import free_name
 from support.fake_models import (
     COLOURS,
     FakeModels,
@@ -97,7 +97,7 @@ def test_kept_skills_stay_where_they_are(project: Project) -> None:
         assert project.generate(FakeModels(), *words)[0] == 0
     kept = project.folder / ".upskill/teach"
     assert (kept / "mine/before/SKILL.md").read_text() == old
-    assert body(*COLOURS) in (kept / "mine.2/before/SKILL.md").read_text()
+    assert body(*COLOURS) in (kept / "mine-2/before/SKILL.md").read_text()
 
 
 def test_free_names(tmp_path: Path) -> None:
@@ -111,12 +111,10 @@ def test_a_name_with_dots_leads_out_of_no_folder(project: Project) -> None:
     folder = write_skill(project.folder / "skills/gate", frontmatter="license: MIT\n")
     text = (folder / "SKILL.md").read_text()
     (folder / "SKILL.md").write_text(text.replace("name: gate", "name: ../../Big Gate"))
-    status, data = project.taught(
-        FakeModels(), "--from", str(folder), "-o", "made", "--no-eval"
-    )
+    status, data = project.taught(FakeModels(), "--from", str(folder), "-o", "made")
     assert status == 0
-    (state,) = (project.folder / ".upskill/teach").iterdir()
-    assert (state.name, data["name"]) == ("made", "made")
+    (kept,) = (project.folder / ".upskill/teach").iterdir()
+    assert (kept.name, data["name"]) == ("made", "made")
     assert sorted(path.name for path in project.folder.parent.iterdir()) == [
         "home",
         "project",

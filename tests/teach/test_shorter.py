@@ -62,7 +62,7 @@ def test_sizes_are_steps_of_the_same_ratio() -> None:
 
 def test_only_the_body_changes(whole: Draft, tmp_path: Path) -> None:
     text = reply("Type `gate up`.", name="other", description="Another one.")
-    version = read_version(text, whole, 50, tmp_path)
+    version = read_version(text, whole, 50)
     assert version.body == "Type `gate up`."
     assert (version.name, version.description) == (whole.name, whole.description)
     written = version.write(tmp_path / "new")
@@ -70,9 +70,9 @@ def test_only_the_body_changes(whole: Draft, tmp_path: Path) -> None:
     assert (tmp_path / "new/references/keys.md").is_file()
 
 
-def test_a_whole_skill_md_is_taken_for_its_body(whole: Draft, tmp_path: Path) -> None:
+def test_a_whole_skill_md_is_taken_for_its_body(whole: Draft) -> None:
     text = "```markdown\n---\nname: x\ndescription: y\n---\nType `gate up`.\n```"
-    assert read_version(text, whole, 50, tmp_path).body == "Type `gate up`."
+    assert read_version(text, whole, 50).body == "Type `gate up`."
 
 
 @pytest.mark.parametrize(
@@ -100,16 +100,16 @@ def test_a_whole_skill_md_is_taken_for_its_body(whole: Draft, tmp_path: Path) ->
     ],
 )
 def test_what_a_version_must_not_be(
-    whole: Draft, tmp_path: Path, body: str, more: dict[str, object], problem: str
+    whole: Draft, body: str, more: dict[str, object], problem: str
 ) -> None:
     with pytest.raises(NotUsable) as error:
-        read_version(reply(body, **more), whole, 50, tmp_path)
+        read_version(reply(body, **more), whole, 50)
     assert problem in str(error.value)
 
 
-def test_files_that_are_there_may_be_named(whole: Draft, tmp_path: Path) -> None:
+def test_files_that_are_there_may_be_named(whole: Draft) -> None:
     body = "`gate up`; references/keys.md, `references/more.md`, your `src/main.py`"
-    assert read_version(reply(body), whole, 50, tmp_path).body == body
+    assert read_version(reply(body), whole, 50).body == body
 
 
 def test_faults_of_the_whole_skill_are_not_those_of_a_version(tmp_path: Path) -> None:
@@ -119,8 +119,7 @@ def test_faults_of_the_whole_skill_are_not_those_of_a_version(tmp_path: Path) ->
     file = folder / "SKILL.md"
     whole = draft_of(load_skill(file))
     assert (
-        read_version(reply("See [gone](gone.md)."), whole, 50, tmp_path).description
-        == "x" * 1100
+        read_version(reply("See [gone](gone.md)."), whole, 50).description == "x" * 1100
     )
 
 
@@ -130,7 +129,7 @@ def test_any_body_is_taken_as_it_is_or_refused(
     whole: Draft, tmp_path: Path, body: str
 ) -> None:
     with suppress(NotUsable):
-        version = read_version(reply(body), whole, 20, tmp_path)
+        version = read_version(reply(body), whole, 20)
         assert 0 < version.tokens <= 20
         with suppress(FileExistsError):
             assert load_skill(version.write(tmp_path / "any")).name == whole.name

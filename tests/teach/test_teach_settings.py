@@ -1,6 +1,4 @@
-"""The table of teaching options: one entry for the commands, Python,
-limits and --resume.
-"""
+"""The table of teaching options: one entry for the commands, Python and limits."""
 
 import argparse
 from dataclasses import fields, replace
@@ -153,21 +151,3 @@ def test_a_wrong_value_is_a_usage_error(
     with pytest.raises(SystemExit):
         parsed(command, *words.split(" "))
     assert problem in capsys.readouterr().err
-
-
-def test_a_resumed_run_compares_what_shapes_its_questions() -> None:
-    one = TeachSettings("x", attempts=3, output=Path("a"), source=Path("b"))
-    further = TeachSettings(
-        "x", attempts=5, output=Path("c"), source=Path("d"), resume=True
-    )
-    assert one.on_resume("same") == further.on_resume("same")
-    assert one.on_resume("limit") != further.on_resume("limit")
-    other = TeachSettings("x", runs=2)
-    assert one.on_resume("same") != other.on_resume("same")
-    assert set(one.on_resume("limit")) == {
-        "attempts",
-        "target",
-        "margin",
-        "max_cost",
-        "name",
-    }

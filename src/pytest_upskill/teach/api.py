@@ -79,7 +79,7 @@ class TeachOptions(TypedDict, total=False):
     name: str | None
     force: bool
     anyway: bool
-    resume: bool
+    fresh: bool
 
 
 def generate_skill(task: str, **options: Unpack[TeachOptions]) -> Taught:

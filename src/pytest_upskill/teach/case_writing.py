@@ -193,7 +193,7 @@ class Author(ABC):
         self, missing: Missing, existing: Cases, rejected: Sequence[Rejected]
     ) -> list[Any]:
         request = self.request(missing, existing, rejected[-_MOST_REJECTED:])
-        return ask_for(self.run.models, self.model, request, self.run.state.session)
+        return ask_for(self.run.models, self.model, request)
 
     def read(self, text: str) -> list[Any]:
         """The entries of a reply."""
@@ -272,7 +272,6 @@ class CaseAuthor(Author):
     def tried(self, reply: Any, existing: Cases) -> UsableCase:
         models = self.run.models
         trial = CaseTrial(
-            self.run.state.folder,
             models.ask,
             models.judge,
             self.run.settings.only_agents,
@@ -286,7 +285,6 @@ class CaseTrial:
     it may look at the files they leave.
     """
 
-    scratch: Path
     ask: Ask
     judge: str | None = None
     agents: bool = False
@@ -323,7 +321,7 @@ class CaseTrial:
                 file.path: _file_checks(file) for file in form.leaves
             }
         try:
-            with tempfile.TemporaryDirectory(prefix="tmp-", dir=self.scratch) as folder:
+            with tempfile.TemporaryDirectory() as folder:
                 file = Path(folder, "skill_meta.json")
                 file.write_text(json.dumps({"cases": [data]}), encoding="utf-8")
                 [(case, checks)] = load_checked_cases(file).require_all()

@@ -127,12 +127,9 @@ def valid_name(name: str) -> str:
 
 @dataclass(frozen=True)
 class DraftSpec:
-    """What all versions share: the size, a folder to try them in, a base,
-    a name if it is set.
-    """
+    """What all versions share: the size, a base, a name if it is set."""
 
     most_tokens: int
-    scratch: Path
     fallback_name: str
     base: Draft | None = None
     name: str | None = None
@@ -160,7 +157,7 @@ def read_draft(text: str, spec: DraftSpec) -> Draft:
         raise NotUsable(problems)
     base, source = (spec.base.base, spec.base.source) if spec.base else (None, "")
     draft = Draft(name, masked(description), masked(body), files, base, source)
-    errors, advice = lint_draft(draft, spec.scratch)
+    errors, advice = lint_draft(draft)
     if draft.tokens > spec.most_tokens:
         advice.append(
             f"the body has about {counted(draft.tokens, 'token')} (limit"
@@ -173,10 +170,10 @@ def read_draft(text: str, spec: DraftSpec) -> Draft:
 
 
 @contextmanager
-def loaded(draft: Draft, scratch: Path) -> Iterator[Skill]:
-    """The draft as a skill to measure, in a temporary folder."""
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
-        yield load_skill(draft.write(Path(folder, draft.folder_name)))
+def loaded(draft: Draft, folder: Path) -> Iterator[Skill]:
+    """The draft as a skill to measure, in a temporary folder below this one."""
+    with tempfile.TemporaryDirectory(prefix="tmp-", dir=folder) as temporary:
+        yield load_skill(draft.write(Path(temporary, draft.folder_name)))
 
 
 def form_of(text: str) -> DraftForm:
@@ -238,9 +235,9 @@ def _file_problems(files: tuple[tuple[str, str], ...]) -> Iterator[str]:
         earlier.add(path.lower())
 
 
-def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
+def lint_draft(draft: Draft) -> tuple[list[str], list[str]]:
     """Errors and warnings of a version, but for what it takes over from the skill."""
-    with tempfile.TemporaryDirectory(prefix="tmp-", dir=scratch) as folder:
+    with tempfile.TemporaryDirectory() as folder:
         findings = list(lint_skill_file(draft.write(Path(folder, draft.folder_name))))
     problems: dict[str, list[str]] = {"error": [], "warning": []}
     for finding in findings:
@@ -251,7 +248,7 @@ def lint_draft(draft: Draft, scratch: Path) -> tuple[list[str], list[str]]:
     return problems["error"], problems["warning"]
 
 
-def new_errors(draft: Draft, original: Draft, scratch: Path) -> list[str]:
+def new_errors(draft: Draft, original: Draft) -> list[str]:
     """What is wrong with a version that was not wrong with the skill before."""
-    earlier = lint_draft(original, scratch)[0]
-    return [error for error in lint_draft(draft, scratch)[0] if error not in earlier]
+    earlier = lint_draft(original)[0]
+    return [error for error in lint_draft(draft)[0] if error not in earlier]

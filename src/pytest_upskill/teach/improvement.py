@@ -78,7 +78,7 @@ class Improvement(ABC):
         """Ask the teacher; UnusableError if no reply is usable, or BudgetError."""
         teacher, (doing, request) = self.run.models.teacher, self.request()
         self.run.screen.begin(f"attempt {len(self.attempts) + 1}: {teacher} {doing}…")
-        return ask_for(self.run.models, teacher, request, self.run.state.session)
+        return ask_for(self.run.models, teacher, request)
 
     def measure(self, draft: Draft, cases: Sequence[UsableCase]) -> RunResults:
         return measure(self.run, draft, cases)
@@ -182,7 +182,7 @@ class Improvement(ABC):
         else:
             problem = message_line(attempt.problem or "", 120)
             self.run.screen.text(f"{attempt.label:<11}{problem}")
-        self.run.state.keep_attempt(attempt)
+        self.run.versions.keep(attempt)
 
     # The decision.
 
@@ -252,7 +252,7 @@ class Improvement(ABC):
             label = HELD_OUT if len(tested) == 1 else attempt.label
             beside = "" if label == HELD_OUT else HELD_OUT
             self.run.screen.row(label, self.cells(results), beside)
-            self.run.state.keep_attempt(measured)
+            self.run.versions.keep(measured)
 
     def compared(
         self, attempt: Attempt, part: str, student: str = "", level: float = LEVEL
@@ -394,7 +394,7 @@ def measure(
     """
     checked = with_checks(cases)
     students = run.models.students if students is None else students
-    with loaded(draft, run.state.folder) as skill:
+    with loaded(draft, run.versions.folder) as skill:
         baseline, with_skill = run.models.arms(skill, checked, students)
         arms = [replace(baseline, name=AGAIN)] if screening else [baseline, with_skill]
         if trace is not None:

@@ -171,11 +171,8 @@ class Request(Generic[Value]):
     repairs: int = 1
 
 
-def ask_for(
-    models: TeachModels, model: str, request: Request[Value], session: int
-) -> Value:
-    """What is read of the reply, or of a repaired one;
-    in a new ``session`` it is a new one.
+def ask_for(models: TeachModels, model: str, request: Request[Value]) -> Value:
+    """What is read of the reply, or of a repaired one.
 
     UnusableError if the last reply is not usable either,
     unless its problems are only advice.
@@ -186,8 +183,8 @@ def ask_for(
         request.system,
         (("user", prompt),),
         TEACHER_MAX_OUTPUT,
-        session,
-        request.schema,
+        run=1,
+        schema=request.schema,
     )
     usable = list[Value]()
     for repairs_left in range(request.repairs, -1, -1):

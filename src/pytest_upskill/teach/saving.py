@@ -3,7 +3,6 @@ or that was changed meanwhile.
 """
 
 import json
-import os
 import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -70,15 +69,6 @@ def require_writable(folder: Path, setting: str = "") -> None:
         if setting:
             raise SettingsError(setting, problem, _ELSEWHERE, value=shown(folder))
         raise InputError(folder, problem, _ELSEWHERE)
-
-
-def free_name(parent: Path, name: str) -> str:
-    """The name, with a number if it is taken."""
-    number, free = 2, name
-    while os.path.lexists(parent / free):
-        free = f"{name[: LONGEST_NAME - 4]}-{number}"
-        number += 1
-    return free
 
 
 def save_skill(
@@ -159,10 +149,9 @@ def save_taught(
     taught = with_costs(taught, run)
     draft = best.draft if best.is_new else None
     try:
-        kept = save_skill(draft, cases, folder, run.state.keep_before, old)
+        kept = save_skill(draft, cases, folder, run.versions.keep_before, old)
     except InputError as error:
         return replace(taught, unsaved=_why_unsaved(error, best, cases, run))
-    run.mark_saved(folder, taught.cost)
     return replace(taught, folder=folder, kept=kept)
 
 
@@ -195,9 +184,7 @@ def _why_unsaved(
     """Why the skill was not saved, and where its best version is."""
     text = f"Not saved: {error.where}: {error.problem}."
     with suppress(InputError, OSError):
-        kept = run.state.keep_attempt(best, cases)
+        kept = run.versions.keep(best, cases)
         text += f"\nThe best version is kept in {shown(kept)}"
-    resume = run.models.spell("resume")
-    return (
-        f"{text}\nOnce that is fixed, {resume} saves it without asking anything again."
-    )
+    again = "the same command saves it without asking anything again"
+    return f"{text}\nOnce that is fixed, {again}."

@@ -8,7 +8,6 @@ holds for all longer ones, so no interval is widened for their number.
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import Final
 
 from .._util.secrets import masked
@@ -74,11 +73,8 @@ class Shorter(Improvement):
         """By how students do with the whole skill, and with the last shorter
         version.
         """
-        whole, agents, scratch = (
-            self._whole,
-            self.run.models.with_agents,
-            self.run.state.folder,
-        )
+        whole = self._whole
+        agents = self.run.models.with_agents
         original, most = whole.draft, self.most_tokens or self.limit
         assert whole.learning, "versions are only written of a skill that was measured"
         also = (
@@ -117,7 +113,7 @@ class Shorter(Improvement):
 
         # One that is too long is asked for again, never cut
         def read(text: str) -> Draft:
-            return read_version(text, original, most, scratch)
+            return read_version(text, original, most)
 
         role = teacher_role(agents=agents)
         request = Request(role, joined(parts), VERSION_SCHEMA, read, _REPAIRS)
@@ -326,7 +322,7 @@ def within(whole: RunResults, short: RunResults, margin: float) -> bool:
     return max(losses, default=0.0) <= margin + ROUNDING
 
 
-def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
+def read_version(text: str, original: Draft, most: int) -> Draft:
     """The body of a reply in place of that of the whole skill;
     NotUsable says what is wrong.
     """
@@ -342,7 +338,7 @@ def read_version(text: str, original: Draft, most: int, scratch: Path) -> Draft:
             f" {4 * most:,} bytes. Drop what is missed least"
         )
     else:
-        problems += new_errors(draft, original, scratch)
+        problems += new_errors(draft, original)
     if form.files:
         problems.append('no new files: all that the student needs must be in "body"')
     if missing := missing_files(draft.body, original):

@@ -15,7 +15,7 @@ from .._util.files import reason_of
 from .._util.git import ignored_in
 from .._util.json_forms import read_json
 from .._util.secrets import masked
-from .._util.texts import counted, digest, guess, one_line, shortened
+from .._util.texts import counted, guess, one_line, shortened
 from ..errors import InputError, SettingsError, TraceError, shown
 from ..skills.folder import (
     SKILL_NAMES,
@@ -61,10 +61,6 @@ class Material:
     start: Draft | None = None
     sent: tuple[tuple[str, int], ...] = ()  # names of the files in it, and their bytes
     unsent: tuple[tuple[str, str], ...] = ()  # those of the skill that are not, and why
-
-    @property
-    def digest(self) -> str:
-        return digest(self.text, self.start.text if self.start else "")
 
     @property
     def lines(self) -> list[str]:

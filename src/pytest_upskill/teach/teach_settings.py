@@ -1,13 +1,13 @@
 """The settings of the commands that teach.
 
 The commands make their arguments and help of these fields, the Python API takes them by
-name, ``check`` applies their limits and --resume compares them: see ``options``.
+name, and ``check`` applies their limits: see ``options``.
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass, fields
 from pathlib import Path
-from typing import Any, Final, Literal, get_args
+from typing import Final, Literal, get_args
 
 from ..errors import SettingsError
 from ..options import (
@@ -56,7 +56,6 @@ class TeachSettings(CommonSettings):
         "the trace of an agent that did the task, or a skill to improve",
         at("generate", "-f --from"),
         metavar="PATH",
-        resume="free",  # what it holds is compared instead
     )
     tool: str | None = setting(
         TEXT,
@@ -70,7 +69,6 @@ class TeachSettings(CommonSettings):
         "skills and cases",
         "a trace, or a folder of traces, whose user messages show how people ask",
         at("triggers", "--from"),
-        resume="free",  # what they hold is compared instead
     )
     teacher: str = setting(
         TEXT,
@@ -155,7 +153,6 @@ class TeachSettings(CommonSettings):
         "runs and attempts",
         "maximum number of versions to write",
         at("generate refine describe", "--attempts", config="attempts"),
-        resume="limit",
         default=3,
     )
     target: float = setting(
@@ -163,7 +160,6 @@ class TeachSettings(CommonSettings):
         "runs and attempts",
         "stop when every student gets this share right",
         at("generate refine describe", "--target"),
-        resume="limit",
         default=1.0,
     )
     max_skill_tokens: int | None = setting(
@@ -187,7 +183,6 @@ class TeachSettings(CommonSettings):
         "runs and attempts",
         "a loss that does not count: 0.1 is 10 points",
         at("refine", "--margin"),
-        resume="limit",
         default=MARGIN,
     )
     output: Path | None = setting(
@@ -197,7 +192,6 @@ class TeachSettings(CommonSettings):
         at("generate", "-o --output"),
         metavar="DIR",
         default_text="./skills/NAME",
-        resume="free",
     )
     name: str | None = setting(
         TEXT,
@@ -206,28 +200,18 @@ class TeachSettings(CommonSettings):
         at("generate", "--name"),
         metavar="NAME",
         default_text="chosen by the teacher",
-        resume="limit",
     )
     force: bool = setting(
         SWITCH,
         "output",
         "replace a skill, or improve one in place (the old one is kept)",
         at("generate", "--force"),
-        resume="free",
     )
     anyway: bool = setting(
         SWITCH,
         "output",
         "write the best description even if it is not shown to be better",
         at("describe", "--anyway"),
-        resume="free",
-    )
-    resume: bool = setting(
-        SWITCH,
-        "output",
-        "continue a stopped run without asking anything twice",
-        at(_ALL, "--resume"),
-        resume="free",
     )
 
     @property
@@ -235,20 +219,11 @@ class TeachSettings(CommonSettings):
         """Whether all students are agents, so that cases may look at what they do."""
         return bool(self.agents) and CHAT not in self.agents
 
-    def on_resume(self, role: Literal["same", "limit"]) -> dict[str, Any]:
-        """The values that a resumed run compares; the task is always the same."""
-        names = {name for name, stated in _RESUME.items() if stated == role}
-        return {name: value for name, value in asdict(self).items() if name in names}
-
 
 KINDS: Final[Mapping[str, Kind]] = {
     declared.name: declared.metadata["kind"]
     for declared in fields(TeachSettings)
     if declared.metadata
-}
-_RESUME: Final[Mapping[str, str]] = {
-    declared.name: declared.metadata.get("resume", "same")
-    for declared in fields(TeachSettings)
 }
 
 
@@ -267,7 +242,7 @@ def command_words(
 
 
 def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
-    """SettingsError for a value out of its limits, or an empty task."""
+    """SettingsError for a value out of its limits."""
     kinds = dict(KINDS)
     if fewest_cases:
         kinds["cases"] = whole(fewest_cases, 200)
@@ -275,6 +250,9 @@ def check(settings: TeachSettings, *, fewest_cases: int = 0) -> None:
         value = getattr(settings, name)
         if value is not None and not kind.allows(value):
             raise SettingsError(name, f"not {kind.noun}", value=value)
+
+
+def require_task(settings: TeachSettings) -> None:
     if not settings.task.strip():
         raise SettingsError(
             "task", "must not be empty", "Say in words what the skill is for."

@@ -36,7 +36,6 @@ from .prompts import ADVERSARY, AUTHOR, fenced
 from .replies import ask_for
 from .saving import (
     checked_name,
-    free_name,
     require_free,
     require_writable,
     save_taught,
@@ -47,11 +46,10 @@ from .sources import Material, gather, size_of
 from .teach_costs import estimate_teaching
 from .teach_models import TeachModels
 from .teach_run import (
-    StateFolder,
     TeachContext,
     TeachRun,
+    free_name,
     open_models,
-    require_unfinished,
     start_run,
 )
 from .teach_settings import (
@@ -60,6 +58,7 @@ from .teach_settings import (
     TeachSettings,
     check,
     command_words,
+    require_task,
 )
 
 _NOT_TELLING: Final = (
@@ -74,6 +73,7 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
     measure and improve it.
     """
     check(settings, fewest_cases=FEWEST_CASES)
+    require_task(settings)
     parent = context.skills or context.root / "skills"
     settings = _with_checked_name(settings)
     with open_models(settings, context) as models:
@@ -84,7 +84,6 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
             require_judge(old.cases, settings.judge)
         if start:
             _require_skill(models, start, old, context)
-        require_unfinished(settings, context, material)
         target = _target_folder(settings, context, start, parent)
         estimate = estimate_teaching(
             settings, models, material, settings.cases, old.cases, drafts=True
@@ -121,9 +120,10 @@ def _write_and_measure(
     first = steps.draft()
     name = first.name
     if not target:
-        name = _free_name(parent, name, run.state, force=settings.force)
+        replaces = settings.force and is_skill(parent / name)
+        name = name if replaces else free_name(parent, name)
     draft = replace(first, name=name)
-    run.state.rename(name)
+    run.versions.name = name
 
     fewest = max(1, FEWEST_CASES - len(old.cases))
     new, no_signal = steps.write_cases(draft, old.cases, settings.cases, fewest)
@@ -204,6 +204,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     """
     start, old, settings = _skill_with_cases(path, settings)
     check(settings)
+    require_task(settings)
     limit = settings.max_skill_tokens
     if limit is not None and start.tokens <= limit:
         return _short_already(start, limit)
@@ -220,7 +221,6 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     with open_models(settings, context) as models:
         material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
         _require_skill(models, start, old, context)
-        require_unfinished(settings, context, material)
         estimate = estimate_teaching(settings, models, material, 0, old.cases)
         run = start_run(
             settings,
@@ -282,6 +282,7 @@ def add_cases(
     """
     start, old, settings = _skill_with_cases(path, settings)
     check(settings, fewest_cases=1)
+    require_task(settings)
     require_growable(old)
     missing = fewest - len(old.cases)
     if settings.cases < missing:
@@ -297,7 +298,6 @@ def add_cases(
         material = gather(settings, models.provider)
         sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
         material = replace(material, sent=sent)
-        require_unfinished(settings, context, material)
         once = replace(settings, attempts=1)
         estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
         run = start_run(
@@ -335,18 +335,6 @@ def _active_cases(old: CaseFile, new: Sequence[UsableCase]) -> list[UsableCase]:
     return [*(usable for usable in old.cases if not usable.case.skip), *new]
 
 
-def _free_name(parent: Path, name: str, state: StateFolder, *, force: bool) -> str:
-    """A name that is not taken, unless by what this run saved or by a skill to
-    replace.
-    """
-    saved = Path(state.state.saved)
-    if saved.parent == parent.absolute() and saved.exists():
-        return saved.name
-    if force and is_skill(parent / name):
-        return name
-    return free_name(parent, name)
-
-
 @dataclass(frozen=True)
 class _Steps:
     """The steps that generate, refine and cases have in common."""
@@ -369,7 +357,7 @@ class _Steps:
         parts = [f"{wish}:\n{fenced('task', settings.task)}", self.run.material.text]
         spec = self.spec(settings.name or (start.folder_name if start else None))
         request = draft_request(parts, spec, agents=models.with_agents)
-        draft = ask_for(models, models.teacher, request, self.run.state.session)
+        draft = ask_for(models, models.teacher, request)
         limit = spec.most_tokens
         over = f" (limit {limit:,})" if draft.tokens > limit else ""
         screen.done(f"SKILL.md  {counted(draft.tokens, 'token')}{over}")
@@ -486,9 +474,7 @@ class _Steps:
         if settings.max_skill_tokens is None and start:
             changed = self.run.changed_skill
             limit = limit + start.tokens if changed else max(limit, start.tokens)
-        return DraftSpec(
-            limit, self.run.state.folder, valid_name(settings.task), start, name
-        )
+        return DraftSpec(limit, valid_name(settings.task), start, name)
 
     def _author(self, model: str, system: str, draft: Draft) -> Author:
         return CaseAuthor(self.run, model, system, draft.body)

@@ -209,7 +209,7 @@ def test_a_version_that_is_not_shown_to_be_better_changes_nothing(
     )
     assert max(map(len, shown.splitlines())) <= 80
     assert f"Attempt 2 is kept in .upskill/teach/{NAME}/attempt-2" in told
-    assert "--resume --anyway" in told
+    assert "Write it all the same with --anyway" in told
     assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
     fake = fakes(GOOD)
     with served(fake) as url:
@@ -283,9 +283,7 @@ def test_a_description_that_cant_be_used(project: Project, said: str, why: str) 
 
 def read(project: Project, said: str) -> str:
     now = draft_of(load_skill(make_skill(project) / "SKILL.md"))
-    return read_description(
-        json.dumps({"description": said}), now, project.folder
-    ).description
+    return read_description(json.dumps({"description": said}), now).description
 
 
 def test_a_description_of_1024_characters_is_allowed(project: Project) -> None:
@@ -398,7 +396,7 @@ def test_a_skill_that_was_edited_meanwhile_is_not_overwritten(project: Project) 
 
 
 @pytest.mark.usefixtures("short_pauses")
-def test_an_outage_is_an_error_and_resumed(project: Project) -> None:
+def test_an_outage_is_an_error_and_run_again(project: Project) -> None:
     folder = make_skill(project)
     fake, down = fakes(GOOD), [True]
 
@@ -411,15 +409,12 @@ def test_an_outage_is_an_error_and_resumed(project: Project) -> None:
     with served(fake) as url:
         status, _, error = project.run(*words(url))
         assert status == 1
-        assert "--resume" in error
+        assert "Run the same command again" in error
         assert (folder / "SKILL.md").read_bytes() == TEXT.encode()
         down.clear()
-        status, shown, _ = project.run(*words(url, "--resume"))
+        status, shown, _ = project.run(*words(url))
         assert status == 0, shown
         assert len(fake.of("describer")) == 1
-        status, shown, _ = project.run(*words(url, "--resume"))
-    # Its description is another now
-    assert (status, "Already finished" in shown) == (2, False)
 
 
 def test_the_result_as_json(project: Project) -> None:

@@ -471,8 +471,8 @@ def test_a_budget_that_ends_saves_what_there_is(project: Project) -> None:
     assert "budget" in data["stop"]
 
 
-@pytest.mark.nightly  # test_resume.py has it of generate
-def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
+@pytest.mark.nightly  # test_running_again.py has it of generate
+def test_a_killed_command_run_again_asks_nothing_twice(project: Project) -> None:
     folder = skill(project)
     fake = FakeModels(queries=[reply(4, 4), reply(10, 10, 10)])
     process: list[subprocess.Popen[str]] = []
@@ -491,12 +491,10 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
             process.append(killed)
             killed.communicate()
         assert not (folder / "evals").exists()
-        status, _, error = project.run(*command, "--resume")
+        status, _, error = project.run(*command)
         assert (status, error) == (0, "")
         assert kinds(folder) == (10, 10)
         assert max(Counter(fake.keys()).values()) == 1
-        status, shown, _ = project.run(*command, "--resume")
-    assert (status, shown) == (0, "Already finished: saved in skills/lamp-colours\n")
 
 
 def test_from_python(project: Project) -> None:

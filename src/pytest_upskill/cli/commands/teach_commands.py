@@ -16,7 +16,7 @@ from ...skills.folder import skill_file
 from ...skills.suites.reading import read_suites
 from ...skills.upskill_config import UpskillConfig
 from ...teach.outcome import Taught, report_lines
-from ...teach.teach_run import AlreadyFinished, Declined, TeachContext
+from ...teach.teach_run import Declined, TeachContext
 from ...teach.teach_settings import TeachCommand, TeachSettings
 from ...teach.workflow import add_cases, refine_skill
 from ..command_table import Groups, add_options, add_skill, option_values
@@ -25,7 +25,7 @@ from ..project import config_here, find_skill
 from ..shared_steps import Consent, prices_here, progress_screen
 
 _HOW_TO_CONTINUE: Final = (
-    "Nothing was saved. Run it again with --resume to continue; nothing is asked twice."
+    "Nothing was saved. Run the same command again to continue; nothing is asked twice."
 )
 
 
@@ -50,12 +50,9 @@ def add_teach_arguments(
             help="what the skill is for (default: its description)",
         )
     groups = add_options(parser, command, TeachSettings, Settings)
-    groups["output"].add_argument(
-        "-y", "--yes", action="store_true", help="spend without asking"
-    )
-    groups["output"].add_argument(
-        "--json", action="store_true", help="print the result as JSON"
-    )
+    output = groups.get("output") or parser.add_argument_group("output")
+    output.add_argument("-y", "--yes", action="store_true", help="spend without asking")
+    output.add_argument("--json", action="store_true", help="print the result as JSON")
     return groups
 
 
@@ -85,21 +82,11 @@ def run_teaching(
             TeachContext(
                 screen=screen,
                 agree=consent,
-                only_unfinished=True,
                 prices=prices,
                 spell=args.spell,
                 **context,
             )
         )
-    except AlreadyFinished as finished:
-        screen.line(f"Already finished: saved in {shown(finished.folder)}")
-        if args.json:
-            write(
-                json.dumps(
-                    {"schema": 1, "folder": str(finished.folder), "finished": True}
-                )
-            )
-        return "", 0
     except Declined:
         screen.line("Nothing was asked.")
         return "", 1

@@ -38,7 +38,7 @@ from ...teach.saving import require_writable, save_taught, with_costs
 from ...teach.sources import Material, size_of
 from ...teach.teach_costs import estimate_descriptions
 from ...teach.teach_models import TeachModels
-from ...teach.teach_run import TeachContext, open_models, require_unfinished, start_run
+from ...teach.teach_run import TeachContext, open_models, start_run
 from ...teach.teach_settings import TeachSettings, check
 from .query_writing import read_queries
 
@@ -64,8 +64,6 @@ def describe_skill(
     unchanged if none is shown better.
     """
     start = draft_of(load_skill(skill_file(path)))
-    # The task tells the run from those of other commands when it is resumed.
-    settings = replace(settings, task=f"description of {start.name}")
     check(settings)
     assert start.base, "a skill in a folder"
     folder = start.base.file.parent
@@ -73,8 +71,7 @@ def describe_skill(
     settings = replace(settings, with_skills=_without(settings.with_skills, folder))
     require_writable(folder)
     with open_models(settings, context) as models:
-        material = _queries_sent(start, learning, held_out)
-        require_unfinished(settings, context, material)
+        material = _material(start, learning)
         require_changeable(start)
         estimate = estimate_descriptions(
             settings, models, start.base, learning, held_out
@@ -125,21 +122,15 @@ def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
     return tuple(skills)
 
 
-def _queries_sent(
-    start: Draft, learning: Sequence[UsableCase], held_out: Sequence[UsableCase]
-) -> Material:
-    """What is sent of the skill; a resumed run has the same queries, sent or not."""
-    texts = [
-        "\n".join(
-            f"{usable.case.should_open} {usable.case.input}" for usable in queries
-        )
-        for queries in (learning, held_out)
-    ]
-    sent = (
-        size_of(SKILL_NAMES[0], start.text),
-        size_of("its queries to learn from", texts[0]),
+def _material(start: Draft, learning: Sequence[UsableCase]) -> Material:
+    """What is sent of the skill."""
+    queries = "\n".join(
+        f"{usable.case.should_open} {usable.case.input}" for usable in learning
     )
-    return Material("\n".join(texts), start=start, sent=sent)
+    skill = size_of(SKILL_NAMES[0], start.text)
+    return Material(
+        start=start, sent=(skill, size_of("its queries to learn from", queries))
+    )
 
 
 def _neighbours_text(models: TeachModels, skill: Skill) -> str:
@@ -161,11 +152,8 @@ class Descriptions(Improvement):
 
     def request(self) -> tuple[str, Request[Draft]]:
         """By what students did with the learning queries."""
-        best, current, scratch = (
-            self.best,
-            self.attempts[0].draft,
-            self.run.state.folder,
-        )
+        best = self.best
+        current = self.attempts[0].draft
         assert best.learning, "the best version is a measured one"
         body = shortened(best.draft.body, MOST_BODY)
         report = query_report(best.learning, [usable.case for usable in self.learning])
@@ -198,7 +186,7 @@ class Descriptions(Improvement):
         ]
 
         def read(text: str) -> Draft:
-            return read_description(text, current, scratch)
+            return read_description(text, current)
 
         request = Request(_DESCRIBER, joined(parts), _SCHEMA, read)
         return "rewrites the description", request
@@ -331,16 +319,11 @@ class Descriptions(Improvement):
         return replace(taught, chosen=1, succeeded=False, sentences=(sentence,))
 
     def _of_unsaved(self, winner: Attempt) -> list[str]:
-        spell, folder = (
-            self.run.models.spell,
-            shown(self.run.state.attempt_folder(winner)),
-        )
+        folder = shown(self.run.versions.folder_of(winner))
+        anyway = self.run.models.spell("anyway")
         return [
             f"Attempt {winner.number} is kept in {folder}.",
-            (
-                f"Write it all the same with {spell('resume')} {spell('anyway')}, or"
-                " get more queries first."
-            ),
+            f"Write it all the same with {anyway}, or get more queries first.",
         ]
 
     def _of_winner(
@@ -439,7 +422,7 @@ def require_changeable(draft: Draft) -> None:
         )
 
 
-def read_description(text: str, current: Draft, scratch: Path) -> Draft:
+def read_description(text: str, current: Draft) -> Draft:
     """The description of a reply, never shortened; NotUsable
     says what is wrong with it.
     """
@@ -460,7 +443,7 @@ def read_description(text: str, current: Draft, scratch: Path) -> Draft:
             ["the description has something that looks like a secret or an address"]
         )
     draft = replace(current, description=description)
-    if problems := new_errors(draft, current, scratch):
+    if problems := new_errors(draft, current):
         raise NotUsable(problems)
     return draft
 

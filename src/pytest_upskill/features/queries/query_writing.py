@@ -45,7 +45,7 @@ from ...teach.replies import Loose, NotUsable, Request, read_reply, schema_like
 from ...teach.saving import with_costs
 from ...teach.sources import Material, read_user_messages, size_of, trace_budget
 from ...teach.teach_costs import estimate_queries
-from ...teach.teach_run import TeachContext, open_models, require_unfinished, start_run
+from ...teach.teach_run import TeachContext, open_models, start_run
 from ...teach.teach_settings import TeachSettings, check
 from . import QUERY, TRIGGERS_NAME
 
@@ -100,8 +100,6 @@ def write_triggers(
     half of each kind.
     """
     skill = load_skill(skill_file(path))
-    # The task tells the run from those of other commands when it is resumed.
-    settings = replace(settings, task=f"queries for {skill.name}: {skill.description}")
     check(settings)
     folder = skill.file.parent
     file = _growable_file(folder)
@@ -112,7 +110,6 @@ def write_triggers(
             settings.traces, trace_budget(models.provider) // 2
         )
         material = _material(skill, messages)
-        require_unfinished(settings, context, material)
         if number <= 0:
             raise CasesError(
                 file,
@@ -133,7 +130,6 @@ def write_triggers(
             raise TeachError(f"{models.author}: {problem}\n  Try a stronger model.")
         entries = [*_entries(file), *(usable.data for usable in written.usable)]
         save_file(file, json.dumps(entries, indent=2, ensure_ascii=False) + "\n")
-        run.mark_saved(folder, models.spent())
         current = Attempt(1, draft_of(skill), is_new=False)
         taught = Taught(
             skill.name,

@@ -1,4 +1,4 @@
-"""Killed, interrupted and finished runs, and --resume."""
+"""Killed, interrupted and finished runs, whose command is run again."""
 
 import json
 import os
@@ -7,13 +7,14 @@ import sqlite3
 import subprocess
 from collections import Counter
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from pytest_upskill.skills.skill import load_skill
 from pytest_upskill.skills.suites.json_suites import load_cases
-from pytest_upskill.teach.teach_run import resume_state, start_state
 from support.fake_models import (
     COLOURS,
     FakeModels,
@@ -24,23 +25,31 @@ from support.fake_models import (
     lines,
     served,
 )
-from support.kit import write_skill
 from support.loopback import Asked, Fault, LoopbackServer, Reply
 from support.shell import COMMAND, started
 
 
+def saved(project: Project) -> Any:
+    """The cases, without the time at which they were written, and the skill."""
+    data = json.loads((project.skill / "skill_meta.json").read_text())
+    del data["metadata"]["generated_at"]
+    return {**data, "text": (project.skill / "SKILL.md").read_text()}
+
+
 @pytest.mark.skipif(not hasattr(signal, "SIGKILL"), reason="kills by signal")
-def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> None:
-    fake = FakeModels([draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)])
+def test_a_killed_command_run_again_asks_nothing_twice(
+    project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first reply has to be repaired, also in the second run.
+    drafts = [draft("red", name="a b", files=[{"path": "x", "text": ""}])]
+    drafts += [draft("red"), draft(*COLOURS[:6]), draft(*COLOURS)]
+    fake = FakeModels(drafts)
     process: list[subprocess.Popen[str]] = []
 
     def script(asked: Asked) -> Reply | Fault:
         # At the second version of the skill, when all students have been heard.
-        if (
-            process
-            and FakeModels.role(asked) == "teacher"
-            and len(fake.of("teacher")) == 1
-        ):
+        is_teacher = FakeModels.role(asked) == "teacher"
+        if process and is_teacher and len(fake.of("teacher")) == 2:
             process.pop().kill()
             return Fault("hang")
         return fake(asked)
@@ -54,8 +63,8 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
             shown, _ = killed.communicate()
         assert killed.returncode == -signal.SIGKILL, shown
         assert project.files() == []
-        before = len(fake.asked)
-        assert before > 20
+        left = all_files(project.folder)
+        assert len(fake.asked) > 20
         with (
             closing(
                 sqlite3.connect(project.folder / ".upskill/answers.sqlite")
@@ -64,15 +73,18 @@ def test_a_killed_run_is_resumed_and_asks_nothing_twice(project: Project) -> Non
         ):
             # As they do by themselves, in 15 s
             store.execute("UPDATE leases SET until = 0")
-        status, shown, _ = project.run(*words, "--resume", "--json")
+        status, shown, _ = project.run(*words, "--json")
     assert (status, json.loads(shown)["chosen"]) == (0, 3)
-    times = Counter(fake.keys())  # what cases were chosen by is asked again, to count
-    assert (max(times.values()), sum(number > 1 for number in times.values())) == (
-        2,
-        12,
-    )
-    assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-    assert not list(project.workspace.glob("tmp-*"))
+    assert all_files(project.folder).items() >= left.items()
+
+    # Never interrupted, it is asked the same and comes to the same end.
+    whole = FakeModels(drafts)
+    other = replace(project, folder=tmp_path / "other")
+    other.folder.mkdir()
+    monkeypatch.chdir(other.folder)
+    assert other.generate(whole)[0] == 0
+    assert Counter(whole.keys()) == Counter(fake.keys())
+    assert saved(other) == saved(project)
 
 
 @pytest.mark.nightly
@@ -90,31 +102,31 @@ def test_an_interrupted_run_says_how_to_continue(project: Project) -> None:
             _, error = lesson.communicate()
     assert lesson.returncode == 130
     assert error.startswith("pytest-upskill: interrupted\n")
-    assert "--resume" in error
+    assert "Run the same command again" in error
     assert project.files() == []
 
 
-def test_a_new_run_asks_the_teacher_again_and_keeps_the_old_skill(
+def test_a_finished_command_run_again_is_free_and_replaces_nothing(
     project: Project,
 ) -> None:
-    fake = FakeModels()
+    fake = FakeModels([draft("red"), draft(*COLOURS)])
     with served(fake) as url:
         assert project.run(*generate_words(url))[0] == 0
-        asked = len(fake.of("student"))
-        status, _, _ = project.run(*generate_words(url))
-    assert status == 0
-    assert (
-        load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").name
-        == "lamp-colours-2"
-    )
-    assert (len(fake.of("teacher")), len(fake.of("author"))) == (2, 2)
-    assert len(fake.of("student")) == asked
-    kept = sorted(path.name for path in project.workspace.parent.iterdir())
-    assert kept == ["lamp-colours", "lamp-colours-2"]
+        asked = len(fake.asked)
+        before = all_files(project.folder)
+        assert project.run(*generate_words(url))[0] == 0
+        assert len(fake.asked) == asked
+
+        status, _, _ = project.run(*generate_words(url), "--fresh")
+    assert (status, len(fake.of("author"))) == (0, 2)
+    assert all_files(project.folder).items() >= before.items()
+    names = ["lamp-colours", "lamp-colours-2", "lamp-colours-3"]
+    for parent in (project.skill.parent, project.workspace.parent):
+        assert sorted(path.name for path in parent.iterdir()) == names
 
 
 @pytest.mark.usefixtures("short_pauses")
-def test_an_unreachable_student_ends_the_run_and_resume_continues(
+def test_an_unreachable_student_ends_the_run(
     project: Project,
 ) -> None:
     fake = FakeModels()
@@ -123,10 +135,10 @@ def test_an_unreachable_student_ends_the_run_and_resume_continues(
         status, _, error = project.run(*words)
         assert status == 1
         assert "can't connect to http://127.0.0.1:9" in error
-        assert "with --resume to continue" in error
+        assert "Run the same command again to continue" in error
         assert project.files() == []
         asked = len(fake.asked)
-        status, _, error = project.run(*words, "--resume")
+        status, _, error = project.run(*words)
         assert status == 1
         assert len(fake.asked) == asked
 
@@ -160,33 +172,20 @@ def all_files(folder: Path) -> dict[Path, bytes]:
     return {file: file.read_bytes() for file in files}
 
 
-def test_resuming_a_finished_run_changes_nothing(
-    project: Project,
-) -> None:
-    write_skill(project.skill)
+def test_a_longer_run_goes_on_where_a_short_one_ended(project: Project) -> None:
     fake = FakeModels([draft("red"), draft(*COLOURS)])
     with served(fake) as url:
-        words = [*generate_words(url), "--attempts", "1"]
-        assert project.run(*words)[0] == 1
-        asked, before = len(fake.asked), all_files(project.folder)
-        status, shown, _ = project.run(*words, "--resume")
-        assert (status, shown) == (
-            0,
-            "Already finished: saved in skills/lamp-colours-2\n",
-        )
-        assert len(fake.asked) == asked
-        assert all_files(project.folder) == before
-        status, shown, _ = project.run(*words, "--resume", "--json")
-        assert json.loads(shown)["finished"]
-        status, _, _ = project.run(*generate_words(url), "--resume")  # and goes further
-    assert status == 0
+        words = generate_words(url)
+        assert project.run(*words, "--attempts", "1")[0] == 1
+        assert project.run(*words)[0] == 0
+    assert len(fake.of("teacher")) == 2
     assert load_skill(project.folder / "skills/lamp-colours-2/SKILL.md").body == body(
         *COLOURS
     )
 
 
 @pytest.mark.parametrize("more", [[], ["--no-eval"]])
-def test_an_unsaved_skill_is_kept_and_resume_saves_it(
+def test_an_unsaved_skill_is_kept_and_the_same_command_saves_it(
     project: Project, more: list[str]
 ) -> None:
     fake = FakeModels()
@@ -209,7 +208,7 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(
         assert (
             where == "The best version is kept in .upskill/teach/lamp-colours/attempt-1"
         )
-        assert "--resume" in how
+        assert "the same command saves it" in how
         assert more or [
             line for line in before if line.startswith("Stopped after one attempt")
         ]
@@ -218,51 +217,7 @@ def test_an_unsaved_skill_is_kept_and_resume_saves_it(
         assert len(load_cases(kept / "skill_meta.json").require_all()) == 12
         (project.folder / "skills").unlink()
         asked = len(fake.asked)
-        status, _, _ = project.run(*words, "--resume")
+        status, _, _ = project.run(*words)
     assert status == 0
     assert len(fake.asked) == asked
     assert load_skill(project.skill / "SKILL.md").body == body(*COLOURS)
-
-
-def test_an_earlier_state_is_never_overwritten(tmp_path: Path) -> None:
-    one = start_state(tmp_path, "gate", "d1")
-    (one.folder / "mark").write_text("one")
-    two = start_state(tmp_path, "gate", "d1")
-    three = start_state(tmp_path, "gate", "d2")
-    assert (one.session, two.session, three.session) == (1, 2, 1)
-    names = sorted(path.name for path in one.folder.parent.iterdir())
-    assert names == ["gate", "gate.2", "gate.3"]
-    assert (one.folder.parent / "gate/mark").read_text() == "one"
-    assert resume_state(tmp_path, "d1").session == 2
-    three.rename("door")
-    assert resume_state(tmp_path, "d2").folder.name == "door"
-    (three.folder / "state.json").write_text("broken")
-    assert resume_state(tmp_path, "d1").session == 2
-
-
-@pytest.mark.parametrize(
-    "odd",
-    [
-        *("[]", "{", "[" * 100_000, '{"form": 1}', '{"form": 1, "session": 1e999}'),
-        '{"form": 1, "name": "a", "digest": "d", "session": "x"}',
-        '{"form": 1, "name": "a", "digest": "d", "session": 1, "saved": 5}',
-    ],
-    ids=range(7),
-)
-def test_an_odd_state_is_no_run(tmp_path: Path, odd: str) -> None:
-    good = start_state(tmp_path, "lamp", "d")
-    (tmp_path / ".upskill/teach/odd").mkdir()
-    (tmp_path / ".upskill/teach/odd/state.json").write_text(odd)
-    assert resume_state(tmp_path, "d").folder == good.folder
-    assert start_state(tmp_path, "lamp", "d").session == 2
-
-
-def test_a_state_holds_any_name_and_no_key(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setenv("ANTHROPIC_API_KEY", key := "sk-ant-0123456789abcdefghij")
-    saved = "/caf\udce9/lamp"  # os.fsdecode of a name in Latin-1
-    start_state(tmp_path, "lamp", "d").save(saved=saved, task=f"print {key}")
-    state = resume_state(tmp_path, "d").state
-    assert state.saved == saved
-    assert key not in state.task
