@@ -4,6 +4,7 @@ way.
 
 import json
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Final
 
 import pytest
@@ -14,9 +15,7 @@ from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.trial import Question, Rubric
 from support.judges import judge_says
 
-RUBRIC: Final = Rubric(
-    "sonnet", ("It names the gate.", "It is polite."), votes=1, max_output=500
-)
+RUBRIC: Final = Rubric(("It names the gate.", "It is polite."), judge="sonnet")
 QUESTION: Final = Question("haiku", "", (("user", "How do I open it?"),), 100, 1)
 PASSED: Final = [
     {"criterion": number, "quote": "x", "reason": "It does.", "verdict": "pass"}
@@ -108,7 +107,7 @@ def ruled(answer: str, *habits: Callable[[str, str], str], votes: int = 1) -> Ru
         own = [judge_says(asked.messages[-1][1], FAILED) for asked in questions]
         return [Answer(said.pop(0)(answer, one)) for one in own]
 
-    rubric = Rubric(RUBRIC.judge, RUBRIC.texts, votes, RUBRIC.max_output)
+    rubric = replace(RUBRIC, votes=votes)
     (rulings,) = judge(ask, [(rubric, QUESTION, Answer(answer))])
     return rulings
 
@@ -227,7 +226,7 @@ def test_huge_reasons_are_cut() -> None:
 
 def test_the_mark_belongs_to_question_answer_and_rubric() -> None:
     one = mark_for("Type gate up.")
-    other = Rubric("sonnet", ("It names the gate.",), 1, 500)
+    other = Rubric(("It names the gate.",), judge="sonnet")
     asked = Question("haiku", "", (("user", "Why?"),), 100, 1)
     assert one == mark_for("Type gate up.")
     assert one != first_questions(other, QUESTION, Answer("Type gate up."))[0].mark

@@ -23,7 +23,7 @@ BODY: Final = (
 )
 DESCRIPTION: Final = "Adds up ledgers in the way of our accountants."
 HIDDEN: Final = Hidden(("ledger-sums",), (DESCRIPTION, BODY))
-RUBRIC: Final = Rubric("sonnet", ("The total is right.",), 1, 500, hidden=HIDDEN)
+RUBRIC: Final = Rubric(("The total is right.",), judge="sonnet", hidden=HIDDEN)
 TASK: Final = Task("loop", files=(WorkspaceFile("ledger.csv", b"1\n2\n"),))
 QUESTION: Final = Question(
     "m", "", (("user", "Add up ledger.csv."),), 100, 1, task=TASK
@@ -252,7 +252,7 @@ def test_prompt_for_a_plain_completion_is_as_it_was() -> None:
     """Or all stored rulings would be void."""
     question = Question("m", "", (("user", "Open the gate."),), 100, 1)
     rubric = Rubric(
-        "sonnet", ("It names the gate.",), 1, 500, hidden=Hidden(("gate",), ("up",))
+        ("It names the gate.",), judge="sonnet", hidden=Hidden(("gate",), ("up",))
     )
     answer = Answer(
         "The gate skill says: gate up", files=(AnswerFile.of("a.md", b"text"),)
@@ -260,7 +260,7 @@ def test_prompt_for_a_plain_completion_is_as_it_was() -> None:
     (only,) = first_questions(rubric, question, answer)
     assert (
         only.content
-        == "df72da1536f50755748f44977b9bf82ed146690172875e575fc9f83ab80ae085"
+        == "def97555881ac493d895aa5f2f8289d783eeb5e7a5b2f20f50f3612d261af813"
     )
     mark = only.mark
     assert only.messages[0][1].startswith(

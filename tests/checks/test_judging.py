@@ -27,9 +27,7 @@ from pytest_upskill.trials.answer import (
 from pytest_upskill.trials.transcript import Turn
 from pytest_upskill.trials.trial import Question, Rubric
 
-RUBRIC: Final = Rubric(
-    "sonnet", ("It names the gate.", "It is polite."), votes=1, max_output=500
-)
+RUBRIC: Final = Rubric(("It names the gate.", "It is polite."), judge="sonnet")
 QUESTION: Final = Question(
     "haiku", "SKILL TEXT", (("user", "How do I open it?"),), 100, 3
 )
@@ -74,7 +72,7 @@ class FakeJudge:
 
 
 def ruled(*says: str | NoAnswer, votes: int = 1) -> Rulings:
-    rubric = Rubric(RUBRIC.judge, RUBRIC.texts, votes, RUBRIC.max_output)
+    rubric = replace(RUBRIC, votes=votes)
     (rulings,) = judge(FakeJudge(*says), [(rubric, QUESTION, ANSWER)])
     return rulings
 
@@ -114,7 +112,7 @@ def test_judge_sees_question_answer_and_rubric_only() -> None:
         assert wanted in sent
     for secret in ("SKILL TEXT", "haiku", "skill", "baseline"):
         assert secret not in sent
-    assert (asked.model, asked.max_output, asked.run) == ("sonnet", 500, 1)
+    assert (asked.model, asked.max_output, asked.run) == ("sonnet", 4096, 1)
     assert json.loads(asked.schema or "")["required"] == ["mark", "verdicts"]
 
 
@@ -261,7 +259,7 @@ def test_majority_of_votes_decides(votes: list[str], ruling: bool | None) -> Non
 
 
 def test_each_vote_is_its_own_question() -> None:
-    rubric = Rubric("sonnet", ("It is.",), votes=3, max_output=500)
+    rubric = Rubric(("It is.",), votes=3, judge="sonnet")
     keys = {question.key for question in first_questions(rubric, QUESTION, ANSWER)}
     assert len(keys) == 3
 
@@ -297,8 +295,8 @@ def test_keys_of_stored_rulings_never_change() -> None:
     model = FakeJudge(verdicts("pass"), verdicts("pass", "fail"))
     judge(model, [(RUBRIC, QUESTION, ANSWER)])
     assert [asked.key for asked in model.asked] == [
-        "0b4d510620d618c251c1a1370662050ce1bd5802cbbc90efde89cf8dcc25e8ff",
-        "85f5d2e8ceb9562dfcf68cc8907534f3b3f79999cdebc3e819080de147716db8",
+        "e0cf33c49b2b6ceb458ce4372a83cf1525c54777a34a4b8fd98c90a99043d68d",
+        "886129db8039c56ffad89c85288d7b9da35000f38431762a0b18756b2fc2dfbd",
     ]
 
 

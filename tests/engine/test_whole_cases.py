@@ -21,7 +21,7 @@ from support.judges import mark_in
 from support.trials import FakeTrials, trial_question
 from support.waiting import wait_until
 
-RUBRIC = Rubric("judge", ("It names the gate.",), votes=1, max_output=100)
+RUBRIC = Rubric(("It names the gate.",), judge="judge")
 
 
 def asked_in(case: str, arm: str = "", run: int = 1, model: str = "m") -> Question:
@@ -140,8 +140,8 @@ def test_an_answer_is_judged_before_the_next_is_bought() -> None:
 @pytest.mark.parametrize(
     "limits",
     [
-        {"most_tokens": 2500},
-        {"most_cost": 2500 / 1e6, "price_of": lambda _: Price(1, 1, 1)},
+        {"most_tokens": 8_000},
+        {"most_cost": 8_000 / 1e6, "price_of": lambda _: Price(1, 1, 1)},
     ],
 )
 def test_no_answer_is_bought_that_no_judge_can_be_asked_about(

@@ -17,7 +17,7 @@ from pytest_upskill.trials.answer import Answer, NoAnswer
 from pytest_upskill.trials.trial import Question, Rubric, Task, Trial
 
 PRICE = Price(1, 10, 0.1, written=1.25)
-JUDGED = Rubric("judge", ("It is so.",), votes=3, max_output=50)
+JUDGED = Rubric(("It is so.",), votes=3, judge="judge")
 
 
 def trial(

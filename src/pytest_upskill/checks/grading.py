@@ -29,7 +29,7 @@ from .check import (
 )
 from .command_check import commands_in
 from .final_workspace import Workspace
-from .judging import JUDGE, JUDGE_MAX_OUTPUT, Ask, Rulings, judge, rubric_of
+from .judging import JUDGE, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
 from .verifier_run import verifiers_in
 
@@ -131,10 +131,10 @@ def rubric_for(
 
     The ``skill`` is hidden from it. ``task`` is that of a judge that is an agent.
     """
-    texts, votes, files, context = rubric_of(checks)
-    if not texts or not judge_name:
+    rubric = rubric_of(checks)
+    if not rubric.texts or not judge_name:
         return None
-    refusals = wants_refusal(walk(checks))
+
     hidden = Hidden()
     if skill:
         parts = list(dict.fromkeys([skill, *skill.members]))
@@ -142,8 +142,13 @@ def rubric_for(
         texts_of = [(part.description, part.body, part.previous) for part in parts]
         skill_texts = [text for part_texts in texts_of for text in part_texts if text]
         hidden = Hidden(tuple(dict.fromkeys(filter(None, names))), tuple(skill_texts))
-    asked = (judge_name, texts, votes, JUDGE_MAX_OUTPUT, refusals)
-    return Rubric(*asked, files, hidden, context, task)
+    return replace(
+        rubric,
+        judge=judge_name,
+        refusals=wants_refusal(walk(checks)),
+        hidden=hidden,
+        task=task,
+    )
 
 
 def records_of(

@@ -8,13 +8,13 @@ other answer: a change of the words that it is sent would void them all.
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from textwrap import indent
-from typing import Final, NamedTuple
+from typing import Final
 
 from .._util.texts import mark_of, marked, one_line, shortened
 from .._util.tokens import without_tokens
 from ..skills.case import Role
 from ..trials.answer import Answer, AnswerFile, ModelCalls, NoAnswer, Reply, Usage
-from ..trials.trial import Question, Rubric
+from ..trials.trial import JUDGE_MAX_OUTPUT, Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, read_reply, schema, wanted_form
 from .judge_view import MAX_TEXT, file_texts, view_of
@@ -43,17 +43,7 @@ _CONTEXT: Final = (
     " understand the criteria, and is none itself:\n"
 )
 _SHOWN: Final = 300
-JUDGE_MAX_OUTPUT: Final = 4096
 _MAX_REPEATED: Final = 20_000  # characters of an unusable reply
-
-
-class ToJudge(NamedTuple):
-    """Texts of a rubric, and how many votes each gets."""
-
-    texts: tuple[str, ...]
-    votes: int
-    files: tuple[str, ...] = ()  # that the judge of an agent sees whole
-    context: str = ""
 
 
 def _ruled(context: CheckContext) -> Iterator[Result]:
@@ -66,23 +56,26 @@ def _ruled(context: CheckContext) -> Iterator[Result]:
         )
 
 
-JUDGE: Final = CheckKind(
-    "judge", TEXTS, _ruled, full_texts=lambda to_judge: to_judge.texts
-)
+JUDGE: Final = CheckKind("judge", TEXTS, _ruled, full_texts=lambda rubric: rubric.texts)
 
 
-def rubric_of(checks: Iterable[AnyCheck]) -> ToJudge:
+def rubric_of(checks: Iterable[AnyCheck]) -> Rubric:
     """All ``judge`` checks as one: texts, files and contexts once,
     the largest number of votes.
     """
-    judged = [check.argument for check in walk(checks) if check.kind is JUDGE]
-    texts = dict.fromkeys(text for to_judge in judged for text in to_judge.texts)
-    files = dict.fromkeys(file for to_judge in judged for file in to_judge.files)
-    votes = max((to_judge.votes for to_judge in judged), default=1)
-    contexts = dict.fromkeys(
-        to_judge.context for to_judge in judged if to_judge.context
-    )
-    return ToJudge(tuple(texts), votes, tuple(files), "\n\n".join(contexts))
+    texts: dict[str, None] = {}
+    files: dict[str, None] = {}
+    contexts: dict[str, None] = {}
+    votes = 1
+    for check in walk(checks):
+        if check.kind is JUDGE:
+            rubric: Rubric = check.argument
+            texts |= dict.fromkeys(rubric.texts)
+            files |= dict.fromkeys(rubric.files)
+            contexts[rubric.context] = None
+            votes = max(votes, rubric.votes)
+    context = "\n\n".join(filter(None, contexts))
+    return Rubric(tuple(texts), votes, files=tuple(files), context=context)
 
 
 def is_worth_keeping(question: Question, answer: Answer) -> bool:
@@ -148,7 +141,7 @@ def first_questions(
             rubric.judge,
             _SYSTEM,
             messages,
-            rubric.max_output,
+            JUDGE_MAX_OUTPUT,
             vote,
             *form,
             task=rubric.task,

@@ -21,6 +21,7 @@ from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.suites.json_suites import load_cases
 from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT
+from ..trials.trial import Rubric
 from .activity_checks import KINDS as ACTIVITY_KINDS
 from .activity_checks import MCP_EXPECTED, expects_mcp
 from .check import (
@@ -37,7 +38,7 @@ from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
 from .data_checks import KINDS as DATA_KINDS
 from .file_checks import UNCHANGED, Paths, files_kind, of_output_file
-from .judging import JUDGE, ToJudge, rubric_of
+from .judging import JUDGE, rubric_of
 from .matching import folded
 from .python_checks import python_kind
 from .text_checks import KINDS as TEXT_KINDS
@@ -397,6 +398,6 @@ def _named(
     value = read_form(kind.argument, argument, loc)
     if kind is JUDGE:
         files, context = tuple(around.judge_files), around.judge_context
-        value = ToJudge(tuple(value), around.judge_votes, files, context)
+        value = Rubric(tuple(value), around.judge_votes, files=files, context=context)
     settings = (around.case_sensitive, around.weight, around.required)
     return (Check(kind, value, *settings, argument, around.with_skill),)

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple
 from ..models.prices import PriceOf, cost
 from ..trials.answer import Answer, Usage
 from ..trials.transcript import ToolCall
-from ..trials.trial import Question, Rubric
+from ..trials.trial import JUDGE_MAX_OUTPUT, Question, Rubric
 
 # English prose; hex and other scripts take more.
 _TOKENS_PER_BYTE: Final = 0.25
@@ -182,7 +182,7 @@ class Forecast:
         else:
             judge = self._counts[rubric.judge]
             prompt = judge.longest_prompt or _FIRST_RULING_TOKENS
-            output = judge.output(rubric.max_output)
+            output = judge.output(JUDGE_MAX_OUTPUT)
             ruling = self._at_most(rubric.judge, prompt, output)
         return amount.plus(ruling.times(rubric.votes))
 

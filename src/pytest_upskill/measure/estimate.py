@@ -17,7 +17,7 @@ from ..options import age_words
 from ..skills.skill import estimated_tokens
 from ..trials.answer import Answer, Reply, Usage
 from ..trials.subject import CHAT
-from ..trials.trial import Question, Rubric, Trial
+from ..trials.trial import JUDGE_MAX_OUTPUT, Question, Rubric, Trial
 from ..trials.user import system_text
 
 QUESTION: Final = 80  # tokens
@@ -312,7 +312,7 @@ def _calls_of_judge(
     if rubric.task:
         prompt += _agent_prompt(rubric.task.agent)
     prompt = sizes.tokenizer * prompt + min(sizes.answer, question.max_output)
-    return Calls(rubric.judge, votes, prompt, min(sizes.answer, rubric.max_output))
+    return Calls(rubric.judge, votes, prompt, min(sizes.answer, JUDGE_MAX_OUTPUT))
 
 
 def _prompt(question: Question) -> int:

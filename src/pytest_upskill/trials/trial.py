@@ -34,6 +34,7 @@ Shared = Literal["system", "messages", "steps"]
 # Where skill-creator keeps the files of its cases; most ask for "data.csv",
 # not for this path.
 _EVALS: Final = re.compile(r"(?:.*/)?evals/(?:files/)?")
+JUDGE_MAX_OUTPUT: Final = 4096
 _JUDGE_TURNS: Final = 3  # an agent may look around, though there is nothing to see
 # The order was measured on small models: the skill first, then the instruction,
 # and no tags.
@@ -173,15 +174,14 @@ class Hidden:
 class Rubric:
     """Texts that a judge checks an answer against."""
 
-    judge: str  # the name of the model
     texts: tuple[str, ...]
-    votes: int
-    max_output: int
-    refusals: bool = False  # whether a refusal is judged, too
+    votes: int = 1  # that each gets
     # Paths and patterns of an agent's files that it sees whole
     files: tuple[str, ...] = ()
-    hidden: Hidden = Hidden()
     context: str = ""  # what it is told about the wanted result, beside the texts
+    judge: str = ""  # the name of the model
+    refusals: bool = False  # whether a refusal is judged, too
+    hidden: Hidden = Hidden()
     task: Task | None = None  # of a judge that is an agent
 
 

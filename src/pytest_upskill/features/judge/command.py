@@ -15,7 +15,7 @@ from typing import Final
 from ..._util.files import read_file, reason_of
 from ..._util.json_forms import FormError, Strict, form_of, read_form
 from ..._util.texts import counted, one_line, percent
-from ...checks.judging import JUDGE, JUDGE_MAX_OUTPUT, Rulings, judge
+from ...checks.judging import JUDGE, Rulings, judge
 from ...cli.command_table import add_options
 from ...cli.output import tell
 from ...errors import InputError, shown
@@ -212,7 +212,7 @@ def _ask_judge(
     engine = open_engine(run, Path.cwd(), trouble.append, spell=args.spell)
     to_judge = [
         (
-            Rubric(args.judge, example.texts, args.votes, JUDGE_MAX_OUTPUT, task=task),
+            Rubric(example.texts, args.votes, judge=args.judge, task=task),
             Question("", "", (("user", example.question),), 0, 1),
             Answer(example.answer),
         )
