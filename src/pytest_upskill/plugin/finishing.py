@@ -28,12 +28,12 @@ def finish(run: Run, ledger: Ledger, spending: Spending) -> None:
     if results.gate.reasons or results.lost or not_kept:
         run.fail()
     # Files are written even if nothing was asked: old ones would mislead.
-    lines, errors = call_finished(
-        run.config, results, features_only=not ledger.has_plan
-    )
-    run.lines += lines
-    for problem in errors:
-        run.fail(problem)
+    try:
+        run.lines += call_finished(
+            run.config, results, features_only=not ledger.has_plan
+        )
+    except InputError as error:
+        run.fail(str(error))
 
 
 def _make_results(run: Run, ledger: Ledger, spending: Spending) -> RunResults:

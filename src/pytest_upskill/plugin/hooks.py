@@ -1,10 +1,9 @@
 """The plugin's own hooks, called and checked: a broken one gives one clear message."""
 
-import re
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -16,9 +15,9 @@ from .._util.texts import one_line
 from ..agents.agent import Agent
 from ..agents.roster import AGENTS
 from ..checks import TAKEN, CheckKind, function_kind
-from ..errors import InputError, ModelError, shown
+from ..errors import InputError, shown
 from ..models import Model, ModelSpec, Provider
-from ..models.model import PROTOCOLS, ModelName
+from ..models.model import ModelName
 from ..models.providers import ALIASES, PROVIDERS
 from ..skills.case import Case
 from ..skills.skill import Skill
@@ -31,7 +30,6 @@ from .run import NextStep
 if TYPE_CHECKING:
     from ..results.run import RunResults
 
-_FINISHED: Final = "pytest_upskill_finished"
 _MIN_TELLING_LENGTH: Final = 40  # a shorter text may be in a prompt by chance
 _NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
 _T = TypeVar("_T")
@@ -76,42 +74,24 @@ def _returned(hook: str, value: object, expected: str) -> InputError:
 
 
 def _register(
-    hook: Any,
-    config: pytest.Config,
-    *,
-    expected: str,
-    taken: Container[str],
-    names: str = r"[a-z][a-z0-9_-]*",
+    hook: Any, config: pytest.Config, *, taken: Container[str]
 ) -> dict[str, Any]:
     """What all implementations of a hook return, by names that were free."""
     registered: dict[str, Any] = {}
     for returned in call(hook, config=config):
         if not isinstance(returned, Mapping):
-            raise _returned(hook.name, returned, expected)
-        for name, value in returned.items():
-            shown_name = one_line(repr(name), 100)
-            if not isinstance(name, str) or not re.fullmatch(names, name, re.DOTALL):
-                problem = f"{shown_name} can't be a name"
-                hint = "Use lower-case letters, digits, - and _."
-                raise InputError(hook.name, problem, hint)
+            raise _returned(hook.name, returned, "a dict by names")
+        for name in returned:
             if name in registered or name in taken:
-                problem = f"{shown_name} is taken"
+                problem = f"{name!r} is taken"
                 raise InputError(hook.name, problem, "Choose another name.")
-            if not callable(value) and not isinstance(value, Provider):
-                raise _returned(hook.name, {name: value}, expected)
-            registered[name] = value
+        registered |= returned
     return registered
 
 
 def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]:
     """The checks of pytest_upskill_checks, by their names."""
-    functions = _register(
-        ihook.pytest_upskill_checks,
-        config,
-        expected="a dict of names and functions",
-        taken=TAKEN,
-        names=".*",
-    )
+    functions = _register(ihook.pytest_upskill_checks, config, taken=TAKEN)
     return {name: function_kind(name, check) for name, check in functions.items()}
 
 
@@ -130,41 +110,23 @@ class _FunctionProvider(Provider):
         return ModelSpec(wanted.name, self, rest or self.name)
 
     async def open(self, spec: ModelSpec, timeout: float) -> Model:  # noqa: ARG002
-        model: object = self.make(spec.model_id)
-        if isinstance(model, Model):
-            return model
-        made = one_line(repr(model), 100)
-        problem = f"pytest_upskill_models: {self.name!r} made {made}, not a Model"
-        raise ModelError(problem, "Subclass pytest_upskill.Model", fatal=True)
+        return self.make(spec.model_id)
 
 
 def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     """The providers of pytest_upskill_models, by their prefixes."""
-    hook = config.hook.pytest_upskill_models
-    providers = _register(
-        hook,
-        config,
-        expected="a dict of prefixes and providers, or functions that make a Model",
-        taken={*PROVIDERS, *ALIASES},
-    )
+    taken = {*PROVIDERS, *ALIASES}
+    providers = _register(config.hook.pytest_upskill_models, config, taken=taken)
     for name, source in providers.items():
         if not isinstance(source, Provider):
             providers[name] = _FunctionProvider(name, f"{name}:NAME", source, bare=True)
-        elif source.name != name:
-            problem = f"{name!r} is a provider named {source.name!r}"
-            hint = "Use the provider's name as its prefix."
-            raise InputError(hook.name, problem, hint)
     return providers
 
 
 def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
     """The agents of pytest_upskill_agents, by their names."""
-    classes = _register(
-        config.hook.pytest_upskill_agents,
-        config,
-        expected="a dict of names and classes of agents",
-        taken={*AGENTS, CHAT},
-    )
+    taken = {*AGENTS, CHAT}
+    classes = _register(config.hook.pytest_upskill_agents, config, taken=taken)
     return {name: partial(_make_agent, name, made) for name, made in classes.items()}
 
 
@@ -174,12 +136,6 @@ def _make_agent(name: str, make: Callable[[], object]) -> Agent:
     if not isinstance(agent, Agent):
         problem = f"made {one_line(repr(agent), 100)}, not an agent"
         raise InputError(place, problem, "Subclass pytest_upskill.CommandAgent.")
-
-    spoken: object = agent.protocols
-    if not isinstance(spoken, tuple) or not spoken or not set(spoken) <= set(PROTOCOLS):
-        problem = f"speaks {one_line(repr(spoken), 100)}"
-        hint = f"Set protocols to a tuple of: {', '.join(PROTOCOLS)}."
-        raise InputError(place, problem, hint)
     agent.name = name
     return agent
 
@@ -225,49 +181,38 @@ def _find_telling_texts(skill: Skill) -> Iterator[str]:
 
 def call_finished(
     config: pytest.Config, results: "RunResults", *, features_only: bool
-) -> tuple[list[str], list[str]]:
-    """The lines and the errors of pytest_upskill_finished;
-    every implementation is called, or that of every feature.
-    """
-    lines, errors = list[str](), list[str]()
-    plugins = [
-        implementation.plugin
-        for implementation in config.hook.pytest_upskill_finished.get_hookimpls()
-    ]
-    for plugin in reversed(plugins):  # as pluggy calls them
-        name = config.pluginmanager.get_name(plugin) or ""
+) -> list[str]:
+    """The lines of pytest_upskill_finished, by all plugins or those of features."""
+    manager = config.pluginmanager
+    skipped = []
+    for name, plugin in manager.list_name_plugin():
         if features_only and not name.startswith("upskill-"):
-            continue
-        others = [other for other in plugins if other is not plugin]
-        hook = config.pluginmanager.subset_hook_caller(_FINISHED, others)
-        try:
-            for value in call(hook, config=config, results=results):
-                lines += _lines(value)
-        except InputError as error:
-            errors.append(str(error))
-    return lines, errors
+            skipped.append(plugin)
+    hook = manager.subset_hook_caller("pytest_upskill_finished", skipped)
+    lines = []
+    for value in call(hook, config=config, results=results):
+        if not isinstance(value, str | list):
+            raise _returned(hook.name, value, "a text, a list of texts, or None")
+        texts = [value] if isinstance(value, str) else value
+        lines += [one_line(str(text), 300) for text in texts]
+    return lines
 
 
 def with_results_of_hooks(config: pytest.Config, results: "RunResults") -> "RunResults":
     """The results with the fields that pytest_upskill_results adds."""
     hook = config.hook.pytest_upskill_results
-    names = {field.name for field in fields(results)}
-    added = dict[str, Any]()
-    for values in call(hook, config=config, results=results):
-        if not isinstance(values, Mapping) or not values.keys() <= names:
-            raise _returned(hook.name, values, "a dict of fields of RunResults")
-        added |= values
-    return replace(results, **added) if added else results
+
+    def add_fields() -> "RunResults":
+        added = results
+        for fields in hook(config=config, results=results):
+            added = replace(added, **fields)
+        return added
+
+    whole: RunResults = _call(hook.name, add_fields)
+    return whole
 
 
 def next_step_of_hooks(config: pytest.Config, results: "RunResults") -> NextStep | None:
     """The next command by pytest_upskill_next_step; None if no hook has one."""
     hook = config.hook.pytest_upskill_next_step
     return call_for(NextStep, hook, config=config, results=results)
-
-
-def _lines(value: object) -> list[str]:
-    lines = [value] if isinstance(value, str) else value
-    if isinstance(lines, list | tuple) and all(isinstance(line, str) for line in lines):
-        return [one_line(line, 300) for line in lines]
-    raise _returned(_FINISHED, value, "a text, a list of texts, or None")
