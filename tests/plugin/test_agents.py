@@ -68,7 +68,7 @@ def test_a_case_that_needs_an_agent_says_so_without_one(
         in run.screen
     )
     run = run_skills(pytester, model, "--collect-only")
-    assert "upskill: 1 of these tests would need --skill-agent loop" in run.screen
+    assert "upskill: 1 case would need --skill-agent loop" in run.screen
     run = run_skills(pytester, model, *BOTH, "--collect-only")
     assert "upskill: gate: 1 case for agents, not for chat" in run.screen
     assert f"files[{model}]" not in run.screen
@@ -92,9 +92,7 @@ def test_a_file_of_cases_for_agents_alone_is_one_error(
     assert "'a.png' is not UTF-8 text" in run.screen
 
 
-def test_agents_with_as_much_to_do_share_a_line(
-    pytester: pytest.Pytester, model: str
-) -> None:
+def test_agents_share_a_line(pytester: pytest.Pytester, model: str) -> None:
     judged = {"id": "two", "input": "open", "expected": {"judge": ["It is open"]}}
     write_skill(pytester.path / "skills/gate", [case("open", "yes", id="one"), judged])
     args = (*BOTH, "--skill-agent", "claude", "--skill-judge", model, "--collect-only")
@@ -103,5 +101,5 @@ def test_agents_with_as_much_to_do_share_a_line(
         "up to 6 calls: 2 tests × 1 run, with and without the skill, and 2 by the judge"
         in run.screen
     )
-    assert "up to 4 trials each by loop, claude, " in run.screen
-    assert "and 2 calls by the judge for each" in run.screen
+    assert "up to 8 trials by loop, claude, " in run.screen
+    assert "and 4 calls by the judge" in run.screen

@@ -3,16 +3,13 @@ what the rest may cost.
 """
 
 import json
-import os
 import re
-import sys
 
 import pytest
 
 from support.kit import BODY, case, write_skill
 from support.loopback import Asked, LoopbackServer, Reply
 from support.runs import SkillRun, run_skills
-from support.terminal import run_on_terminal
 
 CASES = [case(f"question {n}", "yes", id=f"c{n}") for n in range(4)]
 AT_MOST = re.compile(r"at most \$([\d,]+(?:\.\d+)?)")
@@ -108,22 +105,6 @@ def test_triggers_and_agents_count(pytester: pytest.Pytester) -> None:
     agent = ["--skill-agent", "loop", "-m", "not trigger"]
     line = line_of(run_skills(pytester, "haiku", "--collect-only", *agent))
     assert "30 turns, at most $" in line
-
-
-@pytest.mark.nightly
-def test_on_a_terminal_a_dear_run_is_told_how_to_limit_it(
-    pytester: pytest.Pytester,
-) -> None:
-    cases = [case(f"question {n}", "yes", id=f"c{n}") for n in range(40)]
-    write_skill(pytester.path / "skills/gate", cases)
-    pytester.makeini("[pytest]\nskill_prices = m 10 75")
-    command = [sys.executable, "-m", "pytest", "--skill", "skills", "--model", "m"]
-    command += ["--skill-base-url", "http://127.0.0.1:9/v1", "--collect-only", "-q"]
-    environ = {**os.environ, "TERM": "xterm"}
-    written = run_on_terminal(command, pytester.path, environ, 50, 200)
-    assert re.search(
-        r"at most \$1\d\.\d\d; --skill-max-cost limits it: 40 tests", written
-    )
 
 
 def test_a_replay_costs_nothing(pytester: pytest.Pytester) -> None:

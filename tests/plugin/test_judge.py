@@ -137,7 +137,7 @@ def test_cases_are_listed_without_a_judge(
     write_skill(pytester.path / "skills/gate", CASES)
     listed = run(pytester, server, "--collect-only", judge="")
     assert listed.status == 0
-    assert "1 of these tests would need --skill-judge MODEL" in listed.screen
+    assert "1 case would need --skill-judge MODEL" in listed.screen
     assert "<CaseItem polite[m]>" in listed.screen
     assert server.asked == []
 

@@ -135,7 +135,6 @@ def test_a_user_without_a_model_is_refused_before_the_first_call(
             skill="",
         )
     assert collected.status == 0
-    assert "1 of these tests would need skill_user_model" in collected.screen
     assert done.status == 4
     assert "skills/ship/skill_meta.json:" in done.screen
     assert "parcel has a user with facts, and no model plays it" in done.screen

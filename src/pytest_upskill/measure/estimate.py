@@ -26,7 +26,6 @@ SKILL: Final = 600
 _JUDGE_PROMPT: Final = 500
 _AGENT_PROMPT: Final = 12_000  # with tools, of a real agent
 _LOOP_PROMPT: Final = 600
-_HIGH_COST: Final = 5.0  # USD
 _NO_LIMIT: Final = 10**9
 
 
@@ -148,12 +147,11 @@ class Estimate:
         return f"{calls}, {tokens:,} tokens, {self.price}"
 
     def bound_words(
-        self, *, limit: float | None = None, suggest: str = "", python: bool = False
-    ) -> list[str]:
+        self, *, limit: float | None = None, python: bool = False
+    ) -> tuple[str, str]:
         """``180 from cache`` and ``at most $0.42``, where there is something to say.
 
-        ``limit`` is the budget in USD, ``suggest`` the option that sets one,
-        if it is to be named.
+        ``limit`` is the budget in USD.
         """
         price = ""
         if self.usd:
@@ -167,9 +165,7 @@ class Estimate:
             price = "cost not known"
         if limit is not None and self.usd > limit:
             price += f", stopping at {dollars(limit)}"
-        elif suggest and limit is None and self.usd > _HIGH_COST:
-            price += f"; {suggest} limits it"
-        return [f"{self.stored:,} from cache" if self.stored else "", price]
+        return f"{self.stored:,} from cache" if self.stored else "", price
 
 
 def estimate_calls(

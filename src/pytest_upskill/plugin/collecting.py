@@ -16,10 +16,9 @@ from .announcing import announce_tests
 from .display import fitted_lines, screen_of, send_screen
 from .header import header_lines
 from .items import BrokenCaseItem, Unrunnable
-from .marks import planned_of
 from .paths import ini_folder, select_skills
 from .pytest_options import message_of
-from .run import Run
+from .run import Run, planned_of
 from .run_settings import read_settings, with_upskill_config
 from .run_subjects import open_pytest_run, send_versions
 from .skill_cases import SkillWarning, require_judge

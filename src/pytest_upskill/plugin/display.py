@@ -1,12 +1,11 @@
 """The terminal of a run, and lines that fit it."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
 
 import pytest
 
-from .._util.texts import counted, harmless, one_line
 from ..errors import without_commands
 from ..reports.terminal.layout import (
     ASCII_MARKS,
@@ -15,21 +14,15 @@ from ..reports.terminal.layout import (
     marks_for,
     wrapped,
 )
-from ..trials.subject import CHAT, ORACLE
 
 if TYPE_CHECKING:
-    from ..agents.roster import Roster
     from ..models.model import Download, Progress
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
-_MAX_NAMES_LENGTH: Final = 48
 _BAR: Final = 30
 _MB: Final = 1_000_000.0
 _CLEAR_LINE: Final = "\r\x1b[K"
-_NO_SANDBOX: Final = (
-    "upskill: WARNING: no sandbox: agents can read, change and send all that you can"
-)
 
 
 @dataclass(frozen=True)
@@ -107,55 +100,3 @@ def download_bar(config: pytest.Config) -> "Download":
         return show
 
     return begin
-
-
-def agent_lines(agents: Sequence[str], roster: "Roster", sandbox: str) -> list[str]:
-    """Who carries out the cases, and where."""
-    place = f", sandbox: {sandbox}" if sandbox else ""
-    if agents == [ORACLE]:
-        return [f"upskill: references are carried out{place}"] if place else []
-
-    names = []
-    for agent in agents:
-        version = roster.versions.get(agent, "")
-        names.append(harmless(f"{agent} {version}".rstrip()))
-    lines = [f"upskill: carried out by {', '.join(names)}{place}"]
-    for agent in agents:
-        if agent != CHAT and (bundled := roster.agent(agent).bundled):
-            skills = one_line(", ".join(bundled), 200)
-            lines.append(f"upskill: {agent} has skills of its own everywhere: {skills}")
-    if sandbox == "none":
-        lines.append(_NO_SANDBOX)
-    return lines
-
-
-def other_skill_lines(others: Sequence[str], noise: int) -> list[str]:
-    """The skills that are installed in all arms; bundled ones by their number."""
-    lines = []
-    if others:
-        lines.append(f"upskill: with other skills: {', '.join(others)}")
-    if noise:
-        unrelated = counted(noise, "unrelated skill")
-        lines.append(f"upskill: with {unrelated} besides (--skill-noise)")
-    return lines
-
-
-def unfit_lines(pairs: Sequence[str], *, verbose: bool) -> list[str]:
-    """The pairs of agents and models that are left out."""
-    if not pairs:
-        return []
-    names = first_names(pairs, verbose=verbose)
-    return [f"upskill: left out, as they don't fit: {names}"]
-
-
-def first_names(names: Iterable[str], *, verbose: bool) -> str:
-    """The first names that fit on a line; all of them with -v."""
-    free = _MAX_NAMES_LENGTH
-    fitting: list[str] = []
-    for name in names:
-        short = one_line(name, _MAX_NAMES_LENGTH)
-        free -= len(short) + len(", ")
-        if free < 0 and fitting and not verbose:
-            return f"{', '.join(fitting)}, …"
-        fitting.append(short)
-    return ", ".join(fitting)

@@ -1,28 +1,34 @@
 """What the header of a run says: skills, models, agents, and what has no effect."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final
 
-from .._util.texts import counted, one_line
+from .._util.texts import counted, harmless, one_line
 from ..errors import shown
+from ..measure.models_of_run import login_line
+from ..measure.open_run import OpenRun
 from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
-from ..trials.subject import ORACLE, takes_plugins
-from .display import first_names
+from ..trials.subject import CHAT, ORACLE, takes_plugins
 from .paths import Selected, command_for_cases, unread_names
 from .pytest_options import FLAGS, cli_agent_flags, cli_value
 from .run import Run
-from .run_subjects import header_lines as subject_lines
+from .run_subjects import has_other_skills
 from .skill_code import code_kept_out
 
 _MAX_NAMES_LENGTH: Final = 100
+_MAX_LISTED_LENGTH: Final = 48  # of names that -v shows all
+_MAX_BUNDLED_LENGTH: Final = 200
+_NO_SANDBOX: Final = (
+    "WARNING: no sandbox: agents can read, change and send all that you can"
+)
 
 
 def header_lines(run: Run) -> list[str]:
     lines = [f"upskill: {line}" for line in _skill_lines(run)]
     lines += [f"upskill: {line}" for line in _idle_option_lines(run)]
-    lines += subject_lines(run.subjects, run.selected, run.config)
+    lines += [f"upskill: {line}" for line in _subject_lines(run)]
     lines += [f"upskill: {line}" for line in _plugin_lines(run)]
     lines += [f"upskill: {line}" for line in _score_lines(run)]
     if code := code_kept_out(run.config):
@@ -48,7 +54,7 @@ def _skill_lines(run: Run) -> Iterator[str]:
             yield f"rubrics judged by {name}{note}"
 
     if without := [source.label for source in selected.without_cases]:
-        names = first_names(without, verbose=verbose)
+        names = _first_names(without, verbose=verbose)
         yield f"{len(selected.all):,} found, {len(without):,} without cases: {names}"
         command = " ".join(command_for_cases("SKILL", os.environ))
         yield f"to write some: {command}"
@@ -60,7 +66,7 @@ def _skill_lines(run: Run) -> Iterator[str]:
 
 def _name_skills(selected: Selected, *, verbose: bool) -> str:
     labels = [source.label for source in selected.sources]
-    names = first_names(labels, verbose=verbose)
+    names = _first_names(labels, verbose=verbose)
     return names if len(labels) == 1 else f"{counted(len(labels), 'skill')} ({names})"
 
 
@@ -77,6 +83,47 @@ def _name_models(run: Run) -> str:
 
 def _asks_no_model(run: Run) -> bool:
     return set(run.subjects.specs) == {ORACLE}
+
+
+def _subject_lines(run: Run) -> Iterator[str]:
+    """Who carries out the cases, where, and with which other skills."""
+    subjects = run.subjects
+    if subjects.agents:
+        yield from _agent_lines(subjects)
+        if subjects.cluster:
+            yield from subjects.cluster.lines
+        if subjects.unfit:
+            labels = [subject.label for subject in subjects.unfit]
+            names = _first_names(labels, verbose=run.config.get_verbosity() > 0)
+            yield f"left out, as they don't fit: {names}"
+    if line := login_line(subjects.models, run.settings.logins):
+        yield line
+    if has_other_skills(subjects, run.selected):
+        if others := subjects.arm_maker.others:
+            yield f"with other skills: {', '.join(others)}"
+        if noise := run.settings.noise:
+            yield f"with {counted(noise, 'unrelated skill')} besides (--skill-noise)"
+
+
+def _agent_lines(subjects: OpenRun) -> Iterator[str]:
+    place = f", sandbox: {subjects.sandbox}" if subjects.sandbox else ""
+    agents = dict.fromkeys(subject.agent for subject in subjects.by_label.values())
+    if list(agents) == [ORACLE]:
+        if place:
+            yield f"references are carried out{place}"
+        return
+
+    names = []
+    for agent in agents:
+        version = subjects.roster.versions.get(agent, "")
+        names.append(harmless(f"{agent} {version}".rstrip()))
+    yield f"carried out by {', '.join(names)}{place}"
+    for agent in agents:
+        if agent != CHAT and (bundled := subjects.roster.agent(agent).bundled):
+            skills = one_line(", ".join(bundled), _MAX_BUNDLED_LENGTH)
+            yield f"{agent} has skills of its own everywhere: {skills}"
+    if subjects.sandbox == "none":
+        yield _NO_SANDBOX
 
 
 def _idle_option_lines(run: Run) -> Iterator[str]:
@@ -125,3 +172,16 @@ def _score_lines(run: Run) -> Iterator[str]:
         why = "rewards of tasks" if are_tasks else "evals.json"
         words = SCORE_WORDS["checks"]
         yield f"verdict on the {words}{where} ({why}; or --skill-score pass)"
+
+
+def _first_names(names: Iterable[str], *, verbose: bool) -> str:
+    """The first names that fit on a line; all of them with -v."""
+    free = _MAX_LISTED_LENGTH
+    fitting: list[str] = []
+    for name in names:
+        short = one_line(name, _MAX_LISTED_LENGTH)
+        free -= len(short) + len(", ")
+        if free < 0 and fitting and not verbose:
+            return f"{', '.join(fitting)}, …"
+        fitting.append(short)
+    return ", ".join(fitting)

@@ -22,9 +22,8 @@ from ..trials.subject import ORACLE
 from ..trials.trial import Trial
 from .display import screen_of
 from .hooks import call_for
-from .marks import is_skipped, planned_of
 from .pytest_options import FLAGS, message_of
-from .run import PLANNED, RUN, PlannedTest, Run
+from .run import PLANNED, RUN, PlannedTest, Run, is_skipped, planned_of
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
 # Why a test failed, compared with all others

@@ -11,10 +11,9 @@ from ..skills.case import EDIT_ME
 from ..trials.plan import Plan, SkillInfo
 from ..trials.subject import ORACLE
 from .items import CaseItem, ItemOfFile, Unrunnable
-from .marks import is_skipped, planned_of
 from .paths import NO_CASES
 from .pytest_options import cli_value
-from .run import PLANNED, Run
+from .run import PLANNED, Run, is_skipped, planned_of
 
 ALL_SKIPPED: Final = "all cases are skipped"
 NO_REFERENCE: Final = "no case has a reference that the oracle could carry out"

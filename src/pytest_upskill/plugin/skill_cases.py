@@ -6,12 +6,13 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import pytest
 
 from .._util.json_forms import Location
 from .._util.texts import one_line
+from ..agents.task_sandbox import skipped_if_unrunnable
 from ..checks import (
     KINDS,
     AnyCheck,
@@ -186,10 +187,11 @@ def _require_skills(run: Run, skill: Skill) -> None:
 def _add_suite(tested: SkillCases, suite: Suite, ihook: Any) -> None:
     """Add the cases of a suite; InputError if none of them can run."""
     run = tested.run
+    settings = run.settings
     loaded = checked_suite(
         suite,
         registered_checks(ihook, run.config),
-        allow_code=run.settings.allow_code,
+        allow_code=settings.allow_code,
         allowed_by=spell("allow_code"),
     )
     agents = {subject.agent for subject in run.subjects.by_label.values()}
@@ -202,8 +204,16 @@ def _add_suite(tested: SkillCases, suite: Suite, ihook: Any) -> None:
         for case, checks in of_file.cases:
             if why_agent(case, checks):
                 needing_agents.add(case.id)
-            if problem := _find_why_not(case, checks, run, agents):
+            problem = _find_problem(case, checks, run, agents)
+            if problem:
                 broken.append(broken_case(of_file.file, case, [problem]))
+                continue
+
+            if agents != {CHAT} and not settings.cluster:  # whose workers may differ
+                image = settings.image or ""
+                cases.append(
+                    (skipped_if_unrunnable(case, settings.sandbox, image), checks)
+                )
             else:
                 cases.append((case, checks))
         refused += broken
@@ -212,33 +222,44 @@ def _add_suite(tested: SkillCases, suite: Suite, ihook: Any) -> None:
         raise refused[0].error
 
     if agents != {CHAT}:
-        from .sandbox_choices import without_unrunnable
-
         tested.for_agents = needing_agents
-        files = without_unrunnable(files, run.settings)
     tested.files += files
 
 
-def _find_why_not(
+def _find_problem(
     case: Case, checks: Sequence[AnyCheck], run: Run, agents: Collection[str]
 ) -> tuple[Location, str] | None:
     """The first reason why a case can't run with these settings and agents, and where
-    that is written.
+    that is written; with --collect-only, what it lacks is only counted.
     """
-    settings = run.settings
-    if run.asks:
-        # The oracle skips what needs a judge.
-        if rubric_of(checks).texts and agents != {ORACLE} and not settings.judge:
-            return case.place, _NO_JUDGE
-        if agents == {CHAT} and (reason := why_agent(case, checks)):
-            return case.place, f"{reason}; add --skill-agent loop"
-        if agents != {CHAT} and case.sandbox.network and not settings.allow_network:
-            return case.place, "this needs the network; add --skill-allow-network"
+    if lack := _find_lack(case, checks, run.settings, agents):
+        if run.asks:
+            return case.place, f"{lack.reason}; add {lack.option}"
+        run.lacking[lack.option] += 1
     if agents != {CHAT}:
         try:
             start_files(case)
         except ValueError as error:
             return case.place_of("context", "files"), str(error)
+    return None
+
+
+class _Lack(NamedTuple):
+    reason: str
+    option: str
+
+
+def _find_lack(
+    case: Case, checks: Sequence[AnyCheck], settings: Settings, agents: Collection[str]
+) -> _Lack | None:
+    """An option without which a case can't run."""
+    # The oracle skips what needs a judge.
+    if rubric_of(checks).texts and agents != {ORACLE} and not settings.judge:
+        return _Lack("this needs a judge", "--skill-judge MODEL")
+    if agents == {CHAT} and (reason := why_agent(case, checks)):
+        return _Lack(reason, "--skill-agent loop")
+    if agents != {CHAT} and case.sandbox.network and not settings.allow_network:
+        return _Lack("this needs the network", "--skill-allow-network")
     return None
 
 

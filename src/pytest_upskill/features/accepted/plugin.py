@@ -8,10 +8,9 @@ import pytest
 from ..._util.keys import shown_command, shown_words
 from ...errors import InputError
 from ...plugin.items import NotAnswered
-from ...plugin.marks import is_skipped, planned_of
 from ...plugin.next_command import accepting, only_failures
 from ...plugin.pytest_options import message_of
-from ...plugin.run import PLANNED, RUN, NextStep, Run
+from ...plugin.run import PLANNED, RUN, NextStep, Run, is_skipped, planned_of
 from ...plugin.skill_files import SkillFile
 from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched, Why

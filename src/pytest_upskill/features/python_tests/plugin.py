@@ -25,9 +25,8 @@ from ...plugin.items import (
     link_to,
     next_steps,
 )
-from ...plugin.marks import is_expected_to_fail
 from ...plugin.paths import relative
-from ...plugin.run import PLANNED, RUN, PlannedTest, Run
+from ...plugin.run import PLANNED, RUN, PlannedTest, Run, is_expected_to_fail
 from ...results.planned_cases import planned_case, short_digest
 from ...skills.case import Case
 from ...trials.arm import SKILL, arms_of
