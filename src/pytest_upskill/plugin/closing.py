@@ -1,7 +1,5 @@
 """What is shown of the results of a run: the summary, and the lines below pytest's."""
 
-import os
-
 import pytest
 
 from .._util.keys import shown_words
@@ -12,9 +10,8 @@ from ..reports.terminal.layout import TerminalLook
 from ..reports.terminal.summary_text import results_lines
 from ..reports.writers import written_line
 from .display import screen_of, write_lines
-from .items import link_to
+from .failure_lines import link_to
 from .ledger import Ledger
-from .next_command import opener
 from .next_step import find_next_step
 from .notes import collect_notes, collect_problems, explain_nothing_tested
 from .run import NextStep, Run
@@ -114,8 +111,7 @@ class Closing:
             return ""
         if run.results and run.results.failed:
             return link_to(run.results.failed[0], run.settings)
-        # Else the last line opens it.
-        return shown(file) if run.has_failed or not opener(os.environ) else ""
+        return shown(file)
 
     @property
     def _look(self) -> TerminalLook:

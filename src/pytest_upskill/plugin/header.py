@@ -18,7 +18,8 @@ from .run_subjects import has_other_skills
 from .skill_code import code_kept_out
 
 _MAX_NAMES_LENGTH: Final = 100
-_MAX_LISTED_LENGTH: Final = 48  # of names that -v shows all
+# Of names; -v shows all.
+_MAX_LISTED_LENGTH: Final = 48
 _MAX_BUNDLED_LENGTH: Final = 200
 _NO_SANDBOX: Final = (
     "WARNING: no sandbox: agents can read, change and send all that you can"

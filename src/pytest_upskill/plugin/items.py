@@ -1,53 +1,28 @@
 """Tests of a skill's file: cases on models, broken ones, and how tests end."""
 
-import sys
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
 from .._util.json_forms import Location
-from .._util.keys import without_keys
 from .._util.texts import harmless
-from ..checks import AnyCheck
-from ..errors import CasesError, InputError, printable, shown
-from ..results.outcomes import count_passes, next_trial, reaches
-from ..results.standings import Standing, StandingKind
-from ..settings import Settings
-from ..skills.case import Case
+from ..checks import CheckedCase
+from ..errors import printable, shown
+from ..results.outcomes import next_trial
 from ..trials.plan import PlannedCase
 from ..trials.records import RECORDS_PROPERTY, Record, dump_records
 from ..trials.subject import ORACLE
-from ..trials.trial import Trial
-from .display import screen_of
-from .hooks import call_for
-from .pytest_options import FLAGS, message_of
-from .run import PLANNED, RUN, PlannedTest, Run, is_skipped, planned_of
-
-BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
-# Why a test failed, compared with all others
-REGRESSION_PROPERTY: Final = "upskill_regression"
-# An argument names a case that is not there
-MISSING_PROPERTY: Final = "upskill_missing"
-ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
-_PROPERTIES: Final = (
-    RECORDS_PROPERTY,
+from .failure_lines import describe_failure, next_lines
+from .item_reports import (
     BROKEN_PROPERTY,
-    REGRESSION_PROPERTY,
-    MISSING_PROPERTY,
-    ASKED_PROPERTY,
+    NotAnswered,
+    WrongAnswer,
+    judge_present,
 )
-
-
-class NotAnswered(pytest.fail.Exception):  # type: ignore[misc, name-defined]
-    """No answer, or no grade for it: an error even where a failure is expected."""
-
-    __module__ = "builtins"  # short where pytest shows its name
-
-
-class WrongAnswer(pytest.fail.Exception):  # type: ignore[misc, name-defined]
-    """Answers that did not pass: the failure that an xfail of a case expects."""
+from .run import PLANNED, RUN, PlannedTest, Run, is_skipped, planned_of
 
 
 class ItemOfFile(pytest.Item):
@@ -107,13 +82,8 @@ class ItemOfFile(pytest.Item):
         return self.config.stash[RUN]
 
 
-class Unrunnable(ItemOfFile):
-    """A skill that can't be tested, or a case that is not there:
-    an ERROR with a message.
-
-    Not an error of collection: pytest would run nothing else then,
-    and xdist goes on regardless.
-    """
+class BrokenItem(ItemOfFile):
+    """A test that can't be run and asks nothing: an ERROR with a message."""
 
     def __init__(self, *, message: str, **kwargs: Any) -> None:
         super().__init__(**kwargs)
@@ -121,51 +91,44 @@ class Unrunnable(ItemOfFile):
 
     def setup(self) -> None:
         self.user_properties.append((BROKEN_PROPERTY, self.message))
-        if self.nodeid != self.parent.nodeid:
-            self.user_properties.append((MISSING_PROPERTY, True))
         raise NotAnswered(self.message, pytrace=False)
 
-    def _shorten_message(self, message: str) -> str:
-        """Without the file, which comes before it."""
-        first = message.split("\n")[0]
-        return first.removeprefix(f"{shown(self.path)}:").strip()
-
     def runtest(self) -> None:
-        """Never called: setup fails."""
+        """Not called if setup fails."""
+
+    def _shorten_message(self, message: str) -> str:
+        """Without the file and the line, which come before it."""
+        place = rf"{re.escape(shown(self.path))}:(\d+:)?"
+        return re.sub(f"^{place} *", "", super()._shorten_message(message))
 
 
-class BrokenCaseItem(ItemOfFile):
-    """A case that can't be run: a failed test that says why, and asks nothing.
+class Unrunnable(BrokenItem):
+    """A skill that can't be tested, or a case that is not there.
 
-    It is an error if nobody here ``can_mend`` it, as a task of a benchmark.
+    Not an error of collection: pytest would run nothing else then,
+    and xdist goes on regardless.
     """
 
-    def __init__(self, *, error: CasesError, can_mend: bool, **kwargs: Any) -> None:
+
+class BrokenCaseItem(BrokenItem):
+    """A case that can't be run: an error if nobody here ``can_mend`` it, as a task of a
+    benchmark, else a failure.
+    """
+
+    def __init__(self, *, can_mend: bool, **kwargs: Any) -> None:
         super().__init__(**kwargs)
-        self._error = error
         self._can_mend = can_mend
-        # Whether the mistake is in the file that pytest collects.
-        self._is_here = error.where.startswith(shown(self.path))
-        if not self._is_here:
+        if not self.message.startswith(f"{shown(self.path)}:"):
+            # The mistake is in another file.
             self.line = 1
 
     def setup(self) -> None:
         if not self._can_mend:
-            self.user_properties.append((BROKEN_PROPERTY, self.message))
-            raise NotAnswered(self.message, pytrace=False)
+            super().setup()
 
     def runtest(self) -> None:
         self.user_properties.append((BROKEN_PROPERTY, self.message))
         pytest.fail(self.message, pytrace=False)
-
-    @property
-    def message(self) -> str:
-        return message_of(self._error, self.config)
-
-    def _shorten_message(self, message: str) -> str:
-        """Without the file and the line, which come before it."""
-        text = self._error.problem if self._is_here else message
-        return super()._shorten_message(text)
 
 
 class CaseItem(ItemOfFile):
@@ -174,15 +137,13 @@ class CaseItem(ItemOfFile):
     def __init__(
         self,
         *,
-        case: Case,
-        checks: tuple[AnyCheck, ...],
+        checked: CheckedCase,
         test: PlannedTest,
         why_not_played: str,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
-        self.case = case
-        self.checks = checks
+        self.case, self.checks = checked
         self.why_not_played = why_not_played
         self.records: list[Record] = []  # what has been graded so far
         self.stash[PLANNED] = test
@@ -217,8 +178,7 @@ class CaseItem(ItemOfFile):
         text = "\n".join(dict.fromkeys(errors))
         if self._run.settings.replay_file:
             text = f"{self.name}: {text}"
-        commands = next_steps(self, "", screen_of(self.config).width)
-        raise NotAnswered("\n".join([text, *commands]), pytrace=False)
+        raise NotAnswered("\n".join([text, *next_lines(self)]), pytrace=False)
 
     def runtest(self) -> None:
         """Fail unless enough runs with the skill passed; the oracle,
@@ -238,38 +198,21 @@ class CaseItem(ItemOfFile):
                 return
             if standing.kind == "regressed":
                 reason = standing.reason
-        raise WrongAnswer(without_keys(self._failure_text(reason)), pytrace=False)
+        expected = [self.case.expected]
+        if self.case.validator:
+            expected.append(dict([self.case.validator]))
+        text = describe_failure(
+            self,
+            self.records,
+            expected=expected,
+            standing=reason,
+            has_skill=bool(self.case.skills) or not self.case.is_task,
+        )
+        raise WrongAnswer(text, pytrace=False)
 
     def _attach_records(self) -> None:
         """Attach the records to the test's report."""
         self.user_properties[:] = [(RECORDS_PROPERTY, dump_records(self.records))]
-
-    def _failure_text(self, regression: str | None) -> str:
-        from ..reports.terminal.failure import failure_text
-        from ..reports.terminal.layout import TerminalLook
-
-        test = self.stash[PLANNED]
-        screen = screen_of(self.config)
-        verbosity = self.config.get_verbosity()
-        expected = [self.case.expected]
-        if self.case.validator:
-            expected.append(dict([self.case.validator]))
-        lines = [
-            failure_text(
-                test.case.trials[0].question.messages[-1][1],
-                self.records,
-                expected=expected,
-                against=test.skill.against,
-                standing=regression,
-                has_skill=bool(self.case.skills) or not self.case.is_task,
-                look=TerminalLook(screen.width, screen.marks, verbosity=verbosity),
-            )
-        ]
-        if verbosity > 0:
-            lines.append("")
-        width = screen.width if verbosity < 2 else None
-        page = link_to(test.case, self._run.settings)
-        return "\n".join([*lines, *next_steps(self, page, width)])
 
 
 def _grade_extra_trials(items: Iterable[pytest.Item], run: Run) -> None:
@@ -295,13 +238,13 @@ def _grade(cases: Iterable[CaseItem], run: Run) -> None:
     owners = []
     trials = []
     for case in cases:
-        needed: Sequence[Trial | None] = case.planned.trials
+        needed = case.planned.trials
         if case.records:
-            needed = [next_trial(case.planned, case.records)]
+            extra_trial = next_trial(case.planned, case.records)
+            needed = (extra_trial,) if extra_trial else ()
         for trial in needed:
-            if trial:
-                owners.append(case)
-                trials.append(ToGrade(trial, case.case, case.checks))
+            owners.append(case)
+            trials.append(ToGrade(trial, case.case, case.checks))
     if not trials:
         return
 
@@ -314,72 +257,3 @@ def _grade(cases: Iterable[CaseItem], run: Run) -> None:
     )
     for case, record in zip(owners, records, strict=True):
         case.records.append(record)
-
-
-def next_steps(item: pytest.Item, page: str, width: int | None = None) -> list[str]:
-    """The last lines of a failure; ``width`` is None if they may have any length."""
-    from ..reports.terminal.closing_lines import command_lines
-    from .next_command import rerun_of
-
-    words = rerun_of(item.config).words(item.nodeid)
-    lines = command_lines("Rerun: ", words, sys.maxsize if width is None else width)
-    if page:
-        lines = [*lines, f"In the page: {page}"]
-    return lines
-
-
-def link_to(test: PlannedCase, settings: Settings) -> str:
-    """Where the HTML page has a test, once it is written."""
-    if not settings.html_file:
-        return ""
-    from ..reports.page.payload import case_anchor
-
-    file = shown(settings.html_file)
-    return f"{file}#{case_anchor(test.skill, test.case, test.label)}"
-
-
-# How tests end.
-
-
-def taken_properties(report: pytest.TestReport) -> dict[str, str]:
-    """Take our properties off a report: JUnit and other plugins
-    would write every answer.
-    """
-    properties = report.user_properties
-    own = {name: str(value) for name, value in properties if name in _PROPERTIES}
-    properties[:] = [pair for pair in properties if pair[0] not in own]
-    return own
-
-
-def judge_present(
-    item: pytest.Item,
-    settings: Settings,
-    planned: PlannedCase,
-    records: Sequence[Record],
-) -> Standing | None:
-    """How a test ends that has its grades: None if it passes.
-
-    It fails by its own runs, unless a hook expects that: then it is an xfail, by a
-    mark, so that --runxfail and --xfail-tb work.
-    """
-    now = count_passes(records)
-    assert now, "setup reports missing answers"
-    try:
-        hook = item.ihook.pytest_upskill_graded
-        standing = call_for(Standing, hook, item=item, case=planned, records=records)
-    except InputError as error:
-        raise NotAnswered(str(error), pytrace=False) from None
-    if standing is None:
-        kind: StandingKind = "passed" if reaches(now, planned.threshold) else "failed"
-        standing = Standing(kind)
-    if standing.kind == "regressed":
-        item.user_properties.append((REGRESSION_PROPERTY, standing.reason))
-    if standing.kind in ("passed", "better"):
-        return None
-
-    if settings.aa:
-        reason = f"not judged with {FLAGS['aa']} ({now} passed)"
-        standing = Standing("accepted as failing", reason)
-    if standing.kind in ("accepted as failing", "could be chance"):
-        item.add_marker(pytest.mark.xfail(reason=harmless(standing.reason)))
-    return standing

@@ -32,10 +32,9 @@ from ..trials.records import (
     make_record,
 )
 from ..trials.trial import Trial
-from .items import (
+from .item_reports import (
     ASKED_PROPERTY,
     BROKEN_PROPERTY,
-    MISSING_PROPERTY,
     REGRESSION_PROPERTY,
     taken_properties,
 )
@@ -63,10 +62,8 @@ class Ledger:
         self._collected: dict[str, None] = {}
         self._reported: dict[str, Reported] = {}  # by node id
         self._records: dict[str, list[Record]] = {}
-        self._priced: set[str] = set()  # node ids of records with prices
         self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
-        self._missing: set[str] = set()  # node ids of cases that are not there
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
@@ -102,12 +99,12 @@ class Ledger:
             self._regressions[nodeid] = own[REGRESSION_PROPERTY]
         if BROKEN_PROPERTY in own:
             self._broken[nodeid] = own[BROKEN_PROPERTY]
-        if MISSING_PROPERTY in own:
-            self._missing.add(nodeid)
         if report.when in ("setup", "call"):
             if RECORDS_PROPERTY in own:
-                self._records[nodeid] = load_records(own[RECORDS_PROPERTY])
-                self._priced.discard(nodeid)
+                self._records[nodeid] = [
+                    priced(record, self._price_of)
+                    for record in load_records(own[RECORDS_PROPERTY])
+                ]
             if ASKED_PROPERTY in own:
                 asked = json.loads(own[ASKED_PROPERTY])
                 self._asked[nodeid] = [tuple(entry) for entry in asked]
@@ -142,25 +139,6 @@ class Ledger:
         return bool(self._planned)
 
     @property
-    def has_errors(self) -> bool:
-        """Whether an answer is missing, or a test was not run."""
-        return bool(self._broken or self.lost) or self._any_errored
-
-    @property
-    def only_missing(self) -> bool:
-        """Whether the only errors are names of cases that are not there."""
-        others = self._broken.keys() - self._missing or self.lost or self._any_errored
-        return bool(self._missing) and not others
-
-    @property
-    def _any_errored(self) -> bool:
-        return any(
-            record.outcome == "errored"
-            for records in self._records.values()
-            for record in records
-        )
-
-    @property
     def concerns_skills(self) -> bool:
         """Whether a test of a skill was selected, or a skill has none to select."""
         return bool(self._nodeids or self._plan.untested or self.lost)
@@ -186,16 +164,7 @@ class Ledger:
         """All records, in the order of the plan."""
         records = []
         for nodeid in self._planned:
-            records += self.priced_records_of(nodeid)
-        return records
-
-    def priced_records_of(self, nodeid: str) -> list[Record]:
-        """The records of a test, with what they cost."""
-        records = self.records_of(nodeid)
-        if records and nodeid not in self._priced:
-            self._priced.add(nodeid)
-            records = [priced(record, self._price_of) for record in records]
-            self._records[nodeid] = records
+            records += self.records_of(nodeid)
         return records
 
     def results(

@@ -1,9 +1,7 @@
 """Commands that a run suggests: itself again, with something added or left out."""
 
 import os
-import shutil
-import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Final
@@ -71,16 +69,6 @@ def recording(config: pytest.Config, file: Path | None) -> list[str]:
     """Record the file that this run replays."""
     options = (FLAGS["record_file"], shown(file or Path()))
     return same_command(config, *options, without={FLAGS["replay_file"]})
-
-
-def opener(environ: Mapping[str, str]) -> str:
-    """The command that opens a file in a browser; empty if there is none, as in CI."""
-    if environ.get("CI"):
-        return ""
-    if sys.platform in ("darwin", "win32"):
-        return "open" if sys.platform == "darwin" else "start"
-    shows = environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY")
-    return "xdg-open" if shows and shutil.which("xdg-open") else ""
 
 
 def _args(config: pytest.Config) -> list[str]:

@@ -7,7 +7,6 @@ from typing import Final
 from .._util.keys import shown_command
 from .._util.texts import plain
 from ..engine import Engine
-from ..errors import shown
 from ..results.run import RunResults
 from ..trials.answer import NoAnswer
 from .hooks import next_step_of_hooks
@@ -15,7 +14,6 @@ from .ledger import Ledger
 from .next_command import (
     listing,
     only_failures,
-    opener,
     recording,
     same_command,
 )
@@ -38,7 +36,6 @@ def find_next_step(run: Run) -> NextStep:
         or steps.repair()
         or steps.write_cases()
         or steps.select_tests()
-        or steps.open_page()
         or steps.write_page()
     )
 
@@ -63,7 +60,6 @@ class _Steps:
         return (
             self._start_over()
             or self._go_on()
-            or self._list_cases()
             or self._ask_missing()
             or self._show_failures()
         )
@@ -87,16 +83,10 @@ class _Steps:
             return self._repeat()
         return self._repeat("all answers so far are kept: the same command continues")
 
-    def _list_cases(self) -> NextStep | None:
-        """A name of a case is wrong."""
-        if not self.ledger.only_missing:
-            return None
-        return NextStep(listing(self.run.config))
-
     def _ask_missing(self) -> NextStep | None:
         """The same command again, with what it needs to get further."""
         withheld = self.results.withheld
-        if self.run.session.shouldfail or not (self.ledger.has_errors or withheld):
+        if self.run.session.shouldfail or not (self._lacks_answers or withheld):
             return None
 
         if self.engine.budget.refused:
@@ -163,13 +153,6 @@ class _Steps:
     def select_tests(self) -> NextStep | None:
         return None if self.results.records else NextStep(listing(self.run.config))
 
-    def open_page(self) -> NextStep | None:
-        file = self.run.settings.html_file
-        if not file or file not in self.run.written:
-            return None
-        browser = opener(os.environ)
-        return NextStep([browser, shown(file)] if browser else [])
-
     def write_page(self) -> NextStep:
         if self.run.has_failed:
             # It would fail again, though every test passes: a gate does.
@@ -180,6 +163,12 @@ class _Steps:
 
     def _repeat(self, hint: str = "") -> NextStep:
         return NextStep(same_command(self.run.config), hint)
+
+    @property
+    def _lacks_answers(self) -> bool:
+        if self.results.broken or self.results.lost:
+            return True
+        return any(record.outcome == "errored" for record in self.results.records)
 
     @property
     def _keeps_answers(self) -> bool:

@@ -4,7 +4,8 @@ from collections.abc import Generator, Sequence
 
 import pytest
 
-from .items import ItemOfFile, NotAnswered, taken_properties
+from .item_reports import NotAnswered, taken_properties
+from .items import ItemOfFile
 from .run import Run
 
 

@@ -20,7 +20,8 @@ from ..trials.arm import Arm
 from ..trials.subject import ORACLE, Subject
 from ..trials.trial import Prompt, Trial, judge_task, trials_of
 from .hooks import prompts
-from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable, WrongAnswer
+from .item_reports import WrongAnswer
+from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable
 from .paths import SkillSource, relative
 from .pytest_options import message_of
 from .run import PlannedTest, Run
@@ -208,8 +209,7 @@ class SkillFile(pytest.File):
                 skill=self.source.label,
                 place=case.place,
                 line=case.line if path == self.path else 1,
-                case=case,
-                checks=checks,
+                checked=(case, checks),
                 test=PlannedTest(tested.info, planned),
                 why_not_played=tested.not_played.get(case.id, ""),
             )
@@ -263,7 +263,7 @@ class SkillFile(pytest.File):
                 skill=self.source.label,
                 place=case.place,
                 line=case.line,
-                error=case.error,
+                message=message_of(case.error, self.config),
                 # Nobody here wrote the tasks of a benchmark.
                 can_mend=not self.source.task_files,
             )

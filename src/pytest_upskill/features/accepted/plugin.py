@@ -7,7 +7,7 @@ import pytest
 
 from ..._util.keys import shown_command, shown_words
 from ...errors import InputError
-from ...plugin.items import NotAnswered
+from ...plugin.item_reports import NotAnswered
 from ...plugin.next_command import accepting, only_failures
 from ...plugin.pytest_options import message_of
 from ...plugin.run import PLANNED, RUN, NextStep, Run, is_skipped, planned_of

@@ -6,7 +6,7 @@ import pytest
 from _pytest.junitxml import LogXML, xml_key
 
 from ...errors import shown
-from ...plugin.items import link_to
+from ...plugin.failure_lines import link_to
 from ...plugin.run import RUN
 
 if TYPE_CHECKING:
@@ -26,7 +26,7 @@ class JUnit:
         run = self._config.stash[RUN]
         if xml_key not in self._config.stash or not run.ledger:
             return
-        records = run.ledger.priced_records_of(report.nodeid)
+        records = run.ledger.records_of(report.nodeid)
         test = run.ledger.test(report.nodeid)
         if not records or not test:
             return

@@ -16,15 +16,9 @@ from typing import Final
 import pytest
 
 from ..._util.texts import harmless
-from ...plugin.display import screen_of
+from ...plugin.failure_lines import link_to, next_lines
 from ...plugin.hooks import prompts
-from ...plugin.items import (
-    ASKED_PROPERTY,
-    NotAnswered,
-    judge_present,
-    link_to,
-    next_steps,
-)
+from ...plugin.item_reports import ASKED_PROPERTY, NotAnswered, judge_present
 from ...plugin.paths import relative
 from ...plugin.run import PLANNED, RUN, PlannedTest, Run, is_expected_to_fail
 from ...results.planned_cases import planned_case, short_digest
@@ -203,6 +197,6 @@ def _judge(item: pytest.Function, attempts: Sequence[Attempt]) -> BaseException 
     failure = failures[0] if failures else pytest.fail.Exception(standing.reason)
     if standing.kind == "regressed":
         failure.add_note(harmless(standing.reason))
-    steps = next_steps(item, link_to(planned, settings), screen_of(item.config).width)
-    failure.add_note("\n".join(steps))
+    lines = next_lines(item, link_to(planned, settings))
+    failure.add_note("\n".join(lines))
     return failure
