@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import site_hooks
-from pytest_upskill.features.judge.command import load_labels
+from pytest_upskill.features.judge.agreement import load_labels
 from pytest_upskill.features.queries.catalogue import EXAMPLE as ROUTES
 from pytest_upskill.features.queries.catalogue import Catalogue, load_routes
 from pytest_upskill.features.queries.suite import load as load_triggers

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.cli import main
-from pytest_upskill.features.judge.command import load_labels
+from pytest_upskill.features.judge.agreement import load_labels
 from pytest_upskill.results.run_file import results_text
 from pytest_upskill.stats import kappa_of
 from pytest_upskill.trials.records import Grade, Record

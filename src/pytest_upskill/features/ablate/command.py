@@ -1,14 +1,13 @@
 """``ablate``: what each part of a skill earns, and a shorter skill without some."""
 
 import argparse
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ..._util.files import why_unwritable
 from ..._util.texts import counted, first_few, one_line
-from ...checks import CheckedCase
 from ...cli.command_table import add_options, add_skill
 from ...cli.study_session import StudySession, add_flags, study_session
 from ...errors import InputError, Setting, SettingsError, shown
@@ -21,8 +20,7 @@ from ...skills.skill_parts import Part
 from ...stats import cases_to_rule_out
 from ...teach.case_file import ids_held_out
 from ...teach.teach_settings import TeachSettings
-from ...trials.trial import lift_sample_of
-from .plans import SHORTER, Ablation, BundleAblation
+from .plans import SHORTER, Ablation, BundleAblation, count_samples
 
 _MAX_NAMES: Final = 6
 _HELD_OUT: Final = 0.4  # of the cases
@@ -109,8 +107,8 @@ def _require_cases(ablation: Ablation, session: StudySession) -> None:
     apply = session.args.apply
     margin = size_of(ablation.margin)
     parts = len(ablation.parts)
-    have = _count_samples(ablation.cases)
-    held_out = _count_samples(ablation.held_out)
+    have = count_samples(ablation.cases)
+    held_out = count_samples(ablation.held_out)
     needed = cases_to_rule_out(ablation.margin, share_error(parts))
     needed_held_out = cases_to_rule_out(ablation.margin, share_error(1))
     if apply and have < needed:
@@ -133,11 +131,6 @@ def _require_cases(ablation: Ablation, session: StudySession) -> None:
             f"{counted(held_out, 'held-out case')} can't show that nothing is lost:"
             f" that takes {needed_held_out:,}, with a margin of {margin}."
         )
-
-
-def _count_samples(cases: Iterable[CheckedCase]) -> int:
-    """Cases that ask the same count as one."""
-    return len({lift_sample_of(case) for case, _ in cases})
 
 
 def _apply(

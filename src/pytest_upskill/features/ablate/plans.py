@@ -23,6 +23,7 @@ from ...skills.copies import PartedSkill, text_files
 from ...skills.skill import Skill, body_of, estimated_tokens
 from ...skills.skill_parts import By, Part
 from ...trials.subject import CHAT, Subject
+from ...trials.trial import lift_sample_of
 
 WHOLE: Final = "the whole skill"
 ALL_SKILLS: Final = "all skills"
@@ -274,6 +275,11 @@ def _dearness(contrast: Contrast) -> tuple[int, float]:
     if loss < _LEAST_LOSS:
         return 0, -saved
     return 1, -saved / loss
+
+
+def count_samples(cases: Iterable[CheckedCase]) -> int:
+    """Cases that ask the same count as one."""
+    return len({lift_sample_of(case) for case, _ in cases})
 
 
 class BundleAblation(Ablation):

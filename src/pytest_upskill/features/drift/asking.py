@@ -7,10 +7,8 @@ from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import cached_property
 from itertools import takewhile
-from operator import itemgetter
 from typing import Final
 
-from ..._util import grouped
 from ..._util.texts import counted, first_few, one_line
 from ...checks import CheckedCase
 from ...checks.grading import ToGrade
@@ -20,8 +18,6 @@ from ...measure.study_cases import SkillCases
 from ...measure.study_runner import StudyRunner
 from ...results.causes import cause_lines
 from ...results.run import RunResults
-from ...skills.case import Case
-from ...skills.named_skill import named_once
 from ...skills.task_set import TaskSet
 from ...trials.arm import Arm
 from ...trials.plan import PlannedCase, SkillInfo
@@ -56,7 +52,6 @@ class ModelPair:
     started: datetime = field(default_factory=lambda: datetime.now(UTC))
 
     def __post_init__(self) -> None:
-        named_once(source.skill for source in self.sources)
         tasks = [source for source in self.sources if isinstance(source.skill, TaskSet)]
         if tasks and self.old.agent == CHAT:
             problem = "tasks need an agent: a plain completion has no workspace"
@@ -106,22 +101,22 @@ class ModelPair:
         for source in self.sources:
             skill = source.skill
             for case in self._cases[skill.name]:
-                arms, info = self._arms(source, case[0]), self._infos[skill.name]
+                arms, info = self._arms(source, case), self._infos[skill.name]
                 for subject, of_subject in asked.items():
                     trials = self.runner.evaluator.trials(skill, [case], subject, arms)
                     of_subject.append(_Asked(info, case, trials))
         return asked
 
-    def _arms(self, source: SkillCases, case: Case) -> tuple[Arm, ...]:
+    def _arms(self, source: SkillCases, checked: CheckedCase) -> tuple[Arm, ...]:
         """Of a task, those that its own skills make; of one without skills,
         a single one.
         """
+        case = checked[0]
         if isinstance(source.skill, TaskSet):
             return self.maker.of_task(case, compared=False)
-        own, agents = [case for case, _ in source.cases], self.old.agent != CHAT
-        return self.maker.with_own(
-            self.maker.arms(source.skill, own, agents=agents), case
-        )
+        own = [each for each, _ in source.cases]
+        arms = self.maker.arms(source.skill, own, agents=self.old.agent != CHAT)
+        return self.maker.with_own(arms, case)
 
     def run(self) -> ModelChange:
         """Ask the old model, then the new one; SettingsError if
@@ -192,9 +187,12 @@ class ModelPair:
                 notes.append(
                     f"Skipped: {tasks}, such as {name}: {one_line(reason, 200)}"
                 )
-        for skill, cases in grouped(ungraded, itemgetter(0)).items():
+        by_skill: dict[str, list[str]] = {}
+        for skill, case in ungraded:
+            by_skill.setdefault(skill, []).append(one_line(case, 60))
+        for skill, cases in by_skill.items():
             share = f"{len(cases):,} of {counted(len(self._cases[skill]), 'case')}"
-            names = first_few([one_line(case, 60) for _, case in cases], _MOST_NAMES)
+            names = first_few(cases, _MOST_NAMES)
             notes.append(
                 f"{one_line(skill, 60)}: {share} left out, never graded on either"
                 f" model: {names}"

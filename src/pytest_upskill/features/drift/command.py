@@ -9,6 +9,7 @@ from ...cli.command_table import add_options
 from ...cli.study_session import StudySession, add_flags, study_session
 from ...errors import SettingsError
 from ...settings import Gates, Settings
+from ...skills.named_skill import named_once
 from ...trials.subject import Subject
 from .asking import ModelPair
 from .results import ModelChange
@@ -73,6 +74,7 @@ def _pairs(session: StudySession) -> list[ModelPair]:
     """One for each agent; SettingsError if it can't use both models,
     or they are the same.
     """
+    named_once(source.skill for source in session.sources)
     old, new = session.args.from_model, session.args.to_model
     pairs = []
     for agent in dict.fromkeys(subject.agent for subject in session.run.subjects):

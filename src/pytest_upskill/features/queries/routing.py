@@ -15,7 +15,7 @@ from typing import Final, Literal
 from pydantic import computed_field
 
 from ..._util.json_forms import Amount, Whole
-from ..._util.texts import counted, dollars, first_few, one_line, percent, span
+from ..._util.texts import counted, first_few, one_line, percent, span
 from ...results.row import SampleShare
 from ...results.sections import Section
 from ...settings import ENOUGH_QUERIES, Gates
@@ -285,24 +285,6 @@ class Routing(Section, WithSubject):
                     queries = (*known.queries, query.query)
                     found[pair] = replace(known, runs=runs, queries=queries)
         return sorted(found.values(), key=lambda pair: -pair.runs)
-
-    @property
-    def size(self) -> str:
-        """``24 skills, 61 queries × 3 runs``."""
-        runs = [query.runs + len(query.errors) for query in self.queries]
-        skills = counted(len(self.skills), "skill")
-        queries = counted(len(self.queries), "query")
-        return f"{skills}, {queries} × {counted(max(runs, default=0), 'run')}"
-
-    @property
-    def spent(self) -> str:
-        """``480 trials, 3 without a result, $1.20``."""
-        words = [counted(self.trials, "trial")]
-        if self.errors:
-            words.append(f"{len(self.errors):,} without a result")
-        if self.cost:
-            words.append(dollars(self.cost))
-        return ", ".join(words)
 
     @computed_field
     @property

@@ -4,7 +4,7 @@ import sys
 from collections import Counter
 from typing import Final
 
-from ..._util.texts import counted, one_line
+from ..._util.texts import counted, dollars, one_line
 from ...reports.columns import Column
 from ...reports.study_tables import Block, StudyTable
 from ...reports.terminal.layout import TerminalLook, distinct_names, text_width
@@ -23,7 +23,7 @@ _LONGEST_COLUMN: Final = 16
 
 
 def block(routing: Routing, most: int | None = None) -> Block:
-    facts = (one_line(routing.label, 60), routing.size, routing.spent)
+    facts = (one_line(routing.label, 60), _size(routing), _spent(routing))
     return Block(
         title=routing.title,
         facts=" · ".join(facts),
@@ -31,6 +31,24 @@ def block(routing: Routing, most: int | None = None) -> Block:
         table=skill_table(routing, most),
         legend=_LEGEND,
     )
+
+
+def _size(routing: Routing) -> str:
+    """``24 skills, 61 queries × 3 runs``."""
+    runs = [query.runs + len(query.errors) for query in routing.queries]
+    skills = counted(len(routing.skills), "skill")
+    queries = counted(len(routing.queries), "query")
+    return f"{skills}, {queries} × {counted(max(runs, default=0), 'run')}"
+
+
+def _spent(routing: Routing) -> str:
+    """``480 trials, 3 without a result, $1.20``."""
+    words = [counted(routing.trials, "trial")]
+    if routing.errors:
+        words.append(f"{len(routing.errors):,} without a result")
+    if routing.cost:
+        words.append(dollars(routing.cost))
+    return ", ".join(words)
 
 
 def lines(routing: Routing, look: TerminalLook) -> list[str]:
