@@ -164,7 +164,8 @@ def test_a_lease_ends_by_itself_unless_it_is_renewed(
     now = [1e9]
     monkeypatch.setattr(time, "time", lambda: now[0])
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
-    owner = leases_in(tmp_path)
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    owner = store.leases
     other = leases_in(tmp_path)
     assert owner.take(["k"]) == {"k"}
     for _ in range(4):
@@ -176,7 +177,7 @@ def test_a_lease_ends_by_itself_unless_it_is_renewed(
     assert other.all() == set()
     assert other.take(["k"]) == {"k"}
     owner.release("k")  # it was not: the lease is not its own any more
-    owner.save()
+    store.save()
     assert other.all() == {"k"}
     other.close()
     assert owner.all() == set()
@@ -201,13 +202,13 @@ def test_answers_that_arrive_together_are_written_together(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     writes = list[int]()
-    write = Store._write
+    save = Store.save
 
-    def counted(store: Store, rows: Sequence[Any]) -> bool:
-        writes.append(len(rows))
-        return write(store, rows)
+    def counted(store: Store) -> bool:
+        writes.append(len(store._unsaved))
+        return save(store)
 
-    monkeypatch.setattr(Store, "_write", counted)
+    monkeypatch.setattr(Store, "save", counted)
     model = Gate()
     with run(tmp_path, model, concurrency=20) as engine:
         replies = [engine.submit(question) for question in about(*"abcdefghijklmnop")]
@@ -220,13 +221,14 @@ def test_answers_that_arrive_together_are_written_together(
 
 
 def test_leases_of_many_questions_are_taken_at_once(tmp_path: Path) -> None:
-    one = leases_in(tmp_path)
+    store = Store(tmp_path / "a.sqlite", pytest.fail)
+    one = store.leases
     two = leases_in(tmp_path)
     assert one.take(["a", "b"]) == {"a", "b"}
     assert two.take(["b", "c", "d"]) == {"c", "d"}
     one.release("a")
     assert two.all() == {"a", "b", "c", "d"}
-    one.save()
+    store.save()
     assert two.take(["a", "b"]) == {"a"}
 
 

@@ -52,7 +52,8 @@ def test_nothing_is_asked_or_stored_in_place_of_a_store(
     store = Store(tmp_path / "a.sqlite", messages.append)
     assert store.get("k") is None
     assert not store.leases.take(["k"])
-    assert "a.sqlite" in store.database.trouble
+    assert store.database.failed
+    assert "a.sqlite" in store.database.problem
     assert not put(store, "k", "m", ANSWER)
     assert not store.close()
     assert messages[-1].startswith("1 answer could not be stored: ")

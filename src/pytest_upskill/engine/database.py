@@ -1,12 +1,8 @@
 """A SQLite file that several runs share, and that may be damaged, locked or full."""
 
-import errno
-import math
 import os
-import shutil
 import sqlite3
 import tempfile
-import time
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -18,11 +14,6 @@ from ..errors import shown
 
 _VERSION: Final = 4
 _BUSY_SECONDS: Final = 10.0  # that a statement waits for another run
-# A store that is locked for longer counts as one that can't be written.
-_MAX_LOCK_SECONDS: Final = 30.0
-# Free bytes of the disk for each answer, and for SQLite's own files
-_BYTES_PER_ANSWER: Final = 100_000
-_MUCH_ROOM: Final = 10**9
 _DAMAGED: Final = {sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB}
 _LOCKED: Final = {sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED}
 _ERRORS: Final = (sqlite3.Error, OSError, OverflowError)
@@ -40,15 +31,15 @@ class Database:
     """A file in write-ahead mode; used by one thread. Nothing here raises an error.
 
     A damaged file, or one of another version, is set aside once, and a new one begun.
-    ``notify`` gets what people should know.
+    After an error nothing more is written until the file is opened again. ``notify``
+    gets what people should know.
     """
 
     def __init__(
         self, file: Path, tables: Sequence[str], notify: Callable[[str], None]
     ) -> None:
         self.file = file
-        # Something large waits to be written: that smaller things fit is no recovery.
-        self.has_unsaved = False
+        self.failed = False  # nothing can be written
         self._tables = tables
         self._notify = notify
         self._connection: sqlite3.Connection | None = None
@@ -57,7 +48,6 @@ class Database:
         # At most once per run; then the disk is broken, not the file
         self._replaced = False
         self._warned = False  # that it can't be read
-        self._failing_since: float | None = None  # writing; time.monotonic()
         self.open()
 
     def read(self, sql: str, *values: object) -> list[Row]:
@@ -71,6 +61,8 @@ class Database:
         """Carry out all statements or none; the number of rows that changed, None after
         an error.
         """
+        if self.failed:
+            return None
         if self._connection and _identity(self.file) != self._identity:
             self.open()  # another run set the file aside, or somebody deleted it
 
@@ -85,45 +77,12 @@ class Database:
             return db.total_changes - before
 
         changed = self._execute(write)
-        if changed is None:
-            self.fail()
-        elif self._failing_since and not self.has_unsaved:
-            self._failing_since = None
-            self._set_patience(_BUSY_SECONDS)
+        self.failed = changed is None
         return changed
 
     def shrink(self) -> None:
         """Give space back; may fail, as it needs some."""
         self._execute(lambda db: db.execute("VACUUM"))
-
-    def fail(self, error: Exception | None = None) -> None:
-        """Nothing can be written now."""
-        self.error = error or self.error
-        self._failing_since = self._failing_since or time.monotonic()
-
-    def fail_full(self) -> None:
-        self.fail(OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-
-    @property
-    def trouble(self) -> str:
-        """Why nothing can be written; empty if it can. Another run
-        may lock the store a while.
-        """
-        if self._failing_since is None:
-            return ""
-        locked = math.inf
-        if _code(self.error) in _LOCKED:
-            locked = time.monotonic() - self._failing_since
-        return self.problem if locked > _MAX_LOCK_SECONDS else ""
-
-    @property
-    def room(self) -> int:
-        """The number of answers that there is room for on the disk."""
-        with suppress(OSError):
-            disk = shutil.disk_usage(self.file.parent)
-            if disk.total:  # Some systems don't say.
-                return disk.free // _BYTES_PER_ANSWER
-        return _MUCH_ROOM
 
     @property
     def problem(self) -> str:
@@ -131,8 +90,6 @@ class Database:
         failed.
         """
         cause = why_unwritable(self.file)
-        if self.room < 1:
-            cause = "no space left on the disk"
         if not cause and isinstance(self.error, OSError):
             cause = reason_of(self.error)
         return f"{shown(self.file)}: {cause or self.error}"
@@ -140,6 +97,7 @@ class Database:
     def open(self) -> None:
         """Open the file, again if it was open."""
         self.close()
+        self.failed = False
         self._identity = _identity(self.file)
         try:
             self._connection = _connected(self.file, self._tables)
@@ -165,16 +123,9 @@ class Database:
                 return work(self._connection)
             except _ERRORS as error:
                 self.error = error
-                if _is_unusable(error) and self._replace(error):
-                    continue
-                if _code(error) in _LOCKED:
-                    self._set_patience(0.0)  # Wait once, not for each answer.
-                break
+                if not (_is_unusable(error) and self._replace(error)):
+                    break
         return None
-
-    def _set_patience(self, seconds: float) -> None:
-        if self._connection:
-            self._connection.execute(f"PRAGMA busy_timeout={seconds * 1000:.0f}")
 
     def _replace(self, reason: Exception) -> bool:
         """Set the file aside and begin a new one; returns whether that worked."""

@@ -152,7 +152,7 @@ class KnownReplies:
     def watch_leases(self) -> list[Job]:
         """Keep our leases; the questions that other runs are not asking any more."""
         assert self.store
-        self.store.renew()
+        self.store.leases.renew()
         if not self.elsewhere:
             return []
 

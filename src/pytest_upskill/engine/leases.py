@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from secrets import token_hex
 from typing import Final
 
-from .database import Database
+from .database import Database, Row
 
 _LEASE_SECONDS: Final = 15.0  # unless it is renewed
 _RENEWAL_SECONDS: Final = 3.0
@@ -21,6 +21,7 @@ _TAKE: Final = f"""
 INSERT INTO leases VALUES (?, ?, ?) ON CONFLICT (key) DO UPDATE
 SET owner = excluded.owner, until = excluded.until WHERE NOT {_LASTS}
 """
+RELEASE: Final = "DELETE FROM leases WHERE key=? AND owner=?"
 
 
 class Leases:
@@ -35,48 +36,35 @@ class Leases:
         self._database = database
         self._owner = f"{os.getpid()}-{token_hex(8)}"
         self._keys = set[str]()
-        self.over: list[str] = []
+        self.over: list[Row] = []  # for ``RELEASE``
         self._renewed_at = 0.0  # time.monotonic()
 
     def take(self, keys: Sequence[str]) -> set[str]:
         """Lease questions; returns those that this run is to ask.
 
-        Others are being asked, or this can't be written down, or there may be
-        no room for their answers.
+        Others are being asked, or this can't be written down.
         """
         # Another question of this run may have the same key.
         keys = [key for key in dict.fromkeys(keys) if key not in self._keys]
-        room = self._database.room - len(self._keys)
-        if room < len(keys):
-            keys = keys[: max(room, 0)]
-            if not keys and not self._keys:  # else their answers may take less
-                self._database.fail_full()
         if not keys:
             return set()
 
         now = time.time()
         values = [(key, self._owner, now + _LEASE_SECONDS, now, now) for key in keys]
-        changed = self._database.write((_TAKE, values))
-        taken = set(keys)
-        if changed != len(keys):
-            owned = "SELECT key FROM leases WHERE owner=?"
-            taken &= {key for [key] in self._database.read(owned, self._owner)}
-        if changed is None:
-            taken = set()
+        if self._database.write((_TAKE, values)) is None:
+            return set()
+
+        owned = "SELECT key FROM leases WHERE owner=?"
+        taken = {key for [key] in self._database.read(owned, self._owner)}
+        taken &= set(keys)
         self._keys |= taken
         return taken
 
     def release(self, key: str) -> None:
-        """Give back a lease, with the next ``save``."""
+        """Give back a lease, with the next answers that are written."""
         if key in self._keys:
             self._keys.remove(key)
-            self.over.append(key)
-
-    def save(self) -> None:
-        if self.over:
-            values = [(key, self._owner) for key in self.over]
-            self.over.clear()
-            self._database.write(("DELETE FROM leases WHERE key=? AND owner=?", values))
+            self.over.append((key, self._owner))
 
     def all(self) -> set[str]:
         """The questions that are being asked, by this run or another."""
@@ -84,17 +72,14 @@ class Leases:
         lasting = f"SELECT key FROM leases WHERE {_LASTS}"
         return {key for [key] in self._database.read(lasting, now, now)}
 
-    def renew(self) -> bool:
-        """Keep the leases; call it often. Returns whether it was time for that."""
-        if time.monotonic() < self._renewed_at + _RENEWAL_SECONDS:
-            return False
-
-        self._renewed_at = time.monotonic()
-        if self._keys:
+    def renew(self) -> None:
+        """Keep the leases; call it often."""
+        now = time.monotonic()
+        if self._keys and now >= self._renewed_at + _RENEWAL_SECONDS:
+            self._renewed_at = now
             until = time.time() + _LEASE_SECONDS
             renewal = "UPDATE leases SET until=? WHERE owner=?"
             self._database.write((renewal, [(until, self._owner)]))
-        return True
 
     def close(self) -> None:
         """End all leases of this run, and those of runs that were killed."""

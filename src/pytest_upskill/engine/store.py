@@ -3,7 +3,7 @@
 import json
 import time
 import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from types import MappingProxyType
@@ -16,7 +16,7 @@ from ..trials.answer import Answer, Reply
 from ..trials.answer_times import dated
 from ..trials.trial import Question
 from .database import Database, Row
-from .leases import LEASES_TABLE, Leases
+from .leases import LEASES_TABLE, RELEASE, Leases
 
 FOLDER: Final = ".upskill"
 FILE_NAME: Final = "answers.sqlite"
@@ -50,7 +50,7 @@ class Store:
     """The answers of a project, by key. Opened and used by one thread.
 
     Answers are written together when ``save`` is called. One that can't be read is
-    asked for again; one that can't be written is tried again later.
+    asked for again; one that can't be written is tried again at the end.
     """
 
     def __init__(
@@ -61,7 +61,6 @@ class Store:
         self._notify = notify
         self._unsaved: dict[str, Row] = {}
         self._unusable = 0  # answers that can't be written as JSON
-        self._has_failed = False
 
     def get(self, key: str) -> Answer | None:
         if key in self._unsaved:
@@ -92,33 +91,26 @@ class Store:
         name = model.encode(errors="backslashreplace").decode()
         asked_at = time.time() if answer.asked_at is None else float(answer.asked_at)
         self._unsaved[key] = (key, name, asked_at, data)
-        self._has_failed = False
 
     @property
     def unsaved(self) -> bool:
-        """Whether there is something to save; what failed is tried again by
-        ``renew``.
-        """
-        return bool(self.leases.over) or bool(self._unsaved and not self._has_failed)
+        """Whether there is something that can be saved now."""
+        return bool(self.leases.over or self._unsaved) and not self.database.failed
 
-    def save(self) -> bool:
-        """Write all answers that wait for it; if they don't go in together, as many
-        as do. Returns whether all are written.
+    def save(self, most: int | None = None) -> bool:
+        """Write the answers that wait for it, and end their leases; False if that
+        fails.
         """
-        rows = list(self._unsaved.values())
-        if rows and not self._write(rows) and len(rows) > 1:
-            for row in rows:
-                self._write([row])
-        self.leases.save()
-        self._has_failed = bool(self._unsaved)
-        return not self._has_failed
+        now = time.time()
+        keys = list(self._unsaved)[:most]
+        rows = [(*self._unsaved[key], now) for key in keys]
+        if self.database.write((_INSERT, rows), (RELEASE, self.leases.over)) is None:
+            return False
 
-    def renew(self) -> None:
-        """Keep the leases, and try again to write what could not be written;
-        call it often.
-        """
-        if self.leases.renew():
-            self.save()
+        for key in keys:
+            del self._unsaved[key]
+        self.leases.over.clear()
+        return True
 
     def size(self) -> StoreSize:
         counts = self.database.read(
@@ -153,29 +145,21 @@ class Store:
         """Store what could not be stored so far; returns
         whether all answers are stored.
         """
-        if not self.save():
-            self.database.open()
+        if self.unsaved:
             self.save()
+        if self._unsaved:
+            self.database.open()
+        while self.unsaved:
+            self.save(most=1)  # so that as many are kept as there is room for
         self.leases.close()
         self.database.close()
         missing = len(self._unsaved) + self._unusable
         if missing:
             answers = counted(missing, "answer")
             self._notify(f"{answers} could not be stored: {self.database.problem}")
-        self._unsaved = {}
+        self._unsaved.clear()
         self._unusable = 0
         return not missing
-
-    def _write(self, rows: Sequence[Row]) -> bool:
-        now = time.time()
-        self.database.has_unsaved = len(rows) < len(self._unsaved)
-        if self.database.write((_INSERT, [(*row, now) for row in rows])) is None:
-            self.database.has_unsaved = True
-            return False
-
-        for key, *_ in rows:
-            del self._unsaved[key]
-        return True
 
 
 def _packed(answer: Answer) -> bytes:
@@ -330,8 +314,8 @@ class StoredAnswers(KnownAnswers):
     def trouble(self) -> str:
         if self._open is None or self.fresh:
             return ""
-        trouble = self._open.database.trouble
-        return f"{trouble}{self._hint}" if trouble else ""
+        database = self._open.database
+        return f"{database.problem}{self._hint}" if database.failed else ""
 
     def key_of(self, question: Question) -> str | None:
         names = [question.asked_as]
