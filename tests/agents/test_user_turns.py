@@ -14,7 +14,7 @@ from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.engine.budget import Budget
 from pytest_upskill.errors import NoAnswerError
 from pytest_upskill.models.prices import Price
-from pytest_upskill.trials.answer import Answer, ModelCalls, NoAnswer, Reply, Usage
+from pytest_upskill.trials.answer import Answer, NoAnswer, Reply, SideCalls, Usage
 from pytest_upskill.trials.trial import Question
 from pytest_upskill.trials.user import END, User
 from support import loopback
@@ -24,9 +24,7 @@ from support.loopback import Asked, LoopbackServer
 from support.tiny_trials import BARE, IN_SESSION, carried_out
 from support.trials import SPEC
 
-FACTS = User(
-    ("The code is 4711.", "It is a gate of oak."), most=6, model="cheap", max_output=300
-)
+FACTS = User(("The code is 4711.", "It is a gate of oak."), most=6, model="cheap")
 ASKS = Answer("Hm.\n\nWhat is the code?", Usage(100, 10, 0), raw='["as it came"]')
 DONE = Answer("Done.", Usage(200, 5, 0))
 
@@ -73,7 +71,7 @@ def test_a_user_answers_from_facts() -> None:
     (asked,) = talk.user.questions
     assert (asked.model, asked.max_output, asked.tools, asked.task) == (
         "cheap",
-        300,
+        4096,
         (),
         None,
     )
@@ -88,7 +86,7 @@ def test_a_user_answers_from_facts() -> None:
         *[("assistant", 1), ("answer", 1), ("call", 2), ("result", 2), ("assistant", 3)]
     ]
     assert answer.usage == Usage(400, 25, 50)  # of the agent alone
-    assert answer.user == ModelCalls("cheap", 1, Usage(50, 3, 0))
+    assert answer.user == SideCalls("cheap", 1, Usage(50, 3, 0))
 
 
 def test_all_that_a_user_says_is_in_the_transcript() -> None:
@@ -97,7 +95,7 @@ def test_all_that_a_user_says_is_in_the_transcript() -> None:
     assert [turn.text for turn in answer.transcript if turn.kind == "answer"] == [
         *["I don't know."] * 2
     ]
-    assert answer.user == ModelCalls("cheap", 2, Usage(100, 6, 0))
+    assert answer.user == SideCalls("cheap", 2, Usage(100, 6, 0))
 
 
 def test_fixed_replies_come_in_order_until_they_are_used_up() -> None:
@@ -133,7 +131,7 @@ def test_nobody_answers_what_is_no_question(reply: Answer) -> None:
 def test_a_user_may_leave_an_offer_alone() -> None:
     answer = run(Talk([Answer("Done. Shall I paint it, too?")], [END]))
     assert answer.text == "Done. Shall I paint it, too?"
-    assert answer.user == ModelCalls("cheap", 1, Usage(50, 3, 0))
+    assert answer.user == SideCalls("cheap", 1, Usage(50, 3, 0))
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.page.payload import case_anchor
 from pytest_upskill.results.case_changes import Earlier
 from pytest_upskill.results.run import Rerun, RunResults
-from pytest_upskill.trials.answer import Answer, AnswerFile, ModelCalls, Usage
+from pytest_upskill.trials.answer import Answer, AnswerFile, SideCalls, Usage
 from pytest_upskill.trials.records import Record
 from pytest_upskill.trials.transcript import Turn
 from support.agent_runs import agent_run, with_listing
@@ -285,7 +285,7 @@ def test_what_a_user_answered(page: Page, tmp_path: Path) -> None:
         Turn("answer", "To **Norway** <b>now</b>.", reply=1, seconds=9.0),
         Turn("assistant", "It is on its way.", reply=2, seconds=1.0),
     )
-    user = ModelCalls("cheap", 1, Usage(1000, 10), 0.25)
+    user = SideCalls("cheap", 1, Usage(1000, 10), 0.25)
     made = agent_run(cases=1)
     records = (
         replace(one, transcript=talk, output="On its way.", user=user)

@@ -19,9 +19,9 @@ from pytest_upskill.checks.judging import (
 from pytest_upskill.trials.answer import (
     Answer,
     AnswerFile,
-    ModelCalls,
     NoAnswer,
     Reply,
+    SideCalls,
     Usage,
 )
 from pytest_upskill.trials.transcript import Turn
@@ -174,7 +174,7 @@ def test_each_text_gets_a_ruling_with_reason_and_quote() -> None:
             "'It is polite.': it does (the judge quotes \"gate up\")",
         ),
     }
-    assert rulings.took == ModelCalls("sonnet", 1, Usage(10, 5, 0))
+    assert rulings.took == SideCalls("sonnet", 1, Usage(10, 5, 0))
 
 
 @pytest.mark.parametrize(

@@ -272,5 +272,5 @@ def test_a_judge_that_a_role_has_named_is_not_resolved_again() -> None:
     models = Models()
     judge = models.add(ModelName("gemini/x", "http://teacher/v1"), "judge")
     run = open_run(Settings(judge=judge), models=models, names=())
-    assert list(run.judges) == ["gemini/x"]
+    assert list(run.models.specs) == ["gemini/x"]
     assert run.settings.judge_agent == ""

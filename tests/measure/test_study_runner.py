@@ -12,7 +12,7 @@ from pytest_upskill.measure.estimate import (
     StoredTrial,
     estimate_trials,
 )
-from pytest_upskill.measure.evaluate import Evaluator
+from pytest_upskill.measure.evaluate import Evaluator, asked_cases
 from pytest_upskill.measure.study_cases import SkillCases, load_skill_cases
 from pytest_upskill.measure.study_runner import (
     CasesInArms,
@@ -71,7 +71,7 @@ def study(source: SkillCases, **texts: str) -> StudyPlan:
     """The skill, without it, and with other texts in its place."""
     texts_of_arms = {"whole": source.skill.text, "none": None, **texts}
     arms = tuple(Arm(name, text) for name, text in texts_of_arms.items())
-    cases = source.cases_for(MODEL, "m")
+    cases = asked_cases(source.cases, MODEL, "m")
     groups = (CasesInArms(source.skill, cases, arms, source.score),)
     contrasts = [Contrast(name, (name,), ("whole",)) for name in ("none", *texts)]
     return StudyPlan("Gates", "By points", MODEL, groups, tuple(contrasts))

@@ -17,7 +17,7 @@ pytestmark = needs_bwrap
 NAMES: Final = [
     name for name in PACKAGES if name in AGENTS and AGENTS[name]().takes_answers
 ]
-USER: Final = User(("The code is 4711.",), most=3, model="cheap", max_output=200)
+USER: Final = User(("The code is 4711.",), most=3, model="cheap")
 QUESTION: Final = "One thing is open.\n\nWhat is the code?"
 ANSWER: Final = "It is 4711."
 

@@ -14,13 +14,13 @@ from pytest_upskill.results.history import KeptRow, KeptRun, RunHead, keep, runs
 from pytest_upskill.results.row import ArmSummary, Row
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.settings import Gates, Score
-from pytest_upskill.skills.case import OPENS, STAYS_CLOSED
+from pytest_upskill.skills.case import OPENS, STAYS_CLOSED, Case
 from pytest_upskill.stats import Change, Lift
 from pytest_upskill.trials.plan import Count, Expectation, PlannedCase, SkillInfo
 from pytest_upskill.trials.records import Grade, Outcome, Record
 from pytest_upskill.trials.subject import CHAT, SkillOnSubject, Subject
 from pytest_upskill.trials.transcript import Activity
-from pytest_upskill.trials.trial import sample_of_texts
+from pytest_upskill.trials.trial import sample_of
 
 STARTED = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 _OUTCOMES: Final[dict[str, Outcome]] = {"P": "passed", "F": "failed", "E": "errored"}
@@ -263,7 +263,7 @@ def made_query(
         "agent": agent or CHAT,
         "kind": QUERY,
         "tags": (OPENS if should else STAYS_CLOSED,),
-        "sample": sample_of_texts([name]),
+        "sample": sample_of(Case(name, name)),
         **more,
     }
     test = PlannedCase(f"{file}::{name}[{label}]", skill, name, model, **values)

@@ -149,7 +149,7 @@ def test_a_user_is_part_of_the_key_and_the_same_in_both_arms(folder: Path) -> No
     settings, case = Settings(user_model="cheap"), Case("a", "Open?", user=user)
     base, skill = arms_of(load_skill(folder / "SKILL.md"), Settings(), agents=True)
     assert task_of(case, "loop", base, settings).user == User(
-        ("It is red.",), (), 2, "cheap", 2048
+        ("It is red.",), (), 2, "cheap"
     )
     assert task_of(case, "loop", skill, settings).user == user_of(case, settings)
     fixed = Case("a", "Open?", user=CaseUser(replies=("Red.",), most=1))

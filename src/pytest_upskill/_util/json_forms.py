@@ -380,3 +380,43 @@ Flag = Annotated[bool, Field(strict=True)]
 # 300 times the room of the file.
 Many = Annotated[tuple[T, ...], FailFast()]
 Items = Annotated[tuple[T, ...], Field(max_length=100_000), FailFast()]
+
+
+# JSON in the replies of models.
+
+_MAX_TRIES: Final = 5_000
+
+
+def objects_in(text: str) -> Iterator[tuple[dict[str, Any], str]]:
+    """The complete JSON objects of a text and their sources; not those inside
+    others.
+    """
+    at = text.find("{")
+    # Quoted code is full of braces.
+    for _ in range(_MAX_TRIES):
+        if at < 0:
+            return
+        try:
+            data, end = _STRICT_DECODER.raw_decode(text, at)
+        except (ValueError, RecursionError):
+            end = at + 1
+        else:
+            yield data, text[at:end]
+        at = text.find("{", end)
+
+
+def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Of two values with the same key, nobody could say which one is meant."""
+    data = dict(pairs)
+    if len(data) < len(pairs):
+        raise ValueError("a key occurs twice")
+    return data
+
+
+def _refuse(constant: str) -> None:
+    raise ValueError(f"{constant} is not a JSON value")
+
+
+_STRICT_DECODER: Final = json.JSONDecoder(
+    object_pairs_hook=_without_doubles, parse_constant=_refuse, strict=False
+)

@@ -7,7 +7,7 @@ from typing import Final
 from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import NO_NEEDS, Role
-from ..trials.answer import Answer, ModelCalls, Usage, total_usage
+from ..trials.answer import Answer, SideCalls, Usage, total_usage
 from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
@@ -278,7 +278,7 @@ class Recorder:
             stop,
             transcript=self.transcript,
             activity=self.activity,
-            user=ModelCalls.of(self._user_model, self._user_usages),
+            user=SideCalls.of(self._user_model, self._user_usages),
         )
 
     def _add_message(self, kind: TurnKind, text: str) -> None:

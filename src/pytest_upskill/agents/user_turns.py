@@ -6,6 +6,7 @@ from ..errors import NoAnswerError
 from ..trials.answer import Answer, NoAnswer
 from ..trials.trial import Question, Turns
 from ..trials.user import (
+    MAX_OUTPUT,
     User,
     asks_user,
     has_ended,
@@ -54,9 +55,7 @@ class UserTurns:
         question = self._recorder.question
         task = "\n\n".join(text for role, text in question.messages if role == "user")
         shown: Turns = (("user", message_text(task, reply.text)),)
-        asked = Question(
-            user.model, system_text(user), shown, user.max_output, question.run
-        )
+        asked = Question(user.model, system_text(user), shown, MAX_OUTPUT, question.run)
         said = await self._call(asked)
         if isinstance(said, NoAnswer):
             raise NoAnswerError(f"the user gave no answer: {said.reason}")

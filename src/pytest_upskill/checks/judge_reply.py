@@ -6,16 +6,15 @@ different ones is none at all.
 """
 
 import json
-from collections.abc import Iterator
 from typing import Any, Final, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
+from .._util.json_forms import objects_in
 from .._util.texts import one_line
 from ..trials.answer import without_reasoning
 
 _LONGEST_REPLY: Final = 100_000  # characters; a judge may write some 20,000
-_MOST_OBJECTS: Final = 5_000  # tries to read one: quoted code is full of braces
 _SHORTEST_END: Final = '"verdict":"pass"}]}'  # of a reply
 _VERDICT: Final = {
     "type": "object",
@@ -89,7 +88,7 @@ def read_reply(
     """
     if len(text) > _LONGEST_REPLY:
         return f"it has {len(text):,} characters"
-    objects = list(_objects_in(without_reasoning(text)))
+    objects = list(objects_in(without_reasoning(text)))
     if not objects:
         return "it has no complete JSON object"
     marked = [(data, source) for data, source in objects if data.get("mark") == mark]
@@ -134,37 +133,3 @@ def _verdicts_of(data: dict[str, Any], criteria: int) -> list[Ruling] | str:
     if numbers != list(range(1, criteria + 1)):
         return f"there must be one verdict for each of criteria 1 to {criteria}"
     return sorted(verdicts, key=lambda ruling: ruling.criterion)
-
-
-def _objects_in(text: str) -> Iterator[tuple[dict[str, Any], str]]:
-    """The complete JSON objects of a text and their sources; not those inside
-    others.
-    """
-    at = text.find("{")
-    for _ in range(_MOST_OBJECTS):
-        if at < 0:
-            return
-        try:
-            data, end = _DECODER.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            end = at + 1
-        else:
-            yield data, text[at:end]
-        at = text.find("{", end)
-
-
-def _without_doubles(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    """Of two values with the same key, nobody could say which one is meant."""
-    data = dict(pairs)
-    if len(data) < len(pairs):
-        raise ValueError("a key occurs twice")
-    return data
-
-
-def _refuse(constant: str) -> None:
-    raise ValueError(f"{constant} is not a JSON value")
-
-
-_DECODER: Final = json.JSONDecoder(
-    object_pairs_hook=_without_doubles, parse_constant=_refuse, strict=False
-)

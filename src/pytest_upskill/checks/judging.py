@@ -13,7 +13,7 @@ from typing import Final
 from .._util.texts import mark_of, marked, one_line, shortened
 from .._util.tokens import without_tokens
 from ..skills.case import Role
-from ..trials.answer import Answer, AnswerFile, ModelCalls, NoAnswer, Reply, Usage
+from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, SideCalls, Usage
 from ..trials.trial import JUDGE_MAX_OUTPUT, Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, read_reply, schema, wanted_form
@@ -98,7 +98,7 @@ class Rulings:
     """
 
     by_text: Mapping[str, tuple[bool, str]]
-    took: ModelCalls | None = None
+    took: SideCalls | None = None
     problem: str | None = None
     split: frozenset[str] = frozenset()  # texts on which votes differ
 
@@ -256,7 +256,7 @@ def _rulings(
         for number, text in enumerate(rubric.texts)
         if len({verdicts[number].verdict for verdicts in read}) > 1
     )
-    took = ModelCalls.of(rubric.judge, spent)
+    took = SideCalls.of(rubric.judge, spent)
     return Rulings(rulings, took, problem=problem, split=split)
 
 

@@ -10,7 +10,6 @@ from ..checks import rubric_of
 from ..errors import DEFAULT, SettingsError
 from ..measure.study_cases import (
     SkillCases,
-    load_bundle_cases,
     load_skill_cases,
     load_task_set_cases,
 )
@@ -85,4 +84,4 @@ def _load_bundle(written: str, settings: Settings) -> tuple[SkillCases, ...]:
     root = bundle_root(entry) if entry else None
     if entry is None or root is None or len(skill_files_in(entry)) < 2:
         return ()
-    return (load_bundle_cases(root, entry_name(entry), settings),)
+    return (load_skill_cases(root, entry_name(entry), settings),)

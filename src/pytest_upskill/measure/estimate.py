@@ -23,6 +23,7 @@ from ..trials.user import system_text
 QUESTION: Final = 80  # tokens
 ANSWER: Final = 250
 SKILL: Final = 600
+_USER_ANSWER: Final = 300
 _JUDGE_PROMPT: Final = 500
 _AGENT_PROMPT: Final = 12_000  # with tools, of a real agent
 _LOOP_PROMPT: Final = 600
@@ -40,8 +41,6 @@ class Sizes(NamedTuple):
     turns: int  # of an agent
     turn: int  # every turn repeats all turns before it
     reply: int  # of an agent, in one turn
-    user_turns: int
-    user_answer: int
 
 
 TYPICAL: Final = Sizes(
@@ -51,8 +50,6 @@ TYPICAL: Final = Sizes(
     turns=8,
     turn=400,
     reply=ANSWER,
-    user_turns=2,
-    user_answer=50,
 )
 WORST: Final = Sizes(
     tokenizer=2,
@@ -61,8 +58,6 @@ WORST: Final = Sizes(
     turns=_NO_LIMIT,
     turn=2_000,
     reply=1_000,
-    user_turns=_NO_LIMIT,
-    user_answer=300,
 )
 
 
@@ -295,9 +290,7 @@ def calls_of_question(question: Question, sizes: Sizes) -> list[Calls]:
     texts = [system_text(user), *(text for _, text in question.messages)]
     prompt = sizes.tokenizer * (sum(map(estimated_tokens, texts)) + TYPICAL.turn)
     prompt += sizes.reply
-    answer = min(sizes.user_answer, user.max_output)
-    turns = min(sizes.user_turns, user.most)
-    return [calls, Calls(user.model, turns, prompt, answer)]
+    return [calls, Calls(user.model, user.most, prompt, _USER_ANSWER)]
 
 
 def _calls_of_judge(

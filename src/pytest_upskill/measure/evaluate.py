@@ -15,7 +15,7 @@ from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.answer import ModelCalls
+from ..trials.answer import SideCalls
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record
@@ -26,7 +26,7 @@ from ..trials.trial import judge_task, trials_of, user_text
 def priced(record: Record, price_of: PriceOf) -> Record:
     """A record with what it cost, and its judge and user."""
 
-    def with_cost(calls: ModelCalls | None) -> ModelCalls | None:
+    def with_cost(calls: SideCalls | None) -> SideCalls | None:
         usd = cost(price_of(calls.model), calls.usage) if calls else None
         return calls and replace(calls, cost=usd)
 

@@ -52,7 +52,6 @@ class OpenRun:
     usual: tuple[str, ...]  # labels, without those that were asked for by label
     unfit: list[Subject]  # pairs of agents and models that are left out
     specs: Specs  # the models under test
-    judges: Specs
     arm_maker: ArmMaker
     user_model: str = ""  # plays the users of cases, if there are any
     asks: bool = True  # whether anything will be asked
@@ -60,17 +59,15 @@ class OpenRun:
     cluster: "Cluster | None" = None
 
     @cached_property
-    def model_ids(self) -> dict[str, str]:
-        """By label."""
-        return {label: self.id_of(each) for label, each in self.by_label.items()}
-
-    @cached_property
     def subjects(self) -> dict[Subject, str]:
         """With the ids of their models."""
-        return {subject: self.id_of(subject) for subject in self.by_label.values()}
+        specs = self.models.specs
+        return {each: specs[each.model].model_id for each in self.by_label.values()}
 
-    def id_of(self, subject: Subject) -> str:
-        return self.models.specs[subject.model].model_id
+    @cached_property
+    def model_ids(self) -> dict[str, str]:
+        """By label."""
+        return {subject.label: name for subject, name in self.subjects.items()}
 
     @cached_property
     def agents(self) -> list[str]:
@@ -158,11 +155,8 @@ def open_run(
     fit, unfit = roster.pairs(subjects, specs, choice.named, models.providers)
 
     judging = None
-    judges: Specs = {}
-    if settings.judge:
-        if settings.judge not in models.specs:
-            judging = add_judge(models, settings, roster)
-        judges = {settings.judge: models.specs[settings.judge]}
+    if settings.judge and settings.judge not in models.specs:
+        judging = add_judge(models, settings, roster)
     asking = [*fit, judging] if judging else fit
     settings = replace(
         use_logins(models, settings, asking, roster),
@@ -177,7 +171,6 @@ def open_run(
         usual=tuple(name for name, each in choice.usual.items() if each in fit),
         unfit=unfit,
         specs=specs,
-        judges=judges,
         arm_maker=ArmMaker(settings),
     )
     run.add_user_model(skills)

@@ -97,12 +97,8 @@ def _require_users(
                 if not run.roster.agent(agent).takes_answers:
                     problem = f"{case.id} has a user, and {agent} can't be answered"
                     raise InputError(place, problem, _fitting_agents(run))
-            if (
-                agents
-                and case.user
-                and case.user.facts
-                and not run.settings.model_of_users
-            ):
+            facts = agents and case.user and case.user.facts
+            if facts and not run.settings.model_of_users:
                 problem = f"{case.id} has a user with facts, and no model plays it"
                 problem += ": the judge is an agent" if run.settings.judge else ""
                 raise InputError(place, problem, how_to_name)
@@ -185,18 +181,14 @@ def find_asked_elsewhere(run: OpenRun) -> set[str]:
     """
     settings = run.settings
     by_workers = bool(settings.cluster and not settings.cluster_send_keys)
-    asked = {subject.model for subject in run.by_label.values()}
-    if by_workers:
-        asked.add(run.user_model)
-
+    elsewhere = {run.user_model} if by_workers else set()
     here = {settings.judge}
     for subject in run.by_label.values():
-        is_here = subject.label not in settings.logins
+        is_away = subject.label in settings.logins
         if by_workers:
-            is_here = subject.agent == CHAT
-        if is_here:
-            here.add(subject.model)
-    return {name for name in asked if name not in here}
+            is_away = subject.agent != CHAT
+        (elsewhere if is_away else here).add(subject.model)
+    return elsewhere - here
 
 
 def join_cluster(run: OpenRun, tell: Tell) -> None:

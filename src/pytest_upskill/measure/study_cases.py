@@ -2,7 +2,6 @@
 tasks.
 """
 
-from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -10,14 +9,11 @@ from ..agents.task_sandbox import skipped_if_unrunnable
 from ..checks import CheckedCase, checked_suite, runnable_in
 from ..errors import InputError, shown
 from ..settings import Score, Settings
-from ..skills.bundle import Bundle, load_bundle
-from ..skills.context import load_for_run
+from ..skills.bundle import Bundle, load_entry
 from ..skills.skill import Skill
 from ..skills.suites.reading import read_suite, read_suites
 from ..skills.task_set import load_task_set
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import Subject
-from .evaluate import asked_cases
 from .open_run import AskedSkill
 
 
@@ -31,10 +27,6 @@ class SkillCases:
     score: Score = "pass"
     path: Path = Path()  # of the cases
 
-    def cases_for(self, subject: Subject, model_id: str) -> tuple[CheckedCase, ...]:
-        """The cases for a subject, the same as in a run of tests."""
-        return asked_cases(self.cases, subject, model_id)
-
     @property
     def info(self) -> SkillInfo:
         path = shown(self.skill.folder)
@@ -46,29 +38,20 @@ class SkillCases:
         return AskedSkill(self.label, cases, lambda: self.skill.tokens)
 
 
-def load_skill_cases(file: Path, label: str, settings: Settings) -> SkillCases:
-    """The skill of a SKILL.md with its own cases; InputError if one of its files is
-    broken.
+def load_skill_cases(entry: Path, label: str, settings: Settings) -> SkillCases:
+    """A skill with its own cases, or a bundle, perhaps with those of its skills.
+
+    InputError if a file is broken.
     """
-    cases, path = _read_cases(file.parent)
+    skill = load_entry(entry, settings)
+    own, path = _read_cases(skill.folder)
+    cases = list(own)
+    if isinstance(skill, Bundle) and not own:
+        for member in skill.members:
+            for case, checks in _read_cases(member.folder)[0]:
+                cases.append((replace(case, id=f"{member.name}/{case.id}"), checks))
     score = score_of(settings.score, [case for case, _ in cases])
-    skill = load_for_run(file, settings)
-    return SkillCases(label, skill, cases, score=score, path=path or file)
-
-
-def load_bundle_cases(root: Path, label: str, settings: Settings) -> SkillCases:
-    """A bundle with its own cases, or else with those of its skills."""
-    bundle = load_bundle(root, settings)
-    cases, path = _read_cases(root)
-    cases = cases or tuple(_cases_of_members(bundle))
-    score = score_of(settings.score, [case for case, _ in cases])
-    return SkillCases(label, bundle, cases, score=score, path=path or root)
-
-
-def _cases_of_members(bundle: Bundle) -> Iterator[CheckedCase]:
-    for member in bundle.members:
-        for case, checks in _read_cases(member.folder)[0]:
-            yield replace(case, id=f"{member.name}/{case.id}"), checks
+    return SkillCases(label, skill, tuple(cases), score=score, path=path or entry)
 
 
 def _read_cases(folder: Path) -> tuple[tuple[CheckedCase, ...], Path | None]:

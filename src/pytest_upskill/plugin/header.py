@@ -48,11 +48,11 @@ def _skill_lines(run: Run) -> Iterator[str]:
         else:
             yield f"{skills} on {_name_models(run)}"
         tested = {spec.model_id for spec in run.subjects.specs.values()}
-        for name, spec in run.subjects.judges.items():
+        if judge := run.settings.judge:
             note = ""
-            if spec.model_id in tested:
+            if run.subjects.models.specs[judge].model_id in tested:
                 note = " (also under test: it may favor its own answers)"
-            yield f"rubrics judged by {name}{note}"
+            yield f"rubrics judged by {judge}{note}"
 
     if without := [source.label for source in selected.without_cases]:
         names = _first_names(without, verbose=verbose)

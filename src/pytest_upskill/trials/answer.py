@@ -87,8 +87,8 @@ def total_usage(usages: Sequence[Usage]) -> Usage:
 
 
 @dataclass(frozen=True, slots=True)
-class ModelCalls:
-    """What a model took in a trial that judged it or played its user, apart from what
+class SideCalls:
+    """What the judge or the user of a trial took, who are models, apart from what
     was tested.
     """
 
@@ -98,7 +98,7 @@ class ModelCalls:
     cost: Amount | None = None  # in USD; filled in by those who know the prices
 
     @classmethod
-    def of(cls, model: str, usages: Sequence[Usage]) -> "ModelCalls | None":
+    def of(cls, model: str, usages: Sequence[Usage]) -> "SideCalls | None":
         return cls(model, len(usages), total_usage(usages)) if usages else None
 
 
@@ -153,7 +153,7 @@ class Answer:
     files: Items[AnswerFile] = field(default=(), kw_only=True)
     transcript: Transcript = field(default=(), kw_only=True)
     activity: Activity | None = field(default=None, kw_only=True)  # of an agent
-    user: ModelCalls | None = field(default=None, kw_only=True)  # who answered an agent
+    user: SideCalls | None = field(default=None, kw_only=True)  # who answered an agent
     retries: Whole = field(default=0, kw_only=True)
     # The workspace at the end, packed and compressed, for commands that check it; empty
     # if it is too large to keep. Never in a record.

@@ -7,7 +7,7 @@ no tools replies with JSON.
 """
 
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Final
 
 from .._util.files import read_file
+from .._util.json_forms import objects_in
 from .._util.texts import one_line
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import SkillSummary, summary_of
@@ -35,7 +36,6 @@ BY_JSON: Final = "chosen by JSON schema, as this model takes no tools"  # a find
 _TOOL: Final = "skill"
 _QUOTES: Final = " \t\r\n\"'`."
 _MOST_TEXT: Final = 100_000  # characters of a reply in which a choice is looked for
-_MOST_OBJECTS: Final = 200
 
 
 @dataclass(frozen=True)
@@ -109,7 +109,7 @@ class Choice:
         None if that can't be told.
         """
         text = without_reasoning(answer.text)[:_MOST_TEXT]
-        values = (reply.get("skill") for reply in _objects(text))
+        values = (reply.get("skill") for reply, _ in objects_in(text))
         chosen = {value.strip() for value in values if isinstance(value, str)}
         bare = text.strip(_QUOTES)
         if not chosen and bare in (*self.names, self.none):
@@ -215,19 +215,3 @@ def _object(properties: Mapping[str, object]) -> str:
         "additionalProperties": False,
     }
     return json.dumps(form)
-
-
-def _objects(text: str) -> Iterator[dict[str, object]]:
-    """The JSON objects in a text, outermost ones only."""
-    decoder, at = json.JSONDecoder(), 0
-    for _ in range(_MOST_OBJECTS):
-        at = text.find("{", at)
-        if at < 0:
-            return
-        try:
-            value, at = decoder.raw_decode(text, at)
-        except (ValueError, RecursionError):
-            at += 1
-        else:
-            if isinstance(value, dict):
-                yield value

@@ -18,7 +18,7 @@ from .._util.json_forms import (
     form_of,
     json_values,
 )
-from .answer import AnswerFile, ModelCalls, NoAnswer, Reply, Usage
+from .answer import AnswerFile, NoAnswer, Reply, SideCalls, Usage
 from .answer_times import are_apart
 from .arm import ArmName
 from .subject import CHAT, SkillOnSubject, WithPair
@@ -92,7 +92,7 @@ class Record(WithPair):
     checks: tuple[Grade, ...] = ()
     error: str | None = None
     score: Share | None = None
-    judge: ModelCalls | None = None
+    judge: SideCalls | None = None
     # In USD; filled in by the controller, which knows the prices
     cost: Amount | None = None
     files: Items[AnswerFile] = ()
@@ -109,7 +109,7 @@ class Record(WithPair):
     cut_off: Flag = False
     # It was asked after all planned runs failed, and is no part of lift and verdict
     extra: Flag = False
-    user: ModelCalls | None = None  # of a model that played the user
+    user: SideCalls | None = None  # of a model that played the user
 
     @property
     def usage(self) -> Usage:

@@ -7,7 +7,8 @@ the same turns, whatever format they came in.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from itertools import chain
+from typing import Any, Final, Literal
 
 from .._util.json_forms import Amount, Flag, Items, Whole
 from .._util.texts import counted, one_line
@@ -20,7 +21,6 @@ GIVEN: Final = (
 )
 # A finding of agents that did not take a user's command to use a skill.
 NOT_INVOKED: Final = "the first request had no text of the skill, though it was invoked"
-_LISTS: Final = ("opened", "read", "scripts", "findings")
 
 # How the list of skills in an agent's first request shows a skill to its model.
 Sent = Literal["whole", "cut", "name", "not listed"]
@@ -109,26 +109,17 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
     by_agents = [activity for activity in activities if activity is not None]
     if not by_agents:
         return None
-    lists = {
-        name: tuple(
-            dict.fromkeys(
-                word for activity in by_agents for word in getattr(activity, name)
-            )
-        )
-        for name in _LISTS
-    }
-    activated = [
-        activity.activated for activity in by_agents if activity.activated is not None
-    ]
+
+    lists: dict[str, Any] = {}
+    for name in ("opened", "read", "scripts", "findings", "agents", "listed"):
+        each = chain.from_iterable(getattr(activity, name) for activity in by_agents)
+        lists[name] = tuple(dict.fromkeys(each))
+    activated = {activity.activated for activity in by_agents} - {None}
     return Activity(
         sum(activity.turns for activity in by_agents),
         sum(activity.tool_calls for activity in by_agents),
-        any(activated) if activated else None,
+        activated=any(activated) if activated else None,
         **lists,
-        agents=tuple(
-            dict.fromkeys(agent for activity in by_agents for agent in activity.agents)
-        ),
-        listed=by_agents[0].listed,
     )
 
 

@@ -75,24 +75,20 @@ class Task:
     @cached_property
     def content(self) -> str:
         """A key of all of it. Where a skill's folder is makes no difference."""
-        return digest(
-            self.agent,
-            self.version,
-            self.setup,
-            self.image,
-            str(self.max_turns),
-            repr(tuple(self.needs)),
-            *(file.digest for file in self.files),
-            *(() if self.confined else ("unconfined",)),
-            *(("until opened", *self.tested) if self.until_opened else ()),
-            *(server.digest for server in self.mcp),
-            *(("user", repr(self.user)) if self.user else ()),
-            *(() if self.timeout is None else (f"timeout {self.timeout}",)),
-            *(("invoked", *self.invoke) if self.invoke else ()),
-            *(("reference", self.reference.digest) if self.reference else ()),
-            "skills",
-            *(digest(skill.name, skill.digest) for skill in self.skills),
+        without_files = replace(
+            self,
+            files=(),
+            skills=(),
+            mcp=(),
+            reference=None,
+            tested=self.tested if self.until_opened else (),
         )
+        digests = [file.digest for file in self.files]
+        digests += [server.digest for server in self.mcp]
+        digests += [f"{skill.name} {skill.digest}" for skill in self.skills]
+        if self.reference:
+            digests.append(self.reference.digest)
+        return digest(repr(without_files), *digests)
 
 
 @dataclass(frozen=True)
@@ -130,15 +126,13 @@ class Question:
     def content(self) -> str:
         """A key of everything but the model's name."""
         turns = [text for message in self.messages for text in message]
-        form = [self.schema] if self.schema else []
-        form += [repr(part) for part in (self.tools, self.steps) if part]
-        form += [self.task.content] if self.task else []
-        form += (
-            ["choice", *self.choice.tested, self.choice.by_schema]
-            if self.choice
-            else []
-        )
-        return digest(self.system, *turns, str(self.max_output), str(self.run), *form)
+        turns += [str(self.max_output), str(self.run)]
+        if self.schema:
+            turns.append(self.schema)
+        if self.task:
+            turns.append(self.task.content)
+        turns += [repr(part) for part in (self.tools, self.steps, self.choice) if part]
+        return digest(self.system, *turns)
 
     @cached_property
     def key(self) -> str:
@@ -244,35 +238,36 @@ def trials_of(
         arms = [arm for arm in arms if arm.name in (BASELINE, SKILL)]
     elif case.kind.arms:
         arms = [arm for arm in arms if arm.name in case.kind.arms]
-    with_skill = {arm.name for arm in arms if arm.tested}
-    questions = {
-        arm.name: (
-            question_of(case, subject, arm, settings, prompt=prompt, version=version)
-            if case.input
-            else Question(
-                subject.model, "", (), settings.answer_output(subject.model), 1
+    questions = []
+    for arm in arms:
+        question = Question(
+            subject.model, "", (), settings.answer_output(subject.model), 1
+        )
+        if case.input:
+            question = question_of(
+                case, subject, arm, settings, prompt=prompt, version=version
             )
-        )
-        for arm in arms
-    }
-    if runs is None:
-        runs = range(1, (case.runs or getattr(settings, case.kind.runs)) + 1)
-    return [
-        Trial(
-            label,
-            case.id,
-            subject.model,
-            arm,
-            run,
-            question if number == 1 else replace(question, run=number),
-            rubric,
-            agent=subject.agent,
-            has_skill=arm in with_skill,
-        )
-        for run in runs
-        for arm, question in questions.items()
-        for number in [run + MOST_RUNS if arm == AGAIN else run]
-    ]
+        questions.append((arm, question))
+
+    trials = []
+    for run in runs or range(1, (case.runs or getattr(settings, case.kind.runs)) + 1):
+        for arm, question in questions:
+            trials.append(
+                Trial(
+                    label,
+                    case.id,
+                    model=subject.model,
+                    arm=arm.name,
+                    run=run,
+                    question=replace(
+                        question, run=run + MOST_RUNS if arm.name == AGAIN else run
+                    ),
+                    rubric=rubric,
+                    agent=subject.agent,
+                    has_skill=bool(arm.tested),
+                )
+            )
+    return trials
 
 
 def question_of(
@@ -359,7 +354,7 @@ def sample_of(case: Case) -> str:
     """
     texts = [text for message in case.earlier for text in message]
     texts += [user_text(case), case.system or "", *(case.invoke or ())]
-    return sample_of_texts(texts, of_workspace(case))
+    return digest(*map(as_read, texts), *of_workspace(case))[:16]
 
 
 def lift_sample_of(case: Case) -> str:
@@ -373,17 +368,15 @@ def lift_sample(group: str, sample: str) -> str:
     return f"group {group}" if group else sample
 
 
-def sample_of_texts(texts: Iterable[str], files: Iterable[str] = ()) -> str:
-    return digest(*map(as_read, texts), *files)[:16]
-
-
 def of_workspace(case: Case) -> list[str]:
     """What an agent has besides texts, with who answers it; mostly nothing."""
-    files = [file.digest for file in case.exact]
-    servers = [server.digest for server in case.mcp]
-    user = [repr(tuple(case.user))] if case.user else []
-    others = [*files, case.setup, *servers, *user]
-    return others if any(others) else []
+    parts = [file.digest for file in case.exact]
+    parts += [server.digest for server in case.mcp]
+    if case.setup:
+        parts.append(case.setup)
+    if case.user:
+        parts.append(repr(case.user))
+    return parts
 
 
 def task_of(
@@ -420,9 +413,7 @@ def user_of(case: Case, settings: Settings) -> User | None:
     """Who answers an agent in all arms of a case; None if nobody does."""
     if case.user is None:
         return None
-    model = settings.model_of_users if case.user.facts else ""
-    output = settings.answer_output(model) if model else 0
-    return User(*case.user, model, output)
+    return User(*case.user, settings.model_of_users if case.user.facts else "")
 
 
 def judge_task(settings: Settings, version_of: Callable[[str], str]) -> Task | None:

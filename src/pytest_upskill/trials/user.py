@@ -10,6 +10,7 @@ from .._util.texts import mark_of, marked, shortened
 from .answer import Answer, without_reasoning
 
 MOST_READ: Final = 20_000  # characters of an agent's message, and of the task
+MAX_OUTPUT: Final = 4096  # tokens of an answer, with those of thinking
 _LONGEST_ANSWER: Final = 4_000
 END: Final = "END"  # what a user says to whom nothing is asked
 _SYSTEM: Final = (
@@ -35,7 +36,6 @@ class User:
     replies: tuple[str, ...] = ()  # fixed, in place of facts
     most: int = 1  # answers
     model: str = ""  # that answers from the facts
-    max_output: int = 0  # tokens of its answer
 
 
 def system_text(user: User) -> str:

@@ -11,6 +11,7 @@ from ..._util.texts import counted, first_few, one_line
 from ...cli.command_table import add_options, add_skill
 from ...cli.study_session import StudySession, add_flags, study_session
 from ...errors import InputError, Setting, SettingsError, shown
+from ...measure.evaluate import asked_cases
 from ...results.arm_contrasts import share_error
 from ...results.contrasts import MARGIN, Study, size_of
 from ...settings import Settings
@@ -86,7 +87,7 @@ def _make_ablations(session: StudySession) -> list[Ablation]:
         _require_place(source.skill.file)
     ablations: list[Ablation] = []
     for subject, model_id in session.run.subjects.items():
-        cases = source.cases_for(subject, model_id)
+        cases = asked_cases(source.cases, subject, model_id)
         ablation = kind(
             source,
             subject,

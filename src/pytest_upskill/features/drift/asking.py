@@ -14,6 +14,7 @@ from ...checks import CheckedCase
 from ...checks.grading import ToGrade
 from ...errors import InputError, Setting, SettingsError, shown
 from ...measure.arm_maker import ArmMaker
+from ...measure.evaluate import asked_cases
 from ...measure.study_cases import SkillCases
 from ...measure.study_runner import StudyRunner
 from ...results.causes import cause_lines
@@ -74,7 +75,7 @@ class ModelPair:
         cases = dict[str, tuple[CheckedCase, ...]]()
         for source in self.sources:
             old, new = (
-                source.cases_for(subject, self.model_ids[subject])
+                asked_cases(source.cases, subject, self.model_ids[subject])
                 for subject in (self.old, self.new)
             )
             of_new = {case.id for case, _ in new}

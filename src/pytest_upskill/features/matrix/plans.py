@@ -14,6 +14,7 @@ from ..._util.texts import counted, one_line
 from ...checks import CheckedCase
 from ...errors import InputError, SettingsError, shown
 from ...measure.arm_maker import ArmMaker, files_of_cases
+from ...measure.evaluate import asked_cases
 from ...measure.study_cases import SkillCases
 from ...measure.study_runner import CasesInArms, StudyPlan
 from ...results.comparison import Cases, compare, unit_of
@@ -94,7 +95,7 @@ class Matrix:
     def cases(self) -> dict[str, tuple[CheckedCase, ...]]:
         """By skill; one without cases is only a neighbour of others."""
         return {
-            source.skill.name: source.cases_for(self.subject, self.model_id)
+            source.skill.name: asked_cases(source.cases, self.subject, self.model_id)
             for source in self.skills
         }
 
