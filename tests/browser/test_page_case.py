@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.checks import KINDS, grade, parse_checks
+from pytest_upskill.checks import grade, parse_checks
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.reports.page.payload import case_anchor
 from pytest_upskill.results.case_changes import Earlier

@@ -18,7 +18,6 @@ from pytest_upskill.agents.sandboxes.sandbox import (
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
 from pytest_upskill.agents.task_sandbox import TaskSandbox
 from pytest_upskill.checks import (
-    KINDS,
     command_check,
     grade,
     load_checked_cases,
@@ -28,6 +27,7 @@ from pytest_upskill.checks import (
 from pytest_upskill.checks.command_check import command_kind, commands_in
 from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
 from pytest_upskill.checks.grading import ToGrade, records_of
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.errors import CasesError, CheckError
 from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.answer import Answer

@@ -7,7 +7,8 @@ import pytest
 from pytest_upskill.checks.check import Check
 from pytest_upskill.checks.grading import ToGrade, grade, records_of, rubric_for
 from pytest_upskill.checks.judging import first_questions
-from pytest_upskill.checks.parse import KINDS, parse_checks
+from pytest_upskill.checks.kinds import KINDS
+from pytest_upskill.checks.parse import parse_checks
 from pytest_upskill.checks.python_checks import function_kind
 from pytest_upskill.skills.case import Case
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage

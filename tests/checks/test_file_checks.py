@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from pytest_upskill.checks import (
-    KINDS,
     CheckContext,
     checks_of,
     function_kind,
@@ -18,6 +17,7 @@ from pytest_upskill.checks import (
 )
 from pytest_upskill.checks.file_checks import files_kind
 from pytest_upskill.checks.final_workspace import Workspace, matches
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.errors import CasesError
 from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile

@@ -7,9 +7,10 @@ from typing import Any, Final
 
 import pytest
 
-from pytest_upskill.checks import KINDS, parse_checks
+from pytest_upskill.checks import parse_checks
 from pytest_upskill.checks.grading import rubric_for
 from pytest_upskill.checks.judging import first_questions
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.arm import SkillCopy

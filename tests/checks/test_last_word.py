@@ -13,9 +13,10 @@ import pytest
 
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
-from pytest_upskill.checks import KINDS, command_check, grade, parse_checks
+from pytest_upskill.checks import command_check, grade, parse_checks
 from pytest_upskill.checks.command_check import commands_in
 from pytest_upskill.checks.final_workspace import Workspace, WorkspaceCommand
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.skills.case import SandboxNeeds, WorkspaceFile
 from pytest_upskill.trials.records import Grade
 from support.checking import agent_answer

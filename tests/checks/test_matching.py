@@ -6,7 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import KINDS, grade, parse_checks, places, spans
+from pytest_upskill.checks import grade, parse_checks, places, spans
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.trials.answer import Answer
 
 

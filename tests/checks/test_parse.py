@@ -10,7 +10,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill.checks import (
-    KINDS,
     grade,
     load_checked_cases,
     parse_checks,
@@ -19,6 +18,7 @@ from pytest_upskill.checks import (
     walk,
 )
 from pytest_upskill.checks.check import asked_checks
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
 from pytest_upskill.trials.answer import Answer, Usage

@@ -8,7 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.checks import KINDS, grade, matching, parse_checks, time_budget
+from pytest_upskill.checks import grade, matching, parse_checks, time_budget
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.checks.matching import compile_pattern, search
 from pytest_upskill.checks.parse import load_checked_cases
 from pytest_upskill.checks.time_budget import LimitReachedError

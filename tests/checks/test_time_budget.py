@@ -8,7 +8,8 @@ import pytest
 from pytest_upskill.checks import languages, time_budget
 from pytest_upskill.checks.check import Check, places, spans
 from pytest_upskill.checks.grading import ToGrade, grade, records_of
-from pytest_upskill.checks.parse import KINDS, parse_checks
+from pytest_upskill.checks.kinds import KINDS
+from pytest_upskill.checks.parse import parse_checks
 from pytest_upskill.checks.python_checks import function_kind
 from pytest_upskill.errors import CheckError
 from pytest_upskill.skills.case import Case

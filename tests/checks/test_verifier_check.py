@@ -16,7 +16,7 @@ from pytest_upskill.checks.final_workspace import (
     Verifier,
     Workspace,
 )
-from pytest_upskill.checks.parse import kinds_of_skill
+from pytest_upskill.checks.kinds import kinds_of_skill
 from pytest_upskill.checks.verifier_check import reward_in
 from pytest_upskill.errors import CasesError, CheckError
 from pytest_upskill.results.planned_cases import case_digest

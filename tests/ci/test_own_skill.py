@@ -12,7 +12,7 @@ from typing import get_args
 import pytest
 import yaml
 
-from pytest_upskill.checks import KINDS
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.cli.command_table import BY_NAME
 from pytest_upskill.lint import lint_skill
 from pytest_upskill.plugin.pytest_options import OPTIONS

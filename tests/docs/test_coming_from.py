@@ -7,7 +7,8 @@ from typing import Any
 
 import yaml
 
-from pytest_upskill.checks import KINDS, parse_checks
+from pytest_upskill.checks import parse_checks
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.skills.suites.json_suites import load_cases
 
 DOCS = Path(__file__).parents[2] / "docs"

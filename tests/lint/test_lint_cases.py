@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import TAKEN
+from pytest_upskill.checks.kinds import TAKEN
 from pytest_upskill.lint import Finding, lint_skill
 from pytest_upskill.lint.question_rules import near_duplicates
 from pytest_upskill.skills.case import Case

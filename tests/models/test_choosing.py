@@ -9,8 +9,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.checks import KINDS, checks_of
+from pytest_upskill.checks import checks_of
 from pytest_upskill.checks.grading import ToGrade, records_of
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.engine import Engine, ModelFacts
 from pytest_upskill.engine.store import Store, StoredAnswers
 from pytest_upskill.features.queries import QUERY

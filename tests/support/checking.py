@@ -7,7 +7,8 @@ from typing import Any
 import pytest
 
 from pytest_upskill._util.json_forms import FormError
-from pytest_upskill.checks import KINDS, grade, parse_checks
+from pytest_upskill.checks import grade, parse_checks
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.trials.answer import Answer, AnswerFile
 from pytest_upskill.trials.records import Grade
 from pytest_upskill.trials.transcript import Activity, Turn

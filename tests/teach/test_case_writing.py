@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.checks import KINDS, parse_checks
+from pytest_upskill.checks import parse_checks
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.suites.json_suites import load_cases
 from pytest_upskill.teach.case_file import ids_held_out

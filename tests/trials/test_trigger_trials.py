@@ -6,8 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.checks import KINDS, checks_of
+from pytest_upskill.checks import checks_of
 from pytest_upskill.checks.grading import ToGrade, records_of
+from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.features.queries import QUERY
 from pytest_upskill.settings import Settings
 from pytest_upskill.skills.case import OPENS, STAYS_CLOSED, Case

@@ -63,7 +63,7 @@ _MESSAGES: Final = {
 class Strict(BaseModel):
     """A form that rejects unknown keys and converts no types."""
 
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
 
 class FormError(Exception):

@@ -6,7 +6,7 @@ An agent can use a model if both speak the same protocol.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .._util.texts import first_few, guess, one_line
 from ..errors import InputError, Setting, SettingsError, Text
@@ -15,10 +15,12 @@ from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..skills.case import Case
 from ..trials.subject import CHAT, ORACLE, Subject
-from .agent import Agent
-from .logins import Login
 
-Agents = Mapping[str, Callable[[], Agent]]
+if TYPE_CHECKING:
+    from .agent import Agent
+    from .logins import Login
+
+Agents = Mapping[str, Callable[[], "Agent"]]
 _CLASSES: Final = {
     "loop": ("loop", "LoopAgent"),
     ORACLE: ("oracle", "Oracle"),
@@ -37,10 +39,10 @@ _TITLES: Final[Mapping[ProtocolName, str]] = {
 _NOT_LISTED: Final = ("generic", "scripted")  # any name at a base URL; tests
 
 
-def _factory(module: str, name: str) -> Callable[[], Agent]:
+def _factory(module: str, name: str) -> Callable[[], "Agent"]:
     """Imported only if it is used."""
 
-    def make() -> Agent:
+    def make() -> "Agent":
         agent: Agent = getattr(import_module(f".{module}", __package__), name)()
         return agent
 
@@ -71,7 +73,7 @@ class Roster:
         """Whether it is built in, and not from a conftest.py."""
         return self._agents[name] is AGENTS.get(name)
 
-    def agent(self, name: str) -> Agent:
+    def agent(self, name: str) -> "Agent":
         if name not in self._created:
             self._created[name] = self._agents[name]()
         return self._created[name]
@@ -111,7 +113,7 @@ class Roster:
             else Subject(CHAT, label)
         )
 
-    def login_for(self, subject: Subject, spec: ModelSpec) -> Login | None:
+    def login_for(self, subject: Subject, spec: ModelSpec) -> "Login | None":
         """The login that an agent can ask a model on: its vendor's own,
         for the vendor's models.
         """
@@ -121,7 +123,7 @@ class Roster:
         return login if login and login.vendor == spec.provider.name else None
 
     @property
-    def logins(self) -> list[Login]:
+    def logins(self) -> "list[Login]":
         """Those of all agents that are built in."""
         agents = (self.agent(name) for name in self.names if self.is_built_in(name))
         return [agent.login for agent in agents if agent.login]
@@ -236,7 +238,7 @@ class Roster:
             raise _unfit_pair(origin, agent, spec, fitting_models(agent))
 
 
-def _version(agent: Agent) -> str:
+def _version(agent: "Agent") -> str:
     """InputError if the agent fails to give it."""
     try:
         agent.require()
@@ -275,12 +277,12 @@ def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subje
     return subjects
 
 
-def fits(agent: Agent, spec: ModelSpec) -> bool:
+def fits(agent: "Agent", spec: ModelSpec) -> bool:
     """Whether an agent can ask a model."""
     return not set(agent.protocols).isdisjoint(spec.provider.protocols(spec))
 
 
-def _unfit_pair(origin: str, agent: Agent, spec: ModelSpec, hint: Text) -> InputError:
+def _unfit_pair(origin: str, agent: "Agent", spec: ModelSpec, hint: Text) -> InputError:
     problem = f"{agent.name} speaks {_mismatch(agent.protocols, [spec.name])}"
     return InputError(origin, problem, hint)
 
@@ -294,7 +296,7 @@ def _mismatch(protocols: Iterable[ProtocolName], others: Sequence[str]) -> str:
     )
 
 
-def fitting_models(agent: Agent, providers: Providers = PROVIDERS) -> tuple[str, ...]:
+def fitting_models(agent: "Agent", providers: Providers = PROVIDERS) -> tuple[str, ...]:
     """A hint with the models that an agent can use."""
     names = list[str]()
     for name, provider in providers.items():

@@ -21,7 +21,7 @@ from .._util.json_forms import Whole, form_of, json_values, parse_limited
 from .._util.texts import counted, one_line, visible
 from ..skills.case import WorkspaceFile
 from ..skills.folder import TOOL_FOLDERS
-from ..trials.answer import MAX_FILE_BYTES, AnswerFile
+from ..trials.answer import MAX_CHANGED_FILES, MAX_FILE_BYTES, AnswerFile
 from .sandboxes.sandbox import Sandbox, SandboxError, TreeEntry
 
 MOST_BYTES: Final = 64 * 2**20  # of all files
@@ -214,7 +214,6 @@ async def fill(sandbox: Sandbox, workspace: Snapshot) -> None:
         await sandbox.run(["/bin/sh"], timeout=_FILL_SECONDS, stdin=script)
 
 
-MOST_CHANGED_FILES: Final = 200
 MOST_TEXT: Final = 10_000_000  # bytes of all texts
 MOST_IMAGE: Final = 256 * 1024
 _IMAGES: Final = {".png", ".jpg", ".jpeg", ".gif", ".webp"}
@@ -269,11 +268,11 @@ async def _files(
     differing = sorted(
         [*changed, *deleted], key=lambda path: (path not in old, *_rank(path))
     )
-    if (dropped_files := len(differing) - MOST_CHANGED_FILES) > 0:
+    if (dropped_files := len(differing) - MAX_CHANGED_FILES) > 0:
         number = counted(dropped_files, "changed file")
-        findings.append(f"{number} not kept (limit {MOST_CHANGED_FILES})")
+        findings.append(f"{number} not kept (limit {MAX_CHANGED_FILES})")
     remaining, dropped, files = MOST_TEXT, 0, list[AnswerFile]()
-    for path in differing[:MOST_CHANGED_FILES]:
+    for path in differing[:MAX_CHANGED_FILES]:
         if path not in new:
             files.append(AnswerFile(written_path(path), None, 0, "", "deleted"))
             continue

@@ -1,7 +1,7 @@
 """Checks of an answer: each passes or fails, with a reason.
 
 A new kind is one entry in the ``KINDS`` of text_checks, data_checks or code_checks, or
-of activity_checks if it looks at what an agent did.
+of activity_checks if it looks at what an agent did. All of them are in ``kinds``.
 """
 
 from .check import (
@@ -17,8 +17,6 @@ from .check import (
 from .grading import grade
 from .judging import rubric_of
 from .parse import (
-    KINDS,
-    TAKEN,
     CheckedCase,
     checked_suite,
     checks_of,
@@ -30,8 +28,6 @@ from .parse import (
 from .python_checks import CheckFunction, function_kind, python_kind
 
 __all__ = [
-    "KINDS",
-    "TAKEN",
     "AnyCheck",
     "Check",
     "CheckContext",

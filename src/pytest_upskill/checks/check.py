@@ -21,7 +21,7 @@ from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
 from ..trials.subject import CHAT, ORACLE
-from .final_workspace import Workspace
+from .final_workspace import Workspace, relative
 from .time_budget import LimitReachedError, not_counted, seconds_left, time_budget
 
 # Passed or not, and the reason. None means undecided: it fails, also inside of a "not".
@@ -468,6 +468,11 @@ Text = Annotated[
     BeforeValidator(_refuse_empty),
 ]
 one_or_more = (BeforeValidator(as_list), BeforeValidator(_refuse_no_texts))
+Paths = Annotated[
+    list[Annotated[Text, AfterValidator(relative)]],
+    Field(min_length=1),
+    BeforeValidator(as_list, json_schema_input_type=Text | list[Text]),
+]
 TEXT: TypeAdapter[Any] = TypeAdapter(Text)
 TEXTS: TypeAdapter[Any] = TypeAdapter(Annotated[list[Text], *one_or_more])
 COUNT: TypeAdapter[Any] = TypeAdapter(Annotated[int, Field(strict=True, ge=1)])

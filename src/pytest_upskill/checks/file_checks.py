@@ -18,7 +18,7 @@ from .._util.texts import one_line
 from ..agents.sandboxes.sandbox import WORKSPACE
 from ..skills.folder import decoded, read_skill_bytes
 from ..trials.answer import Answer, AnswerFile
-from .check import CheckContext, CheckKind, Result, Text, as_list, quoted
+from .check import CheckContext, CheckKind, Paths, Result, Text, quoted
 from .data_checks import KINDS as DATA_KINDS
 from .final_workspace import matches, relative
 from .text_checks import KINDS as TEXT_KINDS
@@ -346,13 +346,6 @@ def of_output_file(kind: CheckKind, path: str) -> CheckKind:
 
 
 # Files that must stay as they are.
-
-
-Paths = Annotated[
-    list[Annotated[Text, AfterValidator(relative)]],
-    Field(min_length=1),
-    BeforeValidator(as_list, json_schema_input_type=Text | list[Text]),
-]
 
 
 def _unchanged(context: CheckContext) -> Iterator[Result]:

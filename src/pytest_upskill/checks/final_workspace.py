@@ -7,14 +7,16 @@ from fnmatch import fnmatchcase
 from functools import cached_property
 from hashlib import sha256
 from pathlib import PurePosixPath
-from typing import Final, NamedTuple
+from typing import TYPE_CHECKING, Final, NamedTuple
 
 from .._util.texts import first_few, one_line
-from ..agents.sandboxes.sandbox import CommandResult
-from ..agents.snapshot import MOST_CHANGED_FILES, Snapshot, unpack
 from ..errors import CheckError
 from ..skills.case import WorkspaceFile
-from ..trials.answer import Answer, AnswerFile
+from ..trials.answer import MAX_CHANGED_FILES, Answer, AnswerFile
+
+if TYPE_CHECKING:
+    from ..agents.sandboxes.sandbox import CommandResult
+    from ..agents.snapshot import Snapshot
 
 TESTS: Final = "/tests"  # the folder of a verifier's files
 _ANY_DEPTH: Final = "**"
@@ -89,7 +91,7 @@ class WorkspaceCommand(NamedTuple):
 
 
 # In a fresh copy of a packed workspace
-Run = Callable[[bytes, WorkspaceCommand], CommandResult]
+Run = Callable[[bytes, WorkspaceCommand], "CommandResult"]
 IsFromStart = Callable[[WorkspaceFile], bool]  # whether the agent left a file as it was
 Verify = Callable[[bytes, Verifier, IsFromStart], Verified]
 
@@ -111,7 +113,7 @@ class Workspace:
         self._given = {file.path: file for file in start}
         self._has_setup = has_setup
         self._run = run
-        self._ran = dict[WorkspaceCommand, CommandResult]()
+        self._ran = dict[WorkspaceCommand, "CommandResult"]()
         self._verify = verify
         self._verified = dict[Verifier, Verified]()
 
@@ -130,11 +132,16 @@ class Workspace:
         return {path: file for path, file in files.items() if file.change != "deleted"}
 
     @cached_property
-    def _snapshot(self) -> Snapshot | None:
+    def _snapshot(self) -> "Snapshot | None":
         """All of its files, if they were stored: an answer has only the first ones."""
+        packed = self._answer.workspace
+        if not packed:
+            return None
+
+        from ..agents.snapshot import unpack
+
         try:
-            packed = self._answer.workspace
-            return unpack(packed, self._start) if packed else None
+            return unpack(packed, self._start)
         except ValueError:
             return None
 
@@ -160,7 +167,7 @@ class Workspace:
     @property
     def is_cut(self) -> bool:
         """Whether there may be more files than the answer has."""
-        return not self._snapshot and len(self.touched) >= MOST_CHANGED_FILES
+        return not self._snapshot and len(self.touched) >= MAX_CHANGED_FILES
 
     @property
     def changes_are_cut(self) -> bool:
@@ -168,9 +175,9 @@ class Workspace:
         an answer has those first.
         """
         changes = sum(file.change != "made" for file in self.touched)
-        return not (self._snapshot and self._start) and changes >= MOST_CHANGED_FILES
+        return not (self._snapshot and self._start) and changes >= MAX_CHANGED_FILES
 
-    def run(self, command: WorkspaceCommand) -> CommandResult:
+    def run(self, command: WorkspaceCommand) -> "CommandResult":
         """The result of a command after the agent; CheckError if it can't be run."""
         if command not in self._ran:
             if not self._run:
@@ -220,7 +227,7 @@ class Workspace:
     def _is_from_start(self, file: WorkspaceFile) -> bool:
         if (given := self._given.get(file.path)) and given.data == file.data:
             return True
-        if not self._has_setup or len(self.touched) >= MOST_CHANGED_FILES:
+        if not self._has_setup or len(self.touched) >= MAX_CHANGED_FILES:
             return False
         return file.path not in {touched.path for touched in self.touched}
 

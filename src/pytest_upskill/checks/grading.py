@@ -27,11 +27,9 @@ from .check import (
     walk,
     wants_refusal,
 )
-from .command_check import commands_in
 from .final_workspace import Workspace
 from .judging import JUDGE, Ask, Rulings, judge, rubric_of
 from .time_budget import time_budget
-from .verifier_run import verifiers_in
 
 _NO_CASE: Final = Case("", "")
 
@@ -244,6 +242,10 @@ def _why_undecided(answer: Answer) -> str:
 def _workspace(answer: Answer, task: Task | None, grading: _Grading) -> Workspace:
     if task is None:
         return Workspace(answer)
+
+    from .command_check import commands_in
+    from .verifier_run import verifiers_in
+
     place = (grading.sandbox, task.image, task.needs, task.files)
     run, verify = commands_in(*place), verifiers_in(*place, network=grading.network)
     return Workspace(

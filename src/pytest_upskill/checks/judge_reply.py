@@ -32,7 +32,7 @@ _VERDICT: Final = {
 class Ruling(BaseModel):
     """A judge's verdict on one criterion."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
     criterion: int
     quote: str
@@ -43,7 +43,7 @@ class Ruling(BaseModel):
 class _Reply(BaseModel):
     # An answer that is quoted as it is could end the verdicts and open
     # another key for the rest.
-    model_config = ConfigDict(extra="forbid", strict=True)
+    model_config = ConfigDict(extra="forbid", strict=True, defer_build=True)
 
     mark: str
     verdicts: list[Ruling]

@@ -17,7 +17,6 @@ from ..trials.answer import Answer, AnswerFile, NoAnswer, Reply, SideCalls, Usag
 from ..trials.trial import JUDGE_MAX_OUTPUT, Question, Rubric
 from .check import TEXTS, AnyCheck, CheckContext, CheckKind, Result, walk
 from .judge_reply import Ruling, read_reply, schema, wanted_form
-from .judge_view import MAX_TEXT, file_texts, view_of
 
 _SYSTEM: Final = (
     "You grade an answer by a list of criteria, one by one and strictly. For each"
@@ -117,6 +116,10 @@ def first_questions(
         answer.is_empty or not answer.refused or not rubric.refusals
     ):
         return []
+
+    # Slow to import, and only needed where there is a judge.
+    from .judge_view import MAX_TEXT, view_of
+
     turns = [part for message in question.messages for part in message]
     spoken = [*rubric.texts, *filter(None, [rubric.context]), *turns]
     if answer.activity is None:
@@ -171,8 +174,13 @@ def _prompt(rubric: Rubric, question: Question, work: str, mark: str) -> str:
 
 
 def _files_part(files: Sequence[AnswerFile], mark: str) -> str:
+    if not files:
+        return ""
+
+    from .judge_view import MAX_TEXT, file_texts
+
     listing = "\n\n".join(file_texts(files, MAX_TEXT))
-    return f"{_CAME_WITH}{marked('files', mark, listing)}" if files else ""
+    return f"{_CAME_WITH}{marked('files', mark, listing)}"
 
 
 def _repair(question: Question, reply: Reply | None) -> Question | None:

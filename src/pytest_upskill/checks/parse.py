@@ -22,37 +22,23 @@ from ..skills.suites.json_suites import load_cases
 from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT
 from ..trials.trial import Rubric
-from .activity_checks import KINDS as ACTIVITY_KINDS
-from .activity_checks import MCP_EXPECTED, expects_mcp
 from .check import (
     AnyCheck,
     Check,
     CheckKind,
     Combined,
+    Paths,
     Text,
     asked_checks,
     quoted,
     walk,
 )
-from .code_checks import KINDS as CODE_KINDS
-from .command_check import command_kind
-from .data_checks import KINDS as DATA_KINDS
-from .file_checks import UNCHANGED, Paths, files_kind, of_output_file
 from .judging import JUDGE, rubric_of
 from .matching import folded
 from .python_checks import python_kind
 from .text_checks import KINDS as TEXT_KINDS
-from .verifier_check import verifier_kind
 
-KINDS: Final[Mapping[str, CheckKind]] = {
-    kind.name: kind
-    for kind in (
-        *(*TEXT_KINDS, *DATA_KINDS, *CODE_KINDS),
-        *(files_kind(), UNCHANGED, command_kind(), verifier_kind(), *ACTIVITY_KINDS),
-        JUDGE,
-    )
-}
-
+_PLAIN_KINDS: Final = {kind.name: kind for kind in (*TEXT_KINDS, JUDGE)}
 WITH_SKILL: Final = "with_skill"
 _DEEPEST: Final = 10
 COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
@@ -113,7 +99,6 @@ class GroupForm(Strict):
 _GROUP: Final = TypeAdapter(GroupForm)
 # Keys of a group that are not kinds
 RESERVED: Final = (*COMBINING, *GroupForm.model_fields)
-TAKEN: Final = (*KINDS, *RESERVED, "python")  # names that registered checks can't have
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 
@@ -154,16 +139,22 @@ def checked_suite(
 
     def checked(of_file: LoadedCases[Case]) -> LoadedCases[CheckedCase]:
         folder = of_file.folder or suite.folder
-        python = python_kind(folder, allowed=allow_code, allowed_by=allowed_by)
-        kinds = {
-            **KINDS,
-            **kinds_of_skill(folder),
-            **registered_kinds,
-            "python": python,
-        }
-        return with_checks(
-            of_file, lambda case: checks_of(case, kinds, registered_kinds)
-        )
+
+        def parse(case: Case) -> tuple[AnyCheck, ...]:
+            try:
+                kinds = {**_PLAIN_KINDS, **registered_kinds}
+                return checks_of(case, kinds, registered_kinds)
+            except FormError:
+                # Imported only where they are needed, which takes time.
+                from .kinds import KINDS, kinds_of_skill
+
+                kinds = {**KINDS, **kinds_of_skill(folder), **registered_kinds}
+                kinds["python"] = python_kind(
+                    folder, allowed=allow_code, allowed_by=allowed_by
+                )
+                return checks_of(case, kinds, registered_kinds)
+
+        return with_checks(of_file, parse)
 
     return [checked(of_file) for of_file in suite.require().files]
 
@@ -171,12 +162,6 @@ def checked_suite(
 def runnable_in(suite: Suite) -> list[CheckedCase]:
     """All cases of a suite with their checks; CasesError if one can't be run."""
     return [case for of_file in checked_suite(suite) for case in of_file.require_all()]
-
-
-def kinds_of_skill(folder: Path) -> dict[str, CheckKind]:
-    """Kinds whose arguments may name files in the skill's folder."""
-    kinds = (files_kind(folder), command_kind(folder), verifier_kind(folder))
-    return {kind.name: kind for kind in kinds}
 
 
 def with_checks(
@@ -213,11 +198,14 @@ def checks_of(
     What a mock of an MCP server expects is checked, too.
     """
     checks = _written_checks(case, kinds, registered)
-    return (
-        (*checks, Check(MCP_EXPECTED, argument=True, written=True))
-        if expects_mcp(case)
-        else checks
-    )
+    if not case.mcp:
+        return checks
+
+    from .activity_checks import MCP_EXPECTED, expects_mcp
+
+    if not expects_mcp(case):
+        return checks
+    return (*checks, Check(MCP_EXPECTED, argument=True, written=True))
 
 
 def _written_checks(
@@ -237,6 +225,8 @@ def _written_checks(
         return written
     kind = registered[name]
     if isinstance(value, dict) and isinstance(value.get("output_file"), str):
+        from .file_checks import of_output_file
+
         kind = of_output_file(kind, value["output_file"])
     return (*written, Check(kind, value, written=value))
 

@@ -8,10 +8,9 @@ from bisect import insort
 from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from .._util.keys import hide_keys
-from ..agents.agent import Call, Send
 from ..checks.judging import is_worth_keeping
 from ..errors import Spell, UpskillError
 from ..trials.answer import Answer, NoAnswer, Reply
@@ -23,6 +22,9 @@ from .forecast import PaidCall
 from .known_replies import KnownReplies
 from .lane import STOPPED, Job, Lane, over_budget, unexpected
 from .machine import default_at_once, memory_for_agents
+
+if TYPE_CHECKING:
+    from ..agents.agent import Call, Send
 
 
 class Trials(Protocol):
@@ -45,7 +47,7 @@ class Trials(Protocol):
     def memory_of(self, task: Task) -> int:
         """Megabytes of this machine."""
 
-    async def run(self, question: Question, call: Call) -> Reply: ...
+    async def run(self, question: Question, call: "Call") -> Reply: ...
 
     async def close(self) -> None: ...
 
@@ -237,7 +239,7 @@ class AgentJobs:
         self._queue.pump_soon()
 
     async def _call(
-        self, trial: _RunningTrial, question: Question, send: Send | None = None
+        self, trial: _RunningTrial, question: Question, send: "Send | None" = None
     ) -> Reply:
         """A call of a trial: it has the trial's number, and is stored with the
         trial.

@@ -7,11 +7,10 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from random import Random
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .._util.keys import hide_keys, without_keys
 from .._util.texts import one_line
-from ..agents.agent import Send
 from ..errors import ModelError, Spell, Text, spelled
 from ..models import Model
 from ..models.choosing import Chooser
@@ -19,6 +18,9 @@ from ..trials.answer import Answer, NoAnswer, Reply, Usage
 from ..trials.trial import Question, Shared
 from .pace import LONG, PATIENCE, Limit, Pace
 from .prefixes import Prefixes, PrefixUse
+
+if TYPE_CHECKING:
+    from ..agents.agent import Send
 
 _MAX_ATTEMPTS: Final = 5
 # A question that was refused this often waits for all that were not:
@@ -68,7 +70,7 @@ class Job:
     spent: float = 0.0  # seconds of attempts, and of the pauses after them
     started_at: float = 0.0  # of the last attempt
     paid: Usage | None = None  # for the last attempt; None is nothing
-    send: Send | None = None  # asks in place of the model's ``ask``
+    send: "Send | None" = None  # asks in place of the model's ``ask``
     of_trial: bool = False  # a call of an agent's trial, whose number it has
     prefix_use: PrefixUse = field(default_factory=PrefixUse)
     # What the provider should cache, in the last attempt

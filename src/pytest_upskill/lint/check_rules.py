@@ -16,8 +16,6 @@ from .._util.json_forms import FormError, Location
 from .._util.texts import counted, guess
 from ..agents.loop_tools import TOOLS
 from ..checks import (
-    KINDS,
-    TAKEN,
     AnyCheck,
     Check,
     CheckedCase,
@@ -29,8 +27,9 @@ from ..checks import (
 )
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.final_workspace import matches
+from ..checks.kinds import KINDS, TAKEN, kinds_of_skill
 from ..checks.languages import BrokenError, parse_python
-from ..checks.parse import COMBINING, RESERVED, kinds_of_skill, with_checks
+from ..checks.parse import COMBINING, RESERVED, with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, Setting, shown
 from ..skills.case import Case

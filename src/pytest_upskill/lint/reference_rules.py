@@ -9,9 +9,10 @@ from dataclasses import replace
 from typing import Final
 
 from ..agents.oracle import Oracle
-from ..checks import KINDS, AnyCheck, grade, walk
+from ..checks import AnyCheck, grade, walk
 from ..checks.check import asked_checks
 from ..checks.final_workspace import Workspace
+from ..checks.kinds import KINDS
 from ..errors import CheckError, NoAnswerError
 from ..skills.case import Case
 from ..trials.records import Grade

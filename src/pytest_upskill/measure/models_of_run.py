@@ -3,10 +3,9 @@
 import os
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from typing import Final
+from typing import TYPE_CHECKING, Final, cast
 
 from .._util.keys import know, password_of
-from ..agents.logins import LoginProvider
 from ..agents.roster import Roster
 from ..errors import InputError, Setting, SettingsError, shown
 from ..models import ModelSpec
@@ -17,6 +16,9 @@ from ..models.prices import FREE, ON_A_PLAN, Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..settings import Settings
 from ..trials.subject import CHAT, ORACLE, Subject
+
+if TYPE_CHECKING:
+    from ..agents.logins import LoginProvider
 
 Specs = Mapping[str, ModelSpec]
 DEFAULT_MODEL: Final = "local"
@@ -187,8 +189,7 @@ def login_line(models: Models, labels: Iterable[str]) -> str:
     """Who is asked on a login, and where that was found; empty if nobody is."""
     notes = []
     for label in labels:
-        provider = models.specs[label].provider
-        assert isinstance(provider, LoginProvider)
+        provider = cast("LoginProvider", models.specs[label].provider)
         try:
             tokens = provider.login.find(os.environ)
         except InputError:

@@ -1,7 +1,7 @@
 """The pytest plugin: it does nothing until a skill or a model is given.
 
-Every pytest run in an environment that has it imports this module,
-so it imports very little.
+Every pytest run in an environment that has it imports this module, so it imports very
+little: what its hooks need is imported once pytest has been told not to compile it.
 """
 
 from collections.abc import Generator
@@ -9,26 +9,20 @@ from typing import Final
 
 import pytest
 
-from . import hookspecs
-from .pytest_options import (
-    add_options,
-    cli_flags,
-    cli_gates,
-    require_known_flags,
-    require_mark,
-)
-from .skill_code import is_asked_for, keep_code_of_skills_out, split_args, task_hint
-
 _RUN: Final = "upskill-collecting"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
+    from .pytest_options import add_options
+
     add_options(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
-    pluginmanager.add_hookspecs(hookspecs)
     _load_from_bytecode(pluginmanager)
+    from . import hookspecs
+
+    pluginmanager.add_hookspecs(hookspecs)
 
 
 def _load_from_bytecode(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -50,6 +44,9 @@ def pytest_load_initial_conftests(
     """pytest imports the conftest.py beside any file it is given,
     but a skill must not run code.
     """
+    from .pytest_options import require_known_flags
+    from .skill_code import keep_code_of_skills_out, split_args
+
     keep_code_of_skills_out(early_config)
     arguments = early_config.known_args_namespace
     arguments.file_or_dir, _ = split_args(early_config, arguments.file_or_dir)
@@ -61,6 +58,9 @@ def pytest_load_initial_conftests(
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    from .pytest_options import cli_gates, require_mark
+    from .skill_code import is_asked_for
+
     config.addinivalue_line(
         "markers", "skill(path): test an Agent Skill on the models of the run."
     )
@@ -83,6 +83,10 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_report_header(config: pytest.Config) -> str | None:
     if config.pluginmanager.hasplugin(_RUN):
         return None
+
+    from .pytest_options import cli_flags
+    from .skill_code import task_hint
+
     if hint := task_hint(config):
         return hint
     flags = cli_flags(config)

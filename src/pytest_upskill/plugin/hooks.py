@@ -12,9 +12,8 @@ import pluggy
 import pytest
 
 from .._util.texts import one_line
-from ..agents.agent import Agent
 from ..agents.roster import AGENTS
-from ..checks import TAKEN, CheckKind, function_kind
+from ..checks import CheckKind, function_kind
 from ..errors import InputError, shown
 from ..models import Model, ModelSpec, Provider
 from ..models.model import ModelName
@@ -28,6 +27,7 @@ from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
 from .run import NextStep
 
 if TYPE_CHECKING:
+    from ..agents.agent import Agent
     from ..results.run import RunResults
 
 _MIN_TELLING_LENGTH: Final = 40  # a shorter text may be in a prompt by chance
@@ -91,6 +91,11 @@ def _register(
 
 def registered_checks(ihook: Any, config: pytest.Config) -> dict[str, CheckKind]:
     """The checks of pytest_upskill_checks, by their names."""
+    if not ihook.pytest_upskill_checks.get_hookimpls():
+        return {}
+
+    from ..checks.kinds import TAKEN
+
     functions = _register(ihook.pytest_upskill_checks, config, taken=TAKEN)
     return {name: function_kind(name, check) for name, check in functions.items()}
 
@@ -123,14 +128,16 @@ def registered_providers(config: pytest.Config) -> dict[str, Provider]:
     return providers
 
 
-def registered_agents(config: pytest.Config) -> dict[str, Callable[[], Agent]]:
+def registered_agents(config: pytest.Config) -> dict[str, "Callable[[], Agent]"]:
     """The agents of pytest_upskill_agents, by their names."""
     taken = {*AGENTS, CHAT}
     classes = _register(config.hook.pytest_upskill_agents, config, taken=taken)
     return {name: partial(_make_agent, name, made) for name, made in classes.items()}
 
 
-def _make_agent(name: str, make: Callable[[], object]) -> Agent:
+def _make_agent(name: str, make: Callable[[], object]) -> "Agent":
+    from ..agents.agent import Agent
+
     place = f"pytest_upskill_agents: {name!r}"
     agent = _call(place, make)
     if not isinstance(agent, Agent):

@@ -14,7 +14,6 @@ from .._util.json_forms import Location
 from .._util.texts import one_line
 from ..agents.task_sandbox import skipped_if_unrunnable
 from ..checks import (
-    KINDS,
     AnyCheck,
     CheckedCase,
     checked_suite,
@@ -153,6 +152,8 @@ def read_skill(run: Run, source: SkillSource, ihook: Any) -> SkillCases:
         except InputError as error:
             tested.problem = message_of(error, run.config)
     for queries in suites.triggers:
+        from ..checks.kinds import KINDS
+
         checked = with_checks(queries, lambda case: checks_of(case, KINDS, {}))
         tested.files.append(checked)
     if ORACLE in run.subjects.agents:

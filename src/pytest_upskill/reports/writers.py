@@ -8,17 +8,18 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 from .._util.files import is_stream, reason_of, replace_file, resolved
 from .._util.texts import one_line
 from ..errors import InputError, Setting, SettingsError, shown
-from ..results.case_changes import Earlier
 from ..results.run import RunResults
 from ..results.run_file import results_bytes
 from ..skills.folder import SKILL_NAMES
-from .publish import write_badges
 from .record_files import transcript_files
+
+if TYPE_CHECKING:
+    from ..results.case_changes import Earlier
 
 # A setting, and a function that writes its report and returns the paths.
 Writer = tuple[str, Callable[[], Sequence[Path]]]
@@ -102,7 +103,7 @@ class Finished:
     results: RunResults
     markdown: Callable[[], str]
     notes: Sequence[str]
-    earlier: Earlier | None = None  # the run before, for the page
+    earlier: "Earlier | None" = None  # the run before, for the page
 
 
 def _page_text(run: Finished) -> str:
@@ -112,13 +113,19 @@ def _page_text(run: Finished) -> str:
     return run_page(run.results, run.notes, run.earlier)
 
 
+def _write_badges(folder: Path, run: Finished) -> Sequence[Path]:
+    from .publish import write_badges
+
+    return write_badges(folder, run.results)
+
+
 # How to write each kind, by the setting that says where; returns the written paths.
 REPORTS: Final[Mapping[str, Callable[[Path, Finished], Sequence[Path]]]] = {
     "json_file": lambda file, run: write_report(file, results_bytes(run.results)),
     "html_file": lambda file, run: write_report(file, _page_text(run)),
     "markdown_file": lambda file, run: write_report(file, run.markdown()),
     "transcripts_folder": lambda folder, run: write_transcripts(folder, run.results),
-    "badge_folder": lambda folder, run: write_badges(folder, run.results),
+    "badge_folder": _write_badges,
 }
 
 

@@ -18,6 +18,7 @@ CASES_NAME: Final = "skill_meta.json"
 SCHEMA_NAME: Final = "skill_meta.schema.json"  # for editors
 BENCHMARK_NAME: Final = "BENCHMARK.md"  # for people
 EVALS_NAME: Final = "evals/evals.json"
+EVAL_SPEC_NAMES: Final = ("eval.yaml", "eval.yml")
 MAX_FILE_BYTES: Final = 1_000_000  # of a file that is read as text
 TOOL_FOLDERS: Final = frozenset(
     {".git", ".hg", ".svn", ".tox", ".nox", ".venv", "node_modules", "bower_components"}

@@ -48,7 +48,7 @@ _ANY: Final = {"type": "object", "properties": {}, "additionalProperties": True}
 class _Lenient(BaseModel):
     """A form that converts no types. Others may have more keys."""
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
 
 class _AnswerForm(_Lenient):

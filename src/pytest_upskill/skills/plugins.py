@@ -50,7 +50,7 @@ class _ManifestForm(BaseModel):
     others.
     """
 
-    model_config = ConfigDict(extra="ignore", strict=True)
+    model_config = ConfigDict(extra="ignore", strict=True, defer_build=True)
 
     name: _Text
     description: str = ""

@@ -60,7 +60,7 @@ _JUDGE: Final = (
 class Loose(BaseModel):
     """A form that ignores unknown keys: models add their own."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class DraftFile(Loose):

@@ -2,16 +2,18 @@
 
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ..._util.files import reason_of
 from ..._util.texts import one_line
 from ...errors import ResultsError, shown
 from ...plugin.run import Run
 from ...results import history
-from ...results.case_changes import Earlier
 from ...results.run import RunResults, without_oracle
 from .looking_back import look_back
+
+if TYPE_CHECKING:
+    from ...results.case_changes import Earlier
 
 
 def look_at_earlier_runs(run: Run, results: RunResults) -> Mapping[str, Any] | None:
@@ -49,7 +51,7 @@ def _find_folder(run: Run) -> Path | None:
     return run.settings.runs_folder or history.default_folder(run.config.rootpath)
 
 
-def _read_run_before(run: Run, folder: Path, results: RunResults) -> Earlier | None:
+def _read_run_before(run: Run, folder: Path, results: RunResults) -> "Earlier | None":
     """The run that the page compares this one with."""
     if results.selected_to_fail or not results.records:
         return None
@@ -57,6 +59,7 @@ def _read_run_before(run: Run, folder: Path, results: RunResults) -> Earlier | N
     if entry is None:
         return None
 
+    from ...results.case_changes import Earlier
     from ...results.run_file import read_run  # slow to import, and seldom needed
 
     try:

@@ -16,7 +16,8 @@ from typing import Final
 from ..._util.files import resolved
 from ..._util.secrets import masked
 from ..._util.texts import message_line, one_line, shortened, visible
-from ...checks import KINDS, checks_of
+from ...checks import checks_of
+from ...checks.kinds import KINDS
 from ...errors import InputError, shown
 from ...reports.terminal.progress_screen import Cell
 from ...results.run import RunResults

@@ -4,8 +4,9 @@ from collections.abc import Sequence
 
 from ..._util import grouped
 from ..._util.texts import counted
-from ...checks import KINDS, parse_checks
+from ...checks import parse_checks
 from ...checks.grading import ToGrade
+from ...checks.kinds import KINDS
 from ...measure.arm_maker import files_of_cases, own_cases
 from ...measure.study_runner import StudyRunner
 from ...results.run_notes import listing_notes

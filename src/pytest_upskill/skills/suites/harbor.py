@@ -80,7 +80,7 @@ Seconds = Annotated[float, Field(gt=0, allow_inf_nan=False)]
 class _Form(BaseModel):
     """A part of a task; keys that it does not know are ignored, as Harbor does."""
 
-    model_config = ConfigDict(extra="ignore")
+    model_config = ConfigDict(extra="ignore", defer_build=True)
 
 
 class _EnvironmentForm(_Form):

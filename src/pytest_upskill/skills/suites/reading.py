@@ -4,36 +4,36 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property
+from importlib import import_module
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import Final, NamedTuple, cast
 
 from ..._util.texts import one_line
 from ...errors import CasesError, NoCasesError, shown
 from ..case import Case
-from ..folder import CASES_NAME, EVALS_NAME, is_skill
+from ..folder import CASES_NAME, EVAL_SPEC_NAMES, EVALS_NAME, is_skill
 from ..kinds import CASE
 from ..loaded_cases import LoadedCases, all_cases
 from ..task_folders import has_tasks
 from .beside import files_beside, is_file_beside, is_set_beside, load_beside
-from .harbor import harbor_suite
 from .invoking import Invocable
 from .json_files import ROUTES_NAME, is_for_others, names_in
-from .json_suites import json_folder, json_suite
-from .plugin_evals import plugin_suite
+from .json_suites import json_suite
 from .suite import EVALS, Suite, folder_around
-from .vally import FILE_NAMES as VALLY_NAMES
-from .vally import vally_suite
 
 Ask = Callable[[Path], Suite | None]  # a folder, or the file of cases that a run names
-Reader = Callable[[Path, Path], Suite | None]
 
 # Where a skill or a bundle has cases, in its folder: the first place with cases counts.
-PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *VALLY_NAMES)
+PLACES: Final = (CASES_NAME, EVALS_NAME, EVALS, *EVAL_SPEC_NAMES)
 # Each translates a form, given a path and the folder whose files cases may
 # name. It returns None if the path is of another form, and raises
-# CasesError if it can't be read.
-READERS: Final[tuple[Reader, ...]] = (
-    *(harbor_suite, plugin_suite, vally_suite, json_folder, json_suite),
+# CasesError if it can't be read. Imported when a path may be of that form.
+READERS: Final = (
+    ("harbor", "harbor_suite"),
+    ("plugin_evals", "plugin_suite"),
+    ("vally", "vally_suite"),
+    ("json_suites", "json_folder"),
+    ("json_suites", "json_suite"),
 )
 
 FOR_ROUTE: Final = "for pytest-upskill route"  # why a file of routes is not read
@@ -186,9 +186,21 @@ def read_suite(path: Path, folder: Path) -> Suite | None:
     if not path.exists():
         return None
     try:
-        return next((suite for read in READERS if (suite := read(path, folder))), None)
+        return _read_suite(path, folder)
     except CasesError as error:
         return Suite(path, folder, error=error)
+
+
+def _read_suite(path: Path, folder: Path) -> Suite | None:
+    # Files with this ending are of no other form.
+    if path.suffix == ".json" and path.is_file():
+        return json_suite(path, folder)
+
+    for module, name in READERS:
+        read = getattr(import_module(f".{module}", __package__), name)
+        if suite := read(path, folder):
+            return cast(Suite, suite)
+    return None
 
 
 def _suite_at(path: Path, folder: Path) -> Suite | None:

@@ -12,12 +12,11 @@ from ..._util.files import read_file, resolved
 from ..._util.texts import guess, one_line, slug
 from ...errors import CasesError, shown
 from ..case import Case
-from ..folder import walk
+from ..folder import EVAL_SPEC_NAMES, walk
 from ..loaded_cases import LoadedCases, numbered
 from .suite import Suite, Written, read_cases
 from .yaml_files import Document, LeftOut, good_tags, pattern_of, read_yaml_file
 
-FILE_NAMES: Final = ("eval.yaml", "eval.yml")
 _ENDINGS: Final = (".eval.yaml", ".eval.yml", "-eval.yaml", "-eval.yml")
 _UNITS: Final = {"ms": 0.001, "s": 1, "m": 60, "h": 3600}
 _DURATION: Final = re.compile(r"(\d+(?:\.\d+)?)\s*(ms|s|m|h)")
@@ -68,7 +67,7 @@ def vally_files(path: Path) -> list[Path]:
         files = sorted(path.iterdir()) if path.is_dir() else []
     except OSError:
         return []
-    named = [f for f in files if f.name in FILE_NAMES or f.name.endswith(_ENDINGS)]
+    named = [f for f in files if f.name in EVAL_SPEC_NAMES or f.name.endswith(_ENDINGS)]
     return [file for file in named if file.is_file() and _has_stimuli(file)]
 
 
