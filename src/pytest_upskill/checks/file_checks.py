@@ -40,6 +40,7 @@ class _Argument:
         self._kind = kind
 
     def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        self._kind.argument.rebuild()
         return self._kind.argument.core_schema
 
 
