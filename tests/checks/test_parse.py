@@ -18,8 +18,8 @@ from pytest_upskill.checks import (
     walk,
 )
 from pytest_upskill.checks.check import asked_checks
+from pytest_upskill.checks.group import RESERVED
 from pytest_upskill.checks.kinds import KINDS
-from pytest_upskill.checks.parse import RESERVED
 from pytest_upskill.errors import CasesError
 from pytest_upskill.trials.answer import Answer, Usage
 from pytest_upskill.trials.records import Grade

@@ -13,8 +13,8 @@ from jsonschema import Draft202012Validator
 
 import pytest_upskill
 from pytest_upskill.checks import load_checked_cases
+from pytest_upskill.checks.group import COMBINING
 from pytest_upskill.checks.kinds import KINDS
-from pytest_upskill.checks.parse import COMBINING
 from pytest_upskill.checks.skill_meta_schema import ABOUT, schema_of_cases
 from pytest_upskill.cli import main
 from pytest_upskill.errors import CasesError

@@ -11,8 +11,8 @@ import pytest
 from pytest_upskill.agents.sandboxes.sandbox import CommandResult
 from pytest_upskill.checks import grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.final_workspace import Verified, Workspace
+from pytest_upskill.checks.group import RESERVED, GroupForm
 from pytest_upskill.checks.kinds import KINDS, kinds_of_skill
-from pytest_upskill.checks.parse import RESERVED, GroupForm
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Activity, Turn

@@ -10,8 +10,8 @@ from .code_checks import KINDS as CODE_KINDS
 from .command_check import command_kind
 from .data_checks import KINDS as DATA_KINDS
 from .file_checks import UNCHANGED, files_kind
+from .group import RESERVED
 from .judging import JUDGE
-from .parse import RESERVED
 from .text_checks import KINDS as TEXT_KINDS
 from .verifier_check import verifier_kind
 

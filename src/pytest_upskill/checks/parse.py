@@ -8,13 +8,12 @@ settings (``case_sensitive``, ``weight``, ``required``). Groups may stand inside
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Final, Literal
+from typing import Any, Final, Literal
 
-from pydantic import Field, TypeAdapter
+from pydantic import TypeAdapter
 
-from .._util.json_forms import FormError, Location, Problem, Strict, read_form
+from .._util.json_forms import FormError, Location, Problem, read_form
 from .._util.texts import guess
-from ..settings import MOST_RUNS
 from ..skills.case import Case
 from ..skills.kinds import CASE, OPENING, SKILL_ALONE, CaseKind
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
@@ -27,21 +26,18 @@ from .check import (
     Check,
     CheckKind,
     Combined,
-    Paths,
-    Text,
     asked_checks,
     quoted,
     walk,
 )
+from .group import RESERVED, WITH_SKILL, GroupForm
 from .judging import JUDGE, rubric_of
 from .matching import folded
 from .python_checks import python_kind
 from .text_checks import KINDS as TEXT_KINDS
 
 _PLAIN_KINDS: Final = {kind.name: kind for kind in (*TEXT_KINDS, JUDGE)}
-WITH_SKILL: Final = "with_skill"
 _DEEPEST: Final = 10
-COMBINING: Final = ("all_of", "any_of", "not", WITH_SKILL)
 _NO_CHECK: Final = (
     'no checks, so every answer would pass; add one, such as "contains": ["text"]'
 )
@@ -56,49 +52,7 @@ _NONE_REQUIRED: Final = (
 )
 
 
-class GroupForm(Strict):
-    """The settings of a group."""
-
-    case_sensitive: bool | None = Field(
-        None,
-        description=(
-            "Whether upper and lower case differ in this group (default: false)."
-        ),
-    )
-    weight: Annotated[float, Field(gt=0, allow_inf_nan=False)] | None = Field(
-        None,
-        description=(
-            "How much each check of this group counts in the score (default: 1)."
-        ),
-    )
-    required: bool | None = Field(
-        None,
-        description=(
-            "False: this group counts in the score, but the case passes without it "
-            "(default: true)."
-        ),
-    )
-    judge_votes: Annotated[int, Field(ge=1, le=MOST_RUNS)] | None = Field(
-        None,
-        description="How often the judge is asked; the majority rules (default: 1).",
-    )
-    judge_files: Paths | None = Field(
-        None,
-        description=(
-            "Files of an agent that the judge sees whole; patterns may be used."
-        ),
-    )
-    judge_context: Text | None = Field(
-        None,
-        description=(
-            "What the judge is told about the wanted result, beside the criteria."
-        ),
-    )
-
-
 _GROUP: Final = TypeAdapter(GroupForm)
-# Keys of a group that are not kinds
-RESERVED: Final = (*COMBINING, *GroupForm.model_fields)
 CheckedCase = tuple[Case, tuple[AnyCheck, ...]]
 
 

@@ -11,8 +11,8 @@ from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaV
 
 from ..skills.case_forms import MetaForm
 from .check import CheckKind
+from .group import GroupForm
 from .kinds import KINDS
-from .parse import GroupForm
 
 
 class About(NamedTuple):

@@ -27,9 +27,10 @@ from ..checks import (
 )
 from ..checks.check import CheckContext, Result, Text, quoted
 from ..checks.final_workspace import matches
+from ..checks.group import COMBINING, RESERVED
 from ..checks.kinds import KINDS, TAKEN, kinds_of_skill
 from ..checks.languages import BrokenError, parse_python
-from ..checks.parse import COMBINING, RESERVED, with_checks
+from ..checks.parse import with_checks
 from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, Setting, shown
 from ..skills.case import Case

@@ -22,7 +22,7 @@ from .._util.json_forms import (
 from .._util.texts import counted, plain
 from .transcript import Activity, ToolCall, Transcript, joined_activity
 
-MAX_CHANGED_FILES: Final = 200  # of an agent that an answer has
+MAX_CHANGED_FILES: Final = 200
 MAX_FILE_BYTES: Final = 1_000_000  # larger files are kept by size and digest only
 # Why a server or its filter withheld an answer, in the words of several providers.
 _LIMITS: Final = ("length", "max_turns", "time")
