@@ -78,7 +78,8 @@ class Feature:
     plugin: str = ""  # "module:class" of its pytest plugin in a run that tests skills
     # "module:function": how the results of a run compare with what was accepted
     compare: str = ""
-    # "module:function": the results by model that it keeps in the folder of a skill
+    # "module:function": the results that it keeps in the folder of a skill, by model
+    # and case
     kept: str = ""
 
 

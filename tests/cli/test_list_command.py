@@ -11,14 +11,11 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.cli.project import ini_paths
-from pytest_upskill.features.accepted.file import (
-    CaseResult,
-    ModelResults,
-    write_results,
-)
+from pytest_upskill.features.accepted.results import Accepted, write_results
 from pytest_upskill.features.queries import QUERY
 from pytest_upskill.results.history import keep
 from pytest_upskill.skills.skill import load_skill
+from pytest_upskill.trials.plan import Count
 from support.kit import BODY, case, write_script, write_skill
 from support.made import STARTED, made_run
 
@@ -65,14 +62,18 @@ def write_full_skill(folder: Path) -> Path:
         (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_bytes(data)
     digest = load_skill(folder / "SKILL.md").digest[:12]
-    half = CaseResult(1, 2, 0, 10, "x")
-    cases = {"a": CaseResult(2, 2, 1, 10, "x"), "b": half}
-    no_baseline = {"a": CaseResult(1, 1, None, 10, "x")}
-    models = {
-        "haiku": ModelResults("claude", "2026-11-02", digest, cases),
-        "opus": ModelResults("claude", "2026-10-01", "000000000000", no_baseline),
-        "none": ModelResults("claude", "2026-10-01", digest, {}),
-    }
+    half = Accepted(
+        Count(1, 2),
+        "2026-11-02",
+        baseline=Count(0, 2),
+        case="a",
+        skill_digest=digest,
+        setup="",
+    )
+    whole = replace(half, was=Count(2, 2), baseline=Count(1, 2))
+    older = replace(whole, date="2026-10-01", skill_digest="000000000000")
+    no_baseline = replace(older, baseline=None)
+    models = {"haiku": {"1": half, "2": whole}, "opus": {"1": no_baseline}}
     write_results(folder, models)
     return folder
 

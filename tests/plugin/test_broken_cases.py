@@ -7,6 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
+from support.accepted_project import accepted_names
 from support.kit import case, write_script, write_skill
 from support.runs import run_skills
 
@@ -99,10 +100,8 @@ def test_accepting_keeps_the_result_of_a_case_that_broke(
     (pytester.path / FILE).write_text(json.dumps({"cases": [GOOD, TYPO]}))
     accepting = run_skills(pytester, model, "--skill-accept")
     assert accepting.outcomes == {"passed": 1, "failed": 1}
-    accepted = json.loads(
-        (pytester.path / "skills/gate/skill_results.json").read_text()
-    )
-    assert set(accepted["models"][model]["cases"]) == {"open-gate", "shut"}
+    names = accepted_names(pytester.path / "skills/gate", model)
+    assert names == ["open-gate", "shut"]
 
 
 def test_without_a_judge_only_cases_with_a_rubric_fail(
@@ -166,8 +165,5 @@ def test_an_automatic_id_that_changed_keeps_its_accepted_result(
     ids = [test["case"][:-7] for test in again.report["tests"]]
     assert ids == ["shuts", "opens"]
     run_skills(pytester, model, "--skill-accept")
-    accepted = json.loads(
-        (pytester.path / "skills/gate/skill_results.json").read_text()
-    )
-    ids = [name[:-7] for name in accepted["models"][model]["cases"]]
-    assert ids == ["opens", "shuts"]
+    names = accepted_names(pytester.path / "skills/gate", model)
+    assert [name[:-7] for name in names] == ["opens", "shuts"]

@@ -223,7 +223,7 @@ def test_the_ini_file_is_used_without_an_option(pytester: pytest.Pytester) -> No
     accepted = json.loads(
         (pytester.path / "skills/gate/skill_results.json").read_text()
     )
-    assert list(accepted["models"]) == ["one", "two"]
+    assert list(accepted) == ["one", "two"]
     assert len((pytester.path / "answers.jsonl").read_text().splitlines()) == 8
     assert [row["skill_cost"] for row in report["summary"]] == [10, 5]  # USD 1 a token
     assert not (pytester.path / "kept").exists()

@@ -198,19 +198,6 @@ def test_what_was_spent_of_the_budget_and_what_the_cache_had(
     assert amounts == [[("0.03", "2", "")], [("0.03", "4", "2")]]  # 15 tokens a call
 
 
-def test_results_that_help_are_worth_accepting_once(pytester: pytest.Pytester) -> None:
-    cases = [case(f"Question {n}?", "gate up", id=f"c{n}") for n in range(9)]
-    write_skill(pytester.path / "skills/gate", cases)
-    model = write_script(pytester.path / "a.json")
-    args = ["--skill", "skills", "--model", model]
-    first = run_skills(pytester, model)
-    assert first.ending[0].startswith("✔ ")
-    assert next_words(first) == [*args, "--skill-accept"]
-    page = [*args, "--skill-html", "skills.html"]
-    assert next_words(run_skills(pytester, model, "--skill-accept")) == page
-    assert next_words(run_skills(pytester, model)) == page
-
-
 def test_colours_reach_the_screen_and_no_file(
     pytester: pytest.Pytester, model: str
 ) -> None:

@@ -8,16 +8,12 @@ import pytest
 
 from pytest_upskill.cli import main
 from pytest_upskill.results.run_file import read_run
+from support.accepted_project import regressions
 from support.kit import commit_all
 from support.known_model import KnownModel
-from support.runs import SkillRun
 
 FIVE = ("--skill-runs", "5", "--skill-no-baseline")
 NOISY = [number / 20 for number in range(1, 20)]
-
-
-def failed(run: SkillRun) -> list[str]:
-    return [test["case"] for test in run.report["tests"] if test["regression"]]
 
 
 @pytest.mark.nightly
@@ -28,10 +24,10 @@ def test_one_broken_case_is_found_among_noisy_ones(
         known.run(*FIVE, "--skill-accept")
         known.later(monkeypatch, 1)
         unchanged = known.run(*FIVE, "--skill-fresh")
-        assert (unchanged.status, failed(unchanged)) == (0, [])
+        assert (unchanged.status, regressions(unchanged)) == (0, [])
         known.later(monkeypatch, 1, skill=[0.0, *NOISY])
         run = known.run(*FIVE, "--skill-fresh")
-    assert (run.status, run.outcomes["failed"], failed(run)) == (1, 1, ["c0"])
+    assert (run.status, run.outcomes["failed"], regressions(run)) == (1, 1, ["c0"])
 
 
 @pytest.mark.nightly
@@ -44,12 +40,12 @@ def test_cases_that_were_accepted_by_luck_stay_green(
         for _ in range(2):
             known.later(monkeypatch, 1)
             night = known.run(*one)
-            assert (night.status, failed(night)) == (0, [])
+            assert (night.status, regressions(night)) == (0, [])
             assert night.outcomes["xfailed"]
         known.later(monkeypatch, 1, skill=0.0)
         collapse = known.run(*one)
     assert collapse.status == 1
-    assert len(failed(collapse)) > 5
+    assert len(regressions(collapse)) > 5
 
 
 def test_a_few_broken_cases_are_worse_than_at_a_ref_and_than_a_run(

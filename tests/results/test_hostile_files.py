@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from pytest_upskill._util.json_forms import json_values
 from pytest_upskill.cli import main
 from pytest_upskill.errors import AcceptedError, ResultsError
-from pytest_upskill.features.accepted.file import read_results
+from pytest_upskill.features.accepted.results import read_results
 from pytest_upskill.reports.markdown import markdown_summary
 from pytest_upskill.reports.page import run_page
 from pytest_upskill.results import history
@@ -33,23 +33,17 @@ RUN = made_run(
 )
 REPORT: dict[str, Any] = json.loads(json.dumps(results_values(RUN)))
 ACCEPTED: dict[str, Any] = {
-    "schema": 1,
-    "models": {
-        "haiku": {
-            "model_id": "haiku-1",
+    "haiku": {
+        "a1": {
+            "was": {"passes": 1, "runs": 2},
             "date": "2026-01-01",
+            "baseline": {"passes": 0, "runs": 2},
+            "model_id": "haiku-1",
+            "case": "a",
             "skill_digest": "0",
-            "cases": {
-                "a": {
-                    "passes": 1,
-                    "runs": 2,
-                    "baseline_passes": 0,
-                    "tokens": 5,
-                    "case_digest": "0",
-                }
-            },
+            "setup": "0",
         }
-    },
+    }
 }
 ODD: st.SearchStrategy[object] = st.sampled_from(
     [
@@ -86,7 +80,7 @@ TEXTS = [
     "\0",
     "[]",
     "1e999",
-    "\ufeff{}",
+    '\ufeff{"a": 1}',
     '{"a": "\\ud800"}',
     "{",
 ]
@@ -168,10 +162,9 @@ def test_odd_accepted_results_are_an_error_or_good(
         results = read_results(folder)
     except AcceptedError:
         return
-    for model in results.values():
-        assert all(
-            0 <= case.passes <= case.runs <= 10_000 for case in model.cases.values()
-        )
+    for cases in results.values():
+        for case in cases.values():
+            assert 0 <= case.was.passes <= case.was.runs <= 10_000
 
 
 @pytest.mark.parametrize("text", TEXTS, ids=range(len(TEXTS)))

@@ -170,9 +170,7 @@ def test_report_is_read_back_with_the_same_verdicts(
 
 
 def test_agent_and_model_are_apart_in_the_file() -> None:
-    was = Unmatched(
-        "gate", "haiku", "old", Count(1, 1), "2026-01-01", "gone", agent="loop"
-    )
+    was = Unmatched("gate", "haiku", "old", Count(1, 1), "gone", agent="loop")
     results = replace(agent_run(also=("haiku",)), unmatched=(was,))
     report = json.loads(results_text(results))
     for key in ("summary", "records", "tests"):

@@ -4,15 +4,15 @@ import json
 from dataclasses import replace
 from pathlib import Path
 
-from pytest_upskill.results.gates import judged, unmatched_reasons
+from pytest_upskill.results.gates import unmatched_reasons
 from pytest_upskill.results.merging import Source, merged
 from pytest_upskill.results.run_file import read_run, results_text
-from pytest_upskill.trials.plan import Count, PlannedCase, Unmatched, Why
+from pytest_upskill.trials.plan import Count, Unmatched, Why
 from support.made import made_run
 
 
-def unmatched(case: str, why: Why, of: int = 0) -> Unmatched:
-    return Unmatched("gate", "m", case, Count(4, 5), "2026-01-02", why, of)
+def unmatched(case: str, why: Why) -> Unmatched:
+    return Unmatched("gate", "m", case, Count(4, 5), why)
 
 
 def test_each_reason_is_one_line() -> None:
@@ -22,7 +22,8 @@ def test_each_reason_is_one_line() -> None:
     ]
     gone, changed = unmatched_reasons(found)
     assert gone.startswith(
-        "gate on m: accepted, but gone from the file: c0 (4 of 5), c1 (4 of 5)"
+        "gate on m: accepted, but gone from the file or not for this model now:"
+        " c0 (4 of 5), c1 (4 of 5)"
     )
     assert gone.endswith(
         "c9 (4 of 5) and 2 more; undo that, or accept that they are dropped"
@@ -31,17 +32,6 @@ def test_each_reason_is_one_line() -> None:
         changed == "gate on m: changed since accepted: z (4 of 5); "
         "undo that, or accept the new results"
     )
-
-
-def test_a_run_of_some_cases_says_nothing_of_those_that_it_has_no_test_for() -> None:
-    tests = [PlannedCase("n", "gate", "a", "m", of=2)]
-    found = [
-        unmatched("b", "gone", 2),
-        unmatched("c", "skipped", 2),
-        unmatched("d", "gone", 1),
-    ]
-    assert [one.case for one in judged(found, tests)] == ["c", "d"]
-    assert [one.case for one in judged(found, [*tests, *tests])] == ["b", "c", "d"]
 
 
 def test_it_fails_the_run_also_when_it_is_read_again_or_merged(tmp_path: Path) -> None:

@@ -2,18 +2,19 @@
 
 import json
 from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from pytest_upskill.features.accepted.file import (
-    CaseResult,
-    ModelResults,
+from pytest_upskill.features.accepted.results import (
+    Accepted,
     read_results,
     write_results,
 )
 from pytest_upskill.results.planned_cases import case_digest
 from pytest_upskill.skills.suites.json_suites import load_cases
+from pytest_upskill.trials.plan import Count
 from support.kit import case, write_skill
 from support.runs import SkillRun, run_skills
 
@@ -53,14 +54,18 @@ class AcceptedProject:
 
     def accept(self, passes: dict[str, int], runs: int = 1) -> None:
         """Write what ``--skill-accept`` would, without a run."""
-        cases = {
-            read.id: CaseResult(
-                passes[read.id], runs, 0, 9, case_digest(read, self.folder)
+        cases = {}
+        for read in load_cases(self.cases_file).require_all():
+            cases[case_digest(read, self.folder)] = Accepted(
+                Count(passes[read.id], runs),
+                "2026-01-02",
+                baseline=Count(0, runs),
+                model_id="id",
+                case=read.id,
+                skill_digest="s",
+                setup="",
             )
-            for read in load_cases(self.cases_file).require_all()
-        }
-        model = ModelResults("id", "2026-01-02", "s", cases)
-        write_results(self.folder, {MODEL: model})
+        write_results(self.folder, {MODEL: cases})
 
     def run(
         self,
@@ -80,16 +85,23 @@ class AcceptedProject:
 
     def accepted(self, model: str = MODEL) -> dict[str, tuple[int, int]]:
         """Passes and runs of each case in the file."""
-        results = read_results(self.folder)
         return {
-            name: (case.passes, case.runs)
-            for name, case in results[model].cases.items()
+            result.case: (result.was.passes, result.was.runs)
+            for result in read_results(self.folder)[model].values()
         }
+
+
+def accepted_names(folder: Path, model: str) -> list[str]:
+    """The names of cases that were accepted on a model, as the file has them."""
+    return [result.case for result in read_results(folder)[model].values()]
 
 
 def regressions(run: SkillRun) -> list[str]:
     """The cases whose tests are reported as regressions."""
-    return [test["case"] for test in run.report["tests"] if test["regression"]]
+    places = {
+        outcome["nodeid"] for outcome in run.report["outcomes"] if outcome["regressed"]
+    }
+    return [test["case"] for test in run.report["tests"] if test["nodeid"] in places]
 
 
 def unmatched(run: SkillRun) -> dict[str, str]:

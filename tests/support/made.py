@@ -113,7 +113,6 @@ def made_run(
                         line=number + 1,
                         tags=("even",) if number % 2 == 0 else (),
                         expected=expected,
-                        new=bool(accepted) and not expected,
                         of=cases,
                     )
                 )
@@ -320,8 +319,7 @@ def made_triggers(
                         number, decisions, should, skill, label, of=of
                     )
                     expected = (accepted or {}).get(test.case)
-                    new = bool(accepted) and expected is None
-                    tests.append(replace(test, expected=expected, new=new))
+                    tests.append(replace(test, expected=expected))
                     records += own
     base = made_run(skills=skills, models=models, cases=0 if only else 6)
     for label in models:

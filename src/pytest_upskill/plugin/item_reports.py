@@ -16,8 +16,6 @@ from .hooks import call_for
 from .pytest_options import FLAGS
 
 BROKEN_PROPERTY: Final = "upskill_broken"  # why a skill or a case can't be tested
-# Why a test failed, compared with all others
-REGRESSION_PROPERTY: Final = "upskill_regression"
 ASKED_PROPERTY: Final = "upskill_asked"  # what a test in Python asked
 _PREFIX: Final = "upskill_"
 
@@ -63,8 +61,6 @@ def judge_present(
     if standing is None:
         kind: StandingKind = "passed" if reaches(now, planned.threshold) else "failed"
         standing = Standing(kind)
-    if standing.kind == "regressed":
-        item.user_properties.append((REGRESSION_PROPERTY, standing.reason))
     if standing.kind in ("passed", "better"):
         return None
 

@@ -35,7 +35,6 @@ from ..trials.trial import Trial
 from .item_reports import (
     ASKED_PROPERTY,
     BROKEN_PROPERTY,
-    REGRESSION_PROPERTY,
     taken_properties,
 )
 
@@ -62,7 +61,6 @@ class Ledger:
         self._collected: dict[str, None] = {}
         self._reported: dict[str, Reported] = {}  # by node id
         self._records: dict[str, list[Record]] = {}
-        self._regressions: dict[str, str] = {}  # by node id, why its test failed
         self._broken: dict[str, str] = {}  # by node id, why it can't be tested
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
@@ -95,8 +93,6 @@ class Ledger:
         nodeid = report.nodeid
         self._add_word(report)
         own = taken_properties(report)
-        if REGRESSION_PROPERTY in own:
-            self._regressions[nodeid] = own[REGRESSION_PROPERTY]
         if BROKEN_PROPERTY in own:
             self._broken[nodeid] = own[BROKEN_PROPERTY]
         if report.when in ("setup", "call"):
@@ -222,7 +218,6 @@ class Ledger:
             trials=(),
             extra_trials=(),
             sample=test.sample or (digest(*keys)[:16] if keys else ""),
-            regression=self._regressions.get(test.nodeid, ""),
         )
 
     def open_keys(self, nodeid: str, trial: Trial) -> list[str]:

@@ -57,14 +57,6 @@ def listing(config: pytest.Config) -> list[str]:
     return [*files, "--collect-only", "-q"]
 
 
-def accepting(config: pytest.Config, *, fresh: bool = False) -> list[str]:
-    """Accept these answers, or ``fresh`` ones."""
-    words = same_command(config, FLAGS["accept"])
-    if fresh:
-        words.append(FLAGS["fresh"])
-    return words
-
-
 def recording(config: pytest.Config, file: Path | None) -> list[str]:
     """Record the file that this run replays."""
     options = (FLAGS["record_file"], shown(file or Path()))

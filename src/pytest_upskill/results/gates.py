@@ -2,7 +2,6 @@
 chance.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Final
 
@@ -11,15 +10,13 @@ from .._util.texts import apart, first_few, one_line
 from ..settings import Gates
 from ..stats import ROUNDING
 from ..trials.arm import BASELINE, PREVIOUS, SKILL
-from ..trials.plan import PlannedCase, Unmatched, Why
+from ..trials.plan import Unmatched, Why
 from .row import Row, missing_words, since_words
 
 _MAX_NAMES: Final = 10
 _UNMATCHED_WORDS: Final[Mapping[Why, str]] = {
-    "gone": "accepted, but gone from the file",
-    "skipped": "accepted, but skipped now",
-    "marked xfail": "accepted, but marked xfail now",
-    "for other models": "accepted, but not for this model now",
+    "gone": "accepted, but gone from the file or not for this model now",
+    "skipped": "accepted, but skipped or marked xfail now",
     "changed": "changed since accepted",
 }
 
@@ -36,26 +33,10 @@ def gate_reasons(rows: Sequence[Row], gates: Gates) -> list[str]:
     return reasons
 
 
-# Accepted results that no test is compared with.
-
-
-def judged(
-    unmatched: Iterable[Unmatched], tests: Iterable[PlannedCase]
-) -> list[Unmatched]:
-    """Those that a run can judge: one of some cases says nothing
-    of what it has no test for.
-    """
-    counts = Counter(test.group for test in tests if test.of)
-    seen = ("skipped", "marked xfail", "changed")
-    return [
-        accepted
-        for accepted in unmatched
-        if accepted.why in seen or counts[accepted.group] >= accepted.of
-    ]
-
-
 def unmatched_reasons(unmatched: Iterable[Unmatched]) -> list[str]:
-    """Why a run fails: one line for each skill, model and reason."""
+    """Why accepted results that no test is compared with fail a run: one line for each
+    skill, model and reason.
+    """
     order = list(_UNMATCHED_WORDS)
     rows = sorted(
         unmatched, key=lambda row: (row.skill, row.label, order.index(row.why))

@@ -39,7 +39,7 @@ from ..trials.records import Record, agents_in
 from ..trials.subject import ORACLE, SkillOnSubject
 from .causes import BUDGET_ENDED, Cause, find_causes
 from .contrasts import Study
-from .gates import gate_reasons, judged, unmatched_reasons
+from .gates import gate_reasons, unmatched_reasons
 from .outcomes import (
     BAD,
     CaseOutcome,
@@ -305,7 +305,7 @@ class RunResults:
     def gate(self) -> Gate:
         """Why the run fails, by its gates and accepted results."""
         gates = self.active_gates
-        unmatched = unmatched_reasons(judged(self.unmatched, self.tests))
+        unmatched = unmatched_reasons(self.unmatched)
         if not self.comparisons and not gates.any() and not unmatched:
             return Gate(None)
 

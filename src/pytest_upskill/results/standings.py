@@ -3,7 +3,7 @@
 A feature fills them: see `registry.comparing`. Without it, there are none.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -39,22 +39,10 @@ class AcceptedComparison(WithPair):
     # Why the run fails: cases whose tests fail, and what only all cases can show
     case_reasons: tuple[str, ...] = ()
     group_reasons: tuple[str, ...] = ()
-    # Of the other cases: that are better, and that could be worse by chance
+    # Of the other cases: better, new, or worse by what could be chance
     notes: tuple[str, ...] = ()
-    warnings: tuple[str, ...] = ()
 
     @property
     def reasons(self) -> tuple[str, ...]:
         """Why the run fails."""
         return self.case_reasons + self.group_reasons
-
-
-@dataclass(frozen=True)
-class KeptResult:
-    """What the cases of a skill reached on a model."""
-
-    model: str
-    date: str
-    skill_digest: str  # its beginning
-    rates: Sequence[float]
-    baseline_rates: Sequence[float]  # empty if any is not known

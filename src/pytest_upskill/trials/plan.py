@@ -122,15 +122,6 @@ class Expectation:
     version: str = ""  # of the agent
     baseline: CountValue | None = None
     model_id: str = ""
-    setup: Annotated[str, Field(exclude=True)] = ""  # see CaseResult
-
-    @property
-    def always_passed(self) -> bool:
-        return self.was.passes == self.was.runs
-
-    def beside(self, now: Count) -> str:
-        """The present result and this one, for people."""
-        return f"{now} passed (accepted: {self.was}, {self.date})"
 
 
 # In files, a kind is its name.
@@ -190,9 +181,6 @@ class PlannedCase(WithPair):
     expected: Expectation | None = None
     sample: str = ""  # the same for all cases that ask the same; unknown if empty
     case_group: str = ""  # that the case names
-    regression: str = ""  # why its test failed, decided while the run went on
-    # Others of the skill on this model have an accepted result, this has none
-    new: Flag = False
     of: Whole = 0  # cases that a run of all of them has on this model; 0 is not known
     agent: str = CHAT
     kind: KindValue = CASE
@@ -216,7 +204,7 @@ class PlannedCase(WithPair):
         return Group(self.pair, self.kind.noun)
 
 
-Why = Literal["gone", "skipped", "marked xfail", "for other models", "changed"]
+Why = Literal["gone", "skipped", "changed"]
 
 
 @dataclass(frozen=True)
@@ -227,17 +215,9 @@ class Unmatched(WithPair):
     model: str
     case: str
     was: CountValue
-    date: str
     why: Why
-    # Cases that a run of all of them has: with fewer, it says nothing of the rest
-    of: Whole = 0
     folder: Annotated[str, Field(exclude=True)] = ""  # of the skill
     agent: str = CHAT
-    kind: KindValue = CASE
-
-    @property
-    def group(self) -> Group:
-        return Group(self.pair, self.kind.noun)
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from support.accepted_project import MODEL, AcceptedProject
+from support.accepted_project import MODEL, AcceptedProject, accepted_names
 from support.kit import case, write_script, write_skill
 from support.runs import run_skills
 
@@ -21,19 +21,12 @@ def test_accept_writes_the_results_and_passes(
     project.write("b", "a")
     run = project.run({"a": 5, "b": 1}, "--skill-accept", "-n", workers, runs=5)
     assert (run.outcomes, run.status) == ({"passed": 1, "xfailed": 1}, 0)
-    model = json.loads(project.results_file.read_text())["models"][MODEL]
-    assert model["model_id"]
-    assert len(model["skill_digest"]) == len(model["cases"]["a"]["case_digest"]) == 12
-    numbers = {
-        name: (
-            result["passes"],
-            result["runs"],
-            result["baseline_passes"],
-            result["tokens"] > 0,
-        )
-        for name, result in model["cases"].items()
-    }
-    assert list(numbers.items()) == [("a", (5, 5, 0, True)), ("b", (1, 5, 0, True))]
+    first, second = json.loads(project.results_file.read_text())[MODEL].values()
+    assert (first["case"], second["case"]) == ("a", "b")
+    assert first["was"] == first["baseline"] | {"passes": 5} == {"passes": 5, "runs": 5}
+    assert (second["was"]["passes"], second["baseline"]["passes"]) == (1, 0)
+    assert first["model_id"]
+    assert len(first["skill_digest"]) == 12
     again = project.run({"a": 5, "b": 1}, "-n", workers, runs=5)
     assert (again.outcomes, again.status) == ({"passed": 1, "xfailed": 1}, 0)
     assert [test["expected"]["was"]["passes"] for test in again.report["tests"]] == [
@@ -72,6 +65,18 @@ def test_a_subset_accepts_only_its_own_cases(project: AcceptedProject) -> None:
     assert project.accepted() == {"apple": (1, 1), "pear": (0, 1), "plum": (0, 1)}
 
 
+def test_a_subset_keeps_the_twin_of_a_case_that_asks_the_same(
+    project: AcceptedProject,
+) -> None:
+    project.write("a", "b")
+    project.edit(b={"input": "a is it?"})
+    project.run({"a": 1}, "--skill-accept")
+    project.run({"a": 1}, "--skill-accept", "-k", "a[")
+    run = project.run({"a": 1})
+    assert run.status == 0
+    assert [bool(test["expected"]) for test in run.report["tests"]] == [True, True]
+
+
 def test_other_models_are_kept_and_deleted_cases_are_dropped(
     project: AcceptedProject,
 ) -> None:
@@ -91,18 +96,18 @@ def test_unanswered_cases_are_not_accepted(pytester: pytest.Pytester) -> None:
     (pytester.path / "a.json").write_text('[{"question": "good", "answer": "yes"}]')
     run = run_skills(pytester, "scripted:a.json", "--skill-accept")
     assert (run.outcomes, run.status) == ({"passed": 1, "errors": 1}, 1)
-    written = json.loads((pytester.path / "skills/gate/skill_results.json").read_text())
-    assert list(written["models"]["scripted:a.json"]["cases"]) == ["good"]
+    names = accepted_names(pytester.path / "skills/gate", "scripted:a.json")
+    assert names == ["good"]
 
 
 def test_a_broken_file_of_results_is_one_message(
     project: AcceptedProject, workers: str
 ) -> None:
     project.write("a")
-    project.results_file.write_text('{\n "schema": 1,\n "models": {"m": {"date": 3}}}')
+    project.results_file.write_text('{\n "m": {\n  "x": {"date": 3}}}')
     run = project.run({"a": 1}, "-n", workers)
     assert run.status != 0
-    assert "skills/gate/skill_results.json:3: models.m." in run.screen
+    assert "skills/gate/skill_results.json:3: m.x.was: missing" in run.screen
 
 
 def test_a_folder_that_cannot_be_written_is_reported(

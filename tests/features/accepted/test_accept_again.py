@@ -9,7 +9,7 @@ import json
 
 import pytest
 
-from pytest_upskill.features.accepted.file import CaseResult, ModelResults, read_results
+from pytest_upskill.features.accepted.results import Accepted, Models, read_results
 from support.kit import case, write_skill
 from support.known_model import KnownModel
 from support.runs import SkillRun
@@ -17,12 +17,12 @@ from support.runs import SkillRun
 LOWER = "--skill-accept=lower"
 
 
-def accepted(known: KnownModel) -> dict[str, ModelResults]:
-    return dict(read_results(known.folder))
+def accepted(known: KnownModel) -> Models:
+    return read_results(known.folder)
 
 
-def cases(known: KnownModel) -> dict[str, CaseResult]:
-    return dict(accepted(known)["m"].cases)
+def cases(known: KnownModel) -> dict[str, Accepted]:
+    return {result.case: result for result in accepted(known)["m"].values()}
 
 
 def offers_to_accept(run: SkillRun) -> bool:
@@ -36,13 +36,13 @@ def test_unchanged_skill_keeps_what_was_accepted_of_it(
     with KnownModel(pytester, 3, baseline=0.0, skill=[0.0, 1.0, 1.0]) as known:
         assert known.run("--skill-accept").status == 0
         first = cases(known)
-        assert [result.count for result in first.values()] == [(0, 3), (3, 3), (3, 3)]
+        assert [result.was for result in first.values()] == [(0, 3), (3, 3), (3, 3)]
         known.later(monkeypatch, days=2, skill=1.0)
         assert known.run("--skill-accept", "--skill-fresh").status == 0
         assert cases(known) == first
         # More runs are more evidence.
         known.run("--skill-accept", "--skill-runs", "5")
-        assert {result.count for result in cases(known).values()} == {(5, 5)}
+        assert {result.was for result in cases(known).values()} == {(5, 5)}
 
 
 def test_runs_under_other_settings_replace_what_was_accepted(
@@ -52,7 +52,7 @@ def test_runs_under_other_settings_replace_what_was_accepted(
         known.run("--skill-accept")
         known.later(monkeypatch, days=2, skill=1.0)
         known.run("--skill-accept", "--skill-max-output", "77")
-        assert {result.count for result in cases(known).values()} == {(3, 3)}
+        assert {result.was for result in cases(known).values()} == {(3, 3)}
 
 
 def test_what_fell_is_refused_and_named(
@@ -65,7 +65,7 @@ def test_what_fell_is_refused_and_named(
         refused = known.run("--skill-accept", "--skill-fresh")
         assert (refused.status, accepted(known)) == (1, file)
         assert known.run(LOWER).status == 0
-        assert cases(known)["c0"].count == (0, 3)
+        assert cases(known)["c0"].was == (0, 3)
     screen = " ".join(refused.screen.split())
     assert "would be lowered: c0 (3 of 3 to 0 of 3)" in screen
 
@@ -101,13 +101,13 @@ def test_a_skill_that_changed_is_accepted_as_it_is_now(
         better = known.run("--skill-runs", "3")
         assert offers_to_accept(better)
         known.run("--skill-accept")
-        assert {result.count for result in cases(known).values()} == {(3, 3)}
+        assert {result.was for result in cases(known).values()} == {(3, 3)}
         # The same version got worse: to pool runs would hide it.
         known.later(monkeypatch, days=2, edited=[0.0, 0.0, 0.0, 1.0])
         fallen = known.run("--skill-runs", "3", "--skill-fresh")
         assert (fallen.status, offers_to_accept(fallen)) == (1, False)
         known.run(LOWER)
-        assert [result.count for result in cases(known).values()] == [(0, 3)] * 3 + [
+        assert [result.was for result in cases(known).values()] == [(0, 3)] * 3 + [
             (3, 3)
         ]
 
@@ -132,9 +132,9 @@ def test_no_case_is_dropped_unless_asked_for(pytester: pytest.Pytester) -> None:
         known.run("--skill-accept")
         assert accepted(known) == file
         known.run(LOWER)
-    assert {
-        name: result.count for name, result in cases(known).items()
-    } == dict.fromkeys(["c0", "c1"], (0, 3))
+    assert {name: result.was for name, result in cases(known).items()} == dict.fromkeys(
+        ["c0", "c1"], (0, 3)
+    )
 
 
 def test_a_chance_fall_that_passes_is_not_offered(pytester: pytest.Pytester) -> None:

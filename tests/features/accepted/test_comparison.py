@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import pytest
 
-from pytest_upskill.features.accepted.comparison import compare, compare_case
+from pytest_upskill.features.accepted.results import compare, compare_case
 from pytest_upskill.results.outcomes import next_trial
 from pytest_upskill.results.run import RunResults
 from pytest_upskill.results.standings import AcceptedComparison
@@ -142,7 +142,7 @@ def test_in_a_collapse_all_cases_that_fell_regressed() -> None:
     assert "regression of the skill as a whole: 6 of 30 runs passed" in reason
     kinds = {standing.kind for standing in comparison.standings.values()}
     assert kinds == {"could be chance", "passed", "accepted as failing"}
-    assert comparison.warnings == ()  # the gate names them
+    assert comparison.notes == ()  # the gate names them
 
 
 def test_one_broken_case_does_not_condemn_the_others() -> None:

@@ -309,17 +309,22 @@ def _last_runs(skill: Skill, rows: Mapping[str, KeptRow]) -> Iterator[LastResult
 def _accepted(skill: Skill, models_with_run: set[str]) -> Iterator[LastResult]:
     """Its accepted results on other models."""
     for read in keeping():
-        for kept in read(skill.folder):
-            if kept.model not in models_with_run:
-                baselines = kept.baseline_rates
-                yield LastResult(
-                    model=kept.model,
-                    rate=fmean(kept.rates),
-                    baseline_rate=fmean(baselines) if baselines else None,
-                    date=kept.date,
-                    cases=len(kept.rates),
-                    edited_since=kept.skill_digest != skill.digest[:DIGITS],
-                )
+        for model, results in read(skill.folder).items():
+            if model in models_with_run:
+                continue
+
+            cases = results.values()
+            digests = {case.skill_digest for case in cases}
+            baselines = [case.baseline.share for case in cases if case.baseline]
+            has_all = len(baselines) == len(cases)
+            yield LastResult(
+                model=model,
+                rate=fmean(case.was.share for case in cases),
+                baseline_rate=fmean(baselines) if has_all else None,
+                date=max(case.date for case in cases),
+                cases=len(cases),
+                edited_since=digests != {skill.digest[:DIGITS]},
+            )
 
 
 # On the terminal.

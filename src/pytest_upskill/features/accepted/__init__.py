@@ -5,7 +5,7 @@ from typing import Final
 from ...registry import Feature
 
 FEATURE: Final = Feature(
-    plugin="plugin:Accepted",
-    compare="comparison:compare",
-    kept="file:kept_results",
+    plugin="plugin:AcceptedResults",
+    compare="results:compare",
+    kept="results:read_results",
 )

@@ -1,149 +1,133 @@
 """--skill-accept: write what the cases of a run reached."""
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 from pathlib import Path
-from statistics import fmean
 from typing import Literal
 
-from ..._util import grouped
 from ..._util.texts import counted, first_few, one_line
 from ...errors import Setting, SettingsError, shown
-from ...reports.writers import Writer
-from ...results.gates import judged
 from ...results.outcomes import count_passes
 from ...results.planned_cases import DIGITS, short_digest
 from ...results.row import SELECTED_BY_OUTCOME
 from ...results.run import RunResults
-from ...trials.arm import BASELINE, SKILL
+from ...trials.arm import BASELINE
 from ...trials.plan import PlannedCase, Unmatched
-from ...trials.subject import ORACLE, SkillOnSubject
-from .comparison import MAX_NAMES, compare_case
-from .file import (
-    NOTHING,
+from ...trials.subject import SkillOnSubject
+from .results import (
+    MAX_NAMES,
     RESULTS_NAME,
-    CaseResult,
-    ModelResults,
+    Accepted,
+    compare_case,
+    find_new,
     read_results,
     write_results,
 )
 
 
-def find_reached(tests: Sequence[PlannedCase], results: RunResults) -> ModelResults:
-    """What the cases of a skill on a model reached that have all answers."""
-    first = tests[0]
-    (skill,) = [skill for skill in results.skills if skill.name == first.skill]
-    digest = skill.digest[:DIGITS]
-    model_id = results.model_ids[first.label]
-    version = results.agents.get(first.agent, "")
-    cases = {}
-    for test in tests:
-        records = results.records_of(test)
-        baseline = count_passes(records, BASELINE)
-        tokens = [
-            record.tokens
-            for record in records
-            if record.arm == SKILL and record.tokens is not None
-        ]
-        if test.compared and (count := count_passes(records)):
-            cases[test.case] = CaseResult(
-                passes=count.passes,
-                runs=count.runs,
-                baseline_passes=baseline.passes if baseline else None,
-                tokens=round(fmean(tokens)) if len(tokens) == count.runs else None,
-                case_digest=test.digest,
-                setup=short_digest(digest, model_id, version, test.asked),
-            )
-    date = results.started.date().isoformat()
-    return ModelResults(model_id, date, digest, cases, version)
+def find_reached(test: PlannedCase, results: RunResults) -> Accepted | None:
+    """What a case reached; None without all answers."""
+    records = results.records_of(test)
+    count = count_passes(records)
+    if not count or not test.compared:
+        return None
+
+    (skill,) = [skill for skill in results.skills if skill.name == test.skill]
+    skill_digest = skill.digest[:DIGITS]
+    model_id = results.model_ids[test.label]
+    version = results.agents.get(test.agent, "")
+    return Accepted(
+        count,
+        results.started.date().isoformat(),
+        version=version,
+        baseline=count_passes(records, BASELINE),
+        model_id=model_id,
+        case=test.case,
+        skill_digest=skill_digest,
+        setup=short_digest(skill_digest, model_id, version, test.asked),
+    )
 
 
 def accept(
-    results: RunResults, missing: Iterable[Unmatched], notes: list[str], *, lower: bool
-) -> Iterator[Writer]:
-    """Write what each skill reached on a model, with a note on it."""
-    withheld = {row.pair: row.why_withheld for row in results.rows if row.is_apart}
-    for group in results.selected_to_fail:
-        withheld[group.pair] = SELECTED_BY_OUTCOME
-    gone = [found for found in judged(missing, results.tests) if found.why != "changed"]
-    dropped = grouped(gone, lambda result: result.pair)
-    tests = grouped(results.tests, lambda test: test.pair)
-    for pair in {**tests, **dropped}:
-        if pair.subject.agent != ORACLE:
-
-            def write(pair: SkillOnSubject = pair) -> list[Path]:
-                if pair in withheld:
-                    words = f"nothing accepted of {pair}: {withheld[pair]}."
-                    raise SettingsError("accept", words)
-                of_pair = tests.get(pair, [])
-                notes.append(_accept(of_pair, dropped.get(pair, []), results, lower))
-                return []
-
-            yield "accept", write
-
-
-def _accept(
-    tests: Sequence[PlannedCase],
-    missing: Sequence[Unmatched],
     results: RunResults,
+    pair: SkillOnSubject,
+    missing: Sequence[Unmatched],
+    *,
     lower: bool,
 ) -> str:
-    """Nothing is accepted if anything would fall, and unchanged cases keep their runs.
+    """Write what a skill reached on a model, and describe it; SettingsError if anything
+    would fall.
 
-    To take only what rose would choose the lucky runs: soon the unchanged skill would
-    look worse than what was accepted.
+    Unchanged cases keep their runs. To take only what rose would choose the lucky runs:
+    soon the unchanged skill would look worse than what was accepted.
     """
-    first = tests[0] if tests else missing[0]
-    folder = Path(first.folder)
+    _require_all(results, pair)
+    tests = [test for test in results.tests if test.pair == pair]
+    folder = Path((tests or missing)[0].folder)
     models = read_results(folder)
-    before = models.get(first.label, NOTHING)
-    now = find_reached(tests, results) if tests else NOTHING
-    cases = dict(now.cases)
+    before = models.get(pair.subject.label, {})
+    edited = {result.case: result for result in missing if result.why == "changed"}
+    gone = [result.case for result in missing if result.why != "changed"]
+
+    reached = {}
     lowered = []
     for test in tests:
-        result = cases.get(test.case)
-        # It may have been edited.
-        was = before.find(test.case, test.digest) or before.cases.get(test.case)
-        if not result or not was:
-            continue
-        if result.count.share < was.count.share:
-            lowered.append(f"{test.case} ({was.count} to {result.count})")
-        elif was.setup == result.setup and was.runs >= result.runs and not lower:
-            cases[test.case] = was
+        now = find_reached(test, results)
+        was = before.get(test.digest)
+        expected = was or edited.get(test.case)
+        if now and expected and now.was.share < expected.was.share:
+            lowered.append(f"{test.case} ({expected.was} to {now.was})")
+        elif now and was and was.is_as_good_as(now) and not lower:
+            now = replace(was, case=test.case)
+        if now:
+            reached[test.digest] = now
+        else:
+            edited.pop(test.case, None)
 
     losses = []
-    dropped = [result.case for result in missing]
-    for verb, names in (("lowered", lowered), ("dropped", dropped)):
+    for verb, names in (("lowered", lowered), ("dropped", gone)):
         if names:
             losses.append(f"{verb}: {first_few(names, MAX_NAMES)}")
     if losses and not lower:
-        words = "; would be ".join([f"{first.pair}: accepted cases are kept", *losses])
+        words = "; would be ".join([f"{pair}: accepted cases are kept", *losses])
         hint = ("To accept that as well: ", Setting("accept_lower"), ".")
         raise SettingsError("accept", f"{words}.", hint)
 
-    after = before.update(replace(now, cases=cases), dropped)
-    if after != before:
-        write_results(folder, {**models, first.label: after})
-    notes = [*_accepted_words(tests, cases, folder), *losses]
-    return f"{first.pair}: {'; '.join(notes)}"
+    kept = {}
+    for digest, was in before.items():
+        if was.case not in gone and was.case not in edited:
+            kept[digest] = was
+    write_results(folder, {**models, pair.subject.label: {**kept, **reached}})
+    return "; ".join([f"{pair}: {_describe(tests, reached, folder)}", *losses])
 
 
-def _accepted_words(
-    tests: Iterable[PlannedCase], cases: Collection[str], folder: Path
-) -> Iterator[str]:
+def _require_all(results: RunResults, pair: SkillOnSubject) -> None:
+    """SettingsError if the results of a skill on a model tell nothing."""
+    withheld = [row.why_withheld for row in results.rows if row.pair == pair]
+    if any(group.pair == pair for group in results.selected_to_fail):
+        withheld = [SELECTED_BY_OUTCOME]
+    if any(withheld):
+        problem = f"nothing accepted of {pair}: {withheld[0]}."
+        raise SettingsError("accept", problem)
+
+
+def _describe(
+    tests: Sequence[PlannedCase], reached: Collection[str], folder: Path
+) -> str:
     """``accepted 4 cases and 2 queries in FILE``, and which were not."""
     nouns = Counter[str]()
     missing = []
     for test in tests:
-        if test.case in cases:
+        if test.digest in reached:
             nouns[test.kind.noun] += 1
         else:
             missing.append(one_line(test.case, 60))
     counts = " and ".join(counted(number, noun) for noun, number in nouns.items())
-    yield f"accepted {counts or '0 cases'} in {shown(folder / RESULTS_NAME)}"
+    words = f"accepted {counts or '0 cases'} in {shown(folder / RESULTS_NAME)}"
     if missing:
-        yield f"not accepted: {first_few(missing, MAX_NAMES)}"
+        words += f"; not accepted: {first_few(missing, MAX_NAMES)}"
+    return words
 
 
 def find_news(results: RunResults) -> Literal["", "new", "better"]:
@@ -153,20 +137,22 @@ def find_news(results: RunResults) -> Literal["", "new", "better"]:
     What is better without a change is luck, and so is what failed and was selected
     because it did: to accept it would make the skill look worse later.
     """
-    unmatched = {result.why for result in judged(results.unmatched, results.tests)}
-    if results.withheld or results.selected_to_fail or unmatched - {"changed"}:
+    is_gone = any(result.why != "changed" for result in results.unmatched)
+    if is_gone or results.withheld or results.selected_to_fail:
         return ""
 
-    news: Literal["", "new", "better"] = "new" if unmatched else ""
-    for tests in grouped(results.tests, lambda test: test.pair).values():
-        reached = find_reached(tests, results).cases
-        for test in tests:
-            case = compare_case(test, results.records_of(test))
-            if case and case.now.share < case.was.was.share:
-                return ""
-            if case and case.standing.kind == "better":
-                if reached[test.case].setup != case.was.setup:
-                    news = "better"
-            elif test.new and test.case in reached:
-                news = news or "new"
+    news: Literal["", "new", "better"] = ""
+    if results.unmatched or find_new(results):
+        news = "new"
+    for test in results.tests:
+        case = compare_case(test, results.records_of(test))
+        now = find_reached(test, results)
+        if not case or not now:
+            continue
+        if case.passes.now.share < case.passes.before.share:
+            return ""
+        was = case.expected
+        is_changed = isinstance(was, Accepted) and was.setup != now.setup
+        if is_changed and case.standing.kind == "better":
+            news = "better"
     return news

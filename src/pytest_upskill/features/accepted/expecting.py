@@ -1,168 +1,117 @@
-"""What each case is expected to reach, and accepted results without a test."""
+"""What tests are expected to reach, and accepted results without a test."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections import Counter
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import NamedTuple
 
-from ..._util import grouped
-from ...errors import InputError
-from ...plugin.run import Run
+from ...plugin.run import Run, is_skipped, planned_of
 from ...results.run import RunResults
-from ...skills.kinds import CaseKind, case_kinds, kind_of_id
+from ...skills.kinds import kind_of_id
 from ...trials.arm import SKILL
-from ...trials.plan import (
-    FAILURES_OF_A_REGRESSION,
-    Expectation,
-    PlannedCase,
-    Unmatched,
-    Why,
-)
-from ...trials.subject import ORACLE, SkillOnSubject
-from .file import CaseResult, ModelResults, is_in_python, read_results
+from ...trials.plan import FAILURES_OF_A_REGRESSION, PlannedCase, Unmatched, Why
+from ...trials.subject import SkillOnSubject
+from .results import Accepted, find_accepted, read_results
 
 
 def expect(test: PlannedCase) -> PlannedCase:
     """With its accepted result, and extra runs if it passed in all accepted ones."""
-    accepted = read_results(Path(test.folder)).get(test.label)
-    if not accepted or test.agent == ORACLE:
-        return test
-    result = accepted.find(test.case, test.digest)
-    if not result:
-        return replace(test, new=True)
-
+    expected = find_accepted(test)
     extra_trials = []
-    if test.compared and result.passes == result.runs:
+    if test.compared and expected and expected.was.share == 1:
         last = [trial for trial in test.trials if trial.arm == SKILL][-1]
         for run in range(last.run + 1, FAILURES_OF_A_REGRESSION + 1):
             question = replace(last.question, run=run)
             extra_trials.append(replace(last, run=run, question=question, extra=True))
-    expected = Expectation(
-        result.count,
-        accepted.date,
-        version=accepted.agent_version,
-        baseline=result.baseline,
-        model_id=accepted.model_id,
-        setup=result.setup,
-    )
     return replace(test, expected=expected, extra_trials=tuple(extra_trials))
 
 
-# Accepted results that no test is compared with.
+class _Present(NamedTuple):
+    """A test that the run collected."""
+
+    test: PlannedCase
+    is_selected: bool
+    has_skip: bool
 
 
 class _Place(NamedTuple):
-    """Where a skill on a model has accepted results, and its cases in a file."""
+    """Where the results of a skill are, and how many of its cases could be asked."""
 
     folder: Path
-    # Why a case has no test, by name: of other models, or broken
-    names: Mapping[str, Why | None] | None = None
-    of: Mapping[str, int] = MappingProxyType({})  # by what they are counted as
-
-    def find_kind(self, name: str) -> CaseKind:
-        """The kind of an accepted case; where none of its kind is left, another
-        tells.
-        """
-        kind = kind_of_id(name)
-        left = [other for other in case_kinds().values() if self.of.get(other.noun)]
-        return kind if self.of.get(kind.noun) or not left else left[0]
+    runnable: Counter[str] | None = None  # by noun; None if nobody knows
 
 
-class Present(NamedTuple):
-    """A test of a skill that the run collected."""
-
-    case: PlannedCase
-    why: Why | None  # it is not compared
-    selected: bool
-
-
-def find_unmatched(run: Run, tests: Iterable[Present]) -> Iterator[Unmatched]:
+def find_unmatched(run: Run, selected: Collection[object]) -> Iterator[Unmatched]:
+    """Accepted results that no test is compared with."""
     places = _find_places(run)
-    by_pair = grouped(tests, lambda test: test.case.pair)
-    for pair, of_pair in by_pair.items():
-        places.setdefault(pair, _Place(Path(of_pair[0].case.folder)))
+    present: dict[SkillOnSubject, list[_Present]] = {}
+    for item in run.collected:
+        if test := planned_of(item):
+            tests = present.setdefault(test.pair, [])
+            tests.append(_Present(test, item in selected, is_skipped(item)))
+            places.setdefault(test.pair, _Place(Path(test.folder)))
+
     for pair, place in places.items():
-        accepted = _read_if_good(place.folder).get(pair.subject.label)
-        present = {test.case.case: test for test in by_pair.get(pair, ())}
-        for name, result in accepted.cases.items() if accepted else ():
-            why = _find_why(name, result, present, place)
-            if accepted and why:
-                kind = place.find_kind(name)
-                yield Unmatched(
-                    pair.skill,
-                    pair.subject.model,
-                    name,
-                    result.count,
-                    accepted.date,
-                    why,
-                    of=place.of.get(kind.noun, 0),
-                    folder=str(place.folder),
-                    agent=pair.subject.agent,
-                    kind=kind,
-                )
-
-
-def _read_if_good(folder: Path) -> Mapping[str, ModelResults]:
-    """The accepted results; none if they can't be read, which is an error elsewhere."""
-    try:
-        return read_results(folder)
-    except InputError:
-        return {}
+        tests = present.get(pair, [])
+        accepted = read_results(place.folder).get(pair.subject.label, {})
+        for digest, result in accepted.items():
+            if why := _find_why(digest, result.case, tests, place.runnable):
+                yield _make_unmatched(pair, place.folder, result, why)
 
 
 def _find_places(run: Run) -> dict[SkillOnSubject, _Place]:
     places = {}
     for label, subject in run.subjects.by_label.items():
         for source in run.selected.without_cases:
-            places[SkillOnSubject(source.label, subject)] = _Place(source.folder, {})
+            pair = SkillOnSubject(source.label, subject)
+            places[pair] = _Place(source.folder, Counter())
         for file in run.files:
-            names: dict[str, Why | None] = dict.fromkeys(file.siblings)
-            for case in file.own_cases:
-                is_left_out = file.tested and file.tested.fits(case, label)
-                names[case.id] = None if is_left_out else "for other models"
-            of: Mapping[str, int] = file.runnable.get(label, {})
-            place = _Place(file.source.folder, names if file.siblings else None, of)
-            places.setdefault(SkillOnSubject(file.source.label, subject), place)
+            pair = SkillOnSubject(file.source.label, subject)
+            runnable = file.runnable.get(label) if file.siblings else None
+            places.setdefault(pair, _Place(file.source.folder, runnable))
     return places
 
 
 def _find_why(
-    name: str, result: CaseResult, tests: Mapping[str, Present], place: _Place
+    digest: str,
+    name: str,
+    tests: Sequence[_Present],
+    runnable: Counter[str] | None,
 ) -> Why | None:
     """Why an accepted result is not compared; None if it is, or nobody knows."""
-    if not is_in_python(name):
-        # A case that has another id now is the same case.
-        for test in tests.values():
-            if test.case.digest == result.case_digest and not test.why:
-                return None
-        if name not in tests and place.names is not None:
-            return place.names.get(name, "gone")
+    why: Why | None = "gone"
+    noun = kind_of_id(name).noun
+    asked = 0
+    for test, is_selected, has_skip in tests:
+        is_compared = test.compared and not has_skip
+        if is_compared and test.digest == digest:
+            return None
+        if test.case == name:
+            why = "changed" if is_compared else "skipped"
+            if not is_selected:
+                why = None
+        if is_selected and not has_skip and test.kind.noun == noun:
+            asked += 1
 
-    if name not in tests or not tests[name].selected:
-        return None
-    why = tests[name].why
-    if why == "marked xfail" and not result.passes:
-        return None
-    changed = tests[name].case.digest != result.case_digest
-    return "changed" if changed and not why else why
+    # A run of some cases says nothing of what it has no test for.
+    is_part = runnable is None or "::" in name or asked < runnable[noun]
+    return None if why == "gone" and is_part else why
 
 
 def find_skipped(results: RunResults) -> Iterator[Unmatched]:
-    """Those of tests that were skipped as they ran."""
+    """Accepted results of tests that were skipped as they ran."""
     for test in results.tests:
-        if results.reported.get(test.nodeid) not in ("skipped", "xfailed"):
-            continue
-        accepted = read_results(Path(test.folder)).get(test.label)
-        was = accepted.cases.get(test.case) if accepted else None
-        if accepted and was and not results.records_of(test):
-            yield Unmatched(
-                test.skill,
-                test.model,
-                test.case,
-                was.count,
-                accepted.date,
-                "skipped",
-                folder=test.folder,
-                agent=test.agent,
-            )
+        word = results.reported.get(test.nodeid)
+        if word in ("skipped", "xfailed") and not results.records_of(test):
+            if accepted := find_accepted(test):
+                yield _make_unmatched(test.pair, Path(test.folder), accepted, "skipped")
+
+
+def _make_unmatched(
+    pair: SkillOnSubject, folder: Path, accepted: Accepted, why: Why
+) -> Unmatched:
+    skill, (agent, model) = pair
+    return Unmatched(
+        skill, model, accepted.case, accepted.was, why, folder=str(folder), agent=agent
+    )

@@ -106,7 +106,8 @@ def _plan(
 ) -> PlannedCase:
     """Without questions: they are known when the test asks them."""
     path, line, _ = item.reportinfo()
-    case = Case(_name_case(item, subject.label), "", line=(line or 0) + 1)
+    name = _name_case(item, subject.label)
+    case = Case(name, "", line=(line or 0) + 1)
     trials = trials_of(
         marked.info.name,
         case,
@@ -120,7 +121,7 @@ def _plan(
         case,
         trials,
         run.settings,
-        digest=short_digest(inspect.getsource(item.function)),
+        digest=short_digest(name, inspect.getsource(item.function)),
         folder=marked.folder,
         file=relative(Path(path), item.config.rootpath),
         compared=not is_expected_to_fail(item),

@@ -67,7 +67,6 @@ function AboutCase({ test }) {
       test.file && `${test.file}:${test.line}`,
       ...test.tags.map((tag) => html`<a href=${href({ tag }, true)}>tag: ${tag}</a>`),
       expected && `accepted: ${expected.was.passes} of ${expected.was.runs} passed, ${expected.date}`,
-      test.new && "not accepted yet",
       html`<${Copy} label="Copy link"
         text=${`${location.href.split("#")[0]}${href({ case: test.id }, true)}`} />`,
     ]} />
