@@ -17,6 +17,7 @@ FEATURES: Final = (
     "ablate",
     "judge",
     "drift",
+    "reference",
     "queries",
     "accepted",
     "history",
@@ -66,6 +67,8 @@ class Feature:
 
     commands: tuple[Command, ...] = ()
     kinds: tuple[Any, ...] = ()  # each a `CaseKind`
+    # The module and class of each agent, by its name
+    agents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     reader: str = ""  # the module that reads them, see skills/suites/beside.py
     # "module:function" that finds mistakes in its cases, of suites, folder and name
     lint: str = ""
@@ -104,6 +107,14 @@ def kind_section_types() -> list[Any]:
         for kind in feature.kinds
         if kind.section
     ]
+
+
+def agents() -> dict[str, tuple[str, str]]:
+    """The module and class of each agent of a feature, by its name."""
+    addresses: dict[str, tuple[str, str]] = {}
+    for feature in features().values():
+        addresses.update(feature.agents)
+    return addresses
 
 
 @cache

@@ -11,11 +11,12 @@ import pytest
 from pytest_upskill.agents.agent import Agent
 from pytest_upskill.agents.roster import AGENTS, Roster, subjects_of
 from pytest_upskill.errors import InputError, SettingsError
+from pytest_upskill.features.reference import ORACLE
 from pytest_upskill.models import ModelSpec
 from pytest_upskill.models.model import ModelName, ProtocolName
 from pytest_upskill.models.providers import resolve
 from pytest_upskill.trials.answer import Answer
-from pytest_upskill.trials.subject import ORACLE, Subject
+from pytest_upskill.trials.subject import Subject
 
 
 class Known(Agent):

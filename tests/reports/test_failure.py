@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from pytest_upskill.features.reference import ORACLE
 from pytest_upskill.reports.terminal.failure import (
     expected_lines,
     failure_text,
@@ -19,7 +20,6 @@ from pytest_upskill.reports.terminal.layout import (
 )
 from pytest_upskill.trials.answer import AnswerFile
 from pytest_upskill.trials.records import Grade, Record
-from pytest_upskill.trials.subject import ORACLE
 from pytest_upskill.trials.transcript import Activity, Turn
 from support.agent_runs import agent_run
 

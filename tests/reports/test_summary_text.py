@@ -5,6 +5,7 @@ from dataclasses import replace
 
 import pytest
 
+from pytest_upskill.features.reference import ORACLE, REFERENCE
 from pytest_upskill.reports.terminal.layout import (
     ASCII_MARKS,
     UNICODE_MARKS,
@@ -14,7 +15,6 @@ from pytest_upskill.reports.terminal.layout import (
 )
 from pytest_upskill.reports.terminal.summary_text import results_lines
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.trials.subject import ORACLE
 from support.agent_runs import agent_run
 from support.made import checked_run, made_run, made_triggers
 from support.made_studies import made_routing, made_study
@@ -125,7 +125,7 @@ def test_shares_of_checks_have_their_own_header() -> None:
 
 def test_references_are_told_in_a_sentence() -> None:
     run = made_run(models=["o"], passes=lambda _case, _model, arm, _run: arm == "skill")
-    tests = tuple(replace(test, agent=ORACLE) for test in run.tests)
+    tests = tuple(replace(test, agent=ORACLE, kind=REFERENCE) for test in run.tests)
     records = tuple(replace(record, agent=ORACLE) for record in run.records)
     run = replace(run, tests=tests, records=records, model_ids={ORACLE: ""})
     assert shown(run) == ["gate: references pass: 6 of 6; empty answers fail: 6 of 6"]

@@ -13,8 +13,9 @@ from ..errors import InputError, Setting, SettingsError, Text
 from ..models import ModelSpec
 from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
+from ..registry import agents
 from ..skills.case import Case
-from ..trials.subject import CHAT, ORACLE, Subject
+from ..trials.subject import CHAT, Subject, asks_model
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -22,13 +23,13 @@ if TYPE_CHECKING:
 
 Agents = Mapping[str, Callable[[], "Agent"]]
 _CLASSES: Final = {
-    "loop": ("loop", "LoopAgent"),
-    ORACLE: ("oracle", "Oracle"),
-    "claude": ("clis.claude", "ClaudeCode"),
-    "codex": ("clis.codex", "Codex"),
-    "opencode": ("clis.opencode", "OpenCode"),
-    "copilot": ("clis.copilot", "Copilot"),
-    "gemini": ("clis.gemini", "GeminiCLI"),
+    "loop": (".loop", "LoopAgent"),
+    **agents(),
+    "claude": (".clis.claude", "ClaudeCode"),
+    "codex": (".clis.codex", "Codex"),
+    "opencode": (".clis.opencode", "OpenCode"),
+    "copilot": (".clis.copilot", "Copilot"),
+    "gemini": (".clis.gemini", "GeminiCLI"),
 }
 _TITLES: Final[Mapping[ProtocolName, str]] = {
     "messages": "Anthropic Messages",
@@ -43,7 +44,7 @@ def _factory(module: str, name: str) -> Callable[[], "Agent"]:
     """Imported only if it is used."""
 
     def make() -> "Agent":
-        agent: Agent = getattr(import_module(f".{module}", __package__), name)()
+        agent: Agent = getattr(import_module(module, __package__), name)()
         return agent
 
     return make
@@ -91,7 +92,7 @@ class Roster:
             raise SettingsError(
                 "agents", f"no such agent{guess(name, names)}", hint, value=text
             )
-        if at and (not pin or name in (CHAT, ORACLE)):
+        if at and (not pin or name == CHAT or not asks_model(name)):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
         if at and self.pins.setdefault(name, pin) != pin:
@@ -102,10 +103,10 @@ class Roster:
 
     def subject_of(self, label: str) -> Subject:
         """The agent and model of a node id: ``loop/haiku``, just a model,
-        or the oracle.
+        or an agent that asks none.
         """
-        if label == ORACLE:
-            return Subject(ORACLE, ORACLE)
+        if not asks_model(label):
+            return Subject(label, label)
         agent, slash, model = label.partition("/")
         return (
             Subject(agent, model)
@@ -136,7 +137,9 @@ class Roster:
         """
         servers = sorted({server.name for case in cases for server in case.mcp})
         for name in agents if servers else ():
-            if name not in (CHAT, ORACLE) and not self.agent(name).mcp:
+            if not asks_model(name):
+                continue
+            if name != CHAT and not self.agent(name).mcp:
                 fitting = ", ".join(each for each in self.names if self.agent(each).mcp)
                 names = first_few([one_line(server, 60) for server in servers], 5)
                 problem = f"it can't be given the MCP servers of {label} ({names})"
@@ -206,7 +209,7 @@ class Roster:
         """
         good, bad = list[Subject](), list[Subject]()
         for subject in subjects:
-            any_model = subject.agent in (CHAT, ORACLE)
+            any_model = subject.agent == CHAT or not asks_model(subject.agent)
             fit = any_model or fits(self.agent(subject.agent), specs[subject.model])
             (good if fit else bad).append(subject)
         for subject in bad:
@@ -257,10 +260,10 @@ def _version(agent: "Agent") -> str:
 
 
 def subjects_of(agents: Iterable[str], models: Iterable[str]) -> dict[str, Subject]:
-    """Every agent on every model, by label; the oracle has none."""
+    """Every agent on every model, by label, unless it asks none."""
     subjects: dict[str, Subject] = {}
     models = list(models)
-    pairs = ((agent, [ORACLE] if agent == ORACLE else models) for agent in agents)
+    pairs = ((agent, models if asks_model(agent) else [agent]) for agent in agents)
     for subject in (Subject(agent, model) for agent, names in pairs for model in names):
         earlier = subjects.setdefault(subject.label, subject)
         if earlier != subject:

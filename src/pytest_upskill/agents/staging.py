@@ -161,7 +161,7 @@ class Staging:
         return await asyncio.shield(self._sandboxes[needs])
 
     async def solution_mounts(self, task: Task) -> tuple[Mount, ...]:
-        """The folder of the script that solves a task, for the oracle alone."""
+        """The folder of the script that solves a task, where no model is asked."""
         reference = task.reference
         if reference is None or not reference.run:
             return ()

@@ -20,7 +20,7 @@ from ..errors import CheckError
 from ..skills.case import Case
 from ..trials.answer import Answer
 from ..trials.records import Grade, Span
-from ..trials.subject import CHAT, ORACLE
+from ..trials.subject import CHAT
 from .final_workspace import Workspace, relative
 from .time_budget import LimitReachedError, not_counted, seconds_left, time_budget
 
@@ -262,16 +262,9 @@ def asked_checks(
     """The checks of an answer: in arms without the skill, not those of answers with it.
 
     A plain completion has the skill in its context and opens nothing, so none of these
-    ask it to. Of the oracle, ``has_skill`` says that it has a reference. That shows a
-    result, not how an agent gets there; whoever does nothing must not pass all checks.
+    ask it to.
     """
     checks = tuple(checks)
-    if agent == ORACLE:
-        return tuple(
-            replace(check, with_skill=False)
-            for check in checks
-            if not has_skill or not any(map(_is_of_work, walk([check])))
-        )
     if all(check.with_skill and check.kind.of_opening for check in walk(checks)):
         return checks  # then a plain completion chooses a skill
     return tuple(
@@ -283,11 +276,6 @@ def asked_checks(
             and not (agent == CHAT and any(c.kind.of_skill for c in walk([check])))
         )
     )
-
-
-def _is_of_work(check: Check) -> bool:
-    """Whether it looks at what an agent does, not at what it leaves behind."""
-    return check.kind.needs_agent and not check.kind.of_files
 
 
 def asks_only_for_files(checks: Iterable[AnyCheck]) -> bool:

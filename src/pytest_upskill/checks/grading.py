@@ -6,15 +6,14 @@ from typing import Final, NamedTuple
 
 from ..errors import CheckError
 from ..skills.case import Case
+from ..skills.kinds import rules_of
 from ..skills.skill import Skill
 from ..trials.answer import SILENT, Answer, NoAnswer, Reply
-from ..trials.arm import SKILL
 from ..trials.records import (
     Grade,
     Record,
     make_record,
 )
-from ..trials.subject import ORACLE
 from ..trials.transcript import UNTOLD, Activity
 from ..trials.trial import Hidden, Rubric, Task, Trial
 from .check import (
@@ -202,16 +201,18 @@ def _graded(
         return make_record(item.trial, answer, error=problem)
     try:
         workspace = _workspace(answer, item.trial.question.task, grading)
-        is_oracle = item.trial.agent == ORACLE
-        has_skill = item.trial.arm == SKILL if is_oracle else item.trial.has_skill
-        checks = asked_checks(item.checks, item.trial.agent, has_skill=has_skill)
+        trial = item.trial
+        checks = asked_checks(item.checks, trial.agent, has_skill=trial.has_skill)
+        kind = item.case.kind
+        if kind.agent:
+            checks = rules_of(kind).choose_checks(item.checks, trial.arm)
         grades = grade(
             checks,
             answer,
             ruled.by_text if ruled else {},
             item.case,
             workspace,
-            even_if_empty=is_oracle,
+            even_if_empty=bool(kind.agent),
         )
     except CheckError as error:
         return make_record(item.trial, answer, error=str(error))

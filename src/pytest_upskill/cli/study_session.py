@@ -26,7 +26,7 @@ from ..measure.open_run import AskedSkill, OpenRun, open_run
 from ..measure.requirements import (
     announced,
     require,
-    require_no_oracle,
+    require_agents_with_models,
     require_reachable,
     require_sandbox,
 )
@@ -184,7 +184,7 @@ def study_session(
     ]
     tested = [source.tested for source in sources]
     run = open_run(settings, tested, models=models, names=names or None)
-    require_no_oracle(run, screen.text)
+    require_agents_with_models(run, screen.text)
     if line := login_line(models, run.settings.logins):
         screen.text(f"Asked {line}.")
     if sizes:

@@ -35,12 +35,12 @@ from ..checks.python_checks import place_of_function
 from ..errors import CasesError, CheckError, Setting, shown
 from ..skills.case import Case
 from ..skills.folder import installed_files, read_skill_file
+from ..skills.kinds import kinds_by_agent, rules_of
 from ..skills.loaded_cases import LoadedCases
 from ..skills.suites.suite import Suite
 from ..trials.answer import Answer, Usage
 from ..trials.trial import start_files, user_text
 from .finding import CasesSource, Finding, Level
-from .reference_rules import empty_passes, reference_findings
 
 _MAX_DEPTH: Final = 10  # the parser rejects deeper nesting
 _WHOLE_WORDS_BELOW: Final = 4  # characters: "know" contains "no" by chance
@@ -166,20 +166,14 @@ def check_findings(
                 "warning", "leak", case.place_of(*place), message, hint
             )
         yield from _agent_findings(source, case, checks, written, folder)
-        yield from reference_findings(source, case, checks)
-        if _any_answer_passes(checks):
+        for kind in kinds_by_agent().values():
+            yield from rules_of(kind).find_mistakes(source, case, checks)
+        if any_answer_passes(checks):
             message = f"{case.id}: any answer passes, even nonsense"
             hint = (
                 'Check for something the answer must say, for example with "contains".'
             )
             yield source.finding("warning", "any-answer", case.place, message, hint)
-        elif empty_passes(case, checks):
-            message = f"{case.id}: an empty answer passes: its checks test nothing"
-            hint = (
-                "Check for something the answer must say, or for a file that must be"
-                " made."
-            )
-            yield source.finding("warning", "empty-passes", case.place, message, hint)
 
 
 def judge_findings(suite: Suite) -> Iterator[Finding]:
@@ -289,7 +283,7 @@ def _appears_in(question: str, text: str, case_sensitive: bool) -> bool:
     return result.passed
 
 
-def _any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
+def any_answer_passes(checks: Sequence[AnyCheck]) -> bool:
     """Whether nonsense passes; False if a judge or a function decides."""
     required = [check for check in checks if check.required]
     plain_kinds = set(KINDS.values()) - {KINDS["judge"]}

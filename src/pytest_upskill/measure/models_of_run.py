@@ -15,7 +15,7 @@ from ..models.no_model import NO_MODEL
 from ..models.prices import FREE, ON_A_PLAN, Price
 from ..models.providers import PROVIDERS, Providers, resolve
 from ..settings import Settings
-from ..trials.subject import CHAT, ORACLE, Subject
+from ..trials.subject import CHAT, Subject, asks_model
 
 if TYPE_CHECKING:
     from ..agents.logins import LoginProvider
@@ -58,17 +58,17 @@ class Models:
         return self.add(model)
 
     def add_tested(self, subjects: Iterable[Subject], settings: Settings) -> None:
-        """Add the models under test, unless they are there; the oracle has none."""
+        """Add the models under test, unless they are there."""
         origin = ""
         if settings.models_file:
             origin = f"{shown(settings.models_file)}: eval_model"
         for agent, name in subjects:
             if name in self.specs:
                 continue
-            if agent == ORACLE:
-                self.specs[name] = ModelSpec(name, NO_MODEL, "")
-            else:
+            if asks_model(agent):
                 self.add_named(name, settings, NamedBy(origin=origin))
+            else:
+                self.specs[name] = ModelSpec(name, NO_MODEL, "")
 
     def price_of(self, name: str) -> Price | None:
         """None if it is not known, as of the user in a recording of another run."""
@@ -116,8 +116,10 @@ def add_judge(models: Models, settings: Settings, roster: Roster) -> Subject | N
     if judge.agent == CHAT or settings.base_url:
         models.add_named(name, settings, NamedBy("judge"))
         return None
-    if judge.agent == ORACLE:
-        raise SettingsError("judge", "the oracle asks no model, so it can't judge")
+    if not asks_model(judge.agent):
+        raise SettingsError(
+            "judge", f"the {judge.agent} asks no model, so it can't judge"
+        )
     if settings.cluster:
         problem = ("an agent can't judge with ", Setting("cluster"))
         hint = f"Name its model alone: {judge.model}."

@@ -16,7 +16,8 @@ from ..errors import InputError, Setting, SettingsError
 from ..models.model import NamedBy
 from ..settings import Settings
 from ..skills.case import Case
-from ..trials.subject import CHAT, ORACLE, Subject
+from ..skills.kinds import CaseKind, kinds_by_agent
+from ..trials.subject import CHAT, Subject, asks_model
 from .arm_maker import ArmMaker
 from .models_of_run import (
     DEFAULT_MODEL,
@@ -80,6 +81,12 @@ class OpenRun:
         """Whether agents are started at all, and be it as the judge."""
         return bool(self.agents or self.settings.judge_agent)
 
+    @property
+    def kind_without_model(self) -> CaseKind | None:
+        """The kind of all its cases, if no model is asked."""
+        kinds = {kinds_by_agent().get(each.agent) for each in self.by_label.values()}
+        return kinds.pop() if len(kinds) == 1 else None
+
     def version_of(self, agent: str) -> str:
         """The version of an agent; empty if nothing is asked."""
         if not self.asks:
@@ -97,8 +104,8 @@ class OpenRun:
         """
         place = f'ask(agent="{agent}")'
         subject = Subject(self.roster.parse(agent), model)
-        if subject.agent == ORACLE:
-            raise InputError(place, "a test in Python has no reference to play")
+        if kind := kinds_by_agent().get(subject.agent):
+            raise InputError(place, f"a test in Python has no {kind.name} to play")
         self.roster.require_fit(place, subject, self.models.specs[model])
         return subject
 
@@ -108,9 +115,8 @@ class OpenRun:
             return []
         agents = []
         for subject, model_id in self.subjects.items():
-            if subject.agent not in (CHAT, ORACLE) and case.is_for(
-                subject.label, subject.model, model_id
-            ):
+            is_for = case.is_for(subject.label, subject.model, model_id)
+            if is_for and subject.agent != CHAT and asks_model(subject.agent):
                 agents.append(subject.agent)
         return agents
 
@@ -197,8 +203,8 @@ def _choose_subjects(
 ) -> _Choice:
     if names is None:
         names = settings.models or (DEFAULT_MODEL,)
-        asks_model = any(roster.parse(agent) != ORACLE for agent in settings.agents)
-        if settings.base_url and asks_model and not (settings.models or labels):
+        needs_model = any(map(asks_model, map(roster.parse, settings.agents)))
+        if settings.base_url and needs_model and not (settings.models or labels):
             hint = ("Add ", Setting("models"), " NAME (llama-server takes any name).")
             raise SettingsError("base_url", "no model of that server is named", hint)
 
@@ -206,7 +212,7 @@ def _choose_subjects(
     named = [usual.get(label) or roster.subject_of(label) for label in labels]
     choice = _Choice(settings, usual, named)
     subjects = choice.by_label.values()
-    asked = dict.fromkeys(each.model for each in subjects if each.agent != ORACLE)
+    asked = dict.fromkeys(each.model for each in subjects if asks_model(each.agent))
     if not labels and asked:
         return choice
     file = settings.models_file if names and asked else None

@@ -10,11 +10,12 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import replace
 from typing import Final
 
-from .._util.texts import harmless
+from .._util.texts import harmless, plural
 from ..agents.roster import AGENTS, fitting_models
 from ..errors import InputError, Setting, SettingsError, Text, shown
 from ..models.model import Download, Progress
-from ..trials.subject import CHAT, ORACLE, Subject
+from ..skills.kinds import kinds_by_agent
+from ..trials.subject import CHAT, Subject
 from .open_run import AskedSkill, OpenRun
 
 Tell = Callable[[str], None]
@@ -235,12 +236,14 @@ def _require_prices(run: OpenRun) -> None:
         raise SettingsError("max_cost", problem, hint)
 
 
-def require_no_oracle(run: OpenRun, tell: Tell) -> None:
-    """SettingsError if a command is to ask the oracle; tell which pairs don't fit."""
-    if ORACLE in run.agents:
-        problem = "it plays the references of cases, which shows nothing about a skill"
-        hint = "Use it in a run of pytest."
-        raise SettingsError("agents", problem, hint, value=ORACLE)
+def require_agents_with_models(run: OpenRun, tell: Tell) -> None:
+    """SettingsError if an agent asks no model; tell which pairs don't fit."""
+    for agent, kind in kinds_by_agent().items():
+        if agent in run.agents:
+            what = f"the {plural(kind.name)} of cases"
+            problem = f"it plays {what}, which shows nothing about a skill"
+            hint = "Use it in a run of pytest."
+            raise SettingsError("agents", problem, hint, value=agent)
     if run.unfit:
         labels = ", ".join(subject.label for subject in run.unfit)
         tell(f"Left out, as agent and model don't fit: {labels}")

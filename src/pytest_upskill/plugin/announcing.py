@@ -13,12 +13,13 @@ from ..measure.estimate import WORST, estimate_trials, outdated_line
 from ..skills.kinds import CASE
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Plan, PlannedCase
-from ..trials.subject import CHAT, ORACLE
+from ..trials.subject import CHAT
 from ..trials.trial import Trial
 from .items import CaseItem
 from .planning import make_plan
 from .run import Run, is_skipped
 from .sandboxes import sandbox_lines
+from .skill_cases import why_unplayed
 
 
 def announce_tests(run: Run, items: Iterable[pytest.Item]) -> list[str]:
@@ -29,7 +30,7 @@ def announce_tests(run: Run, items: Iterable[pytest.Item]) -> list[str]:
     lines = announce(run, plan)
     if not run.asks:
         lines += _skipped_lines(cases, plan)
-    lines += _oracle_lines(cases)
+    lines += _unplayed_lines(run, cases)
     for option, number in run.lacking.items():
         lines.append(f"upskill: {counted(number, 'case')} would need {option}")
     if run.subjects.agents:
@@ -89,14 +90,16 @@ def _describe_cost(run: Run, plan: Plan) -> _Cost:
 
 
 def _describe_sizes(plan: Plan) -> list[str]:
-    """A line for plain completions, agents and the oracle, of cases and of queries."""
+    """A line for plain completions, for agents and for those without a model, of cases
+    and of queries.
+    """
     in_python = 0
     groups: dict[tuple[bool, bool, bool], list[PlannedCase]] = {}
     for test in plan.tests:
         if test.trials[0].is_open:
             in_python += 1
         else:
-            by = (test.agent != CHAT, test.agent == ORACLE)
+            by = (test.agent != CHAT, bool(test.kind.agent))
             groups.setdefault((_is_query(test), *by), []).append(test)
 
     lines = []
@@ -131,7 +134,7 @@ def _describe_trials(tests: Sequence[PlannedCase]) -> str:
     # Said even without a header: the ini file of a project may have chosen it.
     login = " on your login" if any(trial.question.login for trial in trials) else ""
     by = f" by {agents}{login}"
-    if tests[0].agent == ORACLE:
+    if tests[0].kind.agent:
         by += ", which asks no model"
     else:
         words = f"up to {words}"
@@ -200,11 +203,11 @@ def _skipped_lines(cases: Sequence[CaseItem], plan: Plan) -> Iterator[str]:
         yield f"upskill: {skipped:,} of {counted(len(cases), 'test')} would be skipped"
 
 
-def _oracle_lines(cases: Iterable[CaseItem]) -> Iterator[str]:
-    """How many cases the oracle skips, by the reason."""
+def _unplayed_lines(run: Run, cases: Iterable[CaseItem]) -> Iterator[str]:
+    """How many cases are skipped by agents without a model, by the reason."""
     reasons = Counter[str]()
     for item in cases:
-        if item.planned.agent == ORACLE and (reason := item.why_not_played):
-            reasons[reason] += 1
+        if reason := why_unplayed(item.case, item.checks, run.settings):
+            reasons[f"{item.planned.agent}: {reason}"] += 1
     for reason, number in reasons.items():
-        yield f"upskill: {counted(number, 'case')} skipped by the oracle: {reason}"
+        yield f"upskill: {counted(number, 'case')} skipped by the {reason}"

@@ -35,7 +35,7 @@ class Closing:
         if not results:
             return
 
-        if results.rows or results.no_cases:
+        if results.summary:
             # Pytest has just shown the causes of errors.
             notes = collect_notes(run, results, with_causes=False)
             reporter.write_sep("=", "skills")
@@ -69,7 +69,7 @@ class Closing:
             problems.append(f"nothing was asked: {run.stopped}")
 
         notes: list[str] = []
-        if results and not (results.rows or results.no_cases or run.has_failed):
+        if results and not (results.summary or run.has_failed):
             # It must not look like a success.
             reasons = explain_nothing_tested(results)
             if results.records:

@@ -11,7 +11,7 @@ from .._util.interrupts import take_sigterm_as_ctrl_c
 from .._util.texts import counted, one_line
 from ..errors import InputError
 from ..skills.context import require_ref
-from ..trials.subject import ORACLE
+from ..trials.subject import asks_model
 from .announcing import announce_tests
 from .display import fitted_lines, screen_of, send_screen
 from .header import header_lines
@@ -66,7 +66,7 @@ class Collecting:
             for source in selected.sources:
                 require_ref(settings.against, source.folder.resolve())
         require_own_paths(settings, selected.all, run.config)
-        if run.asks and not settings.judge and set(settings.agents) != {ORACLE}:
+        if run.asks and not settings.judge and any(map(asks_model, settings.agents)):
             require_judge(selected.sources)
         run.subjects = open_pytest_run(run.config, settings, selected, asks=run.asks)
         run.settings = run.subjects.settings

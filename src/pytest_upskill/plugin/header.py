@@ -4,13 +4,13 @@ import os
 from collections.abc import Iterable, Iterator
 from typing import Final
 
-from .._util.texts import counted, harmless, one_line
+from .._util.texts import counted, harmless, one_line, plural
 from ..errors import shown
 from ..measure.models_of_run import login_line
 from ..measure.open_run import OpenRun
 from ..skills.bundle import parts_besides_skills
 from ..skills.search import left_out_lines
-from ..trials.subject import CHAT, ORACLE, takes_plugins
+from ..trials.subject import CHAT, takes_plugins
 from .paths import Selected, command_for_cases, unread_names
 from .pytest_options import FLAGS, cli_agent_flags, cli_value
 from .run import Run
@@ -43,8 +43,8 @@ def _skill_lines(run: Run) -> Iterator[str]:
     verbose = run.config.get_verbosity() > 0
     if selected.sources:
         skills = _name_skills(selected, verbose=verbose)
-        if _asks_no_model(run):
-            yield f"references of {skills}: the oracle asks no model"
+        if kind := run.subjects.kind_without_model:
+            yield f"{plural(kind.name)} of {skills}: the {kind.agent} asks no model"
         else:
             yield f"{skills} on {_name_models(run)}"
         tested = {spec.model_id for spec in run.subjects.specs.values()}
@@ -82,10 +82,6 @@ def _name_models(run: Run) -> str:
     return text if run.settings.models else f"{text} (default; choose with --model)"
 
 
-def _asks_no_model(run: Run) -> bool:
-    return set(run.subjects.specs) == {ORACLE}
-
-
 def _subject_lines(run: Run) -> Iterator[str]:
     """Who carries out the cases, where, and with which other skills."""
     subjects = run.subjects
@@ -109,9 +105,9 @@ def _subject_lines(run: Run) -> Iterator[str]:
 def _agent_lines(subjects: OpenRun) -> Iterator[str]:
     place = f", sandbox: {subjects.sandbox}" if subjects.sandbox else ""
     agents = dict.fromkeys(subject.agent for subject in subjects.by_label.values())
-    if list(agents) == [ORACLE]:
+    if kind := subjects.kind_without_model:
         if place:
-            yield f"references are carried out{place}"
+            yield f"{plural(kind.name)} are carried out{place}"
         return
 
     names = []
@@ -134,8 +130,9 @@ def _idle_option_lines(run: Run) -> Iterator[str]:
     unused = cli_agent_flags(run.config, has_triggers=has_triggers)
     if sources and unused and not run.subjects.has_agents:
         yield f"{', '.join(unused)}: only for agents (--skill-agent loop)"
-    if _asks_no_model(run) and cli_value(run.config, "models"):
-        yield f"{FLAGS['models']} has no effect: the oracle asks no model"
+    kind = run.subjects.kind_without_model
+    if kind and cli_value(run.config, "models"):
+        yield f"{FLAGS['models']} has no effect: the {kind.agent} asks no model"
     workers = run.config.getoption("numprocesses", None)
     if workers and sources and not run.subjects.agents:
         yield "calls are concurrent already: -n only spreads the work of checks"
@@ -157,7 +154,9 @@ def _score_lines(run: Run) -> Iterator[str]:
     """The score of the verdicts, unless it is the pass rate by default."""
     sources = run.selected.sources
     evals = [source for source in sources if source.are_evals]
-    if _asks_no_model(run) or not ((sources and run.settings.score) or evals):
+    if run.subjects.kind_without_model or not (
+        (sources and run.settings.score) or evals
+    ):
         return
 
     from ..results.comparison import SCORE_WORDS

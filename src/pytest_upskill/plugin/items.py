@@ -11,10 +11,9 @@ from .._util.json_forms import Location
 from .._util.texts import harmless
 from ..checks import CheckedCase
 from ..errors import printable, shown
-from ..results.outcomes import next_trial
+from ..results.outcomes import find_faults, next_trial
 from ..trials.plan import PlannedCase
 from ..trials.records import RECORDS_PROPERTY, Record, dump_records
-from ..trials.subject import ORACLE
 from .failure_lines import describe_failure, next_lines
 from .item_reports import (
     BROKEN_PROPERTY,
@@ -139,12 +138,10 @@ class CaseItem(ItemOfFile):
         *,
         checked: CheckedCase,
         test: PlannedTest,
-        why_not_played: str,
         **kwargs: Any,
     ) -> None:
         super().__init__(**kwargs)
         self.case, self.checks = checked
-        self.why_not_played = why_not_played
         self.records: list[Record] = []  # what has been graded so far
         self.stash[PLANNED] = test
 
@@ -181,23 +178,21 @@ class CaseItem(ItemOfFile):
         raise NotAnswered("\n".join([text, *next_lines(self)]), pytrace=False)
 
     def runtest(self) -> None:
-        """Fail unless enough runs with the skill passed; the oracle,
-        if the case is not sound.
+        """Fail unless enough runs with the skill passed; without a model, if anything
+        is wrong with the case.
         """
         self._attach_records()
         planned = self.planned
         reason = None
-        if planned.agent == ORACLE:
-            from ..results.oracle_results import oracle_faults
-
-            if not oracle_faults(self.records):
-                return
-        else:
+        faults = find_faults(self.records)
+        if faults is None:
             standing = judge_present(self, self._run.settings, planned, self.records)
             if standing is None:
                 return
             if standing.kind == "regressed":
                 reason = standing.reason
+        elif not faults:
+            return
         expected = [self.case.expected]
         if self.case.validator:
             expected.append(dict([self.case.validator]))

@@ -8,6 +8,7 @@ from .._util.keys import shown_command
 from .._util.texts import plain
 from ..engine import Engine
 from ..results.run import RunResults
+from ..skills.kinds import kinds_by_agent
 from ..trials.answer import NoAnswer
 from .hooks import next_step_of_hooks
 from .ledger import Ledger
@@ -18,7 +19,7 @@ from .next_command import (
     same_command,
 )
 from .paths import NO_CASES, command_for_cases
-from .planning import ALL_SKIPPED, NO_REFERENCE
+from .planning import ALL_SKIPPED, why_none_played
 from .pytest_options import FLAGS
 from .run import NextStep, Run
 
@@ -144,10 +145,12 @@ class _Steps:
         hint = "next: edit the cases, then the same command asks them"
         if NO_CASES in reasons:
             hint = f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
-        elif NO_REFERENCE in reasons:
-            hint = 'next: give cases a "reference", then the same command tries it'
         elif all(reason.startswith(ALL_SKIPPED) for reason in reasons):
             hint = ""  # the reason says what to do
+        for kind in kinds_by_agent().values():
+            if why_none_played(kind) in reasons:
+                what = f'give cases a "{kind.name}"'
+                hint = f"next: {what}, then the same command tries it"
         return NextStep([], hint)
 
     def select_tests(self) -> NextStep | None:

@@ -8,15 +8,14 @@ import pytest
 
 from .._util.texts import first_few, one_line
 from ..skills.case import EDIT_ME
+from ..skills.kinds import CASE, CaseKind
 from ..trials.plan import Plan, SkillInfo
-from ..trials.subject import ORACLE
 from .items import CaseItem, ItemOfFile, Unrunnable
 from .paths import NO_CASES
 from .pytest_options import cli_value
 from .run import PLANNED, Run, is_skipped, planned_of
 
 ALL_SKIPPED: Final = "all cases are skipped"
-NO_REFERENCE: Final = "no case has a reference that the oracle could carry out"
 _MAX_REASON_LENGTH: Final = 250
 
 
@@ -89,7 +88,7 @@ def _find_untested(run: Run, items: Sequence[pytest.Item]) -> dict[str, str]:
     models: dict[str, list[pytest.Item]] = {}
     for item in items:
         planned = planned_of(item)
-        if planned and planned.kind.in_lift:
+        if planned and (planned.kind.in_lift or planned.kind.agent):
             skills.setdefault(planned.skill, []).append(item)
             models.setdefault(planned.label, []).append(item)
         elif not planned and isinstance(item, ItemOfFile):
@@ -130,18 +129,22 @@ def _is_narrowed(run: Run, items: Sequence[pytest.Item]) -> bool:
     return False
 
 
+def why_none_played(kind: CaseKind) -> str:
+    """Why nothing was tested if all cases of a kind without a model are skipped."""
+    return f"no case has a {kind.name} that the {kind.agent} could carry out"
+
+
 def _describe_skipped(items: Iterable[pytest.Item]) -> str:
     """Why all of these tests are skipped."""
     are_examples = True
-    lacks_reference = True
+    kinds: set[CaseKind] = set()
     reasons: dict[str, None] = {}
     for item in items:
         planned = planned_of(item)
         reason = item.case.skip if isinstance(item, CaseItem) else None
         if not item.get_closest_marker(EDIT_ME):
             are_examples = False
-        if reason or not planned or planned.agent != ORACLE:
-            lacks_reference = False
+        kinds.add(planned.kind if planned and not reason else CASE)
         if reason:
             reasons[one_line(reason, _MAX_REASON_LENGTH)] = None
 
@@ -149,7 +152,7 @@ def _describe_skipped(items: Iterable[pytest.Item]) -> str:
         return (
             f"its cases are examples: edit them, then remove skip and the tag {EDIT_ME}"
         )
-    if lacks_reference:
-        return NO_REFERENCE
+    if all(kind.agent for kind in kinds):
+        return why_none_played(kinds.pop())
     first = first_few([*reasons], 1)
     return f"{ALL_SKIPPED}: {first}" if first else ALL_SKIPPED

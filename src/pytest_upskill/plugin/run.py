@@ -12,8 +12,6 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import pytest
 
-from ..trials.subject import ORACLE
-
 if TYPE_CHECKING:
     from ..measure.open_run import OpenRun
     from ..results.case_changes import Earlier
@@ -154,7 +152,7 @@ def planned_of(item: pytest.Item) -> "PlannedCase | None":
         return None
 
     case = test.case
-    compared = not is_expected_to_fail(item) and case.agent != ORACLE
+    compared = not is_expected_to_fail(item) and not case.kind.agent
     if item.config.stash[RUN].settings.aa:
         compared = False
     if (compared, item.nodeid) != (case.compared, case.nodeid):

@@ -13,7 +13,7 @@ import pytest
 from ..errors import InputError, Setting, SettingsError, SkillError
 from ..settings import Gates, Settings, settings_of
 from ..skills.upskill_config import read_config
-from ..trials.subject import ORACLE
+from ..trials.subject import asks_model
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_code import SkillCode, skills_by_name
 
@@ -30,13 +30,14 @@ def read_settings(config: pytest.Config) -> Settings:
                 "skill_paths", error.problem, error.hint, value=error.where
             ) from None
     settings = settings_of(values)
-    if settings.aa and ORACLE in settings.agents:
-        raise _contradiction("aa", "agents", ORACLE)
+    without_model = [agent for agent in settings.agents if not asks_model(agent)]
+    if settings.aa and without_model:
+        raise _contradiction("aa", "agents", without_model[0])
     if settings.aa:
         unset = _unset_by(config, "aa", "baseline")
         settings = settings_of(values | dict.fromkeys(unset))
-    if set(settings.agents) == {ORACLE}:
-        unset = _unset_by(config, "agents", value=ORACLE)
+    if len(without_model) == len(settings.agents):
+        unset = _unset_by(config, "agents", value=without_model[0])
         settings = settings_of(values | dict.fromkeys(unset))
     _require_sense(settings)
     return settings

@@ -9,16 +9,13 @@ from ..errors import InputError, SettingsError
 from ..measure.open_run import AskedSkill, OpenRun
 from ..settings import Settings
 from ..skills.case import NO_NEEDS, Case, SandboxNeeds
-from ..trials.subject import ORACLE
 
 _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
 
 
 def needs_sandbox(run: OpenRun, skills: Iterable[AskedSkill]) -> bool:
-    """Not if the oracle just writes the files of references,
-    and no agent is beside it.
-    """
-    if run.agents != [ORACLE] or run.settings.judge_agent:
+    """Not if all that is done is to write the files of references."""
+    if not run.kind_without_model or run.settings.judge_agent:
         return run.has_agents
 
     cases = (case for skill in skills for _, case in skill.cases)

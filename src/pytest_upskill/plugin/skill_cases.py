@@ -2,11 +2,11 @@
 
 import warnings
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
@@ -21,27 +21,24 @@ from ..checks import (
     rubric_of,
     why_agent,
 )
-from ..checks.check import asked_checks
 from ..checks.parse import with_checks
 from ..errors import InputError, SettingsError, printable, shown
 from ..settings import Settings
 from ..skills.bundle import Bundle, load_entry
 from ..skills.case import Case
-from ..skills.kinds import CASE
+from ..skills.kinds import CASE, kinds_by_agent, rules_of
 from ..skills.loaded_cases import BrokenCase, LoadedCases, broken_case
 from ..skills.skill import Skill
 from ..skills.suites.suite import Suite
 from ..skills.task_set import TaskSet
 from ..trials.arm import Arm
 from ..trials.plan import SkillInfo, score_of
-from ..trials.subject import CHAT, ORACLE, takes_plugins
+from ..trials.subject import CHAT, asks_model, takes_plugins
 from ..trials.trial import start_files
 from .hooks import registered_checks
 from .paths import SkillSource, relative
 from .pytest_options import message_of, spell
 from .run import Run
-
-_NO_JUDGE: Final = "this needs a judge; add --skill-judge MODEL"
 
 CheckedFile = LoadedCases[CheckedCase]
 
@@ -62,9 +59,6 @@ class SkillCases:
     files: list[CheckedFile] = field(default_factory=list)
     problem: str = ""  # why its cases can't be read; queries may be asked all the same
     for_agents: Collection[str] = ()  # ids of cases that are not for chat
-    not_played: Mapping[str, str] = field(
-        default_factory=dict
-    )  # by the oracle, and why
 
     @property
     def cases(self) -> Iterator[CheckedCase]:
@@ -89,17 +83,18 @@ class SkillCases:
         A broken case counts, so that the run is known to lack it.
         """
         counts = Counter(broken.kind.noun for broken in self.broken)
-        is_oracle = self.run.subjects.by_label[label].agent == ORACLE
-        for case, _ in self.cases:
-            is_skipped = case.skip or (is_oracle and case.id in self.not_played)
-            if not is_skipped and self.fits(case, label):
-                counts[case.kind.noun] += 1
+        agent = self.run.subjects.by_label[label].agent
+        for case, checks in self.cases:
+            if self.fits(case, label) and not case.skip:
+                played = played_by(agent, case)
+                if not why_unplayed(played, checks, self.run.settings):
+                    counts[case.kind.noun] += 1
         return counts
 
     def fits(self, case: Case, label: str) -> bool:
         """Whether a case is for an agent on a model."""
         agent, model = self.run.subjects.by_label[label]
-        if agent == ORACLE:
+        if not asks_model(agent):
             return case.kind.noun == CASE.noun
         if agent == CHAT and case.id in self.for_agents:
             return False
@@ -156,12 +151,6 @@ def read_skill(run: Run, source: SkillSource, ihook: Any) -> SkillCases:
 
         checked = with_checks(queries, lambda case: checks_of(case, KINDS, {}))
         tested.files.append(checked)
-    if ORACLE in run.subjects.agents:
-        tested.not_played = {
-            case.id: reason
-            for case, checks in tested.cases
-            if (reason := _find_why_not_played(case, checks, run.settings))
-        }
 
     tags = set[str]()
     for case, _ in tested.cases:
@@ -178,7 +167,7 @@ def _require_skills(run: Run, skill: Skill) -> None:
 
     agents = dict.fromkeys(subject.agent for subject in run.subjects.by_label.values())
     without = [agent for agent in agents if not takes_plugins(agent)]
-    if without and without != [ORACLE]:
+    if any(map(asks_model, without)):
         problem = (
             f"this plugin has no skills, so it changes nothing for {', '.join(without)}"
         )
@@ -254,8 +243,9 @@ def _find_lack(
     case: Case, checks: Sequence[AnyCheck], settings: Settings, agents: Collection[str]
 ) -> _Lack | None:
     """An option without which a case can't run."""
-    # The oracle skips what needs a judge.
-    if rubric_of(checks).texts and agents != {ORACLE} and not settings.judge:
+    # An agent without a model skips what needs a judge.
+    needs_judge = rubric_of(checks).texts and any(map(asks_model, agents))
+    if needs_judge and not settings.judge:
         return _Lack("this needs a judge", "--skill-judge MODEL")
     if agents == {CHAT} and (reason := why_agent(case, checks)):
         return _Lack(reason, "--skill-agent loop")
@@ -264,16 +254,19 @@ def _find_lack(
     return None
 
 
-def _find_why_not_played(
-    case: Case, checks: Sequence[AnyCheck], settings: Settings
-) -> str:
-    """Why the oracle skips a case; empty if it does not."""
-    if case.reference is None:
-        return "no solution/solve.sh" if case.is_task else 'no "reference"'
-    checks = asked_checks(checks, ORACLE)
-    if not any(check.required for check in checks):
-        return "only checks of how an agent works, which no reference shows"
-    return _NO_JUDGE if rubric_of(checks).texts and not settings.judge else ""
+def played_by(agent: str, case: Case) -> Case:
+    """The case as an agent has it: without a model there is nobody to whom servers,
+    a user or an expected failure matter.
+    """
+    kind = kinds_by_agent().get(agent)
+    return replace(case, kind=kind, mcp=(), user=None, xfail=None) if kind else case
+
+
+def why_unplayed(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:
+    """Why an agent without a model skips a case; empty if it does not."""
+    if not case.kind.agent:
+        return ""
+    return str(rules_of(case.kind).why_skipped(case, checks, settings))
 
 
 def require_judge(sources: Sequence[SkillSource]) -> None:

@@ -13,11 +13,12 @@ from ..checks import AnyCheck
 from ..checks.grading import rubric_for
 from ..errors import InputError, SkillError, printable, shown
 from ..results.planned_cases import case_digest, planned_case
+from ..settings import Settings
 from ..skills.case import Case
 from ..skills.kinds import CASE
 from ..skills.loaded_cases import BrokenCase, broken_case
 from ..trials.arm import Arm
-from ..trials.subject import ORACLE, Subject
+from ..trials.subject import Subject
 from ..trials.trial import Prompt, Trial, judge_task, trials_of
 from .hooks import prompts
 from .item_reports import WrongAnswer
@@ -25,7 +26,14 @@ from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable
 from .paths import SkillSource, relative
 from .pytest_options import message_of
 from .run import PlannedTest, Run
-from .skill_cases import CheckedFile, SkillCases, read_skill, warn
+from .skill_cases import (
+    CheckedFile,
+    SkillCases,
+    played_by,
+    read_skill,
+    warn,
+    why_unplayed,
+)
 
 _MAX_CASES_SHOWN: Final = 10
 
@@ -183,20 +191,18 @@ class SkillFile(pytest.File):
         """A test for each agent and model; SkillError if its skills can't be read."""
         run = self.run
         subjects = run.subjects
-        trials = []
+        items = []
         for label, subject in subjects.by_label.items():
             is_wanted = self.source.wants(case.id, label, subjects.usual)
-            if is_wanted and tested.fits(case, label):
-                trials.append(self._make_trials(tested, case, checks, subject))
+            if not is_wanted or not tested.fits(case, label):
+                continue
 
-        items = []
-        for of_test in trials:
-            label = of_test[0].label
+            played = played_by(subject.agent, case)
             name = f"{case.id}[{label}]"
             planned = planned_case(
                 f"{self.nodeid}::{name}",
-                case,
-                of_test,
+                played,
+                self._make_trials(tested, played, checks, subject),
                 run.settings,
                 digest=case_digest(case, self.case_folder),
                 folder=self.source.folder,
@@ -209,11 +215,10 @@ class SkillFile(pytest.File):
                 skill=self.source.label,
                 place=case.place,
                 line=case.line if path == self.path else 1,
-                checked=(case, checks),
+                checked=(played, checks),
                 test=PlannedTest(tested.info, planned),
-                why_not_played=tested.not_played.get(case.id, ""),
             )
-            _mark(item, is_oracle=planned.agent == ORACLE)
+            _mark(item, run.settings)
             items.append(item)
         return items
 
@@ -231,7 +236,7 @@ class SkillFile(pytest.File):
             self.source.label,
             case,
             subject,
-            self._arms_for(tested, case, subject),
+            self._arms_for(tested, case),
             settings=settings,
             rubric=rubric_for(checks, settings.judge, tested.skill, judging),
             prompt=self._prompt,
@@ -243,12 +248,7 @@ class SkillFile(pytest.File):
         assert self.tested
         return prompts(self.ihook, self.config, self.tested.skill)
 
-    def _arms_for(
-        self,
-        tested: SkillCases,
-        case: Case,
-        subject: Subject,  # noqa: ARG002
-    ) -> tuple[Arm, ...]:
+    def _arms_for(self, tested: SkillCases, case: Case) -> tuple[Arm, ...]:
         """The arms of a case; SkillError if its skills can't be read."""
         return self.run.subjects.arm_maker.with_own(tested.arms, case)
 
@@ -326,20 +326,19 @@ class TaskFile(SkillFile):
         self,
         tested: SkillCases,  # noqa: ARG002
         case: Case,
-        subject: Subject,
     ) -> tuple[Arm, ...]:
         maker = self.run.subjects.arm_maker
-        return maker.of_task(case, compared=subject.agent == ORACLE)
+        return maker.of_task(case, compared=bool(case.kind.agent))
 
 
-def _mark(item: CaseItem, *, is_oracle: bool) -> None:
+def _mark(item: CaseItem, settings: Settings) -> None:
     case = item.case
     for name in filter(None, ("skill", case.kind.mark, *case.tags)):
         item.add_marker(name)
-    skip = case.skip or (item.why_not_played if is_oracle else "")
+    skip = case.skip or why_unplayed(case, item.checks, settings)
     if skip:
         item.add_marker(pytest.mark.skip(reason=_write_reason(skip)))
-    if case.xfail and not is_oracle:  # which no model has to solve
+    if case.xfail:
         reason = _write_reason(case.xfail)
         item.add_marker(pytest.mark.xfail(reason=reason, raises=WrongAnswer))
 

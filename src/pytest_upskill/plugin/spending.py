@@ -15,7 +15,6 @@ from ..reports.terminal.closing_lines import Spent
 from ..reports.terminal.live import Progress
 from ..settings import Settings
 from ..trials.answer import Answer, Usage
-from ..trials.subject import ORACLE
 
 _ENOUGH_TO_GUESS: Final = 3
 
@@ -59,7 +58,6 @@ class Spending:
             spent = replace(
                 self._add(spent, paid),
                 calls=spent.calls + 1,
-                without_model=spent.without_model + (model == ORACLE),
                 saved=spent.saved + saved_by_cache(self._price_of(model), reply.usage),
             )
         self._spent = spent

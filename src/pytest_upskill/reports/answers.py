@@ -135,7 +135,7 @@ def _fail(number: int) -> str:
 def find_failures_without(results: RunResults) -> dict[str, bool]:
     """Whether each failed test fails without the skill, too, by node id."""
     counts = {}
-    for row in results.rows:
+    for row in results.summary:
         for case in row.by_case:
             if BASELINE in case.arms:
                 counts[row.pair, case.case] = case.arm(BASELINE).count

@@ -18,6 +18,7 @@ from ..results.row import Row
 from ..results.run import RunResults
 from ..results.verdict import Verdict
 from ..trials.arm import AGAIN
+from ..trials.subject import asks_model
 from .answers import badness, words_of_tests
 from .columns import Column, choose_columns, row_of_all_models
 from .headline import find_falls, headline
@@ -102,8 +103,8 @@ def _fall_lines(results: RunResults) -> list[str]:
 def _sentences(results: RunResults) -> list[str]:
     """What is shown of rows that have no lift, and of kinds without all answers."""
     lines = []
-    for row in results.rows:
-        if row.is_of_oracle or AGAIN in row.arms:
+    for row in results.summary:
+        if AGAIN in row.arms or not asks_model(row.agent):
             lines.append(f"{row.pair}: {row.sentence}")
     for of_kind in results.kind_sections:
         points = view_of(of_kind.feature).points(of_kind)
@@ -142,7 +143,7 @@ def skill_blocks(results: RunResults, skills: Collection[str]) -> list[str]:
     verdicts = [each for each in results.verdicts if each.skill in skills]
     rows = []
     for row in results.summary:
-        if row.skill in skills and not row.is_of_oracle:
+        if row.skill in skills and asks_model(row.agent):
             rows.append(row)
     if not rows:
         return []

@@ -28,8 +28,7 @@ def gate_reasons(rows: Sequence[Row], gates: Gates) -> list[str]:
 
     reasons = []
     for row in rows:
-        if not row.is_of_oracle:
-            reasons += [f"{row.pair}: {reason}" for reason in _case_reasons(row, gates)]
+        reasons += [f"{row.pair}: {reason}" for reason in _case_reasons(row, gates)]
     return reasons
 
 

@@ -159,7 +159,7 @@ def _find_untested(runs: Iterable[RunResults]) -> dict[str, str]:
     for run in runs:
         untested.update(run.untested)
         for test in run.tests:
-            if test.kind.in_lift:
+            if test.kind.in_lift or test.kind.agent:
                 tested |= {test.skill, test.label}
     return {name: reason for name, reason in untested.items() if name not in tested}
 

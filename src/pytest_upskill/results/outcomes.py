@@ -19,12 +19,11 @@ from dataclasses import dataclass
 from typing import Final, Literal, get_args
 
 from .._util.texts import counted, one_line
+from ..skills.kinds import kinds_by_agent, rules_of
 from ..trials.arm import SKILL
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Record
-from ..trials.subject import ORACLE
 from ..trials.trial import Trial
-from .oracle_results import oracle_faults
 from .standings import Standing
 
 Reported = Literal["passed", "failed", "xfailed", "error", "skipped"]  # by pytest
@@ -124,8 +123,9 @@ def _find_word(
     count = count_passes(records)
     if count is None:
         return "error"
-    if test.agent == ORACLE:
-        return "failed" if oracle_faults(records) else "passed"
+    faults = find_faults(records)
+    if faults is not None:
+        return "failed" if faults else "passed"
     if standing:
         return "passed" if standing.kind in ("passed", "better") else "accepted"
     if reaches(count, test.threshold):
@@ -134,11 +134,15 @@ def _find_word(
 
 
 def _describe(test: PlannedCase, standing: Standing | None) -> str:
-    if test.agent == ORACLE:
-        return ""
     if standing:
         return standing.reason
-    return "" if test.compared else "marked xfail"
+    return "" if test.compared or test.kind.agent else "marked xfail"
+
+
+def find_faults(records: Sequence[Record]) -> list[str] | None:
+    """What is wrong with a case that no model was asked; None of any other case."""
+    kind = kinds_by_agent().get(records[0].agent) if records else None
+    return rules_of(kind).find_faults(records) if kind else None
 
 
 def missed(records: Sequence[Record]) -> list[str]:
@@ -146,9 +150,11 @@ def missed(records: Sequence[Record]) -> list[str]:
     missing.
     """
     reasons = [record.error or "" for record in records if record.outcome == "errored"]
-    if not reasons and records and records[0].agent == ORACLE:
-        reasons = oracle_faults(records)
-    elif not reasons:
+    if not reasons:
+        faults = find_faults(records)
+        if faults is not None:
+            return faults
+
         for record in records:
             if record.arm == SKILL:
                 reasons += [grade.reason for grade in record.checks if grade.fails]

@@ -11,11 +11,9 @@ from .._util.texts import digest
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.folder import read_skill_file
-from ..skills.kinds import CASE
 from ..skills.task_files import verifier_files
 from ..trials.arm import SKILL
 from ..trials.plan import PlannedCase
-from ..trials.subject import ORACLE
 from ..trials.trial import Trial, of_workspace, sample_of, user_text
 
 DIGITS: Final = 12  # of a digest, enough to see a change
@@ -76,8 +74,6 @@ def planned_case(
         # At least half of the runs must open it; or less than half may.
         threshold = 0.5 if case.should_open else None
 
-    # A skill is not compared with itself, and the oracle is no model.
-    is_compared = compared and not settings.aa and first.agent != ORACLE
     return PlannedCase(
         nodeid,
         first.skill,
@@ -93,10 +89,11 @@ def planned_case(
         line=case.line,
         tags=case.tags,
         threshold=threshold,
-        compared=is_compared,
+        # A skill is not compared with itself, nor what no model was asked.
+        compared=compared and not settings.aa and not case.kind.agent,
         of=of,
         agent=first.agent,
-        kind=CASE if case.kind.is_case_apart and first.agent == ORACLE else case.kind,
+        kind=case.kind,
     )
 
 

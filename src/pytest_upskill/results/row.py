@@ -17,7 +17,7 @@ from ..settings import Score
 from ..stats import Interval, Lift, wilson
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count, CountSum
-from ..trials.subject import CHAT, ORACLE, WithPair
+from ..trials.subject import CHAT, WithPair
 from .activation import Activation
 from .arm_times import AskedTimes
 from .causes import budget_words
@@ -337,11 +337,6 @@ class Row(WithPair):
     @property
     def whole(self) -> bool:
         return not self.subset and not self.interrupted
-
-    @property
-    def is_of_oracle(self) -> bool:
-        """Whether it is about the references of cases, not about a skill."""
-        return self.agent == ORACLE
 
     @property
     def incomplete(self) -> bool:

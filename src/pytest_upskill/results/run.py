@@ -36,7 +36,7 @@ from ..trials.answer import AnswerFile
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Group, PlannedCase, SkillInfo, Unmatched
 from ..trials.records import Record, agents_in
-from ..trials.subject import ORACLE, SkillOnSubject
+from ..trials.subject import SkillOnSubject, asks_model
 from .causes import BUDGET_ENDED, Cause, find_causes
 from .contrasts import Study
 from .gates import gate_reasons, unmatched_reasons
@@ -279,7 +279,9 @@ class RunResults:
     @computed_field
     @cached_property
     def by_case(self) -> tuple[CaseRow, ...]:
-        return tuple(CaseRow.of(row, case) for row in self.rows for case in row.by_case)
+        return tuple(
+            CaseRow.of(row, case) for row in self.summary for case in row.by_case
+        )
 
     @computed_field
     @cached_property
@@ -373,14 +375,6 @@ class RunResults:
     def cases_apart(self) -> Counter[SkillOnSubject]:
         """How many cases are asked with the skill alone, so that no lift has them."""
         return Counter(test.pair for test in self.tests if test.kind.is_case_apart)
-
-    @cached_property
-    def _all_cases(self) -> dict[SkillOnSubject, int]:
-        """How many cases a lift could have."""
-        numbers = {}
-        for group, total in _count_all(self.cases).items():
-            numbers[group.pair] = max(0, total - self.cases_apart[group.pair])
-        return numbers
 
     @cached_property
     def case_records(self) -> tuple[Record, ...]:
@@ -499,15 +493,7 @@ class RunResults:
     @cached_property
     def rows(self) -> tuple[Row, ...]:
         """One per skill and model with records of cases, in the given order."""
-        groups = grouped(self.case_records, lambda record: record.pair)
-        rows = []
-        for skill in self.skills:
-            for label, model_id in self.model_ids.items():
-                for pair, records in groups.items():
-                    if (pair.skill, pair.subject.label) == (skill.name, label):
-                        facts = self._find_facts(pair, skill, model_id)
-                        rows.append(summarize(records, pair, facts))
-
+        rows = self.summarize(self.cases, self.case_records)
         accepted = {
             comparison.pair: comparison.since
             for comparison in self.comparisons
@@ -518,20 +504,41 @@ class RunResults:
             replace(row, accepted=accepted.get(row.pair)) for row in judged_rows
         )
 
+    def summarize(
+        self, tests: Iterable[PlannedCase], records: Iterable[Record]
+    ) -> list[Row]:
+        """The numbers of these tests: one row per skill and model with records of
+        them, in the given order.
+        """
+        tests_by_pair = grouped(tests, lambda test: test.pair)
+        groups = grouped(records, lambda record: record.pair)
+        rows = []
+        for skill in self.skills:
+            for label in self.model_ids:
+                for pair, of_pair in groups.items():
+                    if (pair.skill, pair.subject.label) == (skill.name, label):
+                        facts = self._find_facts(
+                            pair, skill, tests_by_pair.get(pair, ())
+                        )
+                        rows.append(summarize(of_pair, pair, facts))
+        return rows
+
     def _find_facts(
-        self, pair: SkillOnSubject, skill: SkillInfo, model_id: str
+        self, pair: SkillOnSubject, skill: SkillInfo, tests: Sequence[PlannedCase]
     ) -> RowFacts:
         cases = Group(pair)
-        is_model = pair.subject.agent != ORACLE
+        asks = asks_model(pair.subject.agent)
+        all_cases = max((test.of for test in tests), default=0)
+        not_run = sum(not self.records_of(test) for test in tests)
         return RowFacts(
-            model_id=model_id,
-            not_run=self._count_not_run(pair),
-            all_cases=self._all_cases.get(pair, 0),
+            model_id=self.model_ids[pair.subject.label],
+            not_run=not_run + self.missing.get(cases, 0),
+            all_cases=max(0, all_cases - self.cases_apart[pair]),
             against=skill.against,
             score=skill.score,
-            tests={test.case: test for test in self._cases_of.get(pair, ())},
+            tests={test.case: test for test in tests},
             max_age=self.max_age,
-            by_outcome=is_model and cases in self.selected_to_fail,
+            by_outcome=asks and cases in self.selected_to_fail,
             members=skill.members,
             skill_digest=skill.digest,
             interrupted=self.interrupted is not None,
@@ -551,17 +558,9 @@ class RunResults:
                 f" {verb} gone; ask the others afresh"
             )
         for group, share in self.subsets.items():
-            if group.noun == CASE.noun and group.pair.subject.agent != ORACLE:
+            if group.noun == CASE.noun and asks_model(group.pair.subject.agent):
                 reasons[group.pair.skill] = f"{share}: no verdict for a part"
         return reasons
-
-    def _count_not_run(self, pair: SkillOnSubject) -> int:
-        lost = sum(not self.records_of(test) for test in self._cases_of.get(pair, ()))
-        return lost + self.missing.get(Group(pair), 0)
-
-    @cached_property
-    def _cases_of(self) -> dict[SkillOnSubject, list[PlannedCase]]:
-        return grouped(self.cases, lambda test: test.pair)
 
     @cached_property
     def comparisons(self) -> list[AcceptedComparison]:
@@ -679,19 +678,6 @@ class RunResults:
 def without_gates(gates: Gates, names: Collection[str]) -> Gates:
     unset = {name: value for name, value in vars(_NO_GATES).items() if name in names}
     return replace(gates, **unset)
-
-
-def without_oracle(results: RunResults) -> RunResults:
-    """The results of the others: what the oracle does says nothing about a skill."""
-    if ORACLE not in results.model_ids:
-        return results
-    tests = [test for test in results.tests if test.agent != ORACLE]
-    records = [record for record in results.records if record.agent != ORACLE]
-    labels = {test.label for test in tests}
-    model_ids = {name: of for name, of in results.model_ids.items() if name in labels}
-    return replace(
-        results, tests=tuple(tests), records=tuple(records), model_ids=model_ids
-    )
 
 
 def incomplete(tests: Sequence[PlannedCase]) -> dict[Group, tuple[int, int]]:

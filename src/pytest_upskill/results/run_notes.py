@@ -115,7 +115,7 @@ def _age_notes(results: RunResults) -> list[str]:
     """When the arms were asked, unless that was at the time of the run."""
     return _join_pairs(
         (row.pair, row.asked.words(results.started))
-        for row in results.rows
+        for row in results.summary
         if row.asked
     )
 

@@ -12,7 +12,7 @@ from ..stats import Interval
 from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Count, PlannedCase
 from ..trials.records import Outcome, Record, agents_in
-from ..trials.subject import ORACLE, SkillOnSubject
+from ..trials.subject import SkillOnSubject
 from .activation import find_activation
 from .arm_times import asked_times
 from .row import ArmSummary, CaseSummary, Row, cases_by_sample, count_signals
@@ -86,7 +86,7 @@ def _count(records: Sequence[Record], pair: SkillOnSubject, facts: RowFacts) -> 
         skill_digest=facts.skill_digest,
         against=facts.against,
         arms=_summarize_arms(records, cases),
-        signals={} if agent == ORACLE else count_signals(cases),
+        signals=count_signals(cases),
         errored=sum(record.outcome == "errored" for record in records),
         asked=asked_times(compared, facts.max_age),
         activation=find_activation(runs_by_sample, facts.members),

@@ -34,7 +34,6 @@ from .comparison import (
     with_fallen,
 )
 from .contrasts import points_words, size_of
-from .oracle_results import oracle_sentence
 from .row import Row, Saving, Word, missing_words, share_words
 
 PASSES_ALREADY: Final = 0.9  # the score of a baseline that needs no skill
@@ -108,7 +107,7 @@ def _compare_arms(rows: Sequence[Row]) -> list[Row]:
     for arm in arms:
         alone = [
             None
-            if row.incomplete or row.is_of_oracle
+            if row.incomplete
             else compare([row.case_results(arm)], [row.case_results(SKILL)])
             for row in rows
         ]
@@ -154,8 +153,6 @@ def passes_since(row: Row, arm: str) -> list[CasePair]:
 
 
 def _judge_row(row: Row, withheld: str) -> Row:
-    if row.is_of_oracle:
-        return _judge_oracle(row)
     if AGAIN in row.arms:
         return replace(
             row,
@@ -185,15 +182,6 @@ def _judge_row(row: Row, withheld: str) -> Row:
     )
 
 
-def _judge_oracle(row: Row) -> Row:
-    """What the references show about the cases; nothing about the skill."""
-    parts = [oracle_sentence(row)]
-    if row.incomplete:
-        parts.insert(0, missing_words(row))
-    word: Word | None = "incomplete" if row.incomplete else None
-    return replace(row, verdict=word, sentence="; ".join(parts))
-
-
 def _self_words(row: Row) -> str:
     """Of a skill that is compared with itself."""
     over = row.over(AGAIN)
@@ -219,9 +207,8 @@ def judge_skills(
     """One verdict for each skill that was asked with and without it."""
     verdicts = []
     for skill, of_skill in grouped(rows, lambda row: row.skill).items():
-        asked = [row for row in of_skill if not row.is_of_oracle]
-        if asked and not any(AGAIN in row.arms for row in asked):
-            verdict = _judge_skill(skill, asked, withheld.get(skill, ""))
+        if not any(AGAIN in row.arms for row in of_skill):
+            verdict = _judge_skill(skill, of_skill, withheld.get(skill, ""))
             if verdict.verdict:
                 verdict = replace(verdict, looks=looks.get(skill))
             verdicts.append(verdict)

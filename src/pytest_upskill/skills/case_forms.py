@@ -375,8 +375,9 @@ class CaseForm(SharedForm):
     reference: WrittenReference | None = Field(
         None,
         description=(
-            "A solution, which the agent oracle carries out: the text of an answer, or "
-            'an object with files, or a script. Example: {"run": "solution/solve.sh"}'
+            "A solution, which shows that the checks can be passed: the text of an "
+            "answer, or an object with files, or a script. Example: "
+            '{"run": "solution/solve.sh"}'
         ),
     )
 

@@ -6,7 +6,8 @@ Most are of the kind `CASE`. Features add kinds of their own, which are found by
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from typing import Final
+from importlib import import_module
+from typing import Any, Final
 
 from ..registry import features
 
@@ -30,11 +31,17 @@ class CaseKind:
     in_lift: bool = True  # whether lift and verdicts are of them
     gates: tuple[str, ...] = ()  # settings that limit what comes of them
     section: str = ""  # "module:class" in the feature: the results that tell of them
+    agent: str = ""  # which carries them out, and asks no model
+    # The module that grades these, with `why_skipped`, `choose_checks`,
+    # `find_faults` and, for lint, `find_mistakes`
+    rules: str = ""
+    arm_titles: tuple[tuple[str, str], ...] = ()  # if they are not the usual ones
 
     @property
     def is_case_apart(self) -> bool:
         """Whether they are cases, but those that no lift can be of."""
-        return self.noun == CASE.noun and not self.in_lift
+        is_in_none = not self.in_lift and not self.agent
+        return is_in_none and self.noun == CASE.noun
 
 
 CASE: Final = CaseKind(
@@ -53,6 +60,17 @@ def case_kinds() -> Mapping[str, CaseKind]:
         for kind in feature.kinds:
             kinds[kind.name] = kind
     return kinds
+
+
+@cache
+def kinds_by_agent() -> Mapping[str, CaseKind]:
+    """The kinds of cases that no model is asked, by the agent that has no model."""
+    return {kind.agent: kind for kind in case_kinds().values() if kind.agent}
+
+
+def rules_of(kind: CaseKind) -> Any:
+    """The module that grades the cases of a kind without a model."""
+    return import_module(kind.rules)
 
 
 def kind_of_id(name: str) -> CaseKind:

@@ -424,7 +424,7 @@ def _as_saved(form: CaseReply, taken: set[str]) -> dict[str, Any]:
 
 
 def _reference(form: CaseReply) -> str | dict[str, Any]:
-    """The right answer, which the oracle carries out."""
+    """The right answer, as a case has it."""
     text = masked(form.reference.strip())
     files = {file.name: masked(file.text) for file in form.reference_files}
     return {"text": text, "files": files} if files else text

@@ -15,7 +15,7 @@ from ..measure.models_of_run import Models
 from ..measure.open_run import AskedSkill, open_run
 from ..measure.requirements import (
     require,
-    require_no_oracle,
+    require_agents_with_models,
     require_sandbox,
     require_skills,
 )
@@ -91,7 +91,7 @@ class TeachModels:
             models=models,
             names=[name for name in students if name],
         )
-        require_no_oracle(self._run, tell)
+        require_agents_with_models(self._run, tell)
         require(self._run, (), tell)
         require_sandbox(self._run, tell)
         self.settings = self._run.settings

@@ -2,9 +2,10 @@
 
 from typing import Final, NamedTuple
 
+from ..skills.kinds import kinds_by_agent
+
 # No agent: one completion with the skill's text in the system text
 CHAT: Final = "chat"
-ORACLE: Final = "oracle"  # carries out the references of cases, and asks no model
 
 _WITH_PLUGINS: Final = ("claude",)
 
@@ -12,6 +13,11 @@ _WITH_PLUGINS: Final = ("claude",)
 def takes_plugins(agent: str) -> bool:
     """Whether an agent installs a plugin as a whole; others have its skills only."""
     return agent.partition("@")[0] in _WITH_PLUGINS
+
+
+def asks_model(agent: str) -> bool:
+    """Whether an agent asks a model; one of a kind of cases does not."""
+    return agent not in kinds_by_agent()
 
 
 class Subject(NamedTuple):
@@ -25,8 +31,8 @@ class Subject(NamedTuple):
         """Its name in node ids, results and reports; a plain
         completion has that of its model.
         """
-        if self.agent == ORACLE:
-            return ORACLE
+        if not asks_model(self.agent):
+            return self.agent
         return self.model if self.agent == CHAT else f"{self.agent}/{self.model}"
 
 

@@ -20,9 +20,9 @@ from ..skills.case import (
 )
 from ..skills.case_files import is_path
 from ..skills.invocation import Invocation
-from .arm import AGAIN, BASELINE, SKILL, Arm, SkillCopy
+from .arm import AGAIN, SKILL, Arm, SkillCopy
 from .choice import Choice, choice_of, skill_tool
-from .subject import CHAT, ORACLE, Subject, WithSubject, takes_plugins
+from .subject import CHAT, Subject, WithSubject, takes_plugins
 from .transcript import Step, Tool
 from .user import User
 
@@ -64,7 +64,7 @@ class Task:
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
-    # What the oracle carries out; no other agent has one
+    # What is carried out without a model; no other agent has one
     reference: CaseReference | None = None
 
     @property
@@ -232,11 +232,9 @@ def trials_of(
     ``version`` is that of an agent. ``runs`` are those of the case, or of the settings.
     A case that has no question yet is one of a test in Python, which asks when it runs.
     Its kind says in which arms it is asked. In the arm ``again``, the same is asked in
-    runs of other numbers. The oracle does nothing in the baseline.
+    runs of other numbers.
     """
-    if subject.agent == ORACLE:
-        arms = [arm for arm in arms if arm.name in (BASELINE, SKILL)]
-    elif case.kind.arms:
+    if case.kind.arms:
         arms = [arm for arm in arms if arm.name in case.kind.arms]
     questions = []
     for arm in arms:
@@ -384,7 +382,6 @@ def task_of(
 ) -> Task:
     """The task of an arm; ValueError if a file of the case can't be in a workspace."""
     skills = [skill for skill in arm.skills if takes_plugins(agent) or not skill.plugin]
-    is_oracle = agent == ORACLE
     return Task(
         agent,
         version,
@@ -402,10 +399,10 @@ def task_of(
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
         until_opened=case.kind.until_opened,
-        mcp=() if is_oracle else case.mcp,
-        user=None if is_oracle else user_of(case, settings),
+        mcp=case.mcp,
+        user=user_of(case, settings),
         timeout=case.timeout,
-        reference=case.reference if is_oracle and arm.name == SKILL else None,
+        reference=case.reference if case.kind.agent and arm.name == SKILL else None,
     )
 
 

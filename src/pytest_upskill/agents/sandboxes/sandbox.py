@@ -23,7 +23,7 @@ PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUG
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
 MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
-SOLUTION: Final = "/solution"  # the script that solves a case, for the oracle alone
+SOLUTION: Final = "/solution"  # the script that solves a case, no model sees it
 # What no writable folder may hide, with all that is in it.
 _SYSTEM: Final = (
     *(

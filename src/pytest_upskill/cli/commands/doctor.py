@@ -15,7 +15,6 @@ from typing import Any, Final
 from ..._util.texts import harmless, one_line
 from ...agents.agent import Agent
 from ...agents.command_agent import CommandAgent
-from ...agents.oracle import VERSION as ORACLE_VERSION
 from ...agents.probe import STEPS, Probe, is_installed, probes
 from ...agents.roster import Roster
 from ...agents.sandboxes.kinds import NAMES, kind_of
@@ -27,9 +26,10 @@ from ...models.providers import HOSTED
 from ...reports.columns import Column
 from ...reports.terminal.sandbox_table import sandbox_counts, sandbox_table
 from ...reports.terminal.tables import table_lines, text_table
+from ...skills.kinds import kinds_by_agent
 from ...skills.suites.reading import read_suite
 from ...skills.task_folders import tasks_at
-from ...trials.subject import CHAT, ORACLE
+from ...trials.subject import CHAT, asks_model
 from ..first_model import logged_in
 from ..output import stdout_look
 from .models import providers_of
@@ -93,8 +93,9 @@ class _Findings:
             state = "Ready" if self.logins else "Ready but for a key"
             place = working[0]
             agents = f"{state}: {ready} in {place}." if ready else "No agent works."
-            if not self.tried and not self.missing:  # only the oracle is asked about
-                agents = f"Ready: {ORACLE} in {place}, which asks no model."
+            if not self.tried and not self.missing:  # only others are asked about
+                names = ", ".join(kinds_by_agent())
+                agents = f"Ready: {names} in {place}, which asks no model."
         broken = ", ".join(
             name for name, probe in self.tried.items() if not probe.works
         )
@@ -140,7 +141,8 @@ class _Findings:
             }
             for name, probe in self.tried.items()
         }
-        agents[ORACLE] = {"installed": True, "version": ORACLE_VERSION}
+        for name in kinds_by_agent():
+            agents[name] = {"installed": True, "version": Roster().version(name)}
         for name, command in self.missing.items():
             agents[name] = {"installed": False, "install": command}
         data = {
@@ -258,7 +260,7 @@ def _agents(names: list[str]) -> list[Agent]:
     chosen = dict.fromkeys(map(roster.parse, names)) or roster.names
     for name in (name for name in names if "@" in name):
         roster.version(roster.parse(name))  # SettingsError if it is another one
-    return [roster.agent(name) for name in chosen if name not in (CHAT, ORACLE)]
+    return [roster.agent(name) for name in chosen if name != CHAT and asks_model(name)]
 
 
 def _sandbox(name: str) -> SandboxKind | str:

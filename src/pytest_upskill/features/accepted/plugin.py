@@ -14,7 +14,7 @@ from ...results.outcomes import count_passes, reaches
 from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched
 from ...trials.records import Record
-from ...trials.subject import ORACLE
+from ...trials.subject import asks_model
 from .expecting import expect, find_skipped, find_unmatched
 from .results import compare_case, read_results
 
@@ -91,7 +91,7 @@ class AcceptedResults:
         missing = grouped(self._missing, lambda result: result.pair)
         pairs = dict.fromkeys(test.pair for test in results.tests)
         for pair in {**pairs, **missing}:
-            if pair.subject.agent == ORACLE:
+            if not asks_model(pair.subject.agent):
                 continue
             try:
                 words = accept(results, pair, missing.get(pair, []), lower=lower)

@@ -1,6 +1,7 @@
 """What earlier runs say about the results of a run, and the run kept for later ones."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,8 @@ from ..._util.texts import one_line
 from ...errors import ResultsError, shown
 from ...plugin.run import Run
 from ...results import history
-from ...results.run import RunResults, without_oracle
+from ...results.run import RunResults
+from ...trials.subject import asks_model
 from .looking_back import look_back
 
 if TYPE_CHECKING:
@@ -23,14 +25,14 @@ def look_at_earlier_runs(run: Run, results: RunResults) -> Mapping[str, Any] | N
         return None
 
     if run.settings.html_file:
-        run.earlier = _read_run_before(run, folder, without_oracle(results))
+        run.earlier = _read_run_before(run, folder, _only_of_models(results))
     return look_back(results, folder)
 
 
 def keep_run(run: Run, results: RunResults) -> str:
     """The id of the run, once it is kept; empty if it is not."""
     folder = _find_folder(run)
-    kept = without_oracle(results)
+    kept = _only_of_models(results)
     if not folder or not history.worth_keeping(kept):
         return ""
 
@@ -42,6 +44,19 @@ def keep_run(run: Run, results: RunResults) -> str:
         run.note(f"could not keep this run in {place}: {one_line(problem, 200)}")
         return ""
     return file.name.partition(".")[0]
+
+
+def _only_of_models(results: RunResults) -> RunResults:
+    """What no model was asked says nothing about a skill."""
+    tests = [test for test in results.tests if asks_model(test.agent)]
+    if len(tests) == len(results.tests):
+        return results
+    records = [record for record in results.records if asks_model(record.agent)]
+    labels = {test.label for test in tests}
+    model_ids = {name: of for name, of in results.model_ids.items() if name in labels}
+    return replace(
+        results, tests=tuple(tests), records=tuple(records), model_ids=model_ids
+    )
 
 
 def _find_folder(run: Run) -> Path | None:

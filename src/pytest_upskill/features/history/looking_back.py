@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TypedDict
 
 from ...results.history import KeptRun, RunHead, readable, runs
-from ...results.run import RunResults, without_oracle
+from ...results.run import RunResults
 from ...trials.plan import Group, SkillInfo
 from ...trials.records import Record
 
@@ -24,18 +24,17 @@ class EarlierLooks(TypedDict):
 def look_back(results: RunResults, folder: Path) -> EarlierLooks:
     """What the runs in a folder say about these results."""
     history = runs(folder)
-    asked = without_oracle(results)
     looks: dict[str, int] = {}
     gone: dict[str, tuple[str, ...]] = {}
     for skill in results.skills:
-        records = [each for each in asked.case_records if each.skill == skill.name]
+        records = [each for each in results.case_records if each.skill == skill.name]
         if not records:
             continue
 
-        if cases := _find_gone_cases(asked, skill, records, history):
+        if cases := _find_gone_cases(results, skill, records, history):
             gone[skill.name] = cases
         is_part = bool(cases) or any(
-            Group(record.pair) in asked.subsets for record in records
+            Group(record.pair) in results.subsets for record in records
         )
         if number := _count_looks(skill, records, history, is_part=is_part):
             looks[skill.name] = number

@@ -26,7 +26,7 @@ from ...skills.case import Case
 from ...trials.arm import SKILL, arms_of
 from ...trials.plan import PlannedCase
 from ...trials.records import RECORDS_PROPERTY, dump_records
-from ...trials.subject import ORACLE, Subject
+from ...trials.subject import Subject, asks_model
 from ...trials.trial import trials_of
 from .asking import Ask
 from .attempts import NOTHING_ASKED, AskFailed, Attempt, make_attempts
@@ -59,7 +59,7 @@ class PythonTests:
         subjects = metafunc.config.stash[RUN].subjects
         labels = []
         for label in subjects.usual:
-            if subjects.by_label[label].agent != ORACLE:
+            if asks_model(subjects.by_label[label].agent):
                 labels.append(label)
         metafunc.fixturenames.append(_MODEL)
         metafunc.parametrize(_MODEL, labels, ids=str)

@@ -39,7 +39,7 @@ class Reports:
 
         finished = Finished(results, markdown, collect_notes(run, results), run.earlier)
         write_files(run, report_writers(finished, report_paths(run.settings)))
-        if results.rows or results.no_cases:
+        if results.summary:
             _write_job_summary(run, markdown)
 
 

@@ -9,6 +9,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from ..._util.json_forms import json_values
+from ..._util.texts import plural
 from ...registry import view_of
 from ...results.case_changes import Earlier
 from ...results.chance import looks_words, many_skills_words
@@ -16,6 +17,7 @@ from ...results.outcomes import failure_words
 from ...results.run import RunResults
 from ...results.run_file import results_values
 from ...results.run_notes import agent_lines
+from ...skills.kinds import kinds_by_agent
 from ..answers import answer_words, badness, count_words, words_of_tests
 from ..study_tables import study_block
 from .changes import changes_values
@@ -76,6 +78,10 @@ def run_values(
         "blocks": [json_values(block) for block in blocks],
         "changes": changes_values(earlier, results) if earlier else None,
         "images": dict(_images(results)),
+        # What is said of rows of agents that ask no model
+        "played": {
+            agent: plural(kind.name) for agent, kind in kinds_by_agent().items()
+        },
         "notes": [*agent_lines(results), *notes],
     }
 

@@ -11,7 +11,6 @@ from typing import Final, Literal, NamedTuple
 from ..._util.texts import counted, dollars, first_few, harmless, one_line
 from ...models.prices import ON_A_PLAN
 from ...registry import view_of
-from ...results.oracle_results import is_sound, oracle_counts
 from ...results.row import Row, Word, since_words
 from ...results.run import RunResults
 from ...trials.arm import AGAIN, PREVIOUS
@@ -56,7 +55,6 @@ class Spent:
     # What ``calls`` counts: an agent makes many calls for an answer
     counts: str = "call"
     source: str = "cache"  # where the stored ones are from
-    without_model: int = 0  # of ``calls``: answers of the oracle
     logins: Sequence[str] = ()  # labels of agents that were asked on a login
 
 
@@ -202,7 +200,7 @@ def _skill_points(results: RunResults) -> list[Point]:
         for mark, verdict in zip(marks, verdicts, strict=True):
             answers.append(Point(mark, answer_words(verdict)))
 
-    others = [_row_point(row) for row in results.rows if _has_no_verdict(row)]
+    others = [_compare_with_itself(row) for row in results.rows if AGAIN in row.arms]
     for of_kind in results.kind_sections:
         others += view_of(of_kind.feature).points(of_kind)
     return [*_first_points(falls), *answers, *_first_points(others)]
@@ -216,16 +214,7 @@ def _first_points(points: Sequence[Point]) -> list[Point]:
     return [*points[:_MAX_LINES], Point("open", f"and {hidden:,} more")]
 
 
-def _has_no_verdict(row: Row) -> bool:
-    return row.is_of_oracle or AGAIN in row.arms
-
-
-def _row_point(row: Row) -> Point:
-    """Of references, or of a skill that is compared with itself."""
-    if row.is_of_oracle:
-        mark: Mark = "good" if is_sound(row) else "bad"
-        return Point(mark, f"{row.skill}: {oracle_counts(row)}")
-
+def _compare_with_itself(row: Row) -> Point:
     again = row.over(AGAIN)
     is_doubtful = again is None or again.lift.shown
     return Point("warn" if is_doubtful else "open", f"{row.pair} {row.sentence}")
@@ -238,7 +227,7 @@ def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
-    if spent.calls == spent.without_model > 0 and not spent.unanswered:
+    if spent.calls and not spent.tokens and not spent.unanswered:
         return "spent nothing: no model was asked"
     if not (spent.calls or spent.tokens):
         reasons = []

@@ -18,9 +18,10 @@ from ..._util.texts import (
 from ...checks.check import spans
 from ...errors import without_commands
 from ...results.outcomes import missed
+from ...skills.kinds import kinds_by_agent
 from ...trials.answer import AnswerFile
 from ...trials.records import Grade, Record, Span
-from ...trials.subject import CHAT, ORACLE
+from ...trials.subject import CHAT, asks_model
 from ...trials.transcript import Turn
 from ..columns import short
 from .layout import Marks, Paint, TerminalLook, wrapped
@@ -93,8 +94,8 @@ def failure_text(
 def _titles(
     records: Sequence[Record], against: str | None, *, has_skill: bool
 ) -> dict[str, str]:
-    if records[0].agent == ORACLE:
-        return {"skill": "with the reference", "baseline": "with an empty answer"}
+    if kind := kinds_by_agent().get(records[0].agent):
+        return dict(kind.arm_titles)
 
     return {
         "skill": "with the skill" if has_skill else "with no skill",
@@ -325,7 +326,7 @@ def _mark(text: str, found: Iterable[Span]) -> str:
 
 
 def _activity(record: Record) -> Iterator[Line]:
-    if record.activity and record.agent not in (CHAT, ORACLE):
+    if record.activity and record.agent != CHAT and asks_model(record.agent):
         yield "  ", f"Agent: {record.activity.words}"
 
 

@@ -15,7 +15,6 @@ from ..._util.texts import (
 from ...registry import view_of
 from ...results.chance import looks_words, many_skills_words
 from ...results.comparison import SCORE_WORDS
-from ...results.oracle_results import is_sound
 from ...results.row import Row, Word
 from ...results.run import RunResults
 from ...results.verdict import Verdict, new_run_words
@@ -51,13 +50,11 @@ def results_lines(
     if len(results.verdicts) > MAX_SKILLS and look.verbosity < 1:
         blocks.append(_many_skills(results, look))
     else:
-        rows = [row for row in results.rows if not row.is_of_oracle]
         verdicts = {verdict.skill: verdict for verdict in results.verdicts}
-        for name, of_skill in grouped(rows, lambda row: row.skill).items():
+        for name, of_skill in grouped(results.rows, lambda row: row.skill).items():
             skill = next(skill for skill in results.skills if skill.name == name)
             blocks += _skill_blocks(skill, of_skill, verdicts.get(name), look)
 
-    blocks.append(_oracle_lines(results, look))
     for of_kind in results.kind_sections:
         blocks.append(view_of(of_kind.feature).lines(of_kind, look))
     blocks.append(
@@ -208,21 +205,6 @@ def _sentences(rows: Sequence[Row], look: TerminalLook) -> list[str]:
         if row.sentence and (look.verbosity > 0 or says_more or not row.by_case):
             text = f"{one_line(row.label, _LONGEST_NAME)}: {harmless(row.sentence)}"
             lines += look.wrap(text)
-
-    return lines
-
-
-def _oracle_lines(results: RunResults, look: TerminalLook) -> list[str]:
-    """What references show about the cases of each skill; of many skills,
-    what is wrong.
-    """
-    rows = [row for row in results.rows if row.is_of_oracle]
-    every = len(rows) <= MAX_SKILLS or look.verbosity > 0
-    shown = [row for row in rows if every or row.verdict or not is_sound(row)]
-    lines = []
-    for row in shown:
-        name = one_line(row.skill, _LONGEST_NAME)
-        lines += look.wrap(f"{name}: {harmless(row.sentence)}")
 
     return lines
 

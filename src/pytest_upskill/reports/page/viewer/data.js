@@ -43,7 +43,7 @@ async function unpacked(text) {
 const data = await unpacked(document.getElementById("data").textContent);
 const run = data.results;
 
-const labelOf = (of) => (["chat", "oracle"].includes(of.agent) ? of.model : `${of.agent}/${of.model}`);
+const labelOf = (of) => (of.agent === "chat" || of.agent in data.played ? of.model : `${of.agent}/${of.model}`);
 const keyOf = (of) => JSON.stringify([of.skill, of.agent, of.model, of.case]);
 const caseKey = (of) => JSON.stringify([of.skill, of.case]);
 

@@ -153,7 +153,7 @@ function Plot({ rows: own, over, measure, address }) {
 
 const meanOf = (amounts) => (amounts.some((amount) => amount == null) ? null
   : amounts.reduce((sum, amount) => sum + amount, 0) / amounts.length);
-const wordOf = (of) => of.verdict ?? (of.agent === "oracle" ? "references" : "no verdict");
+const wordOf = (of) => of.verdict ?? data.played[of.agent] ?? "no verdict";
 const ownTests = (row) => testsOfRow.get(JSON.stringify([row.skill, row.label])) ?? [];
 
 function lineOfRow(row, measure) {

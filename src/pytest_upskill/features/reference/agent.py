@@ -1,26 +1,24 @@
-"""The oracle: an agent without a model, which carries out the reference of a case.
-
-It shows that a case can be solved. Without a reference it does nothing, which shows
-that the checks of a case test something.
+"""An agent without a model, which carries out the reference of a case, or does
+nothing.
 """
 
 from dataclasses import replace
 from pathlib import PurePosixPath
 from typing import Final
 
-from .._util.keys import without_keys
-from .._util.texts import end_of, plain
-from ..errors import NoAnswerError
-from ..models import ModelSpec
-from ..skills.case import NO_NEEDS, CaseReference
-from ..trials.answer import Answer, AnswerFile, Usage
-from ..trials.subject import ORACLE
-from ..trials.transcript import Activity
-from ..trials.trial import Task
-from .agent import Agent, Call
-from .recorder import Recorder
-from .sandboxes.sandbox import SOLUTION, CommandResult, Sandbox
-from .snapshot import Snapshot, TooLargeError, is_safe, pack
+from ..._util.keys import without_keys
+from ..._util.texts import end_of, plain
+from ...agents.agent import Agent, Call
+from ...agents.recorder import Recorder
+from ...agents.sandboxes.sandbox import SOLUTION, CommandResult, Sandbox
+from ...agents.snapshot import Snapshot, TooLargeError, is_safe, pack
+from ...errors import NoAnswerError
+from ...models import ModelSpec
+from ...skills.case import NO_NEEDS, CaseReference
+from ...trials.answer import Answer, AnswerFile, Usage
+from ...trials.transcript import Activity
+from ...trials.trial import Task
+from . import ORACLE
 
 VERSION: Final = "1"
 _UNLIMITED: Final = 10.0**6  # seconds; the trial has a limit

@@ -9,7 +9,7 @@ import pytest
 from pytest_upskill.errors import SettingsError
 from pytest_upskill.measure.arm_maker import ArmMaker
 from pytest_upskill.measure.open_run import open_run
-from pytest_upskill.measure.requirements import require_no_oracle
+from pytest_upskill.measure.requirements import require_agents_with_models
 from pytest_upskill.results.history import default_folder, runs
 from pytest_upskill.results.run_file import read_run
 from pytest_upskill.settings import Settings
@@ -298,7 +298,7 @@ def test_a_skill_without_references_is_told_what_to_do(
 
 def test_commands_about_skills_refuse_it_by_name(pytester: pytest.Pytester) -> None:
     with pytest.raises(SettingsError, match="oracle"):
-        require_no_oracle(open_run(Settings(agents=("oracle",))), print)
+        require_agents_with_models(open_run(Settings(agents=("oracle",))), print)
     with pytest.raises(SettingsError, match="oracle"):
         open_run(Settings(judge="oracle"))
     pytester.makepyfile(
