@@ -13,6 +13,7 @@ a name such as ``--api-token``.
 import base64
 import html
 import json
+import operator
 import os
 import re
 import shlex
@@ -80,11 +81,18 @@ def know(*values: str) -> None:
 
 def without_keys(text: str) -> str:
     """The text without the keys of this process, however they are coded."""
+    return _hide_in_text(text, _known_forms())
+
+
+def _known_forms() -> tuple[_Form, ...]:
+    return _forms(_in_environment(_state_of_environment()).union(_learnt))
+
+
+def _hide_in_text(text: str, forms: tuple[_Form, ...]) -> str:
     if len(text) < _SHORTEST_MIXED:
         return text
     if "trialkey-" in text:
         text = _TRIAL_KEY.sub(HIDDEN, text)
-    forms = _forms(_in_environment(_state_of_environment()).union(_learnt))
     for form in forms:
         if form.text in text:
             text = text.replace(form.text, HIDDEN)
@@ -104,16 +112,28 @@ def without_keys(text: str) -> str:
 
 def hide_keys(value: T) -> T:
     """A value with all texts in it masked; itself if none has a key."""
-    masked: Any = value
+    return cast("T", _hide_in_value(value, _known_forms()))
+
+
+def _hide_in_value(value: Any, forms: tuple[_Form, ...]) -> Any:
     if isinstance(value, str):
-        masked = without_keys(value)
-    elif isinstance(value, tuple):
-        masked = tuple(map(hide_keys, value))
-    elif is_dataclass(value) and not isinstance(value, type):
-        parts = {field.name: getattr(value, field.name) for field in fields(value)}
-        hidden = {name: hide_keys(part) for name, part in parts.items()}
-        masked = value if hidden == parts else replace(value, **hidden)
-    return cast("T", masked)
+        return _hide_in_text(value, forms)
+
+    if isinstance(value, tuple):
+        parts = [_hide_in_value(part, forms) for part in value]
+        is_same = all(map(operator.is_, parts, value))
+        return value if is_same else tuple(parts)
+
+    if is_dataclass(value) and not isinstance(value, type):
+        hidden = {}
+        for field in fields(value):
+            part = getattr(value, field.name)
+            masked = _hide_in_value(part, forms)
+            if masked is not part:
+                hidden[field.name] = masked
+        return replace(value, **hidden) if hidden else value
+
+    return value
 
 
 def password_of(url: str) -> tuple[str, ...]:

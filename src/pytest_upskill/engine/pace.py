@@ -29,6 +29,8 @@ _LONGEST_PAUSE: Final = 20.0
 _MOST_STEPS: Final = 5  # pauses that double
 PATIENCE: Final = 300.0  # seconds without any call taken before the model is given up
 LONG: Final = 5.0  # seconds after which the limit is unknown
+# Answers may come in by the hundred a second.
+_RESTART_SECONDS: Final = 0.1
 _NEAR: Final = (".localhost", ".local", ".internal", ".lan", ".home.arpa")
 
 
@@ -62,6 +64,7 @@ class Deadlines:
 
     def __init__(self) -> None:
         self._seconds: dict[asyncio.Timeout, float] = {}
+        self._restarted_at = 0.0
 
     @asynccontextmanager
     async def limit(self, seconds: float) -> AsyncGenerator[None]:
@@ -74,7 +77,11 @@ class Deadlines:
                 del self._seconds[deadline]
 
     def restart(self, now: float) -> None:
-        """Give all calls in flight their full time again."""
+        """Give all calls in flight their full time again, or a moment less."""
+        if now < self._restarted_at + _RESTART_SECONDS:
+            return
+
+        self._restarted_at = now
         for deadline, seconds in self._seconds.items():
             # One that has just passed can't be moved any more.
             if not deadline.expired():
