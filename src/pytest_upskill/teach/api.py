@@ -23,7 +23,7 @@ from .case_file import read_case_file
 from .improvement import with_checks
 from .outcome import Taught
 from .teach_models import TeachModels
-from .teach_run import TeachContext, open_models
+from .teach_run import TeachContext, open_teaching
 from .teach_settings import (
     DEFAULT_CASES,
     KINDS,
@@ -132,8 +132,11 @@ def evaluate(
     url = settings.student_url or settings.teacher_url
     settings = replace(settings, teacher=settings.students[0], teacher_url=url)
     cases = read_case_file(read.file.parent, agents=settings.only_agents).cases
-    with open_models(settings, context) as models:
-        return models.evaluate(read, with_checks(cases), models.students)
+    with open_teaching(settings, context) as run:
+        models = run.models
+        checked = with_checks(cases)
+        arms = models.arms(read, checked, models.students)
+        return models.evaluate(read, checked, models.students, arms)
 
 
 def _ignore(_: TeachModels) -> None:

@@ -24,8 +24,8 @@ from .case_file import ids_held_out, split_cases
 from .case_writing import Author, CaseAuthor, UsableCase, adversarial_cases
 from .failures import MOST_BODY, MOST_TRACES
 from .shorter import MOST_SIZES
-from .sources import Material
 from .teach_models import TeachModels
+from .teach_run import TeachRun
 from .teach_settings import TeachSettings
 
 # Typical sizes in tokens.
@@ -40,10 +40,13 @@ _CHOICE: Final = 100
 _CHOICE_TURNS: Final = 2  # of an agent, until it opened a skill or not
 
 
+def estimate_cases(run: TeachRun, number: int) -> Estimate:
+    """Of new cases for a skill."""
+    return _estimate(run.models, _calls_for_cases(run, number))
+
+
 def estimate_teaching(
-    settings: TeachSettings,
-    models: TeachModels,
-    material: Material,
+    run: TeachRun,
     new_cases: int,
     old_cases: Sequence[UsableCase],
     *,
@@ -52,25 +55,17 @@ def estimate_teaching(
     """An upper estimate: as if every version were written. ``drafts``:
     the first one is, too.
     """
-    prompt = estimated_tokens(material.text) + _PROMPT
-    with_skill = prompt + SKILL
-    calls = [
-        Calls(models.teacher, int(drafts), prompt, _DRAFT),
-        _calls_of_author(CaseAuthor, models.author, new_cases, with_skill, _CASE),
-    ]
-    if models.adversary:
-        number = adversarial_cases(settings)
-        calls.append(
-            _calls_of_author(CaseAuthor, models.adversary, number, with_skill, _CASE)
-        )
+    settings = run.settings
+    models = run.models
+    prompt = _prompt(run)
+    calls = _calls_for_cases(run, new_cases)
+    calls.append(Calls(models.teacher, int(drafts), prompt, _DRAFT))
     if not models.students:
         return _estimate(models, calls)
 
-    # Cases that show nothing are replaced once.
-    calls.append(Calls(models.author, int(new_cases > 0), with_skill, _CASE))
-    failures = MOST_TRACES if models.with_agents else _FAILURES
+    prompt += SKILL + (MOST_TRACES if models.with_agents else _FAILURES)
     rewrites = settings.attempts - int(drafts)
-    calls.append(Calls(models.teacher, rewrites, with_skill + failures, _DRAFT))
+    calls.append(Calls(models.teacher, rewrites, prompt, _DRAFT))
 
     active = [usable for usable in old_cases if not usable.case.skip]
     if settings.max_skill_tokens is not None and not drafts:
@@ -82,51 +77,68 @@ def estimate_teaching(
     cases = new_cases + len(old_cases)
     learning = round(cases * (1 - settings.holdout))
     # The skill before is measured too, if there is one.
-    before = int(not drafts or material.start is not None)
+    before = int(not drafts or run.material.start is not None)
     measured = (settings.attempts + before) * learning
     measured += (compared + before) * (cases - learning)
-    # New cases are tried on the model twice, with those that replace them.
-    calls += _calls_of_students(models, cases + 2 * new_cases, QUESTION)
+    calls += _calls_of_students(models, cases, QUESTION)
     calls += _calls_of_students(models, measured, QUESTION + SKILL)
-    if material.trace:
-        for context in (0, SKILL, material.trace.tokens):
+    if trace := run.material.trace:
+        for context in (0, SKILL, trace.tokens):
             trials = cases * settings.runs
             calls.append(Calls(models.teacher, trials, QUESTION + context, ANSWER))
     return replace(_estimate(models, calls), warning=warning)
 
 
 def estimate_descriptions(
-    settings: TeachSettings,
-    models: TeachModels,
+    run: TeachRun,
     skill: Skill,
     learning: Sequence[UsableCase],
     held_out: Sequence[UsableCase],
 ) -> Estimate:
     """An upper estimate: as if every version were written."""
+    models = run.models
+    attempts = run.settings.attempts
     queries = len(learning) + len(held_out)
     listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
     body = estimated_tokens(skill.body[:MOST_BODY])
     prompt = _PROMPT + body + _QUERY * queries + listed
-    calls = [Calls(models.teacher, settings.attempts, prompt, _DESCRIPTION)]
+    calls = [Calls(models.teacher, attempts, prompt, _DESCRIPTION)]
     calls += _calls_of_students(
         models,
-        (settings.attempts + 1) * queries,
+        (attempts + 1) * queries,
         listed + _QUERY,
         answer=_CHOICE,
         max_turns=_CHOICE_TURNS,
     )
-    warning = _too_few_queries(held_out)
-    return replace(_estimate(models, calls), warning=warning)
+    return replace(_estimate(models, calls), warning=_too_few_queries(held_out))
 
 
-def estimate_queries(
-    author: type[Author], models: TeachModels, material: Material, queries: int
-) -> Estimate:
-    start = material.start.text if material.start else ""
-    prompt = _PROMPT + estimated_tokens(material.text) + estimated_tokens(start)
-    prompt += _QUERY * queries
-    calls = _calls_of_author(author, models.author, queries, prompt, _QUERY)
-    return _estimate(models, [calls])
+def estimate_queries(run: TeachRun, author: type[Author], queries: int) -> Estimate:
+    start = run.material.start.text if run.material.start else ""
+    prompt = _prompt(run) + estimated_tokens(start) + _QUERY * queries
+    calls = _calls_of_author(author, run.models.author, queries, prompt, _QUERY)
+    return _estimate(run.models, [calls])
+
+
+def _prompt(run: TeachRun) -> int:
+    return _PROMPT + estimated_tokens(run.material.text)
+
+
+def _calls_for_cases(run: TeachRun, number: int) -> list[Calls]:
+    """Of the authors, and of the students, on whom new cases are tried."""
+    models = run.models
+    prompt = _prompt(run) + SKILL
+    calls = [_calls_of_author(CaseAuthor, models.author, number, prompt, _CASE)]
+    if models.adversary:
+        attacks = adversarial_cases(run.settings)
+        calls.append(
+            _calls_of_author(CaseAuthor, models.adversary, attacks, prompt, _CASE)
+        )
+    if models.students and number:
+        # Cases that show nothing are replaced once, and tried again.
+        calls.append(Calls(models.author, 1, prompt, _CASE))
+        calls += _calls_of_students(models, 2 * number, QUESTION)
+    return calls
 
 
 def _calls_of_author(

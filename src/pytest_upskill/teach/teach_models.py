@@ -21,15 +21,13 @@ from ..measure.requirements import (
 )
 from ..models.model import ModelName, NamedBy
 from ..models.prices import Price, cost
-from ..results.run import RunResults
 from ..settings import CommonSettings, Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.answer import Answer, Reply
+from ..trials.answer import Answer
 from ..trials.arm import SKILL, Arm
 from ..trials.choice import Listed, choice_of
 from ..trials.subject import CHAT, Subject
-from ..trials.trial import Question
 from .teach_settings import TeachSettings
 
 _TIMEOUT_SECONDS: Final = 600.0  # a teacher that writes a dozen cases takes minutes
@@ -53,6 +51,7 @@ class TeachModels:
         spell: Spell = str,
     ) -> None:
         self.spell = spell
+        self._tell = tell
         self.notes: list[str] = []  # trouble with the stored answers
         self._closing = threading.Lock()
         models = Models(prices)
@@ -67,9 +66,7 @@ class TeachModels:
             if role == "students" and settings.student_url:
                 url, setting = settings.student_url, "student_url"
             by = NamedBy(role, setting)
-            return (
-                models.add(ModelName(name, url, Path.cwd(), by), role) if name else None
-            )
+            return models.add(ModelName(name, url, Path.cwd(), by), role)
 
         students = [add("students", name) for name in dict.fromkeys(settings.students)]
         self.teacher = add("teacher", settings.teacher) or ""
@@ -102,25 +99,21 @@ class TeachModels:
         self._engine = open_engine(
             self._run, root, self.notes.append, spell=spell, budget_hint=hint
         )
-        self._evaluator = Evaluator(
+        self.ask = self._engine.ask
+        evaluator = Evaluator(
             self.settings, self.ask, self.price_of, self._run.version_of
         )
+        self.evaluate = evaluator.evaluate
 
     def require_skill(
-        self,
-        name: str,
-        tokens: int,
-        tell: Callable[[str], None],
-        file: Path | None = None,
-        cases: Iterable[Case] = (),
+        self, name: str, tokens: int, cases: Sequence[tuple[Path, Case]]
     ) -> None:
         """InputError if a skill fits the context of no student, or if cases have users
         who can't answer the students; the judge plays them.
         """
-        of_file = [(file or Path(), case) for case in cases]
-        skill = AskedSkill(name, of_file, lambda: tokens)
+        skill = AskedSkill(name, cases, lambda: tokens)
         hint = ("Name a model as ", Setting("judge"), ", who then plays it.")
-        require_skills(self._run, [skill], tell, hint)
+        require_skills(self._run, [skill], self._tell, hint)
 
     @property
     def with_agents(self) -> bool:
@@ -147,22 +140,6 @@ class TeachModels:
     def not_kept(self) -> bool:
         """Whether answers could not be stored; known after ``close``."""
         return self._engine.not_kept
-
-    def ask(self, questions: Sequence[Question]) -> list[Reply]:
-        return self._engine.ask(questions)
-
-    def evaluate(
-        self,
-        skill: Skill,
-        cases: Sequence[CheckedCase],
-        subjects: Mapping[Subject, str],
-        arms: Sequence[Arm] | None = None,
-    ) -> RunResults:
-        """Measure a skill on some of the models; in the usual arms,
-        unless others are given.
-        """
-        arms = self.arms(skill, cases, subjects) if arms is None else arms
-        return self._evaluator.evaluate(skill, cases, subjects, arms)
 
     def arms(
         self, skill: Skill, cases: Sequence[CheckedCase], subjects: Iterable[Subject]

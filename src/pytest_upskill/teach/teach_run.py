@@ -104,21 +104,35 @@ def free_name(parent: Path, name: str) -> str:
     return free
 
 
-@dataclass(frozen=True)
+@dataclass
 class TeachRun:
     """What all steps of a run need."""
 
     settings: TeachSettings
+    context: TeachContext
     models: TeachModels
-    material: Material
     versions: Versions
-    screen: ProgressScreen
-    clock: float = field(default_factory=monotonic)  # when somebody agreed to the cost
+    material: Material = field(default_factory=Material)
+    clock: float = 0.0  # when somebody agreed to the cost
+
+    @property
+    def screen(self) -> ProgressScreen:
+        return self.context.screen
 
     @property
     def changed_skill(self) -> Draft | None:
         """The skill that the task asks to change: generate --from SKILL."""
         return self.material.start if self.settings.source else None
+
+    def start(self, estimate: Estimate) -> None:
+        """Say what is sent, and ask for consent; Declined if there is none."""
+        for line in self.material.lines:
+            self.screen.text(line)
+        if not self.context.agree(estimate):
+            raise Declined
+
+        make_folder(self.context.root / FOLDER)
+        self.clock = monotonic()
 
     def final_notes(self) -> tuple[str, ...]:
         """Problems of the engine, all of which are known only when it is closed."""
@@ -127,38 +141,21 @@ class TeachRun:
 
 
 @contextmanager
-def open_models(
-    settings: TeachSettings, context: TeachContext
-) -> Iterator[TeachModels]:
-    """All models of a run; their engine is closed at the end."""
+def open_teaching(
+    settings: TeachSettings, context: TeachContext, name: str = ""
+) -> Iterator[TeachRun]:
+    """A run for the skill of this name; the engine of its models is closed at the
+    end.
+    """
+    screen = context.screen
     models = TeachModels(
-        settings, context.root, context.screen.text, context.prices, context.spell
+        settings, context.root, screen.text, context.prices, context.spell
     )
     context.opened(models)
     try:
-        yield models
+        yield TeachRun(settings, context, models, Versions(context.root, name))
     except TeachError:
-        context.screen.drop()
+        screen.drop()
         raise
     finally:
         models.close()
-
-
-def start_run(
-    settings: TeachSettings,
-    context: TeachContext,
-    models: TeachModels,
-    material: Material,
-    *,
-    estimate: Estimate,
-    name: str,
-) -> TeachRun:
-    """A run of these models, once the user agreed to its cost."""
-    for line in material.lines:
-        context.screen.text(line)
-    if not context.agree(estimate):
-        raise Declined
-
-    make_folder(context.root / FOLDER)
-    versions = Versions(context.root, name)
-    return TeachRun(settings, models, material, versions, context.screen)

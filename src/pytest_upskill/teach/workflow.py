@@ -43,14 +43,12 @@ from .saving import (
 )
 from .shorter import Shorter
 from .sources import Material, gather, size_of
-from .teach_costs import estimate_teaching
-from .teach_models import TeachModels
+from .teach_costs import estimate_cases, estimate_teaching
 from .teach_run import (
     TeachContext,
     TeachRun,
     free_name,
-    open_models,
-    start_run,
+    open_teaching,
 )
 from .teach_settings import (
     DEFAULT_SKILL_TOKENS,
@@ -76,39 +74,23 @@ def write_skill(settings: TeachSettings, context: TeachContext) -> Taught:
     require_task(settings)
     parent = context.skills or context.root / "skills"
     settings = _with_checked_name(settings)
-    with open_models(settings, context) as models:
-        material = gather(settings, models.provider)
-        start = material.start
+    with open_teaching(settings, context) as run:
+        run.material = gather(settings, run.models.provider)
+        start = run.material.start
         old = _case_file(start, settings)
-        if models.students:
+        if run.models.students:
             require_judge(old.cases, settings.judge)
         if start:
-            _require_skill(models, start, old, context)
+            _require_skill(run, start, old)
         target = _target_folder(settings, context, start, parent)
-        estimate = estimate_teaching(
-            settings, models, material, settings.cases, old.cases, drafts=True
-        )
-        run = start_run(
-            settings,
-            context,
-            models,
-            material,
-            estimate=estimate,
-            name=_first_name(settings, start),
-        )
+        run.start(estimate_teaching(run, settings.cases, old.cases, drafts=True))
         return _write_and_measure(run, old, target, parent=parent)
 
 
-def _require_skill(
-    models: TeachModels, skill: Draft, cases: CaseFile, context: TeachContext
-) -> None:
-    models.require_skill(
-        skill.name,
-        skill.tokens,
-        context.screen.text,
-        file=cases.file,
-        cases=[usable.case for usable in cases.cases],
-    )
+def _require_skill(run: TeachRun, skill: Draft, cases: CaseFile) -> None:
+    place = cases.file or Path()
+    placed = [(place, usable.case) for usable in cases.cases]
+    run.models.require_skill(skill.name, skill.tokens, placed)
 
 
 def _write_and_measure(
@@ -159,12 +141,6 @@ def _case_file(start: Draft | None, settings: TeachSettings) -> CaseFile:
         cases = read_case_file(start.base_folder, agents=settings.only_agents)
     require_growable(cases)
     return cases
-
-
-def _first_name(settings: TeachSettings, start: Draft | None) -> str:
-    if settings.name:
-        return settings.name
-    return start.folder_name if start else valid_name(settings.task)
 
 
 def _target_folder(
@@ -218,18 +194,11 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
     if limit is not None:
         _require_both_parts(path, old, settings)
     require_writable(start.base_folder or path)
-    with open_models(settings, context) as models:
-        material = Material(start=start, sent=(size_of(SKILL_NAMES[0], start.text),))
-        _require_skill(models, start, old, context)
-        estimate = estimate_teaching(settings, models, material, 0, old.cases)
-        run = start_run(
-            settings,
-            context,
-            models,
-            material,
-            estimate=estimate,
-            name=start.folder_name,
-        )
+    with open_teaching(settings, context, start.folder_name) as run:
+        sent = (size_of(SKILL_NAMES[0], start.text),)
+        run.material = Material(start=start, sent=sent)
+        _require_skill(run, start, old)
+        run.start(estimate_teaching(run, 0, old.cases))
         steps = _Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
         learning, held_out = split_cases(_active_cases(old, new), settings.holdout)
@@ -293,21 +262,12 @@ def add_cases(
             value=settings.cases,
         )
     require_writable(start.base_folder or path)
-    with open_models(settings, context) as models:
-        models.require_skill(start.name, start.tokens, context.screen.text)
-        material = gather(settings, models.provider)
+    with open_teaching(settings, context, start.folder_name) as run:
+        _require_skill(run, start, CaseFile())
+        material = gather(settings, run.models.provider)
         sent = (size_of(SKILL_NAMES[0], start.text), *material.sent)
-        material = replace(material, sent=sent)
-        once = replace(settings, attempts=1)
-        estimate = estimate_teaching(once, models, material, settings.cases, old.cases)
-        run = start_run(
-            settings,
-            context,
-            models,
-            material,
-            estimate=estimate,
-            name=start.folder_name,
-        )
+        run.material = replace(material, sent=sent)
+        run.start(estimate_cases(run, settings.cases))
         steps = _Steps(run)
         new, no_signal = steps.write_cases(
             start, old.cases, settings.cases, max(1, missing)

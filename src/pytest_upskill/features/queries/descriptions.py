@@ -39,7 +39,7 @@ from ...teach.saving import require_writable, save_taught, with_costs
 from ...teach.sources import Material, size_of
 from ...teach.teach_costs import estimate_descriptions
 from ...teach.teach_models import TeachModels
-from ...teach.teach_run import TeachContext, open_models, start_run
+from ...teach.teach_run import TeachContext, open_teaching
 from ...teach.teach_settings import TeachSettings, check
 from .query_writing import read_queries
 
@@ -71,21 +71,11 @@ def describe_skill(
     learning, held_out = split_cases(_required_queries(folder), HELD_OUT_SHARE)
     settings = replace(settings, with_skills=_without(settings.with_skills, folder))
     require_writable(folder)
-    with open_models(settings, context) as models:
-        material = _material(start, learning)
+    with open_teaching(settings, context, start.folder_name) as run:
+        run.material = _material(start, learning)
         require_changeable(start)
-        estimate = estimate_descriptions(
-            settings, models, start.base, learning, held_out
-        )
-        neighbours = _neighbours_text(models, start.base)
-        run = start_run(
-            settings,
-            context,
-            models,
-            material,
-            estimate=estimate,
-            name=start.folder_name,
-        )
+        neighbours = _neighbours_text(run.models, start.base)
+        run.start(estimate_descriptions(run, start.base, learning, held_out))
         loop = Descriptions(run, learning, held_out, neighbours=neighbours)
         taught = loop.taught(start, is_new=False)
         if not taught.best.is_new:

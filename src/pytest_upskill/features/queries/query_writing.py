@@ -45,7 +45,7 @@ from ...teach.replies import Loose, NotUsable, Request, read_reply, schema_like
 from ...teach.saving import with_costs
 from ...teach.sources import Material, read_user_messages, size_of, trace_budget
 from ...teach.teach_costs import estimate_queries
-from ...teach.teach_run import TeachContext, open_models, start_run
+from ...teach.teach_run import TeachContext, open_teaching
 from ...teach.teach_settings import TeachSettings, check
 from . import QUERY, TRIGGERS_NAME
 
@@ -105,21 +105,19 @@ def write_triggers(
     file = _growable_file(folder)
     old = _old_queries(folder, file)
     number = settings.queries - len(old)
-    with open_models(settings, context) as models:
+    with open_teaching(settings, context) as run:
+        models = run.models
         messages = read_user_messages(
             settings.traces, trace_budget(models.provider) // 2
         )
-        material = _material(skill, messages)
+        run.material = _material(skill, messages)
         if number <= 0:
             raise CasesError(
                 file,
                 f"this skill has {counted(len(old), 'query')} already ({_kinds(old)})",
                 ("Ask for more with ", Setting("queries"), f" {len(old) + 2}."),
             )
-        estimate = estimate_queries(QueryAuthor, models, material, number)
-        run = start_run(
-            settings, context, models, material, estimate=estimate, name=skill.name
-        )
+        run.start(estimate_queries(run, QueryAuthor, number))
         context.screen.begin(f"Generating queries with {models.author}…")
         written = QueryAuthor(run, models.author, skill, messages.text).write(
             number, old
