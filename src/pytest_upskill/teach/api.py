@@ -7,9 +7,9 @@ import os
 from collections.abc import Callable, Coroutine, Sequence
 from contextvars import ContextVar
 from dataclasses import replace
-from functools import partial, wraps
+from functools import wraps
 from pathlib import Path
-from typing import Any, ParamSpec, TypedDict, TypeVar, Unpack
+from typing import Any, Final, ParamSpec, TypedDict, TypeVar, Unpack
 
 from ..errors import SettingsError
 from ..models.prices import parse_prices
@@ -35,10 +35,9 @@ from .workflow import add_cases, refine_skill, write_skill
 Params = ParamSpec("Params")
 Result = TypeVar("Result")
 Tell = Callable[[str], None]
-
-
 AnyPath = str | os.PathLike[str]
 Names = str | Sequence[str]  # one name, or several
+_POLL_SECONDS: Final = 0.1
 
 
 class TeachOptions(TypedDict, total=False):
@@ -139,39 +138,10 @@ def evaluate(
         return models.evaluate(read, checked, models.students, arms)
 
 
-def _ignore(_: TeachModels) -> None:
-    pass
-
-
 # Called with the models of a call, so that it can be stopped.
 _OPENED: ContextVar[Callable[[TeachModels], None]] = ContextVar(
-    "opened", default=_ignore
+    "opened", default=lambda _models: None
 )
-
-
-async def _in_thread(work: Callable[[], Result]) -> Result:
-    opened_models, stopped = list[TeachModels](), asyncio.Event()
-
-    def opened(models: TeachModels) -> None:
-        opened_models.append(models)
-        if stopped.is_set():
-            models.close()
-
-    token = _OPENED.set(opened)
-    try:
-        task = asyncio.ensure_future(asyncio.to_thread(work))  # it copies the context
-    finally:
-        _OPENED.reset(token)
-    try:
-        return await asyncio.shield(task)
-    except asyncio.CancelledError:
-        stopped.set()
-        for models in opened_models:
-            await asyncio.to_thread(models.close)
-        await asyncio.wait([task])
-        if not task.cancelled():
-            task.exception()  # mark it as seen, or asyncio complains
-        raise
 
 
 def async_of(
@@ -181,7 +151,22 @@ def async_of(
 
     @wraps(function)
     async def twin(*args: Params.args, **kwargs: Params.kwargs) -> Result:
-        return await _in_thread(partial(function, *args, **kwargs))
+        opened: list[TeachModels] = []
+        token = _OPENED.set(opened.append)
+        # Its thread gets a copy of this context.
+        task = asyncio.ensure_future(asyncio.to_thread(function, *args, **kwargs))
+        _OPENED.reset(token)
+        try:
+            return await asyncio.shield(task)
+        except asyncio.CancelledError:
+            # It may just be about to open them.
+            while not task.done():
+                for models in opened:
+                    await asyncio.to_thread(models.close)
+                await asyncio.wait([task], timeout=_POLL_SECONDS)
+            if not task.cancelled():
+                task.exception()  # mark it as seen, or asyncio complains
+            raise
 
     return twin
 

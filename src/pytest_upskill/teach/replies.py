@@ -17,7 +17,7 @@ from .._util.secrets import masked
 from .._util.texts import one_line
 from ..checks.judging import sent_back
 from ..errors import BudgetError, TeachError, UnusableError
-from ..trials.answer import NoAnswer, Reply
+from ..trials.answer import NoAnswer
 from ..trials.trial import Question
 from .teach_models import TeachModels
 
@@ -188,16 +188,18 @@ def ask_for(models: TeachModels, model: str, request: Request[Value]) -> Value:
     )
     usable = list[Value]()
     for repairs_left in range(request.repairs, -1, -1):
-        text = answered(models, models.ask([question])[0])
+        reply = models.ask([question])[0]
+        if isinstance(reply, NoAnswer):
+            raise no_answer(models, reply.reason)
         try:
-            return request.read(text)
+            return request.read(reply.text)
         except NotUsable as error:
             usable += [] if error.value is None else [error.value]
             problems = error.problems
         if repairs_left:
             turns = (
                 *question.messages,
-                ("assistant", sent_back(text, _MOST_SENT_BACK)),
+                ("assistant", sent_back(reply.text, _MOST_SENT_BACK)),
                 ("user", _repair_prompt(problems)),
             )
             question = replace(question, messages=turns)
@@ -215,12 +217,6 @@ def _repair_prompt(problems: Sequence[str]) -> str:
         + "\n".join(f"- {problem}" for problem in problems)
         + "\n\nReply with the whole JSON object once more, corrected, and nothing else."
     )
-
-
-def answered(models: TeachModels, reply: Reply) -> str:
-    if isinstance(reply, NoAnswer):
-        raise no_answer(models, reply.reason)
-    return reply.text
 
 
 def no_answer(models: TeachModels, reason: str) -> TeachError:
