@@ -279,10 +279,9 @@ def test_stop_drops_questions_not_asked_yet() -> None:
 def test_close_cancels_calls_and_closes_models() -> None:
     with engine_of(("m", model := Recorder(held=True))) as engine:
         engine.start(plan_of(question("a")))
-        futures = engine.replies_to([question("a").key])
+        reply = engine.submit(question("a"))
         wait_until(lambda: model.asked)
-    assert futures is not None
-    assert futures[0].result() == NoAnswer(STOPPED)
+    assert reply.result() == NoAnswer(STOPPED)
     assert model.closed
 
 
@@ -343,8 +342,7 @@ def replies_of(engine: Engine, *texts: str) -> list[Reply]:
     wanted = [question(text) for text in texts]
     engine.start(plan_of(*wanted))
     try:
-        futures = engine.replies_to([one.key for one in wanted])
-        assert futures is not None
+        futures = [engine.submit(one) for one in wanted]
         return [future.result(timeout=60) for future in futures]
     finally:
         engine.close()

@@ -12,8 +12,7 @@ from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.trials.answer import Answer, NoAnswer
-from pytest_upskill.trials.plan import Plan, PlannedCase
-from pytest_upskill.trials.trial import Question, Trial
+from pytest_upskill.trials.trial import Question
 from support.busy import Busy
 from support.loopback import Asked, Fault, LoopbackServer, Reply, unreliable
 from support.simulated_clock import SimulatedModel, questions_to, simulated
@@ -162,11 +161,7 @@ def test_an_odd_count_of_tokens_does_not_stop_the_run(
     answers = StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
     with LoopbackServer(lambda _: reply) as server:
         engine = engine_for(provider, server.url, answers=answers)
-        trial = Trial("s", "c", "m", "skill", 1, question("a"))
-        engine.start(Plan((), (PlannedCase("nodeid", "s", "c", "m", (trial,)),)))
-        reply_to = engine.replies_to([question("a").key])
-        assert reply_to is not None
-        answer = reply_to[0].result(timeout=30)
+        answer = engine.submit(question("a")).result(timeout=30)
         engine.close()
     assert isinstance(answer, Answer)
     assert (answer.text, answer.usage.input, answer.usage.output) == (

@@ -151,8 +151,7 @@ def test_no_answer_is_bought_that_no_judge_can_be_asked_about(
     plan = judged_plan(*"abcdefghijklmnopqrst")
     with engine_of(model, budget) as engine:
         engine.start(plan)
-        futures = engine.replies_to([question.key for question in plan.questions()])
-        replies = [future.result(timeout=60) for future in futures or ()]
+        replies = engine.ask(list(plan.questions()))
         answered = sum(isinstance(reply, Answer) for reply in replies)
         wait_until(lambda: sum(bool(one.verdicts) for one in model.asked) == answered)
     assert 2 <= answered < 40

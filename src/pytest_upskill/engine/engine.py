@@ -103,17 +103,6 @@ class Engine:
         """Forget a question that has its reply: it may be asked again."""
         self._post(self._known.forget, key)
 
-    def replies_to(self, keys: Sequence[str]) -> "list[Future[Reply]] | None":
-        """The replies to questions given by key; None if one of them is unknown."""
-
-        async def look_up() -> list[Future[Reply]] | None:
-            jobs = self._known.jobs
-            if not all(key in jobs for key in keys):
-                return None
-            return [jobs[key].future() for key in keys]
-
-        return self._call(look_up())
-
     def has_settled(self, questions: Iterable[Question]) -> bool:
         """Whether all of these have a reply already."""
         return all(self.known_reply(question.key) for question in questions)

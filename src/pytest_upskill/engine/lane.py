@@ -290,7 +290,6 @@ class Lane:
         """
         job.attempts -= 1
         job.refused += 1
-        job.prefix_use.refused()
         self.limit.refused()
         if self.in_flight > 1:
             return True

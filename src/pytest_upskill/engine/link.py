@@ -1,9 +1,9 @@
 """How xdist workers reach the engine in the controller:
 an authenticated local connection.
 
-The first worker sends the plan it collected; then all ask by key, so that the text of a
-skill crosses once and not once per question. Values are pickled: both ends hold a
-random key that only xdist's own channel carries, so nobody else can connect.
+The first worker sends the plan it collected; then each asks its own questions. Values
+are pickled: both ends hold a random key that only xdist's own channel carries, so
+nobody else can connect.
 """
 
 import os
@@ -87,8 +87,8 @@ class LinkServer:
                 time.sleep(_RETRY_SECONDS)
 
     def _serve(self, connection: "Connection[Any, Any]") -> None:
-        # A stranger, a worker that has ended, or the engine has.
-        ends = (OSError, EOFError, AuthenticationError, UpskillError)
+        # A stranger, or a worker that has ended.
+        ends = (OSError, EOFError, AuthenticationError)
         with connection, suppress(*ends):
             deliver_challenge(connection, self._authkey)
             answer_challenge(connection, self._authkey)
@@ -106,11 +106,7 @@ class LinkServer:
     def _on_plan_of(self, plan: Plan) -> None:
         self._on_plan(plan)
 
-    def _on_ask(self, keys: Sequence[str]) -> list[Reply] | None:
-        futures = self._engine.replies_to(keys)
-        return [future.result() for future in futures] if futures is not None else None
-
-    def _on_ask_whole(self, questions: Sequence[Question]) -> list[Reply]:
+    def _on_ask(self, questions: Sequence[Question]) -> list[Reply]:
         return self._engine.ask(questions)
 
 
@@ -142,12 +138,7 @@ class LinkClient:
             self._call("plan_of", plan)
 
     def ask(self, questions: Sequence[Question]) -> list[Reply]:
-        replies = None
-        if not any(question.renew for question in questions):
-            replies = self._call("ask", [question.key for question in questions])
-        if replies is None:
-            replies = self._call("ask_whole", list(questions))
-        return list(replies)
+        return list(self._call("ask", questions))
 
     def close(self) -> None:
         self._connection.close()

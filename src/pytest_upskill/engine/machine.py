@@ -1,8 +1,6 @@
 """How many agents this machine has room for."""
 
 import os
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
@@ -29,7 +27,7 @@ def available_memory(root: Path = _ROOT) -> float:
     """Available bytes of the machine, or of the container if that has less;
     infinite if unknown.
     """
-    return min(_machine_memory(root), *_group_memory(root))
+    return min(_machine_memory(root), _container_memory(root))
 
 
 def _machine_memory(root: Path) -> float:
@@ -42,25 +40,18 @@ def _machine_memory(root: Path) -> float:
         return float("inf")
 
 
-def _group_memory(root: Path) -> Iterator[float]:
-    """What remains of the limit of each control group (version
-    2) that this process is in.
+def _container_memory(root: Path) -> float:
+    """What remains of the limit of the container that this process is in."""
+    group = root / "sys/fs/cgroup"
+    try:
+        limit = int(_read_text(group / "memory.max"))
+        used = int(_read_text(group / "memory.current"))
+    except ValueError:
+        return float("inf")
 
-    In a container, the path of a group may be the host's: its own files are at the top.
-    """
-    yield float("inf")
-    for line in _read_text(root / "proc/self/cgroup").splitlines():
-        if not line.startswith("0::"):
-            continue
-        group = root / "sys/fs/cgroup"
-        for part in ("", *Path(line[3:]).parts[1:]):
-            group /= part
-            with suppress(ValueError):
-                limit = int(_read_text(group / "memory.max"))
-                used = int(_read_text(group / "memory.current"))
-                # Inactive pages of files count as used, but can be reclaimed.
-                memory = _read_numbers(group / "memory.stat")
-                yield max(0, limit - used + memory.get("inactive_file", 0))
+    # Inactive pages of files count as used, but can be reclaimed.
+    inactive = _read_numbers(group / "memory.stat").get("inactive_file", 0)
+    return max(0, limit - used + inactive)
 
 
 def _read_numbers(file: Path) -> dict[str, int]:

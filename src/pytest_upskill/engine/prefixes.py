@@ -2,7 +2,7 @@
 
 A prefix is cached once the first question with it was answered; only then are others
 cheaper. So the first goes ahead and the others wait, while questions with another
-prefix are asked. They wait ten seconds at most, and not at all after two failures.
+prefix are asked. They wait ten seconds at most.
 """
 
 from dataclasses import dataclass, field
@@ -15,7 +15,6 @@ _WORTH: Final = 3  # uses
 # Seconds since the last use, as Anthropic has it; others keep longer
 _LIFETIME: Final = 300.0
 _LONGEST_WAIT: Final = 10.0
-_MOST_FAILURES: Final = 2
 
 
 @dataclass(eq=False)
@@ -27,7 +26,6 @@ class Prefix:
     first: "PrefixUse | None" = None  # the question that goes ahead
     first_started: float = 0.0
     warm_until: float = 0.0
-    failures: int = 0
 
     def is_worth_caching(self, now: float) -> bool:
         return self.unanswered >= _WORTH or now < self.warm_until
@@ -36,7 +34,7 @@ class Prefix:
         """Until when to wait for the question that went ahead; in the past: don't
         wait.
         """
-        waits = self.first and self.failures < _MOST_FAILURES and now >= self.warm_until
+        waits = self.first and now >= self.warm_until
         return self.first_started + _LONGEST_WAIT if waits else 0.0
 
 
@@ -46,7 +44,6 @@ class PrefixUse:
 
     prefixes: tuple[Prefix, ...] = ()
     cached: tuple[Prefix, ...] = ()  # by the call in flight
-    goes_ahead: bool = False  # whether others wait for that call
 
     def waits_until(self, now: float) -> float:
         return max((prefix.waits_until(now) for prefix in self.prefixes), default=0.0)
@@ -62,7 +59,6 @@ class PrefixUse:
             elif prefix.first is None:
                 prefix.first = self
                 prefix.first_started = now
-                self.goes_ahead = True
         return tuple(prefix.part for prefix in self.cached)
 
     def answered(self, started_at: float) -> None:
@@ -70,23 +66,16 @@ class PrefixUse:
             prefix.unanswered -= 1
         for prefix in self.cached:
             prefix.warm_until = max(prefix.warm_until, started_at + _LIFETIME)
-        self.refused()
-
-    def refused(self) -> None:
-        """The server took no call: the prefix is not to blame."""
-        for prefix in self.cached:
-            if prefix.first is self:
-                prefix.first = None
 
     def end(self) -> bool:
         """The call ended, with an answer or without; returns
         whether others waited for it.
         """
+        went_ahead = False
         for prefix in self.cached:
-            prefix.failures += prefix.first is self
-        self.refused()
-        went_ahead = self.goes_ahead
-        self.goes_ahead = False
+            if prefix.first is self:
+                prefix.first = None
+                went_ahead = True
         return went_ahead
 
 
