@@ -175,20 +175,14 @@ class AgentJobs:
         places = self._trials.places if self._trials else None
         return self._at_once if places is None else places
 
-    def end(self, job: Job) -> None:
-        """End the trial of a job."""
-        if job in self._waiting:
-            self._settle(job, NoAnswer(STOPPED))
-        for trial in self._running:
-            if trial.job is job:
-                _cancel(trial)
-
     def stop(self, reason: str) -> None:
         """End all trials."""
         for job in list(self._waiting):
             self._settle(job, NoAnswer(reason))
         for trial in self._running:
-            _cancel(trial)
+            # Once, or it could not close its sandbox.
+            if trial.task and not trial.task.cancelling():
+                trial.task.cancel()
 
     async def close(self) -> None:
         if self._trials:
@@ -260,9 +254,3 @@ class AgentJobs:
             return reply
         trial.timed_out = reply.timed_out
         return replace(reply, over_budget=False)  # the trial was begun
-
-
-def _cancel(trial: _RunningTrial) -> None:
-    # once, or it could not close its sandbox
-    if trial.task and not trial.task.cancelling():
-        trial.task.cancel()

@@ -95,14 +95,6 @@ class Engine:
 
         return self._call(submit())
 
-    def end(self, key: str) -> None:
-        """End a trial, if it is still running."""
-        self._post(self._scheduler.end, key)
-
-    def forget(self, key: str) -> None:
-        """Forget a question that has its reply: it may be asked again."""
-        self._post(self._known.forget, key)
-
     def has_settled(self, questions: Iterable[Question]) -> bool:
         """Whether all of these have a reply already."""
         return all(self.known_reply(question.key) for question in questions)

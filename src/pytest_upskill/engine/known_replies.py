@@ -78,11 +78,6 @@ class KnownReplies:
             jobs.append(job)
         return Jobs(jobs, new)
 
-    def forget(self, key: str) -> None:
-        job = self.jobs.pop(key, None)
-        if job:
-            self.settled.remove(job)
-
     def mark_outdated(self, questions: Sequence[Question]) -> Sequence[Question]:
         """Mark what has to be asked again before it is compared."""
         if self._max_age >= FOREVER or self.final_replies(questions):
@@ -161,6 +156,11 @@ class KnownReplies:
         for job in ended:
             del self.elsewhere[job]
         return ended
+
+    def save(self) -> None:
+        """Write down what has arrived."""
+        if self.store and self.store.unsaved:
+            self.store.save()
 
     @property
     def trouble(self) -> str:

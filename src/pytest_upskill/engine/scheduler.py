@@ -52,8 +52,7 @@ class Scheduler:
         self._limits: dict[str, Limit] = {}
         self._tasks = set[asyncio.Task[None]]()
         self._timer: asyncio.TimerHandle | None = None
-        self._lease_timer: asyncio.TimerHandle | None = None
-        self._next_save: asyncio.Handle | None = None
+        self._watches_leases = False
         self._pumps_soon = False
 
     def queue(self, jobs: Iterable[Job]) -> None:
@@ -79,14 +78,6 @@ class Scheduler:
             self.lanes[name] = Lane(name, limit, chooser, prefixes=prefixes)
         return self.lanes[name]
 
-    def end(self, key: str) -> None:
-        """End a trial, if it is still running."""
-        job = self._known.jobs.get(key)
-        if job and self._known.elsewhere.pop(job, None):
-            job.settle(NoAnswer(STOPPED))
-        elif job:
-            self.agents.end(job)
-
     def pump_soon(self) -> None:
         """Go on once all that has just ended is counted."""
         if not self._pumps_soon:
@@ -96,7 +87,8 @@ class Scheduler:
     def pump(self) -> None:
         """Start as many calls and agents as limits allow."""
         self._pumps_soon = False
-        self._save_soon()
+        # A killed run loses nothing else.
+        self._known.save()
         trouble = self._known.trouble
         if trouble and not self.stopped:
             self.stopped = f"not asked: answers can't be kept: {trouble}"
@@ -120,12 +112,9 @@ class Scheduler:
     def lease(self, jobs: Sequence[Job]) -> set[Job]:
         """Take leases for questions that are asked next; those that must not be."""
         gone = self._known.lease(jobs)
-        if self._known.store and self._lease_timer is None:
-            # Later, as what failed to get a lease must leave its lane first.
-            loop = asyncio.get_running_loop()
-            self._lease_timer = loop.call_later(
-                _LEASE_POLL_SECONDS, self.safely, self._watch_leases
-            )
+        if self._known.store and not self._watches_leases:
+            self._watches_leases = True
+            self.begin(self._watch_leases())
         return gone
 
     def waits_for_judge(self, job: Job) -> bool:
@@ -165,8 +154,6 @@ class Scheduler:
         calls = [job.task for job in self._known.jobs.values() if job.task]
         if calls:
             await asyncio.wait(calls, timeout=_GRACE_SECONDS)
-        if self._lease_timer:
-            self._lease_timer.cancel()
         for task in list(self._tasks):
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
@@ -245,26 +232,6 @@ class Scheduler:
         lane.pausing.add(job)
         asyncio.get_running_loop().call_later(retry.seconds, self.safely, end_pause)
 
-    def _save_soon(self) -> None:
-        """Write down what has arrived, together with what arrives at the same moment.
-
-        A killed run loses nothing else.
-        """
-        store = self._known.store
-        if store is None or not store.unsaved:
-            return
-
-        def save() -> None:
-            self._next_save = None
-            store.save()
-            self.pump_soon()
-
-        if not self.in_flight:
-            store.save()
-        elif self._next_save is None:
-            loop = asyncio.get_running_loop()
-            self._next_save = loop.call_soon(self.safely, save)
-
     async def _open(self, lane: Lane) -> None:
         try:
             lane.model = await self._models.open(lane.name)
@@ -281,14 +248,12 @@ class Scheduler:
             lane.dead = adapter_error(lane.name, bug)
         self.pump_soon()
 
-    def _watch_leases(self) -> None:
+    async def _watch_leases(self) -> None:
         """Go on with questions that other runs are not asking any more."""
-        loop = asyncio.get_running_loop()
-        self._lease_timer = loop.call_later(
-            _LEASE_POLL_SECONDS, self.safely, self._watch_leases
-        )
-        if ended := self._known.watch_leases():
-            self.queue(ended)
+        while True:
+            await asyncio.sleep(_LEASE_POLL_SECONDS)
+            if ended := self._known.watch_leases():
+                self.queue(ended)
 
     def _set_timer(self, now: float) -> None:
         """Come back when the first lane that waits may go on."""

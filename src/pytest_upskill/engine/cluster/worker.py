@@ -148,7 +148,7 @@ def _wait_while_wanted(engine: Engine, question: Question) -> Reply:
             state = worker.state.tasks.get(task)
             is_wanted = state and state.state in ("executing", "long-running")
             if not is_wanted or worker.status.name not in ("running", "paused"):
-                engine.end(question.key)
+                engine.stop()
 
 
 class _SentTrials(AgentTrials):
