@@ -172,22 +172,3 @@ def test_an_odd_count_of_tokens_does_not_stop_the_run(
     kept = Store(tmp_path / "a.sqlite")
     assert sum(kept.size().answers.values()) == 1
     kept.close()
-
-
-def test_what_an_earlier_run_stored_is_known_before_asking(
-    provider: str, tmp_path: Path
-) -> None:
-    def answers() -> StoredAnswers:
-        return StoredAnswers(lambda: Store(tmp_path / "a.sqlite"), str, fresh=False)
-
-    with LoopbackServer(lambda _: Reply("gate up")) as server:
-        first = engine_for(provider, server.url, answers=answers())
-        assert first.known_before([question("a")]).used == set()
-        first.ask([question("a")])
-        first.close()
-        second = engine_for(provider, server.url, answers=answers())
-        assert second.known_before([question("a"), question("b")]).used == {
-            question("a").key
-        }
-        second.close()
-    assert len(server.asked) == 1

@@ -23,9 +23,9 @@ from support.strategies import ANSWERS
 QUESTION = Question("haiku", "", (("user", "q"),), 9, 1)
 TRIAL = Trial("gate", "open", "haiku", "skill", 1, QUESTION)
 LINE = (
-    '{"skill": "gate", "case": "open", "model": "haiku", "arm": "skill", "run": 1,'
-    ' "step": 0, "key": "k", "text": "gate up", "usage": {"input": 15, "output": 15,'
-    ' "cached": 0}, "stop": "length", "seconds": 0.012}\n'
+    '{"skill": "gate", "folder": "", "case": "open", "model": "haiku", "arm": "skill",'
+    ' "run": 1, "step": 0, "key": "k", "text": "gate up", "usage": {"input": 15,'
+    ' "output": 15, "cached": 0}, "stop": "length", "seconds": 0.012}\n'
 )
 
 

@@ -23,7 +23,7 @@ from ..trials.plan import Plan
 from ..trials.trial import Question, Rubric
 from .agent_jobs import AgentPlaces
 from .budget import Budget
-from .known_replies import KnownBefore, KnownReplies
+from .known_replies import KnownReplies
 from .lane import STOPPED, Job
 from .model_calls import ModelFacts
 from .progress import Progress
@@ -103,14 +103,6 @@ class Engine:
         """The reply to a question, if there is one already."""
         job = self._known.jobs.get(key)
         return job.reply if job else None
-
-    def known_before(self, questions: Sequence[Question]) -> KnownBefore:
-        """The keys of questions with stored or recorded answers."""
-
-        async def look_up() -> KnownBefore:
-            return self._known.known_before(questions)
-
-        return self._call(look_up())
 
     @property
     def not_kept(self) -> bool:

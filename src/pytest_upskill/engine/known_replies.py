@@ -1,7 +1,7 @@
 """What needs no call: what this run has asked, and answers that were kept."""
 
 import time
-from collections.abc import Hashable, Iterable, Sequence, Set
+from collections.abc import Hashable, Iterable, Sequence
 from functools import partial
 from typing import NamedTuple
 
@@ -11,13 +11,6 @@ from ..trials.answer_times import renewed
 from ..trials.trial import Question
 from .lane import Job
 from .store import KnownAnswers, Store
-
-
-class KnownBefore(NamedTuple):
-    """Keys of questions that have an answer before a run."""
-
-    used: Set[str] = frozenset()
-    outdated: Set[str] = frozenset()  # too old to be compared: asked again
 
 
 class Jobs(NamedTuple):
@@ -88,14 +81,6 @@ class KnownReplies:
             others += self._compared.get(group, ())
         marked = renewed([*questions, *others], self._asked_at, self._max_age)
         return marked[: len(questions)]
-
-    def known_before(self, questions: Sequence[Question]) -> KnownBefore:
-        used = set[str]()
-        outdated = set[str]()
-        for question in self.mark_outdated(questions):
-            if isinstance(self.answers.get(question), Answer):
-                (outdated if question.renew else used).add(question.key)
-        return KnownBefore(used, outdated)
 
     def use_stored(self, job: Job) -> bool:
         """Settle a question with its stored answer; False if it has none,

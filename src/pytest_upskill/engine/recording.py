@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 from .._util.files import read_file, reason_of, replace_file
 from .._util.json_forms import (
@@ -23,9 +23,7 @@ from ..trials.answer import Answer, NoAnswer, Reply
 from ..trials.trial import Question, Trial
 from .store import KnownAnswers
 
-_PLACE: Final = ("skill", "case", "model", "arm")
-
-Place = tuple[str, str, str, str, int, int]
+Place = tuple[str, str, str, str, int, int, str]
 
 
 @dataclass(frozen=True)
@@ -42,11 +40,6 @@ class Recorded:
     answer: Answer
     folder: str = ""
 
-    @property
-    def place(self) -> Place:
-        trial = self.trial
-        return trial.skill, trial.case, trial.label, trial.arm, trial.run, self.step
-
 
 def write_recording(file: Path, answers: Iterable[Recorded]) -> None:
     """Add answers to a recording; SettingsError or OSError if that fails."""
@@ -59,30 +52,29 @@ def recorded_lines(answers: Iterable[Recorded], before: Iterable[str] = ()) -> s
 
     Lines of ``before`` are kept unless there is a new answer in their place.
     """
-    new = list(answers)
-    lines: dict[tuple[Place, str], str] = {}
+    lines: dict[Place, str] = {}
     for line in before:
-        data = json.loads(line)
-        lines[_place(data), str(data.get("folder", ""))] = line
-    for recorded in new:
-        lines.pop((recorded.place, ""), None)
-    for recorded in new:
-        lines[recorded.place, recorded.folder] = json.dumps(_line(recorded))
+        lines[_place(json.loads(line))] = line
+    for recorded in answers:
+        values = _values(recorded)
+        lines[_place(values)] = json.dumps(values)
     return "".join(f"{lines[place]}\n" for place in sorted(lines))
 
 
-def _place(data: dict[str, Any]) -> Place:
-    skill, case, model, arm = (str(data.get(key, "")) for key in _PLACE)
-    run, step = (whole_number(data.get(key)) or 0 for key in ("run", "step"))
-    return skill, case, model, arm, run, step
+def _place(values: dict[str, Any]) -> Place:
+    skill, case, model, arm, folder = (
+        str(values.get(key, "")) for key in ("skill", "case", "model", "arm", "folder")
+    )
+    run, step = (whole_number(values.get(key)) or 0 for key in ("run", "step"))
+    return skill, case, model, arm, run, step, folder
 
 
-def _line(recorded: Recorded) -> dict[str, Any]:
+def _values(recorded: Recorded) -> dict[str, Any]:
     trial, answer = recorded.trial, recorded.answer
     rounded = None if answer.seconds is None else round(answer.seconds, 3)
     return {
         "skill": trial.skill,
-        **({"folder": recorded.folder} if recorded.folder else {}),
+        "folder": recorded.folder,
         "case": trial.case,
         "model": trial.label,
         "arm": trial.arm,
@@ -128,10 +120,11 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
 
 def recorded_versions(answers: Iterable[Answer]) -> list[tuple[str, str]]:
     """The agents of recorded answers and their versions, in order."""
-    activities = (answer.activity for answer in answers)
-    return list(
-        dict.fromkeys(pair for each in activities if each for pair in each.agents)
-    )
+    versions = dict[tuple[str, str], None]()
+    for answer in answers:
+        if answer.activity:
+            versions |= dict.fromkeys(answer.activity.agents)
+    return list(versions)
 
 
 class ReplayedAnswers(KnownAnswers):
@@ -151,14 +144,10 @@ class ReplayedAnswers(KnownAnswers):
         )
 
     def get(self, question: Question) -> Reply | None:
-        keys = [question.key]
-        if task := question.task:
-            versions = (
-                version for name, version in self._versions if name == task.agent
-            )
-            tasks = (replace(task, version=version) for version in versions)
-            keys += [
-                replace(question, task=other_version).key for other_version in tasks
-            ]
-        answers = (self._answers[key] for key in keys if key in self._answers)
-        return next(answers, self._missing)
+        answer = self._answers.get(question.key)
+        task = question.task
+        for agent, version in self._versions:
+            if answer is None and task and task.agent == agent:
+                other = replace(question, task=replace(task, version=version))
+                answer = self._answers.get(other.key)
+        return answer or self._missing
