@@ -128,7 +128,7 @@ def test_the_demo_sets_everything_up_in_a_clone(tmp_path: Path) -> None:
     command = ["make", "-C", str(folder), f"PYTHON={sys.executable}", "demo"]
     done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
-    assert "\n✔ wick helps local +" in done.stdout
+    assert "\n✔ wick helps: +" in done.stdout
 
 
 def test_it_is_the_page_of_the_package() -> None:
