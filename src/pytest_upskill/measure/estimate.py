@@ -235,20 +235,10 @@ def find_stored_answers(
     return stored
 
 
-def outdated_line(
-    trials: Iterable[Trial],
-    outdated: Collection[str],
-    max_age: float,
-    price_of: PriceOf,
-) -> str:
-    """How many stored answers are too old to be compared, and what asking again
-    costs.
-    """
-    again = [trial for trial in trials if trial.question.key in outdated]
-    words = estimate_trials(again, price_of, sizes=WORST).bound_words()
-    price = "".join(f", {part}" for part in words if part)
+def outdated_line(outdated: Collection[str], max_age: float) -> str:
+    """How many stored answers are too old to be compared."""
     age = f"more than {age_words(max_age)} older than the other arms"
-    return f"{counted(len(outdated), 'stored answer')} {age}: asked again{price}"
+    return f"{counted(len(outdated), 'stored answer')} {age}: asked again"
 
 
 def calls_of_trials(

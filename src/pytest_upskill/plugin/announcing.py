@@ -84,7 +84,7 @@ def _describe_cost(run: Run, plan: Plan) -> _Cost:
     words = estimate.bound_words(limit=settings.max_cost, python=has_python_tests)
     lines = []
     if stored.outdated:
-        line = outdated_line(trials, stored.outdated, settings.max_age, price_of)
+        line = outdated_line(stored.outdated, settings.max_age)
         lines.append(f"upskill: {line}")
     return _Cost(*words, lines)
 

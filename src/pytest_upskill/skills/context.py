@@ -16,6 +16,7 @@ from .._util.git import repository_of, run_git
 from .._util.texts import one_line
 from ..errors import SettingsError
 from ..settings import MOST_REFERENCE_TOKENS, Settings
+from .case import WorkspaceFile
 from .folder import (
     MAX_FILE_BYTES,
     SKILL_NAMES,
@@ -162,11 +163,9 @@ class FilesAtRef:
     def data(self, path: str) -> bytes:
         return _git(self._ref, self._top, "cat-file", "blob", self._blobs[path].id)
 
-    def size(self, path: str) -> int:
-        return self._blobs[path].size
-
-    def mode(self, path: str) -> int:
-        return self._blobs[path].mode
+    def file(self, path: str, real: str) -> WorkspaceFile:
+        """A file by the path of its link, which may be itself."""
+        return WorkspaceFile(path, self.data(real), self._blobs[real].mode)
 
     def real(self, path: str) -> str:
         """The file that a path leads to; ValueError if that is not in the folder."""

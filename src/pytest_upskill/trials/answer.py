@@ -37,7 +37,6 @@ CUT_OFF: Final = ", cut off by the output limit"  # before a word
 _FENCE_LINE: Final = re.compile(
     r"^[ \t]*+(?:`{3,}+|~{3,}+)[ \t]*+[\w+#.-]*+[ \t\r]*+$", re.MULTILINE
 )
-_FILLERS: Final = "\u115f\u1160\u3164\uffa0\u2800"  # letters and a symbol without ink
 
 
 _Count = Annotated[int | None, SkipValidation]
@@ -278,8 +277,4 @@ def without_reasoning(text: str) -> str:
 
 def _has_ink(text: str) -> bool:
     """Whether a character of a text can be seen: no controls, spaces or lone marks."""
-    return any(
-        char not in _FILLERS
-        and ((kind := unicodedata.category(char))[0] not in "CZM" or kind == "Co")
-        for char in text
-    )
+    return any(unicodedata.category(char)[0] not in "CZM" for char in text)

@@ -4,7 +4,7 @@ Arms are compared, so those of a comparison differ by the skill and by nothing e
 """
 
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path, PurePosixPath
@@ -103,11 +103,22 @@ class SkillCopy:
             return (WorkspaceFile(SKILL_NAMES[0], self.text.encode()),)
         folder = Path(self.folder)
         if self.plugin:
-            files = _plugin_files(folder, self.ref, self.without)
+            found = _plugin_files(folder, self.ref, self.without)
         elif self.ref is None:
-            files = _on_disk(folder, installed_files(folder), self.without)
+            found = _on_disk(folder, installed_files(folder), self.without)
         else:
-            files = _at_ref(folder, self.ref, self.without)
+            found = _at_ref(folder, self.ref, self.without)
+
+        files = []
+        size = 0
+        for file in found:
+            files.append(file)
+            size += len(file.data)
+            if len(files) > MOST_FILES or size > MOST_BYTES:
+                limit = f"{MOST_FILES:,} files or {MOST_BYTES // 10**6} MB"
+                problem = f"more than {limit}, too much to install"
+                hint = "Move what agents don't need out of the skill."
+                raise SkillError(folder, problem, hint)
         return tuple(sorted(files, key=lambda file: file.path))
 
 
@@ -215,53 +226,43 @@ def digest_of_copy(files: Iterable[WorkspaceFile]) -> str:
 
 def _plugin_files(
     root: Path, ref: str | None, without: Collection[str]
-) -> list[WorkspaceFile]:
+) -> Iterator[WorkspaceFile]:
     """All of a plugin but its cases and its MCP servers."""
     at_ref = None if ref is None else files_at_ref(Path(os.path.realpath(root)), ref)
     manifest = read_manifest(root / MANIFEST, at_ref.data(MANIFEST) if at_ref else None)
     without = {*without, *server_files(manifest)}
     if at_ref:
-        files = _read_at_ref(
-            root, at_ref, installed_paths(at_ref.paths, manifest), without
-        )
+        paths = installed_paths(at_ref.paths, manifest)
+        files = _read_at_ref(at_ref, paths, without)
     else:
         places = skill_places(FilesOnDisk(root), manifest)
         files = _on_disk(root, files_on_disk(root, manifest, places), without)
-    return [
-        (
-            replace(file, data=without_servers(file.data, manifest))
-            if file.path == MANIFEST
-            else file
-        )
-        for file in files
-    ]
+    for file in files:
+        if file.path == MANIFEST:
+            yield replace(file, data=without_servers(file.data, manifest))
+        else:
+            yield file
 
 
 def _on_disk(
     folder: Path, found: Mapping[str, Path], without: Collection[str]
-) -> list[WorkspaceFile]:
-    files, size, root = list[WorkspaceFile](), 0, Path(os.path.realpath(folder))
+) -> Iterator[WorkspaceFile]:
+    root = Path(os.path.realpath(folder))
     for path, file in found.items():
         real = Path(os.path.realpath(file))
-        inside = (
-            real.relative_to(root).as_posix()
-            if real.is_relative_to(root)
-            else real.name
-        )
-        if not (belongs(path, without) and belongs(inside, without)):
-            continue
-        try:
-            data = read_file(file, MOST_BYTES)
-            mode = mode_of(file)
-        except OSError as error:
-            raise SkillError(file, reason_of(error), "Check the file.") from None
-        size += len(data)
-        _require_small(folder, len(files) + 1, size)
-        files.append(WorkspaceFile(path, data, mode))
-    return files
+        inside = real.name
+        if real.is_relative_to(root):
+            inside = real.relative_to(root).as_posix()
+        if belongs(path, without) and belongs(inside, without):
+            try:
+                yield WorkspaceFile(path, read_file(file, MOST_BYTES), mode_of(file))
+            except OSError as error:
+                raise SkillError(file, reason_of(error), "Check the file.") from None
 
 
-def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[WorkspaceFile]:
+def _at_ref(
+    folder: Path, ref: str, without: Collection[str]
+) -> Iterator[WorkspaceFile]:
     at_ref = files_at_ref(Path(os.path.realpath(folder)), ref)
     pure = {path: PurePosixPath(path) for path in at_ref.paths}
     # The folder of another skill is not part of this one.
@@ -276,34 +277,17 @@ def _at_ref(folder: Path, ref: str, without: Collection[str]) -> list[WorkspaceF
             and is_installed(file)
         ):
             paths.append(path)
-    return _read_at_ref(folder, at_ref, paths, without)
+    return _read_at_ref(at_ref, paths, without)
 
 
 def _read_at_ref(
-    folder: Path, at_ref: FilesAtRef, paths: Iterable[str], without: Collection[str]
-) -> list[WorkspaceFile]:
-    files, size = list[WorkspaceFile](), 0
+    at_ref: FilesAtRef, paths: Iterable[str], without: Collection[str]
+) -> Iterator[WorkspaceFile]:
     for path in paths:
         try:
             real = at_ref.real(path)
         except ValueError:
             continue  # a link out of the skill, as on disk
-        if real != path and not is_installed(PurePosixPath(real)):
-            continue
-        if not (belongs(path, without) and belongs(real, without)):
-            continue
-        size += at_ref.size(real)
-        _require_small(folder, len(files) + 1, size)
-        files.append(WorkspaceFile(path, at_ref.data(real), at_ref.mode(real)))
-    return files
-
-
-def _require_small(folder: Path, files: int, size: int) -> None:
-    if files > MOST_FILES or size > MOST_BYTES:
-        problem = (
-            f"more than {MOST_FILES:,} files or {MOST_BYTES // 10**6} MB, too much to"
-            " install"
-        )
-        raise SkillError(
-            folder, problem, "Move what agents don't need out of the skill."
-        )
+        is_there = real == path or is_installed(PurePosixPath(real))
+        if is_there and belongs(path, without) and belongs(real, without):
+            yield at_ref.file(path, real)
