@@ -109,7 +109,7 @@ def test_all_runs_are_asked_at_once(gate: SkillCases) -> None:
     assert (found.trials, found.runs) == (60, RUNS)
 
 
-def test_case_with_fewer_runs_of_its_own_keeps_them(tmp_path: Path) -> None:
+def test_case_in_a_study_keeps_its_own_runs(tmp_path: Path) -> None:
     asked = [case(f"Gate {n}?", "up", id=f"g{n}", runs=3 - 2 * n) for n in range(2)]
     write_skill(tmp_path / "gate", asked)
     source = load_skill_cases(tmp_path / "gate" / "SKILL.md", "gate", Settings())
@@ -119,7 +119,7 @@ def test_case_with_fewer_runs_of_its_own_keeps_them(tmp_path: Path) -> None:
     for one in ask.asked.values():
         text = one.messages[-1][1]
         runs[text] = max(one.run, runs.get(text, 0))
-    assert runs == {"Gate 0?": 2, "Gate 1?": 1}
+    assert runs == {"Gate 0?": 3, "Gate 1?": 1}
 
 
 def test_errors_make_their_contrasts_incomplete_and_no_others(gate: SkillCases) -> None:

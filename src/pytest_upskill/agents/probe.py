@@ -194,7 +194,7 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
         agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=(_NAME,)
     )
     return Question(
-        "doctor", "", (("user", "Try out your tools."),), 1000, 1, task=task
+        "doctor", "", (("user", "Try out your tools."),), 1000, task=task
     )
 
 

@@ -53,7 +53,6 @@ class Evaluator:
         cases: Iterable[CheckedCase],
         subject: Subject,
         arms: Sequence[Arm],
-        runs: Iterable[int] | None = None,
     ) -> list[ToGrade]:
         """What is to be asked; ``skill`` is the tested one, which a judge must not
         see.
@@ -69,7 +68,6 @@ class Evaluator:
                 settings=self.settings,
                 rubric=rubric_for(checks, self.settings.judge, skill, judging),
                 version=self.version_of(subject.agent),
-                runs=runs,
             )
             to_grade += [ToGrade(trial, case, checks) for trial in trials]
         return to_grade

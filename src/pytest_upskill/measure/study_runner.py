@@ -76,17 +76,9 @@ class StudyRunner:
     def trials(self, plan: StudyPlan) -> list[ToGrade]:
         trials = []
         for group in plan.groups:
-            for checked in group.cases:
-                # A case may say that it has fewer runs.
-                most = self.evaluator.settings.runs
-                runs = min(most, checked[0].runs or most)
-                trials += self.evaluator.trials(
-                    group.skill,
-                    [checked],
-                    subject=plan.subject,
-                    arms=group.arms,
-                    runs=range(1, runs + 1),
-                )
+            trials += self.evaluator.trials(
+                group.skill, group.cases, subject=plan.subject, arms=group.arms
+            )
         return trials
 
     def run(self, plan: StudyPlan) -> Study:

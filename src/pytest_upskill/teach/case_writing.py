@@ -380,7 +380,7 @@ class CaseTrial:
                 return "no rubric is met by it"
             rubric = rubric_for(usable.checks, self.judge)
             assert rubric is not None, "a rubric without a judge is not offered"
-            question = Question("", "", (("user", user_text(usable.case)),), 0, 1)
+            question = Question("", "", (("user", user_text(usable.case)),), 0)
             (ruled,) = judge(self.ask, [(rubric, question, answer)])
             if ruled.problem:
                 return masked(ruled.problem)

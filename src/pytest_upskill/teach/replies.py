@@ -183,7 +183,6 @@ def ask_for(models: TeachModels, model: str, request: Request[Value]) -> Value:
         request.system,
         (("user", prompt),),
         TEACHER_MAX_OUTPUT,
-        run=1,
         schema=request.schema,
     )
     usable = list[Value]()

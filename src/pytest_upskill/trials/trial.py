@@ -99,7 +99,7 @@ class Question:
     system: str
     messages: Turns
     max_output: int
-    run: int
+    run: int = 1
     # JSON Schema of the reply, for servers that can enforce it
     schema: str | None = None
     # How many a judge's reply must have; the schema says so too
@@ -238,13 +238,9 @@ def trials_of(
         arms = [arm for arm in arms if arm.name in case.kind.arms]
     questions = []
     for arm in arms:
-        question = Question(
-            subject.model, "", (), settings.answer_output(subject.model), 1
+        question = question_of(
+            case, subject, arm, settings, prompt=prompt, version=version
         )
-        if case.input:
-            question = question_of(
-                case, subject, arm, settings, prompt=prompt, version=version
-            )
         questions.append((arm, question))
 
     trials = []
@@ -282,17 +278,35 @@ def question_of(
     ValueError if a file of the case can't be in an agent's workspace.
     """
     agent, model = subject
-    if agent == CHAT and case.kind.until_opened:
-        return _choice(case, model, arm, settings)
-    if agent == CHAT:
-        turns: Turns = (*case.earlier, ("user", user_text(case)))
-        system = prompt(_with_arguments(arm, case), case)
-        return Question(model, system, turns, settings.answer_output(model), 1)
-    turns = (*case.earlier, ("user", case.input))
-    task = task_of(case, agent, arm, settings, version)
-    login = agent if subject.label in settings.logins else ""
-    texts = (model, case.system or "", turns)
-    return Question(*texts, settings.agent_output, 1, task=task, login=login)
+    question = Question(model, "", (), settings.answer_output(model))
+    if not case.input:
+        return question
+    turns: Turns = (*case.earlier, ("user", case.input))
+    if agent != CHAT:
+        return Question(
+            model,
+            case.system or "",
+            turns,
+            settings.agent_output,
+            task=task_of(case, agent, arm, settings, version),
+            login=agent if subject.label in settings.logins else "",
+        )
+
+    if case.kind.until_opened:
+        # It chooses a skill by a tool, and does nothing else.
+        choice = choice_of(arm)
+        return replace(
+            question,
+            system=f"{BASE_SYSTEM}\n\n{choice.by_tool}",
+            messages=turns,
+            tools=(skill_tool(choice.names),),
+            choice=choice,
+        )
+    return replace(
+        question,
+        system=prompt(_with_arguments(arm, case), case),
+        messages=(*case.earlier, ("user", user_text(case))),
+    )
 
 
 def _invoked_in(case: Case, arm: Arm) -> Invocation | None:
@@ -314,20 +328,6 @@ def _with_arguments(arm: Arm, case: Case) -> Arm:
             arm, text=f"{arm.text}\n\n/{invoke.skill} {invoke.arguments}".rstrip()
         )
     return replace(arm, text=invoke.text(arm.text, case.input))
-
-
-def _choice(trigger: Case, model: str, arm: Arm, settings: Settings) -> Question:
-    """Lets a model choose a skill by a tool, and do nothing else."""
-    choice = choice_of(arm)
-    return Question(
-        model,
-        f"{BASE_SYSTEM}\n\n{choice.by_tool}",
-        (*trigger.earlier, ("user", trigger.input)),
-        settings.answer_output(model),
-        1,
-        tools=(skill_tool(choice.names),),
-        choice=choice,
-    )
 
 
 def by_schema(question: Question) -> Question:

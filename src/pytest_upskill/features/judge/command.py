@@ -101,7 +101,7 @@ def _ask_judge(
     to_judge = [
         (
             Rubric(example.texts, args.votes, judge=args.judge, task=task),
-            Question("", "", (("user", example.question),), 0, 1),
+            Question("", "", (("user", example.question),), 0),
             Answer(example.answer),
         )
         for example in examples
