@@ -1,20 +1,21 @@
 """--skill-accept: write what the cases of a run reached."""
 
-from collections import Counter
-from collections.abc import Collection, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Literal
 
-from ..._util.texts import counted, first_few, one_line
+from ..._util.texts import counted, first_few
 from ...errors import Setting, SettingsError, shown
+from ...reports.writers import Writer
 from ...results.outcomes import count_passes
 from ...results.planned_cases import DIGITS, short_digest
 from ...results.row import SELECTED_BY_OUTCOME
 from ...results.run import RunResults
 from ...trials.arm import BASELINE
 from ...trials.plan import PlannedCase, Unmatched
-from ...trials.subject import SkillOnSubject
+from ...trials.subject import SkillOnSubject, asks_model
 from .results import (
     MAX_NAMES,
     RESULTS_NAME,
@@ -51,16 +52,29 @@ def find_reached(test: PlannedCase, results: RunResults) -> Accepted | None:
 
 def accept(
     results: RunResults,
-    pair: SkillOnSubject,
     missing: Sequence[Unmatched],
+    notes: list[str],
     *,
     lower: bool,
-) -> str:
-    """Write what a skill reached on a model, and describe it; SettingsError if anything
-    would fall.
+) -> Iterator[Writer]:
+    """Write what each skill reached on a model, with a note on it."""
+    for pair in dict.fromkeys(test.pair for test in (*results.tests, *missing)):
+        if asks_model(pair.subject.agent):
+            of_pair = [result for result in missing if result.pair == pair]
+            yield "accept", partial(_accept, results, pair, of_pair, notes, lower)
 
-    Unchanged cases keep their runs. To take only what rose would choose the lucky runs:
-    soon the unchanged skill would look worse than what was accepted.
+
+def _accept(
+    results: RunResults,
+    pair: SkillOnSubject,
+    missing: Sequence[Unmatched],
+    notes: list[str],
+    lower: bool,
+) -> list[Path]:
+    """Nothing is accepted if anything would fall, and unchanged cases keep their runs.
+
+    To take only what rose would choose the lucky runs: soon the unchanged skill would
+    look worse than what was accepted.
     """
     _require_all(results, pair)
     tests = [test for test in results.tests if test.pair == pair]
@@ -94,40 +108,25 @@ def accept(
         hint = ("To accept that as well: ", Setting("accept_lower"), ".")
         raise SettingsError("accept", f"{words}.", hint)
 
-    kept = {}
+    after = {}
     for digest, was in before.items():
         if was.case not in gone and was.case not in edited:
-            kept[digest] = was
-    write_results(folder, {**models, pair.subject.label: {**kept, **reached}})
-    return "; ".join([f"{pair}: {_describe(tests, reached, folder)}", *losses])
+            after[digest] = was
+    after |= reached
+    if after != before:
+        write_results(folder, {**models, pair.subject.label: after})
+    cases = counted(len(reached), "case")
+    words = f"{pair}: accepted {cases} in {shown(folder / RESULTS_NAME)}"
+    notes.append("; ".join([words, *losses]))
+    return []
 
 
 def _require_all(results: RunResults, pair: SkillOnSubject) -> None:
     """SettingsError if the results of a skill on a model tell nothing."""
-    withheld = [row.why_withheld for row in results.rows if row.pair == pair]
-    if any(group.pair == pair for group in results.selected_to_fail):
-        withheld = [SELECTED_BY_OUTCOME]
-    if any(withheld):
-        problem = f"nothing accepted of {pair}: {withheld[0]}."
-        raise SettingsError("accept", problem)
-
-
-def _describe(
-    tests: Sequence[PlannedCase], reached: Collection[str], folder: Path
-) -> str:
-    """``accepted 4 cases and 2 queries in FILE``, and which were not."""
-    nouns = Counter[str]()
-    missing = []
-    for test in tests:
-        if test.digest in reached:
-            nouns[test.kind.noun] += 1
-        else:
-            missing.append(one_line(test.case, 60))
-    counts = " and ".join(counted(number, noun) for noun, number in nouns.items())
-    words = f"accepted {counts or '0 cases'} in {shown(folder / RESULTS_NAME)}"
-    if missing:
-        words += f"; not accepted: {first_few(missing, MAX_NAMES)}"
-    return words
+    withheld = {row.pair: row.why_withheld for row in results.rows}
+    why = SELECTED_BY_OUTCOME if results.selected_to_fail else withheld.get(pair)
+    if why:
+        raise SettingsError("accept", f"nothing accepted of {pair}: {why}.")
 
 
 def find_news(results: RunResults) -> Literal["", "new", "better"]:
@@ -138,7 +137,7 @@ def find_news(results: RunResults) -> Literal["", "new", "better"]:
     because it did: to accept it would make the skill look worse later.
     """
     is_gone = any(result.why != "changed" for result in results.unmatched)
-    if is_gone or results.withheld or results.selected_to_fail:
+    if is_gone or results.selected_to_fail:
         return ""
 
     news: Literal["", "new", "better"] = ""

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from ..._util import grouped
 from ...errors import InputError
 from ...plugin.next_command import same_command
 from ...plugin.pytest_options import FLAGS, message_of
@@ -14,7 +13,6 @@ from ...results.outcomes import count_passes, reaches
 from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched
 from ...trials.records import Record
-from ...trials.subject import asks_model
 from .expecting import expect, find_skipped, find_unmatched
 from .results import compare_case, read_results
 
@@ -78,6 +76,7 @@ class AcceptedResults:
     def pytest_upskill_finished(
         self, config: pytest.Config, results: "RunResults"
     ) -> list[str]:
+        from ...plugin.finishing import write_files
         from .accepting import accept
 
         run = config.stash[RUN]
@@ -88,16 +87,7 @@ class AcceptedResults:
 
         notes: list[str] = []
         lower = run.settings.accept_lower
-        missing = grouped(self._missing, lambda result: result.pair)
-        pairs = dict.fromkeys(test.pair for test in results.tests)
-        for pair in {**pairs, **missing}:
-            if not asks_model(pair.subject.agent):
-                continue
-            try:
-                words = accept(results, pair, missing.get(pair, []), lower=lower)
-                notes.append(words)
-            except InputError as error:
-                run.fail(message_of(error, config))
+        write_files(run, accept(results, self._missing, notes, lower=lower))
         run.notes += notes
         return notes if run.is_quiet else []
 

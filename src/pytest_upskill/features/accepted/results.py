@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Final, NamedTuple
 from pydantic import ConfigDict
 
 from ..._util import grouped
-from ..._util.files import reason_of, replace_file
+from ..._util.files import replace_file
 from ..._util.json_forms import form_of, read_json_form
 from ..._util.texts import first_few, one_line, plural
-from ...errors import AcceptedError, Setting, SettingsError, shown
+from ...errors import AcceptedError, Setting
 from ...results.comparison import CasePair, Fallen, find_fallen
 from ...results.outcomes import count_passes, reaches
 from ...results.row import SinceAccepted
@@ -82,12 +82,7 @@ def write_results(folder: Path, models: Models) -> None:
             lines.append(f"\n  {json.dumps(key)}: {json.dumps(named)}")
         if lines:
             blocks.append(f"\n {json.dumps(label)}: {{{','.join(lines)}\n }}")
-    file = folder / RESULTS_NAME
-    try:
-        replace_file(file, f"{{{','.join(blocks)}\n}}\n")
-    except OSError as error:
-        problem = f"can't be written: {reason_of(error)}"
-        raise SettingsError("accept", problem, value=shown(file)) from None
+    replace_file(folder / RESULTS_NAME, f"{{{','.join(blocks)}\n}}\n")
 
 
 # How the cases of a run compare with it, alone and together.
@@ -119,30 +114,25 @@ def compare_case(test: PlannedCase, records: Sequence[Record]) -> Compared | Non
     if expected.baseline and answered:
         baseline = passes._replace(before=expected.baseline, now=answered)
     words = f"{now} passed (accepted: {expected.was}, {expected.date})"
+    was_good = reaches(expected.was, test.threshold)
+    if passes.is_regression:
+        standing = Standing("regressed", f"regression: {words}")
+    elif reaches(now, test.threshold):
+        standing = Standing("passed" if was_good else "better")
+    elif was_good:
+        standing = Standing("could be chance", f"{words}; could be chance")
+    else:
+        reason = f"accepted as failing on {expected.date} ({expected.was})"
+        standing = Standing("accepted as failing", reason)
     return Compared(
         test,
         expected,
         passes,
         baseline,
         planned,
-        standing=_find_standing(test, expected, passes, words),
+        standing,
         words=f"{one_line(test.case, 80)}: {words}",
     )
-
-
-def _find_standing(
-    test: PlannedCase, expected: Expectation, passes: CasePair, words: str
-) -> Standing:
-    if passes.is_regression:
-        return Standing("regressed", f"regression: {words}")
-
-    was_good = reaches(expected.was, test.threshold)
-    if reaches(passes.now, test.threshold):
-        return Standing("passed" if was_good else "better")
-    if was_good:
-        return Standing("could be chance", f"{words}; could be chance")
-    reason = f"accepted as failing on {expected.date} ({expected.was})"
-    return Standing("accepted as failing", reason)
 
 
 def find_new(results: "RunResults") -> list[PlannedCase]:
