@@ -126,7 +126,6 @@ def test_every_file_has_a_path_of_its_own(tmp_path: Path, name: str) -> None:
     ("args", "owner"),
     [
         (["--junitxml", "./b.jsonl"], "--junitxml"),
-        (["--log-file", "b.jsonl"], "--log-file"),
         (["--skill-markdown", "skills/gate/SKILL.md"], "the skill gate"),
         (["--skill-markdown", "skills/gate/skill_results.json"], "the skill gate"),
         (["--skill-markdown", ".upskill/answers.sqlite"], "the store of answers"),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 import pytest
 
 from .._util.texts import counted
+from ..agents.task_sandbox import SandboxChoice, choose_sandbox, has_own_image
 from ..measure.engine_of_run import find_stored
 from ..measure.estimate import WORST, estimate_trials, outdated_line
 from ..skills.kinds import CASE
@@ -15,11 +16,10 @@ from ..trials.arm import BASELINE, SKILL
 from ..trials.plan import Plan, PlannedCase
 from ..trials.subject import CHAT
 from ..trials.trial import Trial
+from .case_needs import why_unplayed
 from .items import CaseItem
 from .planning import make_plan
 from .run import Run, is_skipped
-from .sandboxes import sandbox_lines
-from .skill_cases import why_unplayed
 
 
 def announce_tests(run: Run, items: Iterable[pytest.Item]) -> list[str]:
@@ -34,9 +34,7 @@ def announce_tests(run: Run, items: Iterable[pytest.Item]) -> list[str]:
     for option, number in run.lacking.items():
         lines.append(f"upskill: {counted(number, 'case')} would need {option}")
     if run.subjects.agents:
-        lines += sandbox_lines(
-            [item.case for item in cases], run.settings, asks=run.asks
-        )
+        lines += _sandbox_lines(run, cases)
     return lines
 
 
@@ -211,3 +209,28 @@ def _unplayed_lines(run: Run, cases: Iterable[CaseItem]) -> Iterator[str]:
             reasons[f"{item.planned.agent}: {reason}"] += 1
     for reason, number in reasons.items():
         yield f"upskill: {counted(number, 'case')} skipped by the {reason}"
+
+
+def _sandbox_lines(run: Run, items: Iterable[CaseItem]) -> list[str]:
+    """Where the tasks run; each of them before a run."""
+    settings = run.settings
+    choices = {}
+    for item in items:
+        case = item.case
+        if case.is_task or has_own_image(case.sandbox):
+            choice = SandboxChoice("", reason=case.skip or "")
+            if not case.skip:
+                image = settings.image or ""
+                choice = choose_sandbox(case.sandbox, settings.sandbox, image)
+            choices[case.id] = choice
+    if not choices or settings.cluster:
+        return []
+
+    from ..reports.terminal.sandbox_table import sandbox_counts, sandbox_table
+
+    line = f"upskill: {sandbox_counts(choices)}"
+    if not run.asks:
+        return [line, *sandbox_table(choices)]
+    if not all(choice.kind for choice in choices.values()):
+        line += " (--collect-only says why)"
+    return [line]

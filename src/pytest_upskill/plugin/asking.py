@@ -11,21 +11,17 @@ from typing import TYPE_CHECKING, Final
 import pytest
 
 from .._util.interrupts import stop_on_second_interrupt
-from .._util.keys import shown_command, without_keys
-from .._util.texts import harmless
-from ..errors import InputError, NoKeyError, UpskillError
-from ..measure.requirements import require_keys
+from ..errors import InputError, UpskillError
 from ..trials.answer import NoAnswer, Reply
 from ..trials.plan import Plan
 from ..trials.trial import Question
 from .announcing import announce
-from .display import download_bar, write_lines
+from .display import write_lines
 from .hooks import call
-from .next_command import recording
+from .opening import is_ready, open_engine, require_all
 from .planning import make_plan
-from .pytest_options import FLAGS, message_of, spell
+from .pytest_options import message_of
 from .run import Run
-from .run_subjects import require_models
 from .skill_code import asks_for_skills
 
 if TYPE_CHECKING:
@@ -49,84 +45,34 @@ class Asking:
     def __init__(self, run: Run) -> None:
         self.engine: Engine | None = None
         self._run = run
-        # Whether the tests of skills are skipped without a key.
+        # Tests that nobody asked for are skipped without a key, but not in CI. Later,
+        # the arguments of pytest are others.
         self._may_skip = not os.environ.get("CI") and not asks_for_skills(run.config)
         self._server: LinkServer | None = None
         self._client: LinkClient | None = None
         self._progress: ProgressLine | None = None
         self._refusal = ""
-        self._has_required_models = False
         self._announced: list[str] = []  # lines that are not written yet
 
     # Before the first call.
 
     @pytest.hookimpl(wrapper=True)
     def pytest_sessionstart(self) -> Generator[None]:
-        if not self._run.is_worker:
+        run = self._run
+        if not run.is_worker:
             try:
-                self._prepare()
+                if is_ready(run, may_skip=self._may_skip):
+                    open_engine(run)
             except InputError as error:
-                message = message_of(error, self._run.config)
+                message = message_of(error, run.config)
                 raise pytest.UsageError(message) from None
-        return (yield)
+        if self.engine and run.has_workers:
+            from ..engine import LinkServer
 
-    def _prepare(self) -> None:
-        run = self._run
-        sources = run.selected.sources
-        if not run.asks:
-            return
-
-        try:
-            if sources:
-                self._require_models()
-            elif self._may_skip:
-                # Perhaps no model is needed at all.
-                require_keys(run.subjects, download_bar(run.config))
-        except NoKeyError as error:
-            if not self._may_skip:
-                raise
-            sentence = harmless(without_keys(error.sentence(spell)))
-            run.skip_reason = f"skills not tested: {sentence}"
-            run.asks = run.subjects.asks = False
-            return
-        self._open_engine()
-
-    def _require_models(self) -> None:
-        from .output_paths import require_outputs
-
-        run = self._run
-        require_outputs(run.settings)
-        require_models(
-            run.subjects,
-            run.selected.sources,
-            run.config,
-            lambda line: write_lines(run.config, [line]),
-        )
-        self._has_required_models = True
-
-    def _open_engine(self) -> None:
-        from ..engine import LinkServer
-        from ..measure.engine_of_run import open_engine
-        from .spending import Spending
-
-        run = self._run
-        models = run.subjects.models
-        self.engine = engine = open_engine(
-            run.subjects,
-            run.config.rootpath,
-            run.note,
-            spell=spell,
-            budget_hint="raise it, or select fewer tests with -k",
-            store_hint=f". {FLAGS['fresh']} asks all the same",
-            how_to_record=shown_command(
-                recording(run.config, run.settings.replay_file)
-            ),
-        )
-        run.spending = Spending(engine, models.price_of, run.settings, models.opening)
-        if run.has_workers:
-            self._server = LinkServer(engine, self._begin)
+            self._server = LinkServer(self.engine, self._begin)
             # Also if the session never starts.
             run.config.add_cleanup(self._server.close)
+        return (yield)
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_configure_node(self, node: object) -> None:
@@ -172,9 +118,9 @@ class Asking:
             try:
                 hook = run.config.hook.pytest_upskill_planned
                 call(hook, config=run.config, plan=plan)
-                if plan.tests and not self._has_required_models:
+                if plan.tests and not run.selected.sources:
                     # Those of tests in Python.
-                    self._require_models()
+                    require_all(run)
             except InputError as error:
                 self.stop(f"not asked: {message_of(error, run.config)}")
         self.start(plan)

@@ -10,18 +10,21 @@ import pytest
 from .._util.interrupts import take_sigterm_as_ctrl_c
 from .._util.texts import counted, one_line
 from ..errors import InputError
-from ..skills.context import require_ref
-from ..trials.subject import asks_model
 from .announcing import announce_tests
+from .case_reading import SkillWarning
 from .display import fitted_lines, screen_of, send_screen
 from .header import header_lines
 from .items import BrokenCaseItem, Unrunnable
 from .paths import ini_folder, select_skills
 from .pytest_options import message_of
 from .run import Run, planned_of
-from .run_settings import read_settings, with_upskill_config
+from .run_settings import (
+    read_settings,
+    require_own_paths,
+    require_refs,
+    with_upskill_config,
+)
 from .run_subjects import open_pytest_run, send_versions
-from .skill_cases import SkillWarning, require_judge
 from .skill_code import code_kept_out
 from .skill_files import files_of
 
@@ -55,19 +58,13 @@ class Collecting:
         return (yield)
 
     def _select(self) -> None:
-        from .output_paths import require_own_paths
-
         run = self._run
         code = code_kept_out(run.config)
         settings = read_settings(run.config)
         settings = with_upskill_config(settings, ini_folder(run.config), code)
         run.selected = selected = select_skills(run.config, settings)
-        if settings.against:
-            for source in selected.sources:
-                require_ref(settings.against, source.folder.resolve())
+        require_refs(settings, selected.sources)
         require_own_paths(settings, selected.all, run.config)
-        if run.asks and not settings.judge and any(map(asks_model, settings.agents)):
-            require_judge(selected.sources)
         run.subjects = open_pytest_run(run.config, settings, selected, asks=run.asks)
         run.settings = run.subjects.settings
 
@@ -140,12 +137,6 @@ class Collecting:
             for item in items:
                 if planned_of(item):
                     item.add_marker(skip)
-
-    def pytest_collection_finish(self, session: pytest.Session) -> None:
-        if not session.config.option.collectonly:
-            from .item_lines import only_dots
-
-            only_dots(session.config, session.items)
 
     def pytest_report_collectionfinish(self, items: Sequence[pytest.Item]) -> list[str]:
         run = self._run

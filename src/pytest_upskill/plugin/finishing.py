@@ -3,11 +3,14 @@
 from collections.abc import Iterable
 from dataclasses import replace
 
+import pytest
+
+from .._util.texts import one_line
 from ..errors import InputError
 from ..reports.writers import Writer, write_all
 from ..results.run import RunResults
 from ..settings import Gates
-from .hooks import call_finished, with_results_of_hooks
+from .hooks import call, call_safely, describe_returned
 from .ledger import Ledger
 from .next_command import rerun_of
 from .pytest_options import cli_gates, message_of
@@ -29,7 +32,7 @@ def finish(run: Run, ledger: Ledger, spending: Spending) -> None:
         run.fail()
     # Files are written even if nothing was asked: old ones would mislead.
     try:
-        run.lines += call_finished(
+        run.lines += _call_finished(
             run.config, results, features_only=not ledger.has_plan
         )
     except InputError as error:
@@ -59,7 +62,42 @@ def _make_results(run: Run, ledger: Ledger, spending: Spending) -> RunResults:
         rerun=rerun_of(run.config),
         prompt_cache_saved=spending.saved,
     )
-    return with_results_of_hooks(run.config, results)
+    return _with_results_of_hooks(run.config, results)
+
+
+def _call_finished(
+    config: pytest.Config, results: RunResults, *, features_only: bool
+) -> list[str]:
+    """The lines of pytest_upskill_finished, by all plugins or those of features."""
+    manager = config.pluginmanager
+    skipped = []
+    for name, plugin in manager.list_name_plugin():
+        if features_only and not name.startswith("upskill-"):
+            skipped.append(plugin)
+    hook = manager.subset_hook_caller("pytest_upskill_finished", skipped)
+    lines = []
+    for value in call(hook, config=config, results=results):
+        if not isinstance(value, str | list):
+            raise describe_returned(
+                hook.name, value, "a text, a list of texts, or None"
+            )
+        texts = [value] if isinstance(value, str) else value
+        lines += [one_line(str(text), 300) for text in texts]
+    return lines
+
+
+def _with_results_of_hooks(config: pytest.Config, results: RunResults) -> RunResults:
+    """The results with the fields that pytest_upskill_results adds."""
+    hook = config.hook.pytest_upskill_results
+
+    def add_fields() -> RunResults:
+        added = results
+        for fields in hook(config=config, results=results):
+            added = replace(added, **fields)
+        return added
+
+    whole: RunResults = call_safely(hook.name, add_fields)
+    return whole
 
 
 def write_files(run: Run, writers: Iterable[Writer]) -> None:

@@ -2,13 +2,15 @@
 
 import os
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from typing import Final
 
 from .._util.texts import counted, harmless, one_line, plural
-from ..errors import shown
+from ..errors import InputError, shown
 from ..measure.models_of_run import login_line
 from ..measure.open_run import OpenRun
 from ..skills.bundle import parts_besides_skills
+from ..skills.mcp_mocks import McpMocks
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT, takes_plugins
 from .paths import Selected, command_for_cases, unread_names
@@ -93,6 +95,7 @@ def _subject_lines(run: Run) -> Iterator[str]:
             labels = [subject.label for subject in subjects.unfit]
             names = _first_names(labels, verbose=run.config.get_verbosity() > 0)
             yield f"left out, as they don't fit: {names}"
+        yield from _mock_lines(run)
     if line := login_line(subjects.models, run.settings.logins):
         yield line
     if has_other_skills(subjects, run.selected):
@@ -100,6 +103,16 @@ def _subject_lines(run: Run) -> Iterator[str]:
             yield f"with other skills: {', '.join(others)}"
         if noise := run.settings.noise:
             yield f"with {counted(noise, 'unrelated skill')} besides (--skill-noise)"
+
+
+def _mock_lines(run: Run) -> list[str]:
+    """MCP servers that agents don't get, and files that are no mocks."""
+    notes = set()
+    for source in run.selected.sources:
+        with suppress(InputError):  # which collection reports
+            mocks = McpMocks(source.case_folder or source.folder).with_folder("")
+            notes.update(mocks.notes)
+    return sorted(notes)
 
 
 def _agent_lines(subjects: OpenRun) -> Iterator[str]:

@@ -3,7 +3,7 @@
 import sys
 import traceback
 from collections.abc import Callable, Container, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar
@@ -24,11 +24,9 @@ from ..skills.suites.suite import Suite
 from ..trials.arm import AGAIN, SKILL, Arm
 from ..trials.subject import CHAT
 from ..trials.trial import BASE_SYSTEM, Prompt, default_prompt
-from .run import NextStep
 
 if TYPE_CHECKING:
     from ..agents.agent import Agent
-    from ..results.run import RunResults
 
 _MIN_TELLING_LENGTH: Final = 40  # a shorter text may be in a prompt by chance
 _NOT_THEIRS: Final = (Path(pluggy.__file__).parent, Path(__file__).parents[1])
@@ -37,10 +35,10 @@ _T = TypeVar("_T")
 
 def call(hook: Any, **arguments: object) -> Any:
     """The result of a hook; InputError with its name and the place if it raises."""
-    return _call(hook.name, partial(hook, **arguments))
+    return call_safely(hook.name, partial(hook, **arguments))
 
 
-def _call(name: str, function: Callable[[], object]) -> Any:
+def call_safely(name: str, function: Callable[[], object]) -> Any:
     try:
         return function()
     except InputError:  # says where something is wrong
@@ -64,10 +62,12 @@ def call_for(kind: type[_T], hook: Any, **arguments: object) -> _T | None:
     result = call(hook, **arguments)
     if result is None or isinstance(result, kind):
         return result
-    raise _returned(hook.name, result, f"a pytest_upskill.{kind.__name__}, or None")
+    raise describe_returned(
+        hook.name, result, f"a pytest_upskill.{kind.__name__}, or None"
+    )
 
 
-def _returned(hook: str, value: object, expected: str) -> InputError:
+def describe_returned(hook: str, value: object, expected: str) -> InputError:
     return InputError(
         hook, f"returned {one_line(repr(value), 100)}", f"Return {expected}."
     )
@@ -80,7 +80,7 @@ def _register(
     registered: dict[str, Any] = {}
     for returned in call(hook, config=config):
         if not isinstance(returned, Mapping):
-            raise _returned(hook.name, returned, "a dict by names")
+            raise describe_returned(hook.name, returned, "a dict by names")
         for name in returned:
             if name in registered or name in taken:
                 problem = f"{name!r} is taken"
@@ -139,7 +139,7 @@ def _make_agent(name: str, make: Callable[[], object]) -> "Agent":
     from ..agents.agent import Agent
 
     place = f"pytest_upskill_agents: {name!r}"
-    agent = _call(place, make)
+    agent = call_safely(place, make)
     if not isinstance(agent, Agent):
         problem = f"made {one_line(repr(agent), 100)}, not an agent"
         raise InputError(place, problem, "Subclass pytest_upskill.CommandAgent.")
@@ -166,7 +166,7 @@ def prompts(ihook: Any, config: pytest.Config, skill: Skill) -> Prompt:
         if text is None:
             return default_prompt(arm, case)
         if not isinstance(text, str) or not text.strip():
-            raise _returned(hook.name, text, "the system text, or None")
+            raise describe_returned(hook.name, text, "the system text, or None")
         if arm.text is None:
             for part in _find_telling_texts(skill):
                 if part in text and part not in base:
@@ -184,42 +184,3 @@ def _find_telling_texts(skill: Skill) -> Iterator[str]:
     for _, text in skill.references:
         if len(text.strip()) >= _MIN_TELLING_LENGTH:
             yield text.strip()
-
-
-def call_finished(
-    config: pytest.Config, results: "RunResults", *, features_only: bool
-) -> list[str]:
-    """The lines of pytest_upskill_finished, by all plugins or those of features."""
-    manager = config.pluginmanager
-    skipped = []
-    for name, plugin in manager.list_name_plugin():
-        if features_only and not name.startswith("upskill-"):
-            skipped.append(plugin)
-    hook = manager.subset_hook_caller("pytest_upskill_finished", skipped)
-    lines = []
-    for value in call(hook, config=config, results=results):
-        if not isinstance(value, str | list):
-            raise _returned(hook.name, value, "a text, a list of texts, or None")
-        texts = [value] if isinstance(value, str) else value
-        lines += [one_line(str(text), 300) for text in texts]
-    return lines
-
-
-def with_results_of_hooks(config: pytest.Config, results: "RunResults") -> "RunResults":
-    """The results with the fields that pytest_upskill_results adds."""
-    hook = config.hook.pytest_upskill_results
-
-    def add_fields() -> "RunResults":
-        added = results
-        for fields in hook(config=config, results=results):
-            added = replace(added, **fields)
-        return added
-
-    whole: RunResults = _call(hook.name, add_fields)
-    return whole
-
-
-def next_step_of_hooks(config: pytest.Config, results: "RunResults") -> NextStep | None:
-    """The next command by pytest_upskill_next_step; None if no hook has one."""
-    hook = config.hook.pytest_upskill_next_step
-    return call_for(NextStep, hook, config=config, results=results)

@@ -16,30 +16,17 @@ from ..reports.terminal.live import item_numbers
 from ..results.causes import Cause, find_causes
 from ..trials.arm import BASELINE, SKILL
 from .display import screen_of
-from .items import ItemOfFile
 from .ledger import Ledger
 from .run import Run
 
 _ERRORS: Final = "error"  # pytest's names for them
 _FAILURES: Final = "failed"
 _PAINTED: Final = (_FAILURES, _ERRORS, "xfailed")
-_MAX_FILES: Final = 20  # beyond that, progress is dots alone
 _MAX_IN_FULL: Final = {0: 3, 1: 10}  # by verbosity; -vv shows all
 _MAX_SKILLS_IN_FULL: Final = 3
 _MAX_NAMED: Final = 10  # in pytest's short summary
 
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
-
-
-def only_dots(config: pytest.Config, items: Sequence[pytest.Item]) -> None:
-    """Have pytest show no names of files, as with -q, if many skills are all that
-    runs.
-    """
-    reporter = config.pluginmanager.get_plugin("terminalreporter")
-    files = {item.parent for item in items}
-    are_many = len(files) > _MAX_FILES and config.get_verbosity() == 0
-    if reporter and are_many and all(isinstance(item, ItemOfFile) for item in items):
-        reporter.showfspath = False
 
 
 class ItemLines:

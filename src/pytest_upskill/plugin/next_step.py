@@ -10,7 +10,7 @@ from ..engine import Engine
 from ..results.run import RunResults
 from ..skills.kinds import kinds_by_agent
 from ..trials.answer import NoAnswer
-from .hooks import next_step_of_hooks
+from .hooks import call_for
 from .ledger import Ledger
 from .next_command import (
     listing,
@@ -32,8 +32,9 @@ def find_next_step(run: Run) -> NextStep:
     steps = _steps_of(run)
     if not steps:
         return NextStep([])
+    hook = run.config.hook.pytest_upskill_next_step
     return (
-        next_step_of_hooks(run.config, steps.results)
+        call_for(NextStep, hook, config=run.config, results=steps.results)
         or steps.repair()
         or steps.write_cases()
         or steps.select_tests()

@@ -1,14 +1,18 @@
 """Notes on the results of a run: below the tables of the terminal and of reports."""
 
-from .._util.texts import harmless
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+from .._util import grouped
+from .._util.texts import counted, dollars, harmless
 from ..models import ModelSpec
 from ..models.local import LABEL, LocalProvider
 from ..results.causes import cause_lines
 from ..results.run import NOTHING_TESTED, RunResults, first_names
 from ..results.run_notes import run_notes, untested_notes
+from ..trials.answer import ModelCalls
+from ..trials.records import Record
 from .pytest_options import spell
 from .run import Run
-from .used_answers import note_judge, note_stored, note_users
 
 
 def comment_results(run: Run, results: RunResults) -> list[str]:
@@ -21,12 +25,12 @@ def collect_notes(
 ) -> list[str]:
     """All notes; those on causes of errors are for those who have not seen these."""
     notes = comment_results(run, results)
-    if run.ledger and run.asking.engine:
+    if run.ledger:
         if not run.settings.replay_file:
-            notes += note_stored(results.records)
+            notes += _note_stored(results.records)
         if run.settings.judge:
-            notes += note_judge(run, run.ledger, run.asking.engine)
-        notes += note_users(results.records)
+            notes += _note_judge(run.settings.judge, results.records)
+        notes += _note_users(results.records)
     notes += _note_new_skills(run)
     notes += collect_problems(run, results, with_causes=with_causes)
     for spec in run.subjects.specs.values():
@@ -77,3 +81,45 @@ def _note_new_skills(run: Run) -> list[str]:
     verb = "is" if len(new) == 1 else "are"
     ref = harmless(against)
     return [f"{first_names(new)} {verb} new since {ref}: nothing to compare."]
+
+
+def _note_stored(records: Sequence[Record]) -> Iterator[str]:
+    """How many answers came from the cache, and what that saved."""
+    stored = [record for record in records if record.stored]
+    if stored:
+        usd = sum(record.cost or 0.0 for record in stored)
+        tokens = sum(record.tokens or 0 for record in stored)
+        saved = dollars(usd) if usd else counted(tokens, "token")
+        share = f"{len(stored):,} of {counted(len(records), 'answer')}"
+        yield f"{share} from cache (saved {saved}); --skill-fresh asks again."
+
+
+def _note_judge(judge: str, records: Iterable[Record]) -> Iterator[str]:
+    """What the judge used, apart from the models under test."""
+    answers = 0
+    uses = {}
+    for record in records:
+        if record.judge:
+            answers += 1
+            # The same answer is judged once, but each trial of an agent is another.
+            trial = (record.label, record.arm, record.run) if record.activity else ()
+            uses[record.skill, record.case, record.output, trial] = record.judge
+    if uses:
+        who = f"judged by {judge}: {counted(answers, 'answer')},"
+        yield _note_use(who, uses.values())
+
+
+def _note_users(records: Iterable[Record]) -> Iterator[str]:
+    """What the users took who are models, apart from the agents."""
+    users = [record.user for record in records if record.user]
+    for model, uses in grouped(users, lambda user: user.model).items():
+        yield _note_use(f"users played by {model}:", uses)
+
+
+def _note_use(who: str, uses: Collection[ModelCalls]) -> str:
+    calls = sum(use.calls for use in uses)
+    tokens = sum(use.usage.tokens for use in uses)
+    parts = [f"{who} {counted(calls, 'call')}", counted(tokens, "token")]
+    if usd := sum(use.cost or 0.0 for use in uses):
+        parts.append(dollars(usd))
+    return f"{', '.join(parts)}; not in the table."

@@ -4,16 +4,23 @@ They must make sense together.
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import fields, replace
 from pathlib import Path
 
 import pytest
 
-from ..errors import InputError, Setting, SettingsError, SkillError
+from .._util.files import why_unwritable
+from ..engine.recording import load_recording
+from ..engine.store import FILE_NAME, FOLDER
+from ..errors import InputError, Setting, SettingsError, SkillError, shown
+from ..reports.writers import report_paths, require_apart
 from ..settings import Gates, Settings, settings_of
+from ..skills.context import require_ref
+from ..skills.suites.beside import files_beside
 from ..skills.upskill_config import read_config
 from ..trials.subject import asks_model
+from .paths import SkillSource
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_code import SkillCode, skills_by_name
 
@@ -117,3 +124,53 @@ def with_upskill_config(
         models_folder=folder,
         models_file=upskill.file,
     )
+
+
+# Files that a run writes.
+
+
+def require_refs(settings: Settings, skills: Iterable[SkillSource]) -> None:
+    """SettingsError if a skill is compared with a ref that is not there."""
+    if settings.against:
+        for skill in skills:
+            require_ref(settings.against, skill.folder.resolve())
+
+
+def require_own_paths(
+    settings: Settings, skills: Iterable[SkillSource], config: pytest.Config
+) -> None:
+    """Every file of a run has a path of its own."""
+    taken: list[tuple[str, Path]] = []
+    for setting in ("replay_file", "tests_file", "runs_folder"):
+        if path := getattr(settings, setting):
+            taken.append((Setting(setting), path))
+
+    if xml := getattr(config.option, "xmlpath", None):
+        taken.append(("--junitxml", Path(os.path.expandvars(xml)).expanduser()))
+
+    for skill in skills:
+        paths = [skill.skill_file, skill.folder / "skill_results.json"]
+        if skill.suites.path:
+            paths.append(skill.suites.path)
+        for path in (*paths, *files_beside(skill.folder)):
+            taken.append((f"the skill {skill.label}", path))
+
+    taken.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
+    require_apart(_output_paths(settings), taken)
+
+
+def require_outputs(settings: Settings) -> None:
+    """Find out before the run, not after it, that a file can't be written."""
+    for setting, file in _output_paths(settings).items():
+        is_folder = setting.endswith("_folder")
+        if file and (problem := why_unwritable(file, folder=is_folder)):
+            raise SettingsError(setting, problem, "Check the path.", value=shown(file))
+
+    record_file = settings.record_file
+    if record_file and record_file.is_file():
+        # Nothing but a recording is overwritten.
+        load_recording(record_file, "record_file")
+
+
+def _output_paths(settings: Settings) -> dict[str, Path | None]:
+    return report_paths(settings) | {"record_file": settings.record_file}

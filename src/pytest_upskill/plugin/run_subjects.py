@@ -2,7 +2,7 @@
 call.
 """
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from functools import partial
 from itertools import chain
@@ -15,18 +15,14 @@ from ..agents.roster import AGENTS, Roster
 from ..errors import InputError
 from ..measure.models_of_run import Models
 from ..measure.open_run import AskedSkill, OpenRun, open_run
-from ..measure.requirements import require
 from ..models.prices import parse_prices
 from ..models.providers import PROVIDERS
 from ..settings import Settings
 from ..skills.bundle import load_entry, skill_files_in
 from ..skills.case import Case
 from ..skills.kinds import CASE
-from ..skills.mcp_mocks import McpMocks
-from .display import download_bar
 from .hooks import registered_agents, registered_providers
 from .paths import Selected, SkillSource
-from .sandboxes import needs_sandbox, prepare_sandbox
 
 _VERSIONS: Final = "upskill_versions"  # of agents, sent to xdist workers
 
@@ -44,7 +40,7 @@ def open_pytest_run(
         names = settings.models if config.args else ()
     run = open_run(
         settings,
-        _find_skills(selected.sources, settings),
+        find_skills(selected.sources, settings),
         models=Models(parse_prices(settings.prices), providers),
         roster=roster,
         names=names,
@@ -68,41 +64,7 @@ def has_other_skills(run: OpenRun, selected: Selected) -> bool:
     return bool(run.agents) or has_triggers
 
 
-# Before the first call.
-
-
-def require_models(
-    run: OpenRun,
-    sources: Sequence[SkillSource],
-    config: pytest.Config,
-    tell: Callable[[str], None],
-) -> None:
-    """InputError if something is missing: a key, a package, a price, a sandbox."""
-
-    def say(line: str) -> None:
-        tell(f"upskill: {line}")
-
-    config.add_cleanup(run.leave_cluster)
-    skills = _find_skills(sources, run.settings)
-    require(run, skills, say, download_bar(config))
-    if run.settings.replay_file is not None:  # a replay needs no sandbox
-        return
-
-    if run.agents:
-        notes = set()
-        for source in sources:
-            with suppress(InputError):  # which collection reports
-                mocks = McpMocks(source.case_folder or source.folder).with_folder("")
-                notes |= set(mocks.notes)
-        for note in sorted(notes):
-            say(note)
-    if needs_sandbox(run, skills):
-        run.sandbox = prepare_sandbox(skills, run.settings, tell)
-
-
-def _find_skills(
-    sources: Iterable[SkillSource], settings: Settings
-) -> list[AskedSkill]:
+def find_skills(sources: Iterable[SkillSource], settings: Settings) -> list[AskedSkill]:
     skills = []
     for source in sources:
         size = partial(_size_of, source, settings)

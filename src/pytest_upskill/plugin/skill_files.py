@@ -2,38 +2,25 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
 import pytest
 
 from .._util.texts import first_few, guess, harmless, one_line
-from ..checks import AnyCheck
-from ..checks.grading import rubric_for
+from ..checks import CheckedCase
 from ..errors import InputError, SkillError, printable, shown
-from ..results.planned_cases import case_digest, planned_case
-from ..settings import Settings
 from ..skills.case import Case
 from ..skills.kinds import CASE
 from ..skills.loaded_cases import BrokenCase, broken_case
-from ..trials.arm import Arm
-from ..trials.subject import Subject
-from ..trials.trial import Prompt, Trial, judge_task, trials_of
-from .hooks import prompts
+from .case_needs import played_by, why_unplayed
+from .case_reading import read_skill, warn
 from .item_reports import WrongAnswer
 from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable
 from .paths import SkillSource, relative
 from .pytest_options import message_of
 from .run import PlannedTest, Run
-from .skill_cases import (
-    CheckedFile,
-    SkillCases,
-    played_by,
-    read_skill,
-    warn,
-    why_unplayed,
-)
+from .skill_cases import CheckedFile, SkillCases
 
 _MAX_CASES_SHOWN: Final = 10
 
@@ -44,12 +31,11 @@ def files_of(
     """The files of a skill's cases that pytest collects; of a task set,
     those of its tasks.
     """
-    kind = TaskFile if source.task_files else SkillFile
     files: list[SkillFile] = []
     for path in source.task_files or [source.file]:
         # pytest gives all files outside the rootdir the same empty node id.
         nodeid = printable(relative(path, session.config.rootpath))
-        file = kind.from_parent(
+        file = SkillFile.from_parent(
             session,
             path=path,
             name=nodeid,
@@ -94,13 +80,12 @@ class SkillFile(pytest.File):
         return self.session.gethookproxy(folder) if folder else self.session.ihook
 
     @property
-    def case_folder(self) -> Path:
-        """The folder whose files its cases name."""
-        return self.source.case_folder
-
-    @property
     def own_files(self) -> Sequence[CheckedFile]:
-        return self.tested.files if self.tested else []
+        """Those of a task, or all of its skill."""
+        files = self.tested.files if self.tested else []
+        if not self.source.task_files:
+            return files
+        return [of_file for of_file in files if of_file.file == self.path]
 
     @property
     def own_cases(self) -> list[Case]:
@@ -172,9 +157,10 @@ class SkillFile(pytest.File):
             warn(self.run, self.source, of_file.file, of_file.warnings)
             of_this: list[ItemOfFile] = []
             broken = list(of_file.broken)
-            for case, checks in of_file.cases:
+            for checked in of_file.cases:
+                case, _ = checked
                 try:
-                    of_this += self._make_case(tested, of_file.file, case, checks)
+                    of_this += self._make_case(tested, of_file.file, checked)
                 except SkillError as error:
                     # Of the case's own skills.
                     problem = f"{error.where}: {error.problem}"
@@ -186,26 +172,28 @@ class SkillFile(pytest.File):
         return items
 
     def _make_case(
-        self, tested: SkillCases, path: Path, case: Case, checks: tuple[AnyCheck, ...]
+        self, tested: SkillCases, path: Path, checked: CheckedCase
     ) -> list[CaseItem]:
         """A test for each agent and model; SkillError if its skills can't be read."""
+        case, checks = checked
         run = self.run
-        subjects = run.subjects
         items = []
-        for label, subject in subjects.by_label.items():
-            is_wanted = self.source.wants(case.id, label, subjects.usual)
+        for label, subject in run.subjects.by_label.items():
+            is_wanted = self.source.wants(case.id, label, run.subjects.usual)
             if not is_wanted or not tested.fits(case, label):
                 continue
 
-            played = played_by(subject.agent, case)
+            # The files that a task names are beside it.
+            case_folder = self.source.case_folder
+            if self.source.task_files:
+                case_folder = self.path.parent
             name = f"{case.id}[{label}]"
-            planned = planned_case(
-                f"{self.nodeid}::{name}",
+            played = (played_by(subject.agent, case), checks)
+            planned = tested.plan(
                 played,
-                self._make_trials(tested, played, checks, subject),
-                run.settings,
-                digest=case_digest(case, self.case_folder),
-                folder=self.source.folder,
+                subject,
+                case_folder=case_folder,
+                nodeid=f"{self.nodeid}::{name}",
                 file=relative(path, self.config.rootpath),
                 of=self.runnable[label][case.kind.noun],
             )
@@ -215,42 +203,12 @@ class SkillFile(pytest.File):
                 skill=self.source.label,
                 place=case.place,
                 line=case.line if path == self.path else 1,
-                checked=(played, checks),
+                checked=played,
                 test=PlannedTest(tested.info, planned),
             )
-            _mark(item, run.settings)
+            _mark(item, run)
             items.append(item)
         return items
-
-    def _make_trials(
-        self,
-        tested: SkillCases,
-        case: Case,
-        checks: Sequence[AnyCheck],
-        subject: Subject,
-    ) -> list[Trial]:
-        settings = self.run.settings
-        version_of = self.run.subjects.version_of
-        judging = judge_task(settings, version_of)
-        return trials_of(
-            self.source.label,
-            case,
-            subject,
-            self._arms_for(tested, case),
-            settings=settings,
-            rubric=rubric_for(checks, settings.judge, tested.skill, judging),
-            prompt=self._prompt,
-            version=version_of(subject.agent),
-        )
-
-    @cached_property
-    def _prompt(self) -> Prompt:
-        assert self.tested
-        return prompts(self.ihook, self.config, self.tested.skill)
-
-    def _arms_for(self, tested: SkillCases, case: Case) -> tuple[Arm, ...]:
-        """The arms of a case; SkillError if its skills can't be read."""
-        return self.run.subjects.arm_maker.with_own(tested.arms, case)
 
     def _make_broken(self, broken: Iterable[BrokenCase]) -> Iterator[BrokenCaseItem]:
         picked = {case for case, _ in self.source.picks}
@@ -311,31 +269,11 @@ class SkillFile(pytest.File):
         )
 
 
-class TaskFile(SkillFile):
-    """A task of a set."""
-
-    @property
-    def case_folder(self) -> Path:
-        return self.path.parent
-
-    @property
-    def own_files(self) -> list[CheckedFile]:
-        return [of_file for of_file in super().own_files if of_file.file == self.path]
-
-    def _arms_for(
-        self,
-        tested: SkillCases,  # noqa: ARG002
-        case: Case,
-    ) -> tuple[Arm, ...]:
-        maker = self.run.subjects.arm_maker
-        return maker.of_task(case, compared=bool(case.kind.agent))
-
-
-def _mark(item: CaseItem, settings: Settings) -> None:
+def _mark(item: CaseItem, run: Run) -> None:
     case = item.case
     for name in filter(None, ("skill", case.kind.mark, *case.tags)):
         item.add_marker(name)
-    skip = case.skip or why_unplayed(case, item.checks, settings)
+    skip = case.skip or why_unplayed(case, item.checks, run.settings)
     if skip:
         item.add_marker(pytest.mark.skip(reason=_write_reason(skip)))
     if case.xfail:

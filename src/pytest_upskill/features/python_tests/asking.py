@@ -8,9 +8,9 @@ import pytest
 
 from ..._util.json_forms import FormError
 from ...errors import InputError
+from ...measure.sandboxes import require_allowed
 from ...plugin.pytest_options import message_of
 from ...plugin.run import Run
-from ...plugin.sandboxes import require_allowed
 from ...skills.case import Case, Role, WorkspaceFile
 from ...skills.suites.ours import read_messages
 from ...trials.answer import Answer, AnswerFile, NoAnswer

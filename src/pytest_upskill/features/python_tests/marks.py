@@ -56,7 +56,7 @@ def _read_skill(folder: Path, written: Path, run: Run) -> MarkedSkill:
     skill = load_for_run(file, run.settings)
     needs = sandbox_of(read_suites(file.parent).path)
     path = relative(file.parent, run.config.rootpath)
-    info = info_of(skill, _find_label(file, run), path, run.settings)
+    info = info_of(run, skill, _find_label(file, run), path=path)
     return MarkedSkill(skill, file.parent, info, needs)
 
 

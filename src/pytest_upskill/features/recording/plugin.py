@@ -21,10 +21,8 @@ class Recording:
 
 
 def _record(run: Run, file: Path) -> list[Path]:
-    from ...engine.recording import write_recording
-    from ...plugin.used_answers import find_recorded
+    from .answers import record_answers
 
     if run.ledger and run.asking.engine:
-        answers = find_recorded(run.ledger, run.asking.engine, run.config.rootpath)
-        write_recording(file, answers)
+        record_answers(file, run.ledger, run.asking.engine, run.config.rootpath)
     return [file]

@@ -1,14 +1,14 @@
-"""The sandboxes of a run: what cases need, what is allowed, where each task runs."""
+"""The sandboxes of a run: what its cases need, and what must be allowed."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Final
 
-from ..agents.task_sandbox import SandboxChoice, choose_sandbox, has_own_image
+from ..agents.task_sandbox import choose_sandbox, has_own_image
 from ..errors import InputError, SettingsError
-from ..measure.open_run import AskedSkill, OpenRun
 from ..settings import Settings
-from ..skills.case import NO_NEEDS, Case, SandboxNeeds
+from ..skills.case import NO_NEEDS, SandboxNeeds
+from .open_run import AskedSkill, OpenRun
 
 _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
 
@@ -58,7 +58,7 @@ def prepare_sandbox(
             if each.python and not has_own_image(each):
                 packages[each.python] = None
     for names in packages:
-        tell(f"upskill: Python packages for agents: {', '.join(names)}")
+        tell(f"Python packages for agents: {', '.join(names)}")
         try:
             python_packages(names)
         except SandboxError as error:
@@ -112,30 +112,3 @@ def require_allowed(
 
 def _is_unusual(path: str) -> bool:
     return not any(Path(path).is_relative_to(folder) for folder in _TOOL_FOLDERS)
-
-
-def sandbox_lines(
-    cases: Iterable[Case], settings: Settings, *, asks: bool
-) -> list[str]:
-    """Where the tasks run; each of them before a run."""
-    choices = {}
-    for case in cases:
-        if case.is_task or has_own_image(case.sandbox):
-            choices[case.id] = _find_sandbox(case, settings)
-    if not choices or settings.cluster:
-        return []
-
-    from ..reports.terminal.sandbox_table import sandbox_counts, sandbox_table
-
-    line = f"upskill: {sandbox_counts(choices)}"
-    if not asks:
-        return [line, *sandbox_table(choices)]
-    if not all(choice.kind for choice in choices.values()):
-        line += " (--collect-only says why)"
-    return [line]
-
-
-def _find_sandbox(case: Case, settings: Settings) -> SandboxChoice:
-    if case.skip:
-        return SandboxChoice("", reason=case.skip)
-    return choose_sandbox(case.sandbox, settings.sandbox, settings.image or "")
