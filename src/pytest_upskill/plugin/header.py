@@ -107,7 +107,7 @@ def _subject_lines(run: Run) -> Iterator[str]:
 
 def _mock_lines(run: Run) -> list[str]:
     """MCP servers that agents don't get, and files that are no mocks."""
-    notes = set()
+    notes = set[str]()
     for source in run.selected.sources:
         with suppress(InputError):  # which collection reports
             mocks = McpMocks(source.case_folder or source.folder).with_folder("")

@@ -9,7 +9,7 @@ from ..models.local import LABEL, LocalProvider
 from ..results.causes import cause_lines
 from ..results.run import NOTHING_TESTED, RunResults, first_names
 from ..results.run_notes import run_notes, untested_notes
-from ..trials.answer import ModelCalls
+from ..trials.answer import SideCalls
 from ..trials.records import Record
 from .pytest_options import spell
 from .run import Run
@@ -116,7 +116,7 @@ def _note_users(records: Iterable[Record]) -> Iterator[str]:
         yield _note_use(f"users played by {model}:", uses)
 
 
-def _note_use(who: str, uses: Collection[ModelCalls]) -> str:
+def _note_use(who: str, uses: Collection[SideCalls]) -> str:
     calls = sum(use.calls for use in uses)
     tokens = sum(use.usage.tokens for use in uses)
     parts = [f"{who} {counted(calls, 'call')}", counted(tokens, "token")]
