@@ -8,7 +8,6 @@ from pytest_upskill.measure.estimate import (
     WORST,
     Estimate,
     Stored,
-    StoredTrial,
     estimate_trials,
     find_stored_answers,
 )
@@ -27,7 +26,7 @@ def trial(
     return Trial("gate", "a", "m", "skill", run, question, rubric=rubric)
 
 
-def at_most(*trials: Trial, **stored: StoredTrial) -> Estimate:
+def at_most(*trials: Trial, **stored: int) -> Estimate:
     by_key = {
         trials[int(number.strip("n"))].question.key: one
         for number, one in stored.items()
@@ -54,12 +53,12 @@ def test_stored_answers_and_judgements_are_not_paid_for_again() -> None:
     one, other = trial(1, rubric=JUDGED), trial(2, rubric=JUDGED)
     all_new = at_most(one, other)
     assert all_new.stored == 0
-    judged = at_most(one, other, n0=StoredTrial(3, 0))
+    judged = at_most(one, other, n0=0)
     assert judged.stored == 4
     assert judged.usd == pytest.approx(all_new.usd / 2)
-    missing = at_most(one, other, n0=StoredTrial(1, 2))
+    missing = at_most(one, other, n0=2)
     assert judged.usd < missing.usd < all_new.usd
-    stored = at_most(one, n0=StoredTrial(3, 0))
+    stored = at_most(one, n0=0)
     assert (stored.usd, stored.calls, stored.stored) == (0.0, 0, 4)
 
 
@@ -73,7 +72,7 @@ def test_what_is_stored_is_counted_with_the_judge() -> None:
         judgings.append(question)
         return Answer("{}") if len(judgings) == 1 else None
 
-    assert find_stored_answers([asked], get) == {asked.question.key: StoredTrial(1, 2)}
+    assert find_stored_answers([asked], get) == {asked.question.key: 2}
     assert find_stored_answers([asked], lambda _: None) == {}
     assert find_stored_answers([asked], lambda _: NoAnswer("busy")) == {}
 

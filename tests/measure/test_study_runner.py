@@ -9,7 +9,6 @@ from pytest_upskill.measure.estimate import (
     NOTHING_STORED,
     Estimate,
     Stored,
-    StoredTrial,
     estimate_trials,
 )
 from pytest_upskill.measure.evaluate import Evaluator, asked_cases
@@ -226,7 +225,7 @@ def test_too_few_cases_are_told_before_the_first_call(
 def test_estimate_leaves_out_what_is_stored(gate: SkillCases) -> None:
     ask = Asker(knows)
     runner(ask, 2).run(study(gate))
-    stored = Stored({key: StoredTrial(0, 0) for key in ask.asked})
+    stored = Stored(dict.fromkeys(ask.asked, 0))
     guess = estimated(study(gate), 8, stored=stored)
     assert str(guess).startswith("up to about 120 calls (40 answers stored), ")
     same = estimated(study(gate), 2, Price(1.0, 5.0, 0.1), stored)

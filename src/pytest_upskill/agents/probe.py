@@ -193,9 +193,7 @@ def _question(agent: Agent, version: str, folder: Path) -> Question:
     task = Task(
         agent.name, version, skills=(SkillCopy.of(_NAME, folder),), tested=(_NAME,)
     )
-    return Question(
-        "doctor", "", (("user", "Try out your tools."),), 1000, task=task
-    )
+    return Question("doctor", "", (("user", "Try out your tools."),), 1000, task=task)
 
 
 def _outcomes(

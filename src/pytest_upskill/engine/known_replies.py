@@ -2,12 +2,13 @@
 
 import time
 from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
 from ..options import FOREVER
 from ..trials.answer import Answer, NoAnswer, Reply
-from ..trials.answer_times import renewed
+from ..trials.answer_times import find_outdated
 from ..trials.trial import Question
 from .lane import Job
 from .store import KnownAnswers, Store
@@ -79,8 +80,11 @@ class KnownReplies:
         others: list[Question] = []
         for group in {question.compared for question in questions}:
             others += self._compared.get(group, ())
-        marked = renewed([*questions, *others], self._asked_at, self._max_age)
-        return marked[: len(questions)]
+        outdated = find_outdated([*questions, *others], self._asked_at, self._max_age)
+        return [
+            replace(question, renew=True) if question.key in outdated else question
+            for question in questions
+        ]
 
     def use_stored(self, job: Job) -> bool:
         """Settle a question with its stored answer; False if it has none,

@@ -13,7 +13,7 @@ from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, Spell, Text, shown, spelled
 from ..models import Model
 from ..options import FOREVER
-from ..trials.answer_times import renewed
+from ..trials.answer_times import find_outdated
 from ..trials.trial import Question, Trial
 from .estimate import NOTHING_STORED, Stored, find_stored_answers
 from .open_run import OpenRun
@@ -84,8 +84,7 @@ def find_stored(
     answers = _open_answers(run, root, notify, recording)
     try:
         questions = [trial.question for trial in trials]
-        marked = renewed(questions, answers.asked_at, run.settings.max_age)
-        outdated = {question.key for question in marked if question.renew}
+        outdated = find_outdated(questions, answers.asked_at, run.settings.max_age)
         current = [trial for trial in trials if trial.question.key not in outdated]
         return Stored(find_stored_answers(current, answers.get), outdated)
     finally:

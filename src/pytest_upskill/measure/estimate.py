@@ -70,17 +70,11 @@ class Calls(NamedTuple):
     answer: int
 
 
-class StoredTrial(NamedTuple):
-    """A trial whose answer is stored, and how many rulings of the judge are."""
-
-    judge_stored: int
-    judge_missing: int
-
-
 class Stored(NamedTuple):
     """What is stored of trials, by the keys of their questions."""
 
-    trials: Mapping[str, StoredTrial] = {}
+    # Whose answer is, and how many rulings of the judge are not
+    trials: Mapping[str, int] = {}
     outdated: Set[str] = frozenset()  # too old to be compared: asked again
 
 
@@ -201,14 +195,15 @@ def estimate_trials(
     for key, trial in by_key.items():
         rubric = trial.rubric
         votes = rubric.votes if rubric else 0
-        if known := stored.trials.get(key):
-            in_store += 1 + known.judge_stored
-            votes = known.judge_missing
-        else:
+        missing = stored.trials.get(key)
+        if missing is None:
+            missing = votes
             calls += calls_of_question(trial.question, sizes)
             by_agents += trial.question.task is not None
+        else:
+            in_store += 1 + votes - missing
         if rubric:
-            calls.append(_calls_of_judge(rubric, trial.question, votes, sizes))
+            calls.append(_calls_of_judge(rubric, trial.question, missing, sizes))
 
     return replace(
         estimate_calls(calls, price_of),
@@ -220,9 +215,9 @@ def estimate_trials(
 
 def find_stored_answers(
     trials: Iterable[Trial], get: Callable[[Question], Reply | None]
-) -> dict[str, StoredTrial]:
-    """The trials whose answers are stored, by the key of their question."""
-    stored: dict[str, StoredTrial] = {}
+) -> dict[str, int]:
+    """The trials whose answers are stored, and how many rulings on them are not."""
+    missing: dict[str, int] = {}
     for trial in trials:
         answer = get(trial.question)
         if isinstance(answer, Answer):
@@ -230,9 +225,8 @@ def find_stored_answers(
             if trial.rubric:
                 judgings = first_questions(trial.rubric, trial.question, answer)
             replies = sum(isinstance(get(judging), Answer) for judging in judgings)
-            missing = len(judgings) - replies
-            stored[trial.question.key] = StoredTrial(replies, missing)
-    return stored
+            missing[trial.question.key] = len(judgings) - replies
+    return missing
 
 
 def outdated_line(outdated: Collection[str], max_age: float) -> str:

@@ -118,28 +118,25 @@ def _require_room(run: OpenRun, skills: Sequence[AskedSkill], tell: Tell) -> Non
 
     Agents read files piece by piece, so only plain completions are looked at.
     """
-    contexts = {}
+    has_room = False
+    problems = []
     for agent, model in run.by_label.values():
         spec = run.models.specs[model]
-        context = spec.provider.limits(spec).context
-        if agent == CHAT and context:
-            contexts[model] = context
-
-    sizes = {}
-    for skill in skills if contexts else ():
-        if tokens := skill.size():
-            sizes[skill.label] = tokens
-    problems = []
-    for label, tokens in sizes.items():
-        for model, most in contexts.items():
-            if tokens + run.settings.answer_output(model) > most:
+        most = spec.provider.limits(spec).context
+        if agent != CHAT or not most:
+            has_room = True
+            continue
+        for skill in skills:
+            tokens = skill.size()
+            if tokens + run.settings.answer_output(model) <= most:
+                has_room = has_room or tokens > 0
+            elif tokens:
                 size = f"about {tokens:,} tokens of {most:,}"
-                problems.append((model, f"{label} is too long: {size}"))
+                problems.append((spec, f"{skill.label} is too long: {size}"))
 
-    for model, problem in problems:
-        spec = run.models.specs[model]
+    for spec, problem in problems:
         hint = f"Use another model{spec.provider.longer_prompts}."
-        if len(problems) == len(sizes) * len(run.by_label):
+        if not has_room:
             raise spec.error(problem, hint)
         tell(f"{spec.name}: {harmless(problem)}. {hint}")
 

@@ -6,7 +6,7 @@ days, that change looks like an effect of the skill.
 """
 
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping
 from dataclasses import replace
 from typing import TypeVar
 
@@ -48,24 +48,18 @@ def outdated(
     ]
 
 
-def renewed(
-    questions: Sequence[Question],
+def find_outdated(
+    questions: Iterable[Question],
     asked_at: Callable[[Question], int | None],
     max_age: float,
-) -> list[Question]:
-    """The questions, with those marked whose stored answer is too old to be
-    compared.
-    """
+) -> set[str]:
+    """The keys of the questions whose stored answer is too old to be compared."""
     groups: dict[Hashable, dict[str, Question]] = {}
     for question in questions:
         groups.setdefault(question.compared, {})[question.key] = question
-    keys = {
-        key
-        for group in groups.values()
-        if len(group) > 1
-        for key in outdated({key: asked_at(group[key]) for key in group}, max_age)
-    }
-    return [
-        replace(question, renew=True) if question.key in keys else question
-        for question in questions
-    ]
+    keys: set[str] = set()
+    for group in groups.values():
+        if len(group) > 1:
+            times = {key: asked_at(question) for key, question in group.items()}
+            keys |= set(outdated(times, max_age))
+    return keys
