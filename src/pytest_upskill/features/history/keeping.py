@@ -1,6 +1,5 @@
 """What earlier runs say about the results of a run, and the run kept for later ones."""
 
-from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from ...results.case_changes import Earlier
 
 
-def look_at_earlier_runs(run: Run, results: RunResults) -> Mapping[str, Any] | None:
+def look_at_earlier_runs(run: Run, results: RunResults) -> dict[str, Any] | None:
     """Fields of the results that follow from earlier runs."""
     folder = _find_folder(run)
     if not folder:

@@ -6,7 +6,7 @@ the answers that they were chosen by: without the cases that failed, any skill h
 
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import TypedDict
+from typing import Any
 
 from ...results.history import KeptRun, RunHead, readable, runs
 from ...results.run import RunResults
@@ -14,15 +14,8 @@ from ...trials.plan import Group, SkillInfo
 from ...trials.records import Record
 
 
-class EarlierLooks(TypedDict):
-    """Fields of `RunResults` that earlier runs fill."""
-
-    looks: dict[str, int]
-    gone: dict[str, tuple[str, ...]]
-
-
-def look_back(results: RunResults, folder: Path) -> EarlierLooks:
-    """What the runs in a folder say about these results."""
+def look_back(results: RunResults, folder: Path) -> dict[str, Any]:
+    """Fields of the results that the runs in a folder fill."""
     history = runs(folder)
     looks: dict[str, int] = {}
     gone: dict[str, tuple[str, ...]] = {}
