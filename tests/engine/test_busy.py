@@ -14,7 +14,6 @@ from typing import Any
 import pytest
 
 from pytest_upskill.engine import Engine, ModelFacts, pace
-from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.providers import PROVIDERS
@@ -254,23 +253,6 @@ def test_first_question_goes_alone_for_a_moment(
 ) -> None:
     outcome = asked_of(monkeypatch, Busy(latency=2.0), 40)
     assert 2.1 <= outcome.seconds <= 1.06 * 2.0
-
-
-class Stored(KnownAnswers):
-    """An earlier run has answered the first question."""
-
-    def get(self, question: Question) -> Reply | None:
-        return Answer("yes", stored=True) if question.messages[-1][1] == "m 0" else None
-
-
-def test_no_question_goes_alone_where_answers_are_stored(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    model = SimulatedModel(Busy(latency=2.0), away=0.0)
-    outcome = simulated(
-        monkeypatch, {"m": model}, questions_to("m", 40), answers=Stored()
-    )
-    assert outcome.seconds == 2.0
 
 
 @pytest.mark.parametrize(("seconds", "calls"), [(0.05, 1), (1.0, 64)])

@@ -9,7 +9,6 @@ from datetime import UTC, datetime
 import pytest
 
 from pytest_upskill.engine import Engine, ModelFacts
-from pytest_upskill.engine.store import KnownAnswers
 from pytest_upskill.errors import ModelError
 from pytest_upskill.models import Model
 from pytest_upskill.models.sdk_errors import retry_after
@@ -102,7 +101,6 @@ def simulated(
     questions: Sequence[Question],
     *,
     in_flight: int = 64,
-    answers: KnownAnswers | None = None,
     timeout: float = 120,
 ) -> Outcome:
     """Ask all questions on a simulated clock."""
@@ -115,7 +113,6 @@ def simulated(
         engine = Engine(
             ModelFacts(open_model, timeout=lambda _: timeout),
             concurrency=in_flight,
-            answers=answers,
         )
         engine._scheduler.calls.random.seed(0)
         trials = tuple(Trial("s", "c", one.model, "skill", 1, one) for one in questions)

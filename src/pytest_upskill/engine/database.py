@@ -1,8 +1,6 @@
 """A SQLite file that several runs share, and that may be damaged, locked or full."""
 
-import os
 import sqlite3
-import tempfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import datetime
@@ -234,18 +232,13 @@ def _is_ours(connection: sqlite3.Connection, tables: Sequence[str]) -> bool:
 
 def _set_aside(file: Path) -> Path:
     """Rename a file rather than delete it: its answers were paid for."""
-    stamp = datetime.now().strftime("%Y%m%d-%H%M%S")
-    handle, name = tempfile.mkstemp(".old", f"answers-{stamp}-", file.parent)
-    os.close(handle)
-    try:
-        # first, or a new store would take them for its own
-        for suffix in ("-wal", "-shm"):
-            with suppress(FileNotFoundError):
-                Path(f"{file}{suffix}").replace(f"{name}{suffix}")
-        return file.replace(name)
-    except OSError:
-        Path(name).unlink()
-        raise
+    stamp = datetime.now().strftime("%Y%m%d-%H%M%S-%f")
+    aside = file.with_name(f"answers-{stamp}.old")
+    # first, or a new store would take them for its own
+    for suffix in ("-wal", "-shm"):
+        with suppress(FileNotFoundError):
+            Path(f"{file}{suffix}").replace(f"{aside}{suffix}")
+    return file.replace(aside)
 
 
 def _identity(file: Path) -> tuple[int, int] | None:

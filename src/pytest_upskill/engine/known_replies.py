@@ -35,7 +35,6 @@ class KnownReplies:
         # Asked by another run, or by this one under another name; the keys of their
         # answers
         self.elsewhere: dict[Job, str] = {}
-        self.models_with_answers = set[str]()
         self.not_kept = False
         self.store: Store | None = None  # once something is asked that is kept
         self._max_age = max_age
@@ -99,7 +98,6 @@ class KnownReplies:
             return False
 
         job.settle(reply)
-        self.models_with_answers.add(job.question.model)
         return True
 
     def lease(self, jobs: Sequence[Job]) -> set[Job]:

@@ -183,11 +183,6 @@ class Lane:
         """The question to ask next."""
         return self.waiting[0]
 
-    def skip_first_alone(self) -> None:
-        """Stored answers show that calls work: none has to go alone."""
-        if not self._pace.opens_at:
-            self._pace.alone = False
-
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
         self._hold(now)

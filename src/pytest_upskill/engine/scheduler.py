@@ -66,8 +66,6 @@ class Scheduler:
                 self.agents.add(job)
             else:
                 self.lane(job.question.model).add(job)
-        for name in self._known.models_with_answers & self.lanes.keys():
-            self.lanes[name].skip_first_alone()
         self.pump_soon()
 
     def lane(self, name: str) -> Lane:
