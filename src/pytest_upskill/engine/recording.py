@@ -94,12 +94,11 @@ def _read(file: Path, setting: str) -> Iterator[tuple[str, Answer, str]]:
     """The key, the answer and the text of each line."""
     try:
         text = read_file(file).decode("utf-8-sig")
-    except OSError as error:
-        problem, hint = reason_of(error), "Check the path."
+    except (OSError, UnicodeDecodeError) as error:
+        problem = reason_of(error) if isinstance(error, OSError) else "not UTF-8"
+        hint = "Check the path."
         raise SettingsError(setting, problem, hint, value=shown(file)) from None
-    except UnicodeDecodeError as error:
-        problem, hint = f"not UTF-8 (byte {error.start})", "Check the path."
-        raise SettingsError(setting, problem, hint, value=shown(file)) from None
+
     for number, line in enumerate(text.split("\n"), start=1):
         if not line.strip():
             continue

@@ -63,20 +63,13 @@ class Store:
         self._unusable = 0  # answers that can't be written as JSON
 
     def get(self, key: str) -> Answer | None:
-        if key in self._unsaved:
-            _, _, asked_at, data = self._unsaved[key]
-            return _unpacked(asked_at, data)
-
-        columns = f"{_TIME}, CAST(answer AS BLOB)"
-        rows = self.database.read(f"SELECT {columns} FROM answers WHERE key=?", key)
-        return _unpacked(*rows[0]) if rows else None
+        found = self._find(key)
+        return _unpacked(*found) if found else None
 
     def asked_at(self, key: str) -> int | None:
         """When an answer was given; None if there is none."""
-        if key in self._unsaved:
-            return int(self._unsaved[key][2])
-        rows = self.database.read(f"SELECT {_TIME} FROM answers WHERE key=?", key)
-        return int(rows[0][0]) if rows else None
+        found = self._find(key)
+        return int(found[0]) if found else None
 
     def put(self, key: str, model: str, answer: Answer) -> None:
         """Keep an answer for ``save``."""
@@ -160,6 +153,14 @@ class Store:
         self._unsaved.clear()
         self._unusable = 0
         return not missing
+
+    def _find(self, key: str) -> Row | None:
+        """The time and the packed answer of a key."""
+        if key in self._unsaved:
+            return self._unsaved[key][2:]
+        columns = f"{_TIME}, CAST(answer AS BLOB)"
+        rows = self.database.read(f"SELECT {columns} FROM answers WHERE key=?", key)
+        return rows[0] if rows else None
 
 
 def _packed(answer: Answer) -> bytes:
