@@ -6,11 +6,8 @@ import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from pytest_upskill.features.queries.descriptions import (
-    HELD_OUT_SHARE,
-    balanced,
-    weighted_differences,
-)
+from pytest_upskill.features.queries.describing import HELD_OUT_SHARE
+from pytest_upskill.features.queries.descriptions import balanced, weighted_differences
 from pytest_upskill.results.arm_contrasts import compare_arms, judge_contrasts
 from pytest_upskill.results.comparison import CaseResult, Comparison
 from pytest_upskill.results.contrasts import MARGIN, Contrast

@@ -17,32 +17,27 @@ from ..measure.estimate import (
     estimate_calls,
 )
 from ..skills.case import Case
-from ..skills.skill import Skill, estimated_tokens
+from ..skills.skill import estimated_tokens
 from ..stats import FEWEST_CASES, cases_to_rule_out, worst_loss
 from ..trials.trial import lift_sample_of
 from .case_file import ids_held_out, split_cases
 from .case_writing import Author, CaseAuthor, UsableCase, adversarial_cases
-from .failures import MOST_BODY, MOST_TRACES
+from .failures import MOST_TRACES
 from .shorter import MOST_SIZES
 from .teach_models import TeachModels
 from .teach_run import TeachRun
 from .teach_settings import TeachSettings
 
 # Typical sizes in tokens.
-_PROMPT: Final = 900
+PROMPT: Final = 900
 _DRAFT: Final = 1_200
 _CASE: Final = 250
 _FAILURES: Final = 1_500
-_QUERY: Final = 60
-_DESCRIPTION: Final = 300
-_LISTED_SKILL: Final = 100
-_CHOICE: Final = 100
-_CHOICE_TURNS: Final = 2  # of an agent, until it opened a skill or not
 
 
 def estimate_cases(run: TeachRun, number: int) -> Estimate:
     """Of new cases for a skill."""
-    return _estimate(run.models, _calls_for_cases(run, number))
+    return estimate_of(run.models, _calls_for_cases(run, number))
 
 
 def estimate_teaching(
@@ -57,11 +52,11 @@ def estimate_teaching(
     """
     settings = run.settings
     models = run.models
-    prompt = _prompt(run)
+    prompt = prompt_tokens(run)
     calls = _calls_for_cases(run, new_cases)
     calls.append(Calls(models.teacher, int(drafts), prompt, _DRAFT))
     if not models.students:
-        return _estimate(models, calls)
+        return estimate_of(models, calls)
 
     prompt += SKILL + (MOST_TRACES if models.with_agents else _FAILURES)
     rewrites = settings.attempts - int(drafts)
@@ -80,68 +75,37 @@ def estimate_teaching(
     before = int(not drafts or run.material.start is not None)
     measured = (settings.attempts + before) * learning
     measured += (compared + before) * (cases - learning)
-    calls += _calls_of_students(models, cases, QUESTION)
-    calls += _calls_of_students(models, measured, QUESTION + SKILL)
+    calls += calls_of_students(models, cases, QUESTION)
+    calls += calls_of_students(models, measured, QUESTION + SKILL)
     if trace := run.material.trace:
         for context in (0, SKILL, trace.tokens):
             trials = cases * settings.runs
             calls.append(Calls(models.teacher, trials, QUESTION + context, ANSWER))
-    return replace(_estimate(models, calls), warning=warning)
+    return replace(estimate_of(models, calls), warning=warning)
 
 
-def estimate_descriptions(
-    run: TeachRun,
-    skill: Skill,
-    learning: Sequence[UsableCase],
-    held_out: Sequence[UsableCase],
-) -> Estimate:
-    """An upper estimate: as if every version were written."""
-    models = run.models
-    attempts = run.settings.attempts
-    queries = len(learning) + len(held_out)
-    listed = _LISTED_SKILL * (1 + len(models.neighbours(skill)))
-    body = estimated_tokens(skill.body[:MOST_BODY])
-    prompt = _PROMPT + body + _QUERY * queries + listed
-    calls = [Calls(models.teacher, attempts, prompt, _DESCRIPTION)]
-    calls += _calls_of_students(
-        models,
-        (attempts + 1) * queries,
-        listed + _QUERY,
-        answer=_CHOICE,
-        max_turns=_CHOICE_TURNS,
-    )
-    return replace(_estimate(models, calls), warning=_too_few_queries(held_out))
-
-
-def estimate_queries(run: TeachRun, author: type[Author], queries: int) -> Estimate:
-    start = run.material.start.text if run.material.start else ""
-    prompt = _prompt(run) + estimated_tokens(start) + _QUERY * queries
-    calls = _calls_of_author(author, run.models.author, queries, prompt, _QUERY)
-    return _estimate(run.models, [calls])
-
-
-def _prompt(run: TeachRun) -> int:
-    return _PROMPT + estimated_tokens(run.material.text)
+def prompt_tokens(run: TeachRun) -> int:
+    return PROMPT + estimated_tokens(run.material.text)
 
 
 def _calls_for_cases(run: TeachRun, number: int) -> list[Calls]:
     """Of the authors, and of the students, on whom new cases are tried."""
     models = run.models
-    prompt = _prompt(run) + SKILL
-    calls = [_calls_of_author(CaseAuthor, models.author, number, prompt, _CASE)]
+    prompt = prompt_tokens(run) + SKILL
+    calls = [calls_of_author(CaseAuthor, models.author, number, prompt, _CASE)]
     if models.adversary:
         attacks = adversarial_cases(run.settings)
         calls.append(
-            _calls_of_author(CaseAuthor, models.adversary, attacks, prompt, _CASE)
+            calls_of_author(CaseAuthor, models.adversary, attacks, prompt, _CASE)
         )
     if models.students and number:
         # Cases that show nothing are replaced once, and tried again.
         calls.append(Calls(models.author, 1, prompt, _CASE))
-        calls += _calls_of_students(models, 2 * number, QUESTION)
+        calls += calls_of_students(models, 2 * number, QUESTION)
     return calls
 
 
-def _calls_of_author(
+def calls_of_author(
     author: type[Author], model: str, number: int, prompt: int, size: int
 ) -> Calls:
     """As if all replies were needed, to replace what is rejected."""
@@ -149,7 +113,7 @@ def _calls_of_author(
     return Calls(model, replies, prompt, size * min(number, author.batch))
 
 
-def _calls_of_students(
+def calls_of_students(
     models: TeachModels,
     cases: int,
     prompt: int,
@@ -172,7 +136,7 @@ def _calls_of_students(
     return calls
 
 
-def _estimate(models: TeachModels, calls: Iterable[Calls]) -> Estimate:
+def estimate_of(models: TeachModels, calls: Iterable[Calls]) -> Estimate:
     return estimate_calls(calls, models.price_of, is_free=models.is_free)
 
 
@@ -194,29 +158,6 @@ def _too_few_cases(
         needed = f"can't show a lift ({FEWEST_CASES} needed)"
         return f"Too few held-out cases: {number} {needed}; all {total} cases can."
     return ""
-
-
-def _too_few_queries(held: Sequence[UsableCase]) -> str:
-    """A warning if a change in one kind of query can't be shown,
-    whatever the students do.
-    """
-    should = sum(usable.case.should_open for usable in held)
-    kinds = should, len(held) - should
-    if min(kinds) >= FEWEST_CASES:
-        return ""
-    few = (
-        f"Few queries: {kinds[0]} that should open the skill and {kinds[1]} others are"
-        " held out."
-    )
-    if len(held) < FEWEST_CASES:
-        return (
-            f"{few}\nThey can't show that a description is better"
-            f" ({FEWEST_CASES} needed)."
-        )
-    return (
-        f"{few}\nIf only one of the two kinds gets better, {FEWEST_CASES} of it are"
-        " needed to show that."
-    )
 
 
 def _too_few_to_shorten(active: Sequence[UsableCase], settings: TeachSettings) -> str:

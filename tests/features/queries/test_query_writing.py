@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_upskill.features.queries.query_writing import query_problems
+from pytest_upskill.features.queries.query_author import query_problems
 
 DESCRIPTION = (
     "Fill in PDF forms and read their fields. Use when someone wants a form to be"

@@ -6,7 +6,7 @@ from typing import Unpack
 from ...teach.api import AnyPath, TeachOptions, async_of, read_options
 from ...teach.outcome import Taught
 from ...teach.teach_settings import DEFAULT_QUERIES
-from .descriptions import describe_skill
+from .describing import describe_skill
 from .query_writing import write_triggers
 
 

@@ -8,44 +8,27 @@ as those that should not.
 import json
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from pathlib import Path
+from dataclasses import dataclass, replace
 from statistics import fmean
 from typing import Final
 
-from ..._util.files import resolved
 from ..._util.secrets import masked
 from ..._util.texts import message_line, one_line, shortened, visible
-from ...checks import checks_of
-from ...checks.kinds import KINDS
 from ...errors import InputError, shown
 from ...reports.terminal.progress_screen import Cell
 from ...results.run import RunResults
 from ...skills.case import Case
-from ...skills.folder import SKILL_NAMES, skill_file
 from ...skills.frontmatter import with_description
-from ...skills.search import find_skills
-from ...skills.skill import LONGEST_DESCRIPTION, Skill, load_skill
+from ...skills.skill import LONGEST_DESCRIPTION
 from ...stats import holm_lifts, paired_lift
-from ...teach.case_file import CaseFile, split_cases
-from ...teach.case_writing import UsableCase
-from ...teach.drafts import Draft, draft_of, new_errors
+from ...teach.drafts import Draft, new_errors
 from ...teach.failures import MOST_BODY
 from ...teach.improvement import Improvement, change_of, sample_scores
 from ...teach.outcome import CURRENT, HELD_OUT, LEARNING, Attempt, AttemptChange, Taught
 from ...teach.prompts import ALSO_TRIED, DATA, fenced, fenced_part, joined
 from ...teach.replies import Loose, NotUsable, Request, read_reply, schema_like
-from ...teach.saving import require_writable, save_taught, with_costs
-from ...teach.sources import Material, size_of
-from ...teach.teach_costs import estimate_descriptions
-from ...teach.teach_models import TeachModels
-from ...teach.teach_run import TeachContext, open_teaching
-from ...teach.teach_settings import TeachSettings, check
-from .query_writing import read_queries
 
-_FEWEST: Final = 2  # queries of a kind: one to learn from, one to hold out
 _MOST_NEIGHBOURS: Final = 20_000  # characters
-HELD_OUT_SHARE: Final = 0.4  # of the queries of each kind
 _MOST_QUERY: Final = 400  # characters that the teacher is shown
 
 _DESCRIBER: Final = (
@@ -58,88 +41,11 @@ _DESCRIBER: Final = (
 _SCHEMA: Final = json.dumps(schema_like({"description": ""}))
 
 
-def describe_skill(
-    path: Path, settings: TeachSettings, context: TeachContext
-) -> Taught:
-    """Improve the description of a skill that has queries;
-    unchanged if none is shown better.
-    """
-    start = draft_of(load_skill(skill_file(path)))
-    check(settings)
-    assert start.base, "a skill in a folder"
-    folder = start.base.file.parent
-    learning, held_out = split_cases(_required_queries(folder), HELD_OUT_SHARE)
-    settings = replace(settings, with_skills=_without(settings.with_skills, folder))
-    require_writable(folder)
-    with open_teaching(settings, context, start.folder_name) as run:
-        run.material = _material(start, learning)
-        require_changeable(start)
-        neighbours = _neighbours_text(run.models, start.base)
-        run.start(estimate_descriptions(run, start.base, learning, held_out))
-        loop = Descriptions(run, learning, held_out, neighbours=neighbours)
-        taught = loop.taught(start, is_new=False)
-        if not taught.best.is_new:
-            return with_costs(taught, run)
-        return save_taught(run, taught, CaseFile(), (), folder, with_cases=False)
-
-
-def _required_queries(folder: Path) -> list[UsableCase]:
-    queries = read_queries(folder)
-    should_open = sum(query.should_open for query in queries)
-    if min(should_open, len(queries) - should_open) < _FEWEST:
-        raise InputError(
-            folder,
-            f"too few queries: {should_open} that should open the skill,"
-            f" {len(queries) - should_open} that should not, and at least {_FEWEST} of"
-            " each are needed",
-            "Run pytest-upskill triggers first.",
-        )
-    return [UsableCase({}, query, checks_of(query, KINDS, {})) for query in queries]
-
-
-def _without(paths: Sequence[Path], folder: Path) -> tuple[Path, ...]:
-    """The other skills: a folder of skills may hold the one that is described, too."""
-    skills = list[Path]()
-    for path in paths:
-        try:
-            files = find_skills(path).files
-        except InputError:
-            skills.append(path)  # reported where skills are installed
-            continue
-        others = [
-            file.parent for file in files if resolved(file.parent) != resolved(folder)
-        ]
-        skills += others if len(others) < len(files) and others else [path]
-    return tuple(skills)
-
-
-def _material(start: Draft, learning: Sequence[UsableCase]) -> Material:
-    """What is sent of the skill."""
-    queries = "\n".join(
-        f"{usable.case.should_open} {usable.case.input}" for usable in learning
-    )
-    skill = size_of(SKILL_NAMES[0], start.text)
-    return Material(
-        start=start, sent=(skill, size_of("its queries to learn from", queries))
-    )
-
-
-def _neighbours_text(models: TeachModels, skill: Skill) -> str:
-    """The skills that are installed beside it, as a list for the teacher."""
-    neighbours = models.neighbours(skill)
-    lines = [
-        f"- {entry.name}: {one_line(entry.description, 300)}" for entry in neighbours
-    ]
-    return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
-
-
 @dataclass
 class Descriptions(Improvement):
     """The best on the held-out queries, of those that are better on the learning
     ones.
     """
-
-    neighbours: str = field(kw_only=True)  # skills that are installed beside it
 
     def request(self) -> tuple[str, Request[Draft]]:
         """By what students did with the learning queries."""
@@ -155,7 +61,7 @@ class Descriptions(Improvement):
             ),
             f"This is its description {self._tried(best, 'description')}",
             fenced_part(
-                "Skills that are installed beside it", "others", self.neighbours
+                "Skills that are installed beside it", "others", self._neighbours
             ),
             f"What happened with some queries:\n\n{fenced('queries', report)}",
             *(
@@ -181,6 +87,16 @@ class Descriptions(Improvement):
 
         request = Request(_DESCRIBER, joined(parts), _SCHEMA, read)
         return "rewrites the description", request
+
+    @property
+    def _neighbours(self) -> str:
+        """The skills that are installed beside it, as a list for the teacher."""
+        skill = self.attempts[0].draft.base
+        assert skill, "a skill in a folder"
+        lines = []
+        for entry in self.run.models.neighbours(skill):
+            lines.append(f"- {entry.name}: {one_line(entry.description, 300)}")
+        return masked("\n".join(lines)[:_MOST_NEIGHBOURS])
 
     def _tried(self, attempt: Attempt, label: str) -> str:
         """A version as its teacher sees it: what it gets right, and what it says."""

@@ -4,7 +4,7 @@ import argparse
 from functools import partial
 
 from ...cli.commands.teach_commands import add_teach_arguments, run_on_skill
-from .descriptions import describe_skill
+from .describing import describe_skill
 from .query_writing import write_triggers
 
 add_triggers_arguments = partial(add_teach_arguments, command="triggers")
