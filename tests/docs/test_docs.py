@@ -68,6 +68,7 @@ def test_lint_page_lists_every_code() -> None:
     files = [
         *package.glob("lint/*.py"),
         *package.glob("features/*/lint.py"),
+        *package.glob("features/*/rules.py"),
         *(package / f"skills/{n}.py" for n in ("skill", "frontmatter")),
     ]
     source = "".join(file.read_text() for file in files)

@@ -15,7 +15,7 @@ from ..models.model import ProtocolName
 from ..models.providers import ALIASES, PROVIDERS, Providers
 from ..registry import agents
 from ..skills.case import Case
-from ..trials.subject import CHAT, Subject, asks_model
+from ..trials.subject import CHAT, Subject, asks_model, works_on_model
 
 if TYPE_CHECKING:
     from .agent import Agent
@@ -92,7 +92,7 @@ class Roster:
             raise SettingsError(
                 "agents", f"no such agent{guess(name, names)}", hint, value=text
             )
-        if at and (not pin or name == CHAT or not asks_model(name)):
+        if at and not (pin and works_on_model(name)):
             hint = "Leave it out." if pin else "For example: claude@2.1.325."
             raise SettingsError("agents", "no version to ask for", hint, value=text)
         if at and self.pins.setdefault(name, pin) != pin:
@@ -137,9 +137,7 @@ class Roster:
         """
         servers = sorted({server.name for case in cases for server in case.mcp})
         for name in agents if servers else ():
-            if not asks_model(name):
-                continue
-            if name != CHAT and not self.agent(name).mcp:
+            if works_on_model(name) and not self.agent(name).mcp:
                 fitting = ", ".join(each for each in self.names if self.agent(each).mcp)
                 names = first_few([one_line(server, 60) for server in servers], 5)
                 problem = f"it can't be given the MCP servers of {label} ({names})"
@@ -209,7 +207,7 @@ class Roster:
         """
         good, bad = list[Subject](), list[Subject]()
         for subject in subjects:
-            any_model = subject.agent == CHAT or not asks_model(subject.agent)
+            any_model = not works_on_model(subject.agent)
             fit = any_model or fits(self.agent(subject.agent), specs[subject.model])
             (good if fit else bad).append(subject)
         for subject in bad:

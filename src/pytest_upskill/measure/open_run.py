@@ -17,7 +17,7 @@ from ..models.model import NamedBy
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.kinds import CaseKind, kinds_by_agent
-from ..trials.subject import CHAT, Subject, asks_model
+from ..trials.subject import CHAT, Subject, asks_model, works_on_model
 from .arm_maker import ArmMaker
 from .models_of_run import (
     DEFAULT_MODEL,
@@ -116,7 +116,7 @@ class OpenRun:
         agents = []
         for subject, model_id in self.subjects.items():
             is_for = case.is_for(subject.label, subject.model, model_id)
-            if is_for and subject.agent != CHAT and asks_model(subject.agent):
+            if is_for and works_on_model(subject.agent):
                 agents.append(subject.agent)
         return agents
 

@@ -8,7 +8,6 @@ from .._util.keys import shown_command
 from .._util.texts import plain
 from ..engine import Engine
 from ..results.run import RunResults
-from ..skills.kinds import kinds_by_agent
 from ..trials.answer import NoAnswer
 from .hooks import call_for
 from .ledger import Ledger
@@ -148,10 +147,10 @@ class _Steps:
             hint = f"next: {shown_command(command_for_cases('SKILL', os.environ))}"
         elif all(reason.startswith(ALL_SKIPPED) for reason in reasons):
             hint = ""  # the reason says what to do
-        for kind in kinds_by_agent().values():
-            if why_none_played(kind) in reasons:
-                what = f'give cases a "{kind.name}"'
-                hint = f"next: {what}, then the same command tries it"
+        kind = self.run.subjects.kind_without_model
+        if kind and why_none_played(kind) in reasons:
+            what = f'give cases a "{kind.name}"'
+            hint = f"next: {what}, then the same command tries it"
         return NextStep([], hint)
 
     def select_tests(self) -> NextStep | None:

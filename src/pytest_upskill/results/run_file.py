@@ -45,9 +45,11 @@ def results_schema() -> dict[str, Any]:
     schema = form_of(RunResults).json_schema(mode="serialization")
     for section in kind_section_types():
         more = form_of(section).json_schema(mode="serialization")
-        schema["$defs"] |= more["$defs"]
-        schema["properties"] |= more["properties"]
-        schema["required"] += more["required"]
+        # A section may add rows, and nothing else.
+        if "$defs" in more:
+            schema["$defs"] |= more["$defs"]
+            schema["properties"] |= more["properties"]
+            schema["required"] += more["required"]
     return schema
 
 

@@ -20,6 +20,11 @@ def asks_model(agent: str) -> bool:
     return agent not in kinds_by_agent()
 
 
+def works_on_model(agent: str) -> bool:
+    """Whether it is an agent that asks a model: no plain completion."""
+    return agent != CHAT and asks_model(agent)
+
+
 class Subject(NamedTuple):
     """An agent on a model, both by the names that people gave."""
 

@@ -29,7 +29,7 @@ from ...reports.terminal.tables import table_lines, text_table
 from ...skills.kinds import kinds_by_agent
 from ...skills.suites.reading import read_suite
 from ...skills.task_folders import tasks_at
-from ...trials.subject import CHAT, asks_model
+from ...trials.subject import works_on_model
 from ..first_model import logged_in
 from ..output import stdout_look
 from .models import providers_of
@@ -260,7 +260,7 @@ def _agents(names: list[str]) -> list[Agent]:
     chosen = dict.fromkeys(map(roster.parse, names)) or roster.names
     for name in (name for name in names if "@" in name):
         roster.version(roster.parse(name))  # SettingsError if it is another one
-    return [roster.agent(name) for name in chosen if name != CHAT and asks_model(name)]
+    return [roster.agent(name) for name in chosen if works_on_model(name)]
 
 
 def _sandbox(name: str) -> SandboxKind | str:

@@ -35,45 +35,39 @@ class References(KindSection):
 
 
 def _judge(row: Row) -> Row:
-    sentence = _describe(row)
-    if not row.incomplete:
-        return replace(row, sentence=sentence, signals={})
-    sentence = f"{missing_words(row)}; {sentence}"
-    return replace(row, verdict="incomplete", sentence=sentence, signals={})
+    parts = [count_sound(row)]
+    if row.incomplete:
+        parts.insert(0, missing_words(row))
+        row = replace(row, verdict="incomplete")
+    for problem, cases in _find_unsound(row).items():
+        if cases:
+            names = [one_line(case, 60) for case in cases]
+            parts.append(f"{problem}: {first_few(names, _MAX_NAMES)}")
+    return replace(row, sentence="; ".join(parts), signals={})
+
+
+def is_sound(row: Row) -> bool:
+    """Whether all references pass, and all empty answers fail."""
+    return len(row.by_case) == row.cases and not any(_find_unsound(row).values())
 
 
 def count_sound(row: Row) -> str:
     """``references pass: 12 of 12; empty answers fail: 12 of 12``, of graded cases."""
     graded = len(row.by_case)
-    good = graded - len(_failing(row))
-    words = f"references pass: {good:,} of {graded:,}"
+    failing, passing = map(len, _find_unsound(row).values())
+    words = f"references pass: {graded - failing:,} of {graded:,}"
     if row.arm(BASELINE).asked:
-        good = graded - len(_empty_passes(row))
-        words += f"; empty answers fail: {good:,} of {graded:,}"
+        words += f"; empty answers fail: {graded - passing:,} of {graded:,}"
     return words
 
 
-def is_sound(row: Row) -> bool:
-    """Whether all references pass, and all empty answers fail."""
-    return len(row.by_case) == row.cases and not (_failing(row) or _empty_passes(row))
-
-
-def _failing(row: Row) -> list[str]:
-    return [case.case for case in row.by_case if case.arm(SKILL).rate != 1]
-
-
-def _empty_passes(row: Row) -> list[str]:
-    return [case.case for case in row.by_case if case.arm(BASELINE).rate]
-
-
-def _describe(row: Row) -> str:
-    """The same counts, with the names of cases that are wrong."""
-    sentence = count_sound(row)
-    for problem, cases in (
-        ("the reference fails", _failing(row)),
-        ("an empty answer passes", _empty_passes(row)),
-    ):
-        if cases:
-            names = [one_line(case, 60) for case in cases]
-            sentence += f"; {problem}: {first_few(names, _MAX_NAMES)}"
-    return sentence
+def _find_unsound(row: Row) -> dict[str, list[str]]:
+    """The names of cases that show nothing, by what is wrong."""
+    return {
+        "the reference fails": [
+            case.case for case in row.by_case if case.arm(SKILL).rate != 1
+        ],
+        "an empty answer passes": [
+            case.case for case in row.by_case if case.arm(BASELINE).rate
+        ],
+    }

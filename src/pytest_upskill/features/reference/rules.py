@@ -56,18 +56,16 @@ def _is_of_work(check: Check) -> bool:
 
 def find_faults(records: Iterable[Record]) -> list[str]:
     """What is wrong with a case, by all records of it."""
-    has_failed = False
     reasons: list[str] = []
     notes: list[str] = []
     passes = ""
     for record in records:
         if record.arm == SKILL and record.outcome == "failed":
-            has_failed = True
             for grade in record.checks:
                 if grade.fails:
                     reasons.append(f"{grade.check}: {grade.reason}")
             notes += record.activity.findings if record.activity else ()
-        if record.arm == BASELINE and record.outcome == "passed" and not passes:
+        if record.arm == BASELINE and record.outcome == "passed":
             passes = "an empty answer passes: its checks test nothing"
             if any(grade.share is not None for grade in record.checks):
                 passes = (
@@ -75,7 +73,7 @@ def find_faults(records: Iterable[Record]) -> list[str]:
                 )
 
     faults = []
-    if has_failed:
+    if reasons:
         each = "; ".join(dict.fromkeys([*reasons, *notes]))
         faults.append(f"the reference fails: {each}")
     if passes:

@@ -21,7 +21,7 @@ from ...results.outcomes import missed
 from ...skills.kinds import kinds_by_agent
 from ...trials.answer import AnswerFile
 from ...trials.records import Grade, Record, Span
-from ...trials.subject import CHAT, asks_model
+from ...trials.subject import works_on_model
 from ...trials.transcript import Turn
 from ..columns import short
 from .layout import Marks, Paint, TerminalLook, wrapped
@@ -326,7 +326,7 @@ def _mark(text: str, found: Iterable[Span]) -> str:
 
 
 def _activity(record: Record) -> Iterator[Line]:
-    if record.activity and record.agent != CHAT and asks_model(record.agent):
+    if record.activity and works_on_model(record.agent):
         yield "  ", f"Agent: {record.activity.words}"
 
 
