@@ -156,7 +156,7 @@ class Lane:
     dead: str | None = None  # why nothing more is asked
     retries: int = 0
     fatal: int = 0  # fatal errors since the last answer
-    _pace: Pace = field(default_factory=Pace)
+    pace: Pace = field(default_factory=Pace)
 
     def add(self, job: Job) -> None:
         """Queue a new job."""
@@ -186,23 +186,18 @@ class Lane:
     def ready(self, now: float) -> bool:
         """Whether the next question may be asked now."""
         self._hold(now)
-        return self.has_room() and self.opens_at <= now
-
-    @property
-    def opens_at(self) -> float:
-        """When the next question may be asked, if nothing else happens until then."""
-        return self._pace.opens_at
+        return self.has_room() and self.pace.opens_at <= now
 
     def has_room(self) -> bool:
         """Whether the next question may be asked once it is time."""
         if not self.waiting or self.model is None:
             return False
-        if self.pausing and self._pace.alone and not self.tried:
+        if self.pausing and self.pace.alone and not self.tried:
             return False
         model_limit = self.model.most_in_flight
         if model_limit is not None and self.in_flight >= model_limit:
             return False
-        return self.limit.has_room() and self._pace.lets_in(self.in_flight)
+        return self.limit.has_room() and self.pace.lets_in(self.in_flight)
 
     def take(self, now: float) -> Job:
         """Start a call with the next question."""
@@ -211,7 +206,7 @@ class Lane:
         job = self.drop()
         job.started_at = now
         job.attempts += 1
-        self._pace.start(now)
+        self.pace.start(now)
         if not job.of_trial:
             job.shared = job.prefix_use.start(now)
         return job
@@ -255,7 +250,7 @@ class Lane:
         self.limit.answered()
         if self.limit.may_queue:
             self.limit.deadlines.restart(now)
-        self._pace.answered()
+        self.pace.answered()
         job.prefix_use.answered(job.started_at)
 
     def waits_for_others(self) -> bool:
@@ -274,7 +269,7 @@ class Lane:
         else:
             self.limit.failed()
         if not self.tried:
-            self._pace.alone = True
+            self.pace.alone = True
 
     def note_refusal(
         self, job: Job, error: ModelError, now: float, random: Random
@@ -288,7 +283,7 @@ class Lane:
         self.limit.refused()
         if self.in_flight > 1:
             return True
-        closed = self._pace.close(now, now - job.started_at, error.retry_after, random)
+        closed = self.pace.close(now, now - job.started_at, error.retry_after, random)
         if closed > LONG:
             self.limit.start_over()
         return closed <= PATIENCE

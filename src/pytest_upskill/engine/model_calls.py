@@ -34,7 +34,6 @@ class Retry(NamedTuple):
     """A question is to be asked again; a refused one as soon as the lane allows."""
 
     seconds: float = 0.0
-    refused: bool = False
 
 
 class ModelCalls:
@@ -122,7 +121,7 @@ class ModelCalls:
     ) -> Reply | Retry:
         """Ask again once the server takes calls, or give up on the model."""
         if lane.note_refusal(job, error, now, self.random):
-            return Retry(refused=True)
+            return Retry()
 
         detail = f" (no call was taken for {_minutes(PATIENCE)})"
         if error.retry_after and error.retry_after > PATIENCE:

@@ -217,7 +217,7 @@ class Scheduler:
         self.pump_soon()
 
     def _ask_again(self, lane: Lane, job: Job, retry: Retry) -> None:
-        if retry.refused:
+        if not retry.seconds:
             lane.enqueue(job)
             return
 
@@ -261,7 +261,7 @@ class Scheduler:
         times = []
         for lane in self.lanes.values():
             if lane.has_room():
-                times.append(lane.opens_at)
+                times.append(lane.pace.opens_at)
             if lane.held:
                 times.append(lane.held_until)
         later = [time for time in times if time > now]
