@@ -140,7 +140,7 @@ def test_accepted_results_are_of_an_agent(
         "passed": 1
     }
     file = pytester.path / "skills/gate/skill_results.json"
-    assert list(json.loads(file.read_text())["models"]) == ["loop/m"]
+    assert list(json.loads(file.read_text())) == ["loop/m"]
     (pytester.path / "skills/gate/word.sh").write_text("echo SLOOP")
     worse = run(pytester, server)
     assert worse.outcomes == {"failed": 1}

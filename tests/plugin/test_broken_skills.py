@@ -26,7 +26,7 @@ def model(pytester: pytest.Pytester) -> str:
 
 def break_results(folder: Path) -> str:
     write_skill(folder)
-    (folder / "skill_results.json").write_text("{}")
+    (folder / "skill_results.json").write_text("[]")
     return "skill_results.json"
 
 

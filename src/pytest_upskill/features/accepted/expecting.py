@@ -6,6 +6,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import NamedTuple
 
+from ...errors import InputError
 from ...plugin.run import Run, is_skipped, planned_of
 from ...results.run import RunResults
 from ...skills.kinds import kind_of_id
@@ -54,7 +55,10 @@ def find_unmatched(run: Run, selected: Collection[object]) -> Iterator[Unmatched
 
     for pair, place in places.items():
         tests = present.get(pair, [])
-        accepted = read_results(place.folder).get(pair.subject.label, {})
+        try:
+            accepted = read_results(place.folder).get(pair.subject.label, {})
+        except InputError:  # the error of a test
+            continue
         for digest, result in accepted.items():
             if why := _find_why(digest, result.case, tests, place.runnable):
                 yield _make_unmatched(pair, place.folder, result, why)

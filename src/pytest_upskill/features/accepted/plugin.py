@@ -1,6 +1,6 @@
 """The pytest plugin of accepted results."""
 
-from collections.abc import Sequence
+from collections.abc import Generator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -9,6 +9,7 @@ from ...errors import InputError
 from ...plugin.next_command import same_command
 from ...plugin.pytest_options import FLAGS, message_of
 from ...plugin.run import PLANNED, RUN, NextStep
+from ...plugin.skill_files import SkillFile
 from ...results.outcomes import count_passes, reaches
 from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched
@@ -26,14 +27,19 @@ class AcceptedResults:
     def __init__(self) -> None:
         self._missing: list[Unmatched] = []
 
-    def pytest_sessionstart(self, session: pytest.Session) -> None:
-        """A file that can't be read is an error before anything is asked."""
-        for source in session.config.stash[RUN].selected.all:
+    @pytest.hookimpl(wrapper=True)
+    def pytest_make_collect_report(
+        self, collector: pytest.Collector
+    ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+        """A skill whose results can't be read has one error in place of its tests."""
+        report = yield
+        if isinstance(collector, SkillFile):
             try:
-                read_results(source.folder)
+                read_results(collector.source.folder)
             except InputError as error:
-                message = message_of(error, session.config)
-                raise pytest.UsageError(message) from None
+                message = message_of(error, collector.config)
+                report.result = [collector.make_unrunnable(message)]
+        return report
 
     @pytest.hookimpl(trylast=True)  # after tests were deselected
     def pytest_collection_modifyitems(
