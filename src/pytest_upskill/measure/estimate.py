@@ -95,17 +95,6 @@ class Estimate:
     outdated: int = 0  # stored answers that are too old to be compared, and asked again
     warning: str = ""  # shown before anything is paid
 
-    def __add__(self, later: "Estimate") -> "Estimate":
-        """Both, without what is stored."""
-        return Estimate(
-            calls=self.calls + later.calls,
-            tokens=self.tokens + later.tokens,
-            usd=self.usd + later.usd,
-            unpriced=self.unpriced + later.unpriced,
-            is_free=self.is_free and later.is_free,
-            warning=self.warning or later.warning,
-        )
-
     @property
     def price(self) -> str:
         if self.is_free:

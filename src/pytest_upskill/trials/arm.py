@@ -46,7 +46,6 @@ PREVIOUS: Final = "previous"
 AGAIN: Final = "again"
 TRACE: Final = "trace"
 SKILL: Final = "skill"
-EARLIER: Final = "earlier"  # the other run in a comparison of two; never asked
 
 ArmName = Annotated[
     str, StringConstraints(max_length=120, pattern=r"^[^\x00-\x1f\x7f]+$")

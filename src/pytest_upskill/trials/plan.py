@@ -52,24 +52,20 @@ class SkillInfo:
         against: str | None = None,
         score: Score = "pass",
     ) -> "SkillInfo":
-        seen_files = tuple(path for path, _ in skill.references)
-        facts = (
+        members = tuple(member.name for member in skill.members if member is not skill)
+        before = skill.previous_file if against else None
+        return cls(
             name,
             path,
-            skill.digest,
-            skill.tokens,
-            against,
-            score,
-            seen_files,
-            skill.unseen,
-        )
-        members = tuple(member.name for member in skill.members if member is not skill)
-        before = None if skill.previous_file is None else _cut(skill.previous_file)
-        return cls(
-            *facts,
-            members,
-            _cut(skill.file_text or skill.body),
-            before if against else None,
+            digest=skill.digest,
+            tokens=skill.tokens,
+            against=against,
+            score=score,
+            seen_files=tuple(path for path, _ in skill.references),
+            unseen_files=skill.unseen,
+            members=members,
+            text=_cut(skill.file_text or skill.body),
+            previous_text=before and _cut(before),
         )
 
 

@@ -13,6 +13,7 @@ import tempfile
 import textwrap
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import chdir, suppress
+from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
@@ -192,7 +193,15 @@ def _with_cases(
 
     def agree(estimate: Estimate) -> bool:
         """To all that is spent: the run that follows asks no more."""
-        return consent(estimate + _estimate_of_run(file, model, opened[0].price_of))
+        of_run = _estimate_of_run(file, model, opened[0].price_of)
+        return consent(
+            replace(
+                estimate,
+                calls=estimate.calls + of_run.calls,
+                tokens=estimate.tokens + of_run.tokens,
+                usd=estimate.usd + of_run.usd,
+            )
+        )
 
     context = TeachContext(
         root=root,

@@ -12,7 +12,7 @@ from typing import Final
 from ..._util.texts import counted, first_few, one_line
 from ...checks import CheckedCase
 from ...checks.grading import ToGrade
-from ...errors import InputError, Setting, SettingsError, shown
+from ...errors import InputError, Setting, SettingsError
 from ...measure.arm_maker import ArmMaker
 from ...measure.evaluate import asked_cases
 from ...measure.study_cases import SkillCases
@@ -88,12 +88,9 @@ class ModelPair:
     def _infos(self) -> dict[str, SkillInfo]:
         """The skills that have cases."""
         return {
-            skill.name: SkillInfo.of(
-                skill, skill.name, shown(skill.folder), score=source.score
-            )
+            source.skill.name: source.info
             for source in self.sources
-            for skill in [source.skill]
-            if self._cases[skill.name]
+            if self._cases[source.skill.name]
         }
 
     @cached_property
