@@ -10,12 +10,11 @@ from ...plugin.next_command import same_command
 from ...plugin.pytest_options import FLAGS, message_of
 from ...plugin.run import PLANNED, RUN, NextStep
 from ...plugin.skill_files import SkillFile
-from ...results.outcomes import count_passes, reaches
 from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched
 from ...trials.records import Record
 from .expecting import expect, find_skipped, find_unmatched
-from .results import compare_case, read_results
+from .results import compare_case, excuse_failure, read_results
 
 if TYPE_CHECKING:
     from ...results.run import RunResults
@@ -63,11 +62,9 @@ class AcceptedResults:
     ) -> Standing | None:
         if compared := compare_case(case, records):
             return compared.standing
-        now = count_passes(records)
-        is_good = now and reaches(now, case.threshold)
-        if is_good or not item.config.stash[RUN].settings.accept:
-            return None
-        return Standing("accepted as failing", f"failing, in a run to accept ({now})")
+        if item.config.stash[RUN].settings.accept:
+            return excuse_failure(case, records)
+        return None
 
     def pytest_upskill_results(
         self, config: pytest.Config, results: "RunResults"
