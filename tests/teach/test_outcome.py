@@ -8,11 +8,12 @@ from pytest_upskill.reports.terminal.progress_screen import (
     row_lines,
 )
 from pytest_upskill.results.run import RunResults
-from pytest_upskill.teach.bodies import body_sentences, trace_sentences
+from pytest_upskill.teach.bodies import body_sentences
 from pytest_upskill.teach.drafts import Draft
 from pytest_upskill.teach.failures import report_for_teacher
 from pytest_upskill.teach.improvement import lifts_of, mean_lift, why_good_enough
 from pytest_upskill.teach.outcome import Attempt, Taught, report_lines
+from pytest_upskill.teach.trace_comparison import trace_sentences
 from support.made import checked_run, made_run
 
 

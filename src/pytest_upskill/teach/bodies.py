@@ -7,26 +7,20 @@ from dataclasses import dataclass, field, replace
 from typing import Final
 
 from .._util.texts import counted, one_line, shortened
-from ..checks import why_agent
-from ..errors import BudgetError
 from ..results.comparison import unit_of
 from ..results.contrasts import points_words
 from ..results.row import Row
 from ..results.run import RunResults
-from ..trials.arm import BASELINE, SKILL, TRACE
-from .case_writing import UsableCase
+from ..trials.arm import BASELINE
 from .drafts import Draft, DraftSpec, draft_request
 from .failures import report_for_teacher
-from .improvement import Improvement, lifts_of, mean_lift, measure, why_good_enough
+from .improvement import Improvement, lifts_of, mean_lift, why_good_enough
 from .outcome import HELD_OUT, NEW_CASES, OLD_CASES, Attempt, AttemptChange, Taught
 from .prompts import ALSO_TRIED, fenced, for_agents
 from .replies import Request
-from .teach_run import TeachRun
 
 _MOST_TRIED: Final = 8_000  # characters of an earlier version that the teacher is shown
 _LARGE: Final = 0.2  # a lift on learning cases that should show on other cases too
-_AS_GOOD: Final = 0.05
-_MORE_TOKENS: Final = 0.02
 # Of the learning lift: with less on held-out cases, it is overfitted
 _SMALL_SHARE: Final = 0.25
 
@@ -282,50 +276,3 @@ def _of_current(taught: Taught) -> Iterator[str]:
             against = f"On the {counted(change.contrast.cases, f'{change.part} case')}"
             word += "" if word == "no change shown" else " than before"
         yield f"{against}: {word}, {change.words}."
-
-
-def compared_with_trace(
-    run: TeachRun, taught: Taught, cases: Sequence[UsableCase]
-) -> Taught:
-    """With the teacher's own answers, without anything,
-    with the trace and with the skill.
-    """
-    trace, best = run.material.trace, taught.best
-    plain = [usable for usable in cases if not why_agent(usable.case, usable.checks)]
-    if not trace or not plain or not best.learning:
-        return taught
-    models, screen = run.models, run.screen
-    screen.begin(f"Comparing the skill with the trace on {models.teacher}…")
-    try:
-        results = measure(run, best.draft, plain, models.as_student, trace=trace.text)
-    except BudgetError:
-        note = f"The skill was not compared with the trace: it {models.past_budget()}."
-        return replace(taught, sentences=(*taught.sentences, note))
-    finally:
-        screen.drop()
-    taught = replace(taught, teacher=results, trace_tokens=trace.tokens)
-    return replace(taught, sentences=(*taught.sentences, *trace_sentences(taught)))
-
-
-def trace_sentences(taught: Taught) -> Iterator[str]:
-    """A good skill does as well as the trace, in fewer tokens."""
-    if not taught.teacher or not taught.trace_tokens:
-        return
-    row = taught.teacher.rows[0]
-    growth = row.token_change or 0.0
-    skill, trace, bare = (row.scored(arm) or 0.0 for arm in (SKILL, TRACE, BASELINE))
-    word = "as good as"
-    if abs(skill - trace) > _AS_GOOD:
-        word = "better than" if skill > trace else "not as good as"
-    yield (
-        f"With {row.label} the skill is {word} the trace: {skill:.0%} with the skill "
-        f"({counted(taught.best.draft.tokens, 'token')}), {trace:.0%} with the trace "
-        f"({counted(taught.trace_tokens, 'token')})."
-    )
-    if word == "not as good as":
-        yield "The skill does not cover the whole task yet."
-    if skill <= bare + _AS_GOOD and growth > _MORE_TOKENS:
-        yield (
-            f"Do not use it with {row.label}: {skill:.0%} with the skill, {bare:.0%}"
-            f" without, for {growth:.0%} more tokens."
-        )

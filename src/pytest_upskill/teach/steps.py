@@ -8,7 +8,7 @@ from typing import Final
 from .._util.texts import counted, one_line
 from ..errors import BudgetError, Setting, TeachError
 from ..reports.terminal.progress_screen import cells_of
-from .bodies import Bodies, compared_with_trace
+from .bodies import Bodies, body_sentences
 from .case_file import split_cases
 from .case_writing import (
     LEARN,
@@ -20,12 +20,14 @@ from .case_writing import (
     adversarial_cases,
 )
 from .drafts import Draft, DraftSpec, draft_request, valid_name
-from .improvement import measure
+from .improvement import measure, parts_of
 from .outcome import CURRENT, Attempt, Taught
 from .prompts import ADVERSARY, AUTHOR, fenced
 from .replies import ask_for
+from .shorter import Shorter
 from .teach_run import TeachRun
 from .teach_settings import DEFAULT_SKILL_TOKENS
+from .trace_comparison import compared_with_trace
 
 _NOT_TELLING: Final = (
     "every student passes it without the skill: ask about something only the skill"
@@ -125,6 +127,28 @@ class Steps:
         )
         taught = loop.taught(draft, is_new=True, no_signal=no_signal)
         return compared_with_trace(self.run, taught, cases)
+
+    def refine(self, start: Draft, cases: Sequence[UsableCase]) -> Taught:
+        """A better version of a skill, or a shorter one."""
+        settings = self.run.settings
+        learning, held_out = split_cases(cases, settings.holdout)
+        limit = settings.max_skill_tokens
+        loop: Bodies | Shorter
+        if limit is None:
+            spec = self.spec(start.folder_name)
+            loop = Bodies(self.run, learning, held_out, spec=spec)
+        else:
+            loop = Shorter(self.run, learning, held_out, limit=limit)
+        return loop.taught(start, is_new=False)
+
+    def leave_unmeasured(
+        self, attempt: Attempt, cases: Sequence[UsableCase], no_signal: tuple[str, ...]
+    ) -> Taught:
+        """A version as it is, which no student was asked with."""
+        parts = parts_of(*split_cases(cases, self.run.settings.holdout))
+        name = attempt.draft.name
+        taught = Taught(name, (attempt,), 1, parts, no_signal=no_signal)
+        return replace(taught, sentences=tuple(body_sentences(taught)))
 
     def before(self, start: Draft, learning: Sequence[UsableCase]) -> Attempt:
         """The skill to improve, as it was."""

@@ -10,7 +10,6 @@ from .._util.texts import counted
 from ..errors import InputError, Setting, SettingsError, shown
 from ..skills.folder import SKILL_NAMES, is_skill, skill_file
 from ..skills.skill import load_skill
-from .bodies import Bodies, body_sentences
 from .case_file import (
     CaseFile,
     read_case_file,
@@ -22,7 +21,6 @@ from .case_writing import (
     UsableCase,
 )
 from .drafts import Draft, draft_of
-from .improvement import parts_of
 from .outcome import Attempt, Taught
 from .saving import (
     checked_name,
@@ -31,7 +29,6 @@ from .saving import (
     save_taught,
     with_costs,
 )
-from .shorter import Shorter
 from .sources import Material, gather, size_of
 from .steps import Steps
 from .teach_costs import estimate_cases, estimate_teaching
@@ -100,8 +97,9 @@ def _write_and_measure(
         cases = _active_cases(old, new)
         taught = steps.improve(draft, cases, new=new, no_signal=no_signal)
     else:
-        parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
-        taught = Taught(draft.name, (Attempt(1, draft),), 1, parts)
+        taught = steps.leave_unmeasured(
+            Attempt(1, draft), _active_cases(old, new), no_signal
+        )
 
     taught = save_taught(run, taught, old, new, target or parent / name)
     if taught.folder and name != first.name:
@@ -187,16 +185,7 @@ def refine_skill(path: Path, settings: TeachSettings, context: TeachContext) -> 
         run.start(estimate_teaching(run, 0, old.cases))
         steps = Steps(run)
         new = steps.write_adversarial_cases(start, old.cases)
-        learning, held_out = split_cases(_active_cases(old, new), settings.holdout)
-        if limit is None:
-            spec = steps.spec(start.folder_name)
-            taught = Bodies(run, learning, held_out, spec=spec).taught(
-                start, is_new=False
-            )
-        else:
-            taught = Shorter(run, learning, held_out, limit=limit).taught(
-                start, is_new=False
-            )
+        taught = steps.refine(start, _active_cases(old, new))
         if not taught.best.is_new and not new:
             return with_costs(taught, run)
         return save_taught(run, taught, old, new, start.base_folder or path)
@@ -258,10 +247,8 @@ def add_cases(
         new, no_signal = steps.write_cases(
             start, old.cases, settings.cases, max(1, missing)
         )
-        parts = parts_of(*split_cases(_active_cases(old, new), settings.holdout))
         attempt = Attempt(1, start, is_new=False)
-        taught = Taught(start.name, (attempt,), 1, parts, no_signal=no_signal)
-        taught = replace(taught, sentences=tuple(body_sentences(taught)))
+        taught = steps.leave_unmeasured(attempt, _active_cases(old, new), no_signal)
         taught = save_taught(run, taught, old, new, start.base_folder or path)
         return replace(taught, kept=None)  # the skill was not changed
 
