@@ -115,7 +115,7 @@ def test_calls_that_took_too_long_get_more_time_in_the_next_command(
     assert run.ending[-2].startswith("fix the errors")
 
 
-def test_an_interrupted_run_says_what_is_not_reached_and_not_kept(
+def test_an_interrupted_run_says_what_is_not_kept(
     pytester: pytest.Pytester, model: str
 ) -> None:
     write_skill(pytester.path / FOLDER / "wall")
@@ -130,7 +130,6 @@ def test_an_interrupted_run_says_what_is_not_reached_and_not_kept(
     run = run_skills(pytester, model, skill=FOLDER)
     assert run.status == pytest.ExitCode.INTERRUPTED
     assert run.report["interrupted"] == "enough"
-    assert "✘ not reached: wall" in run.ending
     assert any("scripted models are not kept" in line for line in run.ending)
     assert next_words(run) == ["--skill", FOLDER, "--model", model]
 

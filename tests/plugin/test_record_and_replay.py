@@ -128,7 +128,6 @@ def test_every_file_has_a_path_of_its_own(tmp_path: Path, name: str) -> None:
         (["--junitxml", "./b.jsonl"], "--junitxml"),
         (["--skill-markdown", "skills/gate/SKILL.md"], "the skill gate"),
         (["--skill-markdown", "skills/gate/skill_results.json"], "the skill gate"),
-        (["--skill-markdown", ".upskill/answers.sqlite"], "the store of answers"),
     ],
 )
 def test_no_file_of_the_run_is_overwritten(

@@ -88,27 +88,13 @@ def test_a_line_is_cleared_before_anything_is_written() -> None:
     assert shown[:2] == ["test_x.py ..F", ""]
 
 
-def test_a_line_in_a_log_waits_for_the_end_of_a_row() -> None:
+def test_a_line_in_a_log_is_one_of_its_own() -> None:
     file = GuardedFile(io.StringIO())
     file.write("test_x.py .")
     file.log("LINE")
+    file.log("LINE")
     file.write(".\n")
-    file.log("LINE")
-    assert file.file.getvalue() == "test_x.py ..\nLINE\n"  # type: ignore[attr-defined]
-
-
-def test_a_line_in_a_log_comes_before_a_row_that_is_held_back() -> None:
-    file = GuardedFile(io.StringIO())
-    file.hold(holds=True)
-    assert file.write("skill_meta.json ") == 16
-    file.log("LINE")
-    file.write(".")
-    file.log("LINE")
-    file.write("F  [100%]\n.")
-    assert file.file.getvalue() == "LINE\nLINE\nskill_meta.json .F  [100%]\n"  # type: ignore[attr-defined]
-    file.hold(holds=False)
-    file.write("s")
-    assert file.file.getvalue().endswith("[100%]\n.s")  # type: ignore[attr-defined]
+    assert file.file.getvalue() == "test_x.py .\nLINE\nLINE\n.\n"  # type: ignore[attr-defined]
 
 
 def steady(lines: Sequence[str]) -> list[str]:
@@ -253,10 +239,7 @@ def test_in_a_log_there_is_a_plain_line_now_and_then(
     )
     assert "\x1b" not in run.screen
     rows = [line for line in outlines if line.endswith("%]")]
-    if "-v" not in options:
-        assert sum("..." in line for line in outlines) == 1
-        assert len(rows) == ("-s" not in options)  # pytest shows no percentage then
-    elif "-n2" not in options:
+    if "-v" in options and "-n2" not in options:
         assert ["PASSED" in row for row in rows] == [True] * 3
 
 

@@ -9,18 +9,13 @@ from support.usage import usage_error
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        ("--runs 3", '--runs: no such option (did you mean "--skill-runs"?)'),
         (
-            "--base-url=http://x/v1",
-            '--base-url: no such option (did you mean "--skill-base-url"?)',
+            "--skill-base-ulr=http://x/v1",
+            '--skill-base-ulr: no such option (did you mean "--skill-base-url"?)',
         ),
         (
             "--skill-rusn 3",
             '--skill-rusn: no such option (did you mean "--skill-runs"?)',
-        ),
-        (
-            "--skill-trigger-runs 3",
-            "(write it into the ini file, or -o skill_trigger_runs=VALUE)",
         ),
     ],
 )

@@ -166,7 +166,6 @@ def test_lines_fit_and_are_ascii_where_that_is_all(width: int) -> None:
     ending = Ending(
         failed=True,
         problems=["x " * 90],
-        not_reached=["gate"],
         notes=["… → note"],
         spent=Spent(1.0, unpriced=9, calls=3, unanswered=1, stored=5),
         before_next="fix the errors, then the same command asks only what is missing",

@@ -53,7 +53,7 @@ def pytest_load_initial_conftests(
     result = yield
     if not arguments.help:
         # A conftest.py may have added some
-        require_known_flags(early_config, parser, args)
+        require_known_flags(parser, args)
     return result
 
 

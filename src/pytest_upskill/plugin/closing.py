@@ -87,21 +87,12 @@ class Closing:
         return Ending(
             failed=run.has_failed,
             problems=problems,
-            not_reached=self._find_unreached(),
             notes=notes,
             page=self._find_page(),
             spent=self._spending.total(),
             before_next=step.hint,
             next=shown_words(step.command) if step.command else (),
         )
-
-    def _find_unreached(self) -> list[str]:
-        """Skills of an interrupted run that have no answer."""
-        results = self._run.results
-        if not results or not results.interrupted:
-            return []
-        reached = {record.skill for record in results.records}
-        return [skill.name for skill in results.skills if skill.name not in reached]
 
     def _find_page(self) -> str:
         """Where the HTML page is: at the first failed case, if there is one."""

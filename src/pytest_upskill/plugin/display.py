@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 _KEY: Final = "upskill_screen"
 _WIDTH: Final = 80  # without a terminal
-_BAR: Final = 30
 _MB: Final = 1_000_000.0
 _CLEAR_LINE: Final = "\r\x1b[K"
 
@@ -88,14 +87,8 @@ def download_bar(config: pytest.Config) -> "Download":
         writer = config.get_terminal_writer()
 
         def show(loaded: int, total: int) -> None:
-            if loaded == total:
-                writer.write(_CLEAR_LINE, flush=True)
-                return
-
-            full = _BAR * loaded // total
-            bar = "#" * full + "." * (_BAR - full)
             sizes = f"{loaded / _MB:.0f} of {total / _MB:.0f} MB"
-            writer.write(f"\r[{bar}] {sizes}", flush=True)
+            writer.write(_CLEAR_LINE if loaded == total else f"\r{sizes}", flush=True)
 
         return show
 

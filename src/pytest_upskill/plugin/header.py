@@ -1,11 +1,11 @@
 """What the header of a run says: skills, models, agents, and what has no effect."""
 
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from typing import Final
 
-from .._util.texts import counted, harmless, one_line, plural
+from .._util.texts import counted, first_few, harmless, one_line, plural
 from ..errors import InputError, shown
 from ..measure.models_of_run import login_line
 from ..measure.open_run import OpenRun
@@ -20,8 +20,8 @@ from .run_subjects import has_other_skills
 from .skill_code import code_kept_out
 
 _MAX_NAMES_LENGTH: Final = 100
-# Of names; -v shows all.
-_MAX_LISTED_LENGTH: Final = 48
+_MAX_NAME_LENGTH: Final = 48
+_MAX_NAMES: Final = 4
 _MAX_BUNDLED_LENGTH: Final = 200
 _NO_SANDBOX: Final = (
     "WARNING: no sandbox: agents can read, change and send all that you can"
@@ -146,9 +146,6 @@ def _idle_option_lines(run: Run) -> Iterator[str]:
     kind = run.subjects.kind_without_model
     if kind and cli_value(run.config, "models"):
         yield f"{FLAGS['models']} has no effect: the {kind.agent} asks no model"
-    workers = run.config.getoption("numprocesses", None)
-    if workers and sources and not run.subjects.agents:
-        yield "calls are concurrent already: -n only spreads the work of checks"
 
 
 def _plugin_lines(run: Run) -> Iterator[str]:
@@ -187,14 +184,7 @@ def _score_lines(run: Run) -> Iterator[str]:
         yield f"verdict on the {words}{where} ({why}; or --skill-score pass)"
 
 
-def _first_names(names: Iterable[str], *, verbose: bool) -> str:
-    """The first names that fit on a line; all of them with -v."""
-    free = _MAX_LISTED_LENGTH
-    fitting: list[str] = []
-    for name in names:
-        short = one_line(name, _MAX_LISTED_LENGTH)
-        free -= len(short) + len(", ")
-        if free < 0 and fitting and not verbose:
-            return f"{', '.join(fitting)}, …"
-        fitting.append(short)
-    return ", ".join(fitting)
+def _first_names(names: Sequence[str], *, verbose: bool) -> str:
+    """The first names; all of them with -v."""
+    short = [one_line(name, _MAX_NAME_LENGTH) for name in names]
+    return first_few(short, len(short) if verbose else _MAX_NAMES)

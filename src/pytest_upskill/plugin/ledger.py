@@ -65,15 +65,8 @@ class Ledger:
         self._asked: dict[str, list[tuple[str, int, str, str]]] = {}  # by Python tests
 
     def add_plan(self, plan: Plan) -> None:
-        """There is one, unless an xdist worker collects other tests than the first."""
-        before = self._plan
-        skills = {skill.name: skill for skill in (*before.skills, *plan.skills)}
-        self._plan = replace(
-            plan,
-            skills=tuple(skills.values()),
-            untested={**before.untested, **plan.untested},
-            unmatched=plan.unmatched or before.unmatched,
-        )
+        """xdist runs nothing if its workers collect different tests."""
+        self._plan = plan
         self._planned |= {test.nodeid: test for test in plan.tests}
         self._nodeids = {**(self._nodeids or {}), **dict.fromkeys(plan.nodeids)}
 

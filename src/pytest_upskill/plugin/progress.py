@@ -1,8 +1,7 @@
 """The line that shows the progress of a run while it waits for answers.
 
 On a terminal it is below the line that pytest is writing, and gone before pytest goes
-on. In a log it is a line of its own every half minute: there, pytest's row of dots is
-held back until it is whole, so that nothing breaks it. A thread draws it, so a lock
+on. In a log it is a line of its own every half minute. A thread draws it, so a lock
 guards the file of pytest's terminal writer.
 """
 
@@ -16,7 +15,6 @@ from typing import Any, Final, TextIO
 import pytest
 
 from ..reports.terminal.live import progress_line
-from .run import PLANNED
 from .spending import Spending
 
 _DRAW_SECONDS: Final = 0.25
@@ -37,29 +35,14 @@ class GuardedFile:
         self.file = file
         self.lock = threading.RLock()
         self.drawn = False
-        self._holds = False
-        self._held = ""
         self._at_line_start = True
 
     def write(self, text: str) -> int:
         with self.lock:
             self.wipe()
-            ready = self._held + text
-            self._held = ""
-            if self._holds:
-                lines, newline, self._held = ready.rpartition("\n")
-                ready = lines + newline
-            if ready:
-                self._at_line_start = ready.endswith("\n")
-                self.file.write(ready)
-            return len(text)
-
-    def hold(self, *, holds: bool) -> None:
-        """Whether to hold back a line until it is complete."""
-        with self.lock:
-            self._holds = holds
-            if self._held and not holds:
-                self.write("")
+            if text:
+                self._at_line_start = text.endswith("\n")
+            return self.file.write(text)
 
     def draw(self, line: str) -> None:
         with self.lock:
@@ -75,11 +58,12 @@ class GuardedFile:
                 self.drawn = False
 
     def log(self, line: str) -> None:
-        """Write a line above what is held back, unless another line has begun."""
+        """Write a line of its own, even if that breaks one that has begun."""
         with self.lock:
-            if self._at_line_start:
-                self.file.write(f"{line}\n")
-                self.file.flush()
+            if not self._at_line_start:
+                self.write("\n")
+            self.write(f"{line}\n")
+            self.file.flush()
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.file, name)
@@ -99,11 +83,6 @@ class ProgressLine:
         self._spending = spending
         self._in_place = can_draw(self._file.file, os.environ)
         self._waiting = False
-        self._manager = config.pluginmanager
-        # xdist's controller runs no tests, so none can end in the middle of a line.
-        if not self._in_place:
-            self._file.hold(holds=self._manager.hasplugin("dsession"))
-            self._manager.register(self, "upskill-progress")
         self._closing = threading.Event()
         self._thread = threading.Thread(
             target=self._work, name="upskill-progress", daemon=True
@@ -124,18 +103,10 @@ class ProgressLine:
                     self._waiting = False
                     self._file.wipe()
 
-    @pytest.hookimpl(tryfirst=True)
-    def pytest_runtest_protocol(self, item: pytest.Item) -> None:
-        """Other tests may crash: the log must show which one had begun."""
-        self._file.hold(holds=PLANNED in item.stash)
-
     def close(self) -> None:
         self._closing.set()
         self._thread.join()
         self._file.wipe()
-        self._file.hold(holds=False)
-        if self._manager.hasplugin("upskill-progress"):
-            self._manager.unregister(self)
         self._writer._file = self._file.file
 
     def _work(self) -> None:

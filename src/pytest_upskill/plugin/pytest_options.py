@@ -41,38 +41,18 @@ def add_options(parser: pytest.Parser) -> None:
         parser.addini(option.ini, text, type=option.kind.ini_type, default=None)
 
 
-def require_known_flags(
-    config: pytest.Config, parser: pytest.Parser, args: Sequence[str]
-) -> None:
+def require_known_flags(parser: pytest.Parser, args: Sequence[str]) -> None:
     """UsageError with the right spelling of an option of ours that is not there."""
-    flags = [word.partition("=")[0] for word in args]
-    of_ours = [
-        flag for flag in flags if flag.startswith("--skill") or _full(flag) in _BY_FLAG
-    ]
-    if all(flag in _BY_FLAG for flag in of_ours):
+    if not any(word.startswith("--skill") for word in args):
         return
-    _, unknown = parser.parse_known_and_unknown_args([*args])
-    for flag in (word.partition("=")[0] for word in unknown):
-        if flag in of_ours and (flag.startswith("--skill") or _names_skills(config)):
-            raise pytest.UsageError(f"{flag}: no such option{_meant(flag)}")
 
-
-def _names_skills(config: pytest.Config) -> bool:
-    names = ("skill_paths", "models")
-    return any(early_cli_value(config, name) or in_ini(config, name) for name in names)
-
-
-def _full(flag: str) -> str:
-    return flag.replace("--", "--skill-", 1)
-
-
-def _meant(flag: str) -> str:
     from .._util.texts import guess
 
-    option = _BY_FLAG.get(flag.removeprefix("--").replace("-", "_"))
-    if option:
-        return f" (write it into the ini file, or -o {option.ini}=VALUE)"
-    return guess(_full(flag) if _full(flag) in _BY_FLAG else flag, _BY_FLAG)
+    _, unknown = parser.parse_known_and_unknown_args([*args])
+    for word in unknown:
+        flag = word.partition("=")[0]
+        if flag.startswith("--skill"):
+            raise pytest.UsageError(f"{flag}: no such option{guess(flag, _BY_FLAG)}")
 
 
 def require_mark(config: pytest.Config) -> None:

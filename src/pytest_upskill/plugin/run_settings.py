@@ -12,7 +12,6 @@ import pytest
 
 from .._util.files import why_unwritable
 from ..engine.recording import load_recording
-from ..engine.store import FILE_NAME, FOLDER
 from ..errors import InputError, Setting, SettingsError, SkillError, shown
 from ..reports.writers import report_paths, require_apart
 from ..settings import Gates, Settings, settings_of
@@ -155,7 +154,6 @@ def require_own_paths(
         for path in (*paths, *files_beside(skill.folder)):
             taken.append((f"the skill {skill.label}", path))
 
-    taken.append(("the store of answers", config.rootpath / FOLDER / FILE_NAME))
     require_apart(_output_paths(settings), taken)
 
 

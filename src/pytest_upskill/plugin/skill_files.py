@@ -3,11 +3,11 @@
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any
 
 import pytest
 
-from .._util.texts import first_few, guess, harmless, one_line
+from .._util.texts import guess, harmless, one_line
 from ..checks import CheckedCase
 from ..errors import InputError, SkillError, printable, shown
 from ..skills.case import Case
@@ -21,8 +21,6 @@ from .paths import SkillSource, relative
 from .pytest_options import message_of
 from .run import PlannedTest, Run
 from .skill_cases import CheckedFile, SkillCases
-
-_MAX_CASES_SHOWN: Final = 10
 
 
 def files_of(
@@ -246,7 +244,7 @@ class SkillFile(pytest.File):
                 continue
 
             place = shown(self._cases_path)
-            problem = f"no case {case!r}{_known_cases(case, [*lines, *broken])}"
+            problem = f"no case {case!r}{guess(case, [*lines, *broken])}"
             if case in lines:
                 labels = [label] if label else self.run.subjects.usual
                 place = f"{place}:{lines[case]}"
@@ -300,14 +298,6 @@ def _load_conftests(run: Run, source: SkillSource) -> Path | None:
             consider_namespace_packages=config.getini("consider_namespace_packages"),
         )
     return next(filter(manager._getconftestmodules, source.folder.parents), folder)
-
-
-def _known_cases(case: str, names: Sequence[str]) -> str:
-    """The case that is meant, else all cases of a file, unless they are many."""
-    if meant := guess(case, names):
-        return meant
-    few = first_few([one_line(name, 60) for name in names], _MAX_CASES_SHOWN)
-    return f"; the cases here: {few}" if few else ""
 
 
 def _write_reason(text: str) -> str:

@@ -64,7 +64,6 @@ class Ending:
 
     failed: bool = False  # by its exit status
     problems: Sequence[str] = ()  # e.g. a report that could not be written
-    not_reached: Sequence[str] = ()  # skills
     notes: Sequence[str] = ()  # shown if there is no summary above
     page: str = ""  # a link into the HTML page
     spent: Spent | None = None
@@ -91,9 +90,6 @@ def closing_lines(
     points = []
     for reason in _first_and_last(reasons):
         points.append(Point("bad" if ending.failed else "warn", reason))
-    if ending.not_reached:
-        names = [one_line(name, _MAX_NAME_LENGTH) for name in ending.not_reached]
-        points.append(Point("bad", f"not reached: {first_few(names, _MAX_LINES)}"))
     points += [Point("open", note) for note in ending.notes]
 
     for point in points:
