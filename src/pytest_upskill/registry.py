@@ -26,6 +26,7 @@ FEATURES: Final = (
     "reports",
     "annotations",
     "python_tests",
+    "cluster",
 )
 _FOLDER: Final = f"{__package__}.features"
 
@@ -79,6 +80,9 @@ class Feature:
     # page; of kinds, block is for the page, and points(section) are their last lines
     views: Mapping[str, str] = field(default_factory=dict)
     plugin: str = ""  # "module:class" of its pytest plugin in a run that tests skills
+    # "module:class": what carries out trials of agents on other machines, if the
+    # settings of a run name some
+    trials: str = ""
     # "module:function": how the results of a run compare with what was accepted
     compare: str = ""
     # "module:function": the results that it keeps in the folder of a skill, by model
@@ -165,6 +169,14 @@ def run_plugins() -> dict[str, object]:
         for name, feature in features().items()
         if feature.plugin
     }
+
+
+def open_remote(*run: Any) -> Any:
+    """What carries out the trials of a run on other machines."""
+    for name, feature in features().items():
+        if feature.trials:
+            return _load(name, feature.trials)(*run)
+    return None
 
 
 def _load(feature: str, address: str) -> Any:

@@ -27,7 +27,6 @@ from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
 from .skill_use import keys_of
 from .snapshot import Snapshot, WorkspaceChanges, collect_changes, fill, tree_of
 from .staging import (
-    FilesOf,
     SandboxFor,
     Staging,
     StartState,
@@ -46,10 +45,6 @@ _NO_TEXT: Final = "the skill has no words, so nothing would show whether it is o
 class AgentTrials:
     """Carries out the trials of a run, in the engine's loop."""
 
-    places: Final = None  # as many as fit into memory
-    at_work: Final = None  # all
-    note: Final = ""
-
     def __init__(
         self,
         agent_named: Callable[[str], Agent],
@@ -58,14 +53,12 @@ class AgentTrials:
         spec_of: Callable[[str], ModelSpec],
         *,
         price_of: PriceOf = lambda _: None,
-        files_of: FilesOf = SkillCopy.files,
     ) -> None:
         self._agent_named = agent_named
         self._sandbox_for = sandbox_for
         self._timeout = timeout
         self._spec_of = spec_of
         self._price_of = price_of
-        self._files_of = files_of
         self._agents: dict[str, Agent] = {}
         # Each snapshot may take a hundred megabytes.
         self._snapshots = asyncio.Semaphore(_SNAPSHOTS_AT_ONCE)
@@ -146,7 +139,7 @@ class AgentTrials:
 
     @cached_property
     def _staging(self) -> Staging:
-        return Staging(self._sandbox_for, self._timeout, self._files_of)
+        return Staging(self._sandbox_for, self._timeout)
 
     def _seconds(self, task: Task) -> float:
         return self._timeout if task.timeout is None else task.timeout

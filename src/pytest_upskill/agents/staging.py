@@ -7,7 +7,7 @@ runs of a case start with the same bytes. Only what it leaves in the workspace c
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
@@ -50,7 +50,6 @@ from .task_sandbox import TaskSandbox
 
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
-FilesOf = Callable[[SkillCopy], Sequence[WorkspaceFile]]
 SandboxFor = Callable[[SandboxNeeds], TaskSandbox]
 
 
@@ -117,12 +116,9 @@ class Staging:
     What is made is shielded: a cancelled trial must not take it from the others.
     """
 
-    def __init__(
-        self, sandbox_for: SandboxFor, timeout: float, files_of: FilesOf
-    ) -> None:
+    def __init__(self, sandbox_for: SandboxFor, timeout: float) -> None:
         self._sandbox_for = sandbox_for
         self._timeout = timeout
-        self._files_of = files_of
         self._folder = Path(mkdtemp(dir=run_folder()))
         self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._ended = threading.Event()
@@ -138,7 +134,7 @@ class Staging:
         """
         if copy not in self._skills:
             target = self._folder / f"skill-{len(self._skills)}"
-            copying = asyncio.to_thread(_copied, copy, target, self._files_of)
+            copying = asyncio.to_thread(_copied, copy, target)
             self._skills[copy] = asyncio.ensure_future(copying)
         return await asyncio.shield(self._skills[copy])
 
@@ -268,10 +264,10 @@ class Staging:
         return StartState(file, (), seconds)
 
 
-def _copied(copy: SkillCopy, target: Path, files_of: FilesOf) -> InstalledSkill:
+def _copied(copy: SkillCopy, target: Path) -> InstalledSkill:
     """Copy a skill's files into ``target``, in a folder of the skill's name."""
     try:
-        files = files_of(copy)
+        files = copy.files()
     except InputError as error:
         raise NoAnswerError(f"the skill {copy.name} can't be read: {error}") from None
     if digest_of_copy(files) != copy.digest:

@@ -30,26 +30,15 @@ if TYPE_CHECKING:
 class Trials(Protocol):
     """What carries out trials."""
 
-    @property
-    def places(self) -> int | None:
-        """How many can be handed out at once; None: as many as
-        this machine has room for.
-        """
-
-    @property
-    def at_work(self) -> int | None:
-        """How many of those that were handed out have begun; None: all."""
-
-    @property
-    def note(self) -> str:
-        """What to report at the end."""
-
-    def memory_of(self, task: Task) -> int:
+    def memory_of(self, task: Task) -> int:  # noqa: ARG002
         """Megabytes of this machine."""
+        return 0
 
     async def run(self, question: Question, call: "Call") -> Reply: ...
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Free what trials hold, at the end of the run."""
+        return  # else type checkers take the method for an abstract one
 
 
 @dataclass(frozen=True)
@@ -108,8 +97,7 @@ class AgentJobs:
 
     @property
     def at_work(self) -> int:
-        begun = self._trials.at_work if self._trials else None
-        return len(self._running) if begun is None else begun
+        return len(self._running)
 
     @property
     def spent(self) -> list[PaidCall]:
@@ -118,11 +106,9 @@ class AgentJobs:
 
     @property
     def note(self) -> str:
-        """That there was too little memory for all places, or what became of a
-        cluster.
-        """
+        """That there was too little memory for all places."""
         if not self._held_back:
-            return self._trials.note if self._trials else ""
+            return ""
         return (
             f"Fewer than {self._at_once} agents ran at once: one takes about"
             f" {self._held_back:,} MB, and {self._memory:,.0f} MB of memory could be"
@@ -144,7 +130,7 @@ class AgentJobs:
             if lane and lane.dead:
                 self._settle(job, NoAnswer(lane.dead))
                 continue
-            if len(self._running) >= self._places:
+            if len(self._running) >= self._at_once:
                 continue
             trial = self._trial_with_place(job)
             if trial is None:
@@ -162,18 +148,9 @@ class AgentJobs:
         job.settle(reply)
 
     def _is_affordable(self, job: Job) -> bool:
-        """Whether the budget has room for a trial beside others;
-        a cluster sees to that itself.
-        """
-        if self._trials and self._trials.places is not None:
-            return True
+        """Whether the budget has room for a trial beside others."""
         running = [(trial.job.question, trial.spent) for trial in self._running]
         return self._budget.fits_trial(job.question, running)
-
-    @property
-    def _places(self) -> int:
-        places = self._trials.places if self._trials else None
-        return self._at_once if places is None else places
 
     def stop(self, reason: str) -> None:
         """End all trials."""

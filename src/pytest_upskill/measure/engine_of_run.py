@@ -4,7 +4,9 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
+from ..agents.roster import Roster
 from ..engine import AgentPlaces, Engine, ModelFacts
 from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
@@ -13,10 +15,15 @@ from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, Spell, Text, shown, spelled
 from ..models import Model
 from ..options import FOREVER
+from ..settings import Settings
 from ..trials.answer_times import find_outdated
 from ..trials.trial import Question, Trial
 from .estimate import NOTHING_STORED, Stored, find_stored_answers
+from .models_of_run import Models
 from .open_run import OpenRun
+
+if TYPE_CHECKING:
+    from ..agents.agent_trials import AgentTrials
 
 Notify = Callable[[str], None]
 
@@ -40,32 +47,37 @@ def open_engine(
     models = run.models
     _note_servers(run, notify, spell)
 
+    price_of = cache(models.price_of)
+    budget = Budget(settings.max_tokens, settings.max_cost, price_of, budget_hint)
+    trials: Callable[[], Trials] = partial(open_trials, settings, models, run.roster)
+    if run.remote:
+        trials = partial(run.remote.use, budget, spell)
+    answers = _open_answers(
+        run, root, notify, recording, how_to_record=how_to_record, hint=store_hint
+    )
+    return Engine(
+        facts_of(models, settings),
+        concurrency=settings.calls_at_once,
+        answers=answers,
+        budget=budget,
+        agents=AgentPlaces(trials, settings.agents_at_once),
+        spell=spell,
+        max_age=FOREVER if settings.replay_file else settings.max_age,
+    )
+
+
+def facts_of(models: Models, settings: Settings) -> ModelFacts:
+    """What an engine needs of models."""
+
     async def open_model(name: str) -> Model:
         spec = models.specs[name]
         return await spec.provider.open(spec, models.seconds_for(name, settings))
 
-    price_of = cache(models.price_of)
-    budget = Budget(settings.max_tokens, settings.max_cost, price_of, budget_hint)
-    open_trials: Callable[[], Trials] = partial(_open_trials, run)
-    if run.cluster:
-        open_trials = partial(run.cluster.use, budget, spell)
-    answers = _open_answers(
-        run, root, notify, recording, how_to_record=how_to_record, hint=store_hint
-    )
-    facts = ModelFacts(
+    return ModelFacts(
         open_model,
         timeout=lambda name: models.seconds_for(name, settings),
         takes_tools=models.takes_tools,
         caches_from=models.caches_from if settings.prompt_cache else lambda _: None,
-    )
-    return Engine(
-        facts,
-        concurrency=settings.calls_at_once,
-        answers=answers,
-        budget=budget,
-        agents=AgentPlaces(open_trials, settings.agents_at_once),
-        spell=spell,
-        max_age=FOREVER if settings.replay_file else settings.max_age,
     )
 
 
@@ -128,19 +140,18 @@ def _seconds_for(run: OpenRun, question: Question) -> float:
     return question.task.timeout
 
 
-def _open_trials(run: OpenRun) -> Trials:
+def open_trials(settings: Settings, models: Models, roster: Roster) -> "AgentTrials":
     """Who carries out the trials of agents; imported only if there are any."""
     from ..agents.agent_trials import AgentTrials
     from ..agents.task_sandbox import sandbox_for
 
-    settings = run.settings
     sandbox = partial(sandbox_for, sandbox=settings.sandbox, image=settings.image or "")
     return AgentTrials(
-        run.roster.agent,
+        roster.agent,
         sandbox,
         settings.agent_timeout,
-        run.models.specs.__getitem__,
-        price_of=run.models.price_of,
+        models.specs.__getitem__,
+        price_of=models.price_of,
     )
 
 

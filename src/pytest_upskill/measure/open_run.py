@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 from ..agents.roster import Roster, subjects_of
 from ..errors import InputError, Setting, SettingsError
@@ -26,9 +26,6 @@ from .models_of_run import (
     add_judge,
     use_logins,
 )
-
-if TYPE_CHECKING:
-    from ..engine.cluster import Cluster
 
 
 @dataclass(frozen=True)
@@ -57,7 +54,7 @@ class OpenRun:
     user_model: str = ""  # plays the users of cases, if there are any
     asks: bool = True  # whether anything will be asked
     sandbox: str = ""  # its name, if agents will run
-    cluster: "Cluster | None" = None
+    remote: Any = None  # carries out trials on other machines, see `open_remote`
 
     @cached_property
     def subjects(self) -> dict[Subject, str]:
@@ -131,10 +128,6 @@ class OpenRun:
         ):
             by = NamedBy("user_model" if settings.user_model else "judge")
             self.user_model = self.models.add_named(name, settings, by)
-
-    def leave_cluster(self) -> None:
-        if self.cluster:
-            self.cluster.leave()
 
 
 def open_run(

@@ -14,6 +14,7 @@ from .._util.texts import harmless, plural
 from ..agents.roster import AGENTS, fitting_models
 from ..errors import InputError, Setting, SettingsError, Text, shown
 from ..models.model import Download, Progress
+from ..registry import open_remote
 from ..skills.kinds import kinds_by_agent
 from ..trials.subject import CHAT, Subject
 from .open_run import AskedSkill, OpenRun
@@ -54,11 +55,14 @@ def require(
         require_skills(run, skills, tell)
         asked = () if may_be_stored else subjects
         require_reachable(run, download or announced(tell), asked)
-        if run.agents and run.settings.cluster:
-            join_cluster(run, tell)
-        judging = [run.settings.judge_agent] if run.settings.judge_agent else []
-        run.roster.look_up_versions(dict.fromkeys([*run.agents, *judging]))
     _require_prices(run)
+    if run.settings.replay_file is not None:
+        return
+
+    if run.agents and run.settings.cluster:
+        run.remote = open_remote(run, tell)
+    judging = [run.settings.judge_agent] if run.settings.judge_agent else []
+    run.roster.look_up_versions(dict.fromkeys([*run.agents, *judging]))
 
 
 def require_skills(
@@ -187,40 +191,6 @@ def find_asked_elsewhere(run: OpenRun) -> set[str]:
             is_away = subject.agent != CHAT
         (elsewhere if is_away else here).add(subject.model)
     return elsewhere - here
-
-
-def join_cluster(run: OpenRun, tell: Tell) -> None:
-    """Have the trials of agents carried out on a cluster;
-    SettingsError if it can't.
-    """
-    from ..engine.cluster import Cluster, brief_of
-
-    settings = run.settings
-    assert settings.cluster
-    for agent in run.agents:
-        if not run.roster.is_built_in(agent):
-            problem = (
-                "an agent of a conftest.py is not known to the workers of a cluster"
-            )
-            hint = ("Drop ", Setting("cluster"), ".")
-            raise SettingsError("agents", problem, hint, value=agent)
-
-    tell(f"looking at the workers of {settings.cluster}")
-    names = [
-        subject.model for subject in run.by_label.values() if subject.agent != CHAT
-    ]
-    if run.user_model:
-        names.append(run.user_model)
-    specs = {name: run.models.specs[name] for name in names}
-    prices = {name: run.models.price_of(name) for name in specs}
-    run.cluster = Cluster(
-        settings.cluster,
-        brief_of(settings, tuple(run.agents), specs, prices),
-        settings.calls_at_once,
-        at_once=settings.agents_at_once,
-        pins=run.roster.pins,
-    )
-    run.roster.set_versions(run.cluster.prepare())
 
 
 def _require_prices(run: OpenRun) -> None:

@@ -201,7 +201,6 @@ class Asking:
         for part in (self._client, self.engine, self._server):
             if part:
                 part.close()
-        self._run.subjects.leave_cluster()
 
     def _expect_interrupts(self) -> None:
         ledger = self._run.ledger

@@ -89,8 +89,8 @@ def _subject_lines(run: Run) -> Iterator[str]:
     subjects = run.subjects
     if subjects.agents:
         yield from _agent_lines(subjects)
-        if subjects.cluster:
-            yield from subjects.cluster.lines
+        if subjects.remote:
+            yield from subjects.remote.lines
         if subjects.unfit:
             labels = [subject.label for subject in subjects.unfit]
             names = _first_names(labels, verbose=run.config.get_verbosity() > 0)

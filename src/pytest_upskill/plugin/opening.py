@@ -47,9 +47,10 @@ def require_all(run: Run) -> None:
     subjects = run.subjects
     settings = run.settings
     require_outputs(settings)
-    run.config.add_cleanup(subjects.leave_cluster)
     skills = find_skills(run.selected.sources, settings)
     require(subjects, skills, say, download_bar(run.config))
+    if subjects.remote:
+        run.config.add_cleanup(subjects.remote.leave)
     if settings.replay_file is not None:  # a replay needs no sandbox
         return
 

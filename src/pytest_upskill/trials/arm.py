@@ -97,7 +97,14 @@ class SkillCopy:
         return replace(self, digest=digest_of_copy(self.files()))
 
     def files(self) -> tuple[WorkspaceFile, ...]:
-        """All files to install, sorted; without the cases, hidden files and secrets."""
+        """All files to install, sorted; without the cases, hidden files and secrets.
+
+        Read once: a copy that is sent to another machine has its files with it.
+        """
+        return self._files
+
+    @cached_property
+    def _files(self) -> tuple[WorkspaceFile, ...]:
         if self.text:
             return (WorkspaceFile(SKILL_NAMES[0], self.text.encode()),)
         folder = Path(self.folder)

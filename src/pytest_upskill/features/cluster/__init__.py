@@ -5,7 +5,8 @@ ask the models themselves, with keys of their own. Dask decides where a trial ru
 and starts it again elsewhere if its worker is lost.
 """
 
-from .cluster import Cluster
-from .messages import brief_of
+from typing import Final
 
-__all__ = ["Cluster", "brief_of"]
+from ...registry import Feature
+
+FEATURE: Final = Feature(trials="cluster:Cluster")

@@ -7,10 +7,10 @@ import sys
 import pytest
 
 from pytest_upskill.engine.budget import Allowance, Budget, UnansweredCall
-from pytest_upskill.engine.cluster import connection
-from pytest_upskill.engine.cluster.connection import Connection
 from pytest_upskill.engine.forecast import Amount
 from pytest_upskill.errors import SettingsError
+from pytest_upskill.features.cluster import connection
+from pytest_upskill.features.cluster.connection import connect
 from pytest_upskill.models.prices import Price
 from pytest_upskill.trials.answer import Usage
 from support.loopback import LoopbackServer, Reply
@@ -37,14 +37,14 @@ from support.trials import trial_question
 )
 def test_what_is_no_address(address: str) -> None:
     with pytest.raises(SettingsError, match="not the address of a cluster"):
-        Connection(address, 1)
+        connect(address, 1)
 
 
 def test_dask_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "distributed", None)
     hint = r'pip install "pytest-upskill\[cluster\] @ git\+https://'
     with pytest.raises(SettingsError, match=rf"needs Dask(.|\n)*{hint}"):
-        Connection("local:1", 1)
+        connect("local:1", 1)
 
 
 @pytest.mark.nightly
@@ -57,23 +57,19 @@ def test_nobody_else_can_use_the_workers_of_this_machine() -> None:
         async with asyncio.timeout(10), rpc(address, **options) as stranger:
             return await stranger.identity()
 
-    async def use() -> list[str]:
-        client = opened.client
-        assert await client.submit(len, "abc").result() == 3
-        return [*await client.nthreads(), client.scheduler.address]
-
-    opened = Connection("local:1", 1)
+    client = connect("local:1", 1)
     try:
-        addresses = opened.start(use()).result(60)
+        assert client.submit(len, "abc").result(60) == 3
         other = Security.temporary().get_connection_args("client")
-        for address in addresses:
+        for address in (*client.nthreads(), client.scheduler.address):
             assert address.startswith("tls://127.0.0.1:")
             with pytest.raises(OSError):  # noqa: PT011 - of many kinds
                 asyncio.run(ask(address.replace("tls", "tcp")))
             with pytest.raises(OSError):  # noqa: PT011
                 asyncio.run(ask(address, connection_args=other))
     finally:
-        opened.close()
+        client.close()
+        client.cluster.close()
 
 
 def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -81,16 +77,16 @@ def test_nobody_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         address = f"tcp://127.0.0.1:{silent.getsockname()[1]}"
         with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
-            Connection(address, 1)
+            connect(address, 1)
     with pytest.raises(SettingsError, match="no Dask scheduler answers there"):
-        Connection(address, 1)
+        connect(address, 1)
 
 
 def test_tls_needs_certificates() -> None:
     dask = pytest.importorskip("dask")
     names = ("ca-file", "client.cert", "client.key")
     with pytest.raises(SettingsError) as caught:
-        Connection("tls://127.0.0.1:1", 1)
+        connect("tls://127.0.0.1:1", 1)
     assert "client.cert and client.key of distributed.comm.tls" in "".join(
         caught.value.hint
     )
@@ -98,7 +94,7 @@ def test_tls_needs_certificates() -> None:
         dask.config.set({f"distributed.comm.tls.{name}": "/no.pem" for name in names}),
         pytest.raises(SettingsError, match="No such file"),
     ):
-        Connection("tls://127.0.0.1:1", 1)
+        connect("tls://127.0.0.1:1", 1)
 
 
 def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -107,7 +103,7 @@ def test_another_server_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
         LoopbackServer(lambda _: Reply("no")) as server,
         pytest.raises(SettingsError, match="no Dask scheduler answers there"),
     ):
-        Connection(server.url.replace("http:", "tcp:"), 1)
+        connect(server.url.replace("http:", "tcp:"), 1)
 
 
 PRICE = Price(1_000_000, 1_000_000, 1_000_000)  # a dollar a token

@@ -5,6 +5,7 @@ nothing.
 import asyncio
 import os
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -13,29 +14,23 @@ from pydantic import ValidationError
 
 from pytest_upskill._util.json_forms import form_of
 from pytest_upskill.engine.budget import Budget
-from pytest_upskill.engine.cluster import Cluster
-from pytest_upskill.engine.cluster.messages import (
-    Brief,
-    Outcome,
-    from_worker,
-    outcome_from_worker,
-    packed,
-)
-from pytest_upskill.engine.cluster.unpickling import read_all, read_data_only
+from pytest_upskill.features.cluster.cluster import Cluster
+from pytest_upskill.features.cluster.connection import read_data_only
+from pytest_upskill.features.cluster.worker import Outcome, packed
+from pytest_upskill.measure.open_run import open_run
+from pytest_upskill.settings import Settings
 from pytest_upskill.trials.answer import Answer, NoAnswer, Usage
-from pytest_upskill.trials.transcript import ToolCall
 from support.dask_processes import DaskProcesses, dask_processes
 from support.trials import trial_question
 
 # Runs before a worker does: its trials attack as the question says.
 _HOSTILE = """
-import copyreg, json, pickle, secrets, sys
-from types import SimpleNamespace
+import copyreg, pickle, secrets, sys
 if "Worker" in " ".join(sys.orig_argv):
     from distributed import get_worker
-    from distributed.protocol import dask_serialize, to_serialize
-    from pytest_upskill.engine.cluster import worker
-    from pytest_upskill.engine.cluster.messages import Outcome, WorkerReport, packed
+    from distributed.protocol import to_serialize
+    from pytest_upskill.features.cluster import worker
+    from pytest_upskill.features.cluster.worker import Outcome, WorkerReport, packed
     from pytest_upskill.trials.answer import Answer
 
     CODE = "import os, pathlib; pathlib.Path({folder!r}, str(os.getpid())).touch()"
@@ -52,21 +47,18 @@ if "Worker" in " ".join(sys.orig_argv):
     class OfEvilType(bytes, metaclass=EvilType):
         pass
 
-    class Unknown:
-        pass
-
     class EvilError(Exception):
         __reduce__ = Evil.__reduce__
 
     async def examine(brief, dask_worker=None):
         if dask_worker.name == "berta":
             raise EvilError
-        return packed(WorkerReport((), "bwrap", {{"fake": "1", "other": "9"}}))
+        ours = {{worker.PACKAGE: worker.version(worker.PACKAGE)}}
+        versions = {{**ours, "loop": "1", "other": "9"}}
+        return packed(WorkerReport("", "bwrap", versions))
 
-    def carry_out(brief, sent):
-        question = json.loads(sent)["question"]
-        trial = json.loads(sent)["trial"]
-        attack = question["messages"][-1][1]
+    def carry_out(brief, question, allowance, calls_at_once, start):
+        attack = question.messages[-1][1]
         log_event = get_worker().log_event
         if attack == "an object":
             return Evil()
@@ -80,21 +72,15 @@ if "Worker" in " ".join(sys.orig_argv):
             return Evil()
         if attack == "a type":
             return OfEvilType(b"{{}}")
-        if attack == "too much":
-            return b" " * (65 * 2**20)
         if attack == "text":
             return "{{}}"
         if attack == "no form":
             return b'{{"reply": 5}}'
-        if attack == "events of an unknown class":
-            dask_serialize.register(Unknown, lambda _: ({{}}, [b"x"]))
-            log_event("warn", {{"message": to_serialize(Unknown())}})
         if attack == "events":
             log_event("print", to_serialize(Evil()))
             log_event("warn", {{"message": pickle.dumps(Evil())}})
             log_event("print", {{"args": ("from a worker",)}})
-        name = "upskill-trial-0" if attack == "another trial" else trial
-        return packed(Outcome(Answer("fine", stored=True), name, tokens=3))
+        return packed(Outcome(Answer("fine"), tokens=3))
 
     worker.examine, worker.carry_out = examine, carry_out
     examine.__module__ = carry_out.__module__ = worker.__name__
@@ -122,11 +108,13 @@ def dask(tmp_path_factory: pytest.TempPathFactory) -> Iterator[DaskProcesses]:
 
 @pytest.fixture(scope="module")
 def cluster(dask: DaskProcesses) -> Iterator[Cluster]:
-    brief = Brief(("fake",), "auto", None, 1, 1, {}, {}, {})
-    cluster = Cluster(dask.address, brief, 4).use(Budget(), str)
+    run = open_run(
+        Settings(models=("haiku",), agents=("loop",), cluster=dask.address), ()
+    )
+    run.roster.pins["loop"] = "1"
+    cluster = Cluster(run, lambda _: None).use(Budget(), str)
     try:
-        assert cluster.prepare() == {"fake": "1"}
-        assert "worker berta: it failed, and its log says why" in cluster.lines[1]
+        assert "worker berta: it gave no report" in cluster.lines[1]
         yield cluster
     finally:
         cluster.leave()
@@ -138,38 +126,32 @@ def ran(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.mark.parametrize(
-    ("attack", "problem"),
+    "attack",
     [
-        ("an object", "sent no outcome: it is no data"),
-        ("an exception", "its worker was lost or failed"),
-        ("large object", "sent no outcome: it is no data"),
-        pytest.param(
-            "large exception", "was lost or failed", marks=pytest.mark.nightly
-        ),
-        ("a type", "sent no outcome: it is no data"),
-        ("too much", "bytes (limit 67,108,864)"),
-        ("text", "sent no outcome: it is no data"),
-        ("no form", "sent no outcome: it is no Outcome"),
-        ("another trial", "sent no outcome: it is that of another trial"),
-        ("events", ""),
-        ("events of an unknown class", ""),
-        ("", ""),
+        "an object",
+        "an exception",
+        "large object",
+        pytest.param("large exception", marks=pytest.mark.nightly),
+        "a type",
+        "text",
+        "no form",
+        "events",
+        "",
     ],
 )
 def test_a_hostile_worker_runs_no_code_here(
     cluster: Cluster,
     ran: Path,
     attack: str,
-    problem: str,
     capfd: pytest.CaptureFixture[str],
 ) -> None:
     trial = cluster.run(trial_question(attack), NoCalls())
     reply = asyncio.run(asyncio.wait_for(trial, 60))
-    if problem:
-        assert isinstance(reply, NoAnswer)
-        assert problem in reply.reason
-    else:
+    if attack in ("", "events"):
         assert reply == Answer("fine")
+    else:
+        assert isinstance(reply, NoAnswer)
+        assert "its worker was lost or failed" in reply.reason
     assert str(os.getpid()) not in [file.name for file in ran.iterdir()]
     assert "from a worker" not in "".join(capfd.readouterr())
 
@@ -179,45 +161,30 @@ class Evil:
         return os.getenv, ("HOME",)
 
 
-def test_dask_unpickles_all_on_other_loops() -> None:
+def test_dask_unpickles_all_on_other_threads() -> None:
     """Tests of users may have clusters of their own."""
     protocol = pytest.importorskip("distributed.protocol")
     frames = protocol.dumps(
         {"a": protocol.Serialize(Evil()), "b": protocol.ToPickle(Evil()), "c": 5}
     )
 
-    async def read(*, data_only: bool) -> object:
-        loop = asyncio.get_running_loop()
-        if data_only:
-            read_data_only(loop)
-        try:
-            return protocol.loads(frames)
-        finally:
-            read_all(loop)
+    async def read() -> object:
+        await read_data_only()
+        return protocol.loads(frames)
 
     home = os.environ["HOME"]
-    assert asyncio.run(read(data_only=True)) == {"a": None, "b": None, "c": 5}
-    assert asyncio.run(read(data_only=False)) == {"a": home, "b": home, "c": 5}
+    with ThreadPoolExecutor(1) as pool:
+        found = pool.submit(asyncio.run, read()).result()
+    assert found == {"a": None, "b": None, "c": 5}
     assert protocol.loads(frames) == {"a": home, "b": home, "c": 5}
 
 
 def test_what_comes_back_is_what_was_sent() -> None:
     answer = Answer("half \ud800", Usage(1, 2), workspace=b"\xff\0")
-    sent = Outcome(answer, "t", 3, 0.5)
-    read = outcome_from_worker(packed(sent), "t")
+    read = form_of(Outcome).validate_json(packed(Outcome(answer, 3, 0.5)))
     assert isinstance(read.reply, Answer)
     assert (read.reply.text, read.reply.workspace) == ("half ?", b"\xff\0")
     assert (read.tokens, read.usd) == (3, 0.5)
-
-
-def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
-    call = '{"id":"","name":"","arguments":""}'
-    reply = f'{{"text":"a","stored":true,"raw":"{{}}","calls":[{call}]}}'
-    data = f'{{"trial":"t","reply":{reply}}}'.encode()
-    assert from_worker(Outcome, data).reply == Answer(
-        "a", stored=True, raw="{}", calls=(ToolCall("", "", ""),)
-    )
-    assert outcome_from_worker(data, "t").reply == Answer("a")
 
 
 @pytest.mark.parametrize(
@@ -234,8 +201,8 @@ def test_an_answer_of_a_worker_is_new_and_of_an_agent() -> None:
     ],
 )
 def test_what_is_no_outcome(data: str) -> None:
-    with pytest.raises(ValueError, match="it is no Outcome"):
-        outcome_from_worker(data.encode(), "")
+    with pytest.raises(ValidationError):
+        form_of(Outcome).validate_json(data)
 
 
 @pytest.mark.parametrize("key", ["files", "transcript", "activity"])
@@ -247,5 +214,3 @@ def test_a_list_of_nonsense_takes_little_memory(key: str) -> None:
     with pytest.raises(ValidationError) as caught:
         form_of(Outcome).validate_json(data)
     assert caught.value.error_count() < 10
-    with pytest.raises(ValueError, match="it is no Outcome"):
-        outcome_from_worker(data, "")
