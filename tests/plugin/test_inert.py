@@ -44,6 +44,7 @@ def test_without_skills_nothing_is_collected_loaded_or_printed(
         "pytest_upskill.plugin",
         "pytest_upskill.plugin.hookspecs",
         "pytest_upskill.plugin.pytest_options",
+        "pytest_upskill.plugin.skill_args",
         "pytest_upskill.plugin.skill_code",
         "pytest_upskill.registry",
         "pytest_upskill.settings",

@@ -45,7 +45,8 @@ def pytest_load_initial_conftests(
     but a skill must not run code.
     """
     from .pytest_options import require_known_flags
-    from .skill_code import keep_code_of_skills_out, split_args
+    from .skill_args import split_args
+    from .skill_code import keep_code_of_skills_out
 
     keep_code_of_skills_out(early_config)
     arguments = early_config.known_args_namespace
@@ -59,7 +60,7 @@ def pytest_load_initial_conftests(
 
 def pytest_configure(config: pytest.Config) -> None:
     from .pytest_options import cli_gates, require_mark
-    from .skill_code import is_asked_for
+    from .skill_args import is_asked_for
 
     config.addinivalue_line(
         "markers", "skill(path): test an Agent Skill on the models of the run."
@@ -85,7 +86,7 @@ def pytest_report_header(config: pytest.Config) -> str | None:
         return None
 
     from .pytest_options import cli_flags
-    from .skill_code import task_hint
+    from .skill_args import task_hint
 
     if hint := task_hint(config):
         return hint

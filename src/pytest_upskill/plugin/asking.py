@@ -22,7 +22,7 @@ from .opening import is_ready, open_engine, require_all
 from .planning import make_plan
 from .pytest_options import message_of
 from .run import Run
-from .skill_code import asks_for_skills
+from .skill_args import asks_for_skills
 
 if TYPE_CHECKING:
     from ..engine import Engine, LinkClient, LinkServer

@@ -9,7 +9,7 @@ from .._util.texts import harmless
 from .display import write_lines
 from .pytest_options import cli_value
 from .run import Run
-from .skill_code import task_hint
+from .skill_args import task_hint
 
 if TYPE_CHECKING:
     from .closing import Closing

@@ -25,7 +25,8 @@ from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
 from ..skills.task_folders import has_tasks, task_at, tasks_at
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
-from .skill_code import SkillArg, code_kept_out, path_of, split_args, task_arg
+from .skill_args import SkillArg, path_of, split_args, task_arg
+from .skill_code import code_kept_out
 
 # A case and the label of an agent and model; None for the usual
 Pick = tuple[str, str | None]

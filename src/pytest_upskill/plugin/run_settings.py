@@ -21,7 +21,8 @@ from ..skills.upskill_config import read_config
 from ..trials.subject import asks_model
 from .paths import SkillSource
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
-from .skill_code import SkillCode, skills_by_name
+from .skill_args import skills_by_name
+from .skill_code import SkillCode
 
 
 def read_settings(config: pytest.Config) -> Settings:

@@ -1,9 +1,8 @@
-"""Skills among pytest's own arguments, and code of theirs that pytest must not run.
+"""Code of skills that pytest must not run.
 
-An argument names a skill by one of its files:
-``skills/x/skill_meta.json::id[m]``. Code of the skills that a run tests is kept
-out unless --skill-allow-code is given, and so is what only such a skill leads to.
-Every pytest run imports this module, so it imports very little.
+That of the skills that a run tests is kept out unless --skill-allow-code is given, and
+so is what only such a skill leads to. Every pytest run imports this module, so it
+imports very little.
 """
 
 import os
@@ -12,11 +11,9 @@ from collections.abc import (
     Collection,
     Generator,
     Iterable,
-    Iterator,
     Sequence,
 )
 from contextlib import suppress
-from dataclasses import dataclass
 from fnmatch import fnmatch
 from functools import cached_property
 from glob import glob
@@ -31,189 +28,16 @@ from ..settings import INI_FILES
 from .pytest_options import (
     FLAGS,
     absolute,
-    cli_flags,
-    cli_gates,
-    cli_value,
     early_cli_value,
     in_ini,
     ini_entries,
-    value_of,
 )
+from .skill_args import has_agent, path_of, skills_by_name, split_args
 
 _KEY: Final = pytest.StashKey["SkillCode"]()
 _SAFE: Final = "PYTHONSAFEPATH"
 _MOST_NAMED: Final = 3
 _TRUST: Final = f"add {FLAGS['allow_code']} if you trust its author"
-
-
-@dataclass(frozen=True)
-class SkillArg:
-    """A skill that an argument names, or one of its cases."""
-
-    skill_file: Path
-    cases_file: Path | None  # None if the argument is the SKILL.md
-    case: str | None = None  # None for all cases
-    label: str | None = None  # of an agent and a model; None for those of the run
-
-    @property
-    def folder(self) -> Path:
-        from ..skills.bundle import folder_of
-        from ..skills.task_folders import task_at
-
-        task = task_at(self.cases_file) if self.cases_file else None
-        return task or folder_of(self.skill_file)
-
-
-def is_asked_for(config: pytest.Config) -> bool:
-    """A model alone is enough: tests in Python name their skills themselves."""
-    settings = ("skill_paths", "models")
-    return any(
-        cli_value(config, name) or in_ini(config, name) for name in settings
-    ) or bool(split_args(config, config.args)[1])
-
-
-def asks_for_skills(config: pytest.Config) -> bool:
-    """Whether the command line names a skill, a model or a gate.
-
-    Other runs are of a project that happens to have skills.
-    """
-    settings = {"skill_paths", "models", "accept", "accept_lower", "confident"}
-    named = cli_flags(config, settings)
-    return bool(named or cli_gates(config) or split_args(config, config.args)[1])
-
-
-def skills_by_name(config: pytest.Config, paths: Iterable[Path]) -> list[Path]:
-    """The paths of --skill, in which a skill of the project may stand by its name."""
-    paths = list(paths)
-    if all(map(os.path.lexists, paths)):
-        return paths
-    from ..skills.named_skill import path_or_name, skills_dir
-
-    here, ini = config.invocation_params.dir, in_ini(config, "skill_paths") or ()
-    folders = [*(absolute(here, path) for path in ini), skills_dir(here, os.environ)]
-    return [path_or_name(path, here, folders) for path in paths]
-
-
-def split_args(
-    config: pytest.Config, args: Sequence[str]
-) -> tuple[list[str], list[SkillArg]]:
-    """The arguments that are pytest's own, and those that name skills."""
-    pairs = [(arg, _skill_arg(config, arg)) for arg in args]
-    return [arg for arg, named in pairs if not named], [
-        named for _, named in pairs if named
-    ]
-
-
-def path_of(config: pytest.Config, arg: str) -> Path:
-    """The path in an argument, which may be a node id."""
-    return absolute(config.invocation_params.dir, arg.partition("::")[0])
-
-
-def _skill_arg(config: pytest.Config, arg: str) -> SkillArg | None:
-    path = path_of(config, arg)
-    _, colons, name = arg.partition("::")
-    case, _, label = name.partition("[")
-    if task := _task_arg(config, path, case, label.removesuffix("]")):
-        return task
-    bundle = value_of(config, "bundle")
-    is_bundle = bundle and colons and path.is_dir()
-    if not is_bundle and (path.suffix not in (".md", ".json") or not path.is_file()):
-        return None
-    doctests = getattr(config.known_args_namespace, "doctestglob", None)
-    if path.suffix == ".md" and not label and doctests:
-        return None
-    skill_file = _skill_file_for(path, _tests_file(config), bundle=bundle)
-    if skill_file is None:
-        return None
-    return SkillArg(
-        skill_file,
-        None if path == skill_file else path,
-        case if colons else None,
-        label.removesuffix("]") or None,
-    )
-
-
-def _task_arg(
-    config: pytest.Config, path: Path, case: str, label: str
-) -> SkillArg | None:
-    """A task of a benchmark, or a folder of them, if there is an agent for it."""
-    if not path.exists() or not (label or _has_agent(config)):
-        return None
-    from ..skills.task_folders import is_task_set, task_at
-
-    if task := task_at(path):
-        return task_arg(task, case, label)
-    return SkillArg(path, None) if not case and is_task_set(path) else None
-
-
-def task_arg(task: Path, case: str = "", label: str = "") -> SkillArg:
-    """One task of a set, which is that of the folder around it."""
-    from ..skills.task_folders import task_file, task_id
-
-    name = task_id(task)  # in a run with others of this name it has a number
-    case = case if case.rstrip("0123456789") not in ("", f"{name}-") else name
-    return SkillArg(task.parent, task_file(task), case, label or None)
-
-
-def _has_agent(config: pytest.Config) -> bool:
-    return bool(early_cli_value(config, "agents") or value_of(config, "agents"))
-
-
-def task_folders(config: pytest.Config) -> list[Path]:
-    """Arguments that are tasks of a benchmark, or folders of them,
-    though no agent is named.
-    """
-    paths = [path_of(config, arg) for arg in config.args if "::" not in arg]
-    likely = [path for path in paths if next(_may_have_tasks(path), None)]
-    if not likely:
-        return []
-    from ..skills.task_folders import is_task_set, task_at
-
-    return [path for path in likely if task_at(path) or is_task_set(path)]
-
-
-def task_hint(config: pytest.Config) -> str:
-    """What to add if arguments are tasks; empty if none is."""
-    folders = task_folders(config)
-    name = folders[0].name if folders else ""
-    return (
-        f"upskill: {name}: tasks of a benchmark; add --skill-agent NAME to run them"
-        * bool(name)
-    )
-
-
-def _may_have_tasks(folder: Path) -> Iterator[Path]:
-    """Files that tasks have, in a folder or directly below it."""
-    for pattern in ("task.toml", "task.md", "*/task.toml", "*/task.md"):
-        yield from folder.glob(pattern)
-
-
-def _tests_file(config: pytest.Config) -> Path | None:
-    """The file of cases, also before pytest has set its options."""
-    if early := early_cli_value(config, "tests_file"):
-        return absolute(config.invocation_params.dir, early)
-    file: Path | None = value_of(config, "tests_file")
-    return file
-
-
-def _skill_file_for(
-    path: Path, tests_file: Path | None, *, bundle: bool
-) -> Path | None:
-    """The SKILL.md of the skill that a file names, or what stands for a bundle."""
-    from ..skills.bundle import entry_in
-    from ..skills.folder import CASES_NAME, MANIFEST, SKILL_NAMES
-    from ..skills.suites.beside import is_file_beside
-
-    if path.name in SKILL_NAMES or path.match(MANIFEST):
-        return path
-    if path.is_dir():
-        return entry_in(path, bundle=bundle)
-    folders = list(path.parents) if path == tests_file else []
-    folders += [path.parent] if path.name == CASES_NAME else []
-    folders += [path.parent.parent] if path.parent.name == "evals" else []
-    folders += path.parents[1:3] if is_file_beside(path) else []
-    tested = (entry_in(folder, bundle=bundle) for folder in folders)
-    return next(filter(None, tested), None)
 
 
 class SkillCode:
@@ -245,7 +69,12 @@ class SkillCode:
         all_of_them = given or (not known.file_or_dir and here == config.rootpath)
         self._near = None if all_of_them else _forms(paths)
         self._folders = set(
-            _forms([*(arg.folder for arg in named), *self._tasks_below()])
+            _forms(
+                [
+                    *(arg.folder for arg in named),
+                    *_find_tasks_below(config, self._ordinary),
+                ]
+            )
         )
         # A skill may be inside another one, whose code is a stranger's too.
         chosen = self._roots if given else filter(_may_be_skill, self._near or ())
@@ -254,18 +83,6 @@ class SkillCode:
         self._paths: list[Path] = []  # that pytest would collect
         self._anchors: tuple[Path, ...] = ()  # where pytest's own arguments lead
         self._collects = True  # what is below them
-
-    def _tasks_below(self) -> list[Path]:
-        """Tasks below arguments that are pytest's own, such as a
-        folder with tests beside them.
-        """
-        if not _has_agent(self._config) or not self._ordinary:
-            return []
-        from ..skills.task_folders import tasks_at
-
-        return [
-            t for arg in self._ordinary for t in tasks_at(path_of(self._config, arg))
-        ]
 
     @property
     def is_asked_for(self) -> bool:
@@ -321,7 +138,7 @@ class SkillCode:
     def require_own_ini(self) -> None:
         """Refuse settings that pytest took from a stranger: they can name code."""
         ini = self._ini
-        if not ini or self._names_ini:
+        if not ini or _names_ini(self._config):
             return
         if skill := self.skill_around(ini):
             where = (
@@ -348,8 +165,11 @@ class SkillCode:
         It may be in the skill, or around one that an argument names.
         """
         ini = self._ini
-        if not ini or self._here.is_relative_to(_real(ini).parent) or self._names_ini:
+        if not ini or _names_ini(self._config):
             return
+        if self._here.is_relative_to(_real(ini).parent):
+            return
+
         from ..skills.folder import is_skill
 
         named = [path_of(self._config, arg) for arg in self._ordinary]
@@ -376,7 +196,7 @@ class SkillCode:
         """
         config, here = self._config, self._here
         root, asked = config.rootpath, self._by_option or self._by_name
-        if not asked or self._names_ini or self._names("--rootdir"):
+        if not asked or _names_ini(config) or _is_typed(config, "--rootdir"):
             return
         paths = [path_of(config, arg) for arg in self._ordinary]
         is_project = config.inipath or paths or (root / "setup.py").is_file()
@@ -388,13 +208,6 @@ class SkillCode:
             config._inipath = None
             config.known_args_namespace.confcutdir = str(here)
 
-    @property
-    def _names_ini(self) -> bool:
-        return self._names("-c", "--config-file")
-
-    def _names(self, *options: str) -> bool:
-        return any(word.startswith(options) for word in _own_words(self._config))
-
     def take_over(self) -> None:
         """Leave no argument inside a skill to pytest, and import no
         conftest files for its sake.
@@ -402,7 +215,9 @@ class SkillCode:
         known = self._config.known_args_namespace
         args = [arg for arg in self._ordinary if not self._leads_inside(arg)]
         self._collects = bool(args) or not (self._by_option or known.file_or_dir)
-        paths = [path_of(self._config, arg) for arg in args] or self._testpaths()
+        paths = [path_of(self._config, arg) for arg in args] or _find_testpaths(
+            self._config, self._here
+        )
         self._anchors = _forms(paths or ([self._here] if self._collects else []))
         known.file_or_dir = args
         # The one place where pytest imports conftest files, whatever has led to them.
@@ -421,10 +236,6 @@ class SkillCode:
             # Workers of xdist are started with the current folder first in sys.path.
             os.environ[_SAFE] = "1"
             self._config.add_cleanup(lambda: os.environ.__delitem__(_SAFE))
-
-    def _testpaths(self) -> list[Path]:
-        patterns = (str(self._here / path) for path in self._config.getini("testpaths"))
-        return [Path(path) for text in patterns for path in glob(text, recursive=True)]  # noqa: PTH207
 
     def _is_on_the_way(self, folder: Path) -> bool:
         """Whether a folder is between this one and a skill,
@@ -542,6 +353,37 @@ class SkillCode:
         """What an argument leads to is never ignored, such as a module of --pyargs."""
         collected = yield
         return [] if self.skill_around(file_path) else collected
+
+
+def _find_tasks_below(config: pytest.Config, args: Sequence[str]) -> list[Path]:
+    """Tasks below arguments that are pytest's own, such as a folder with tests beside
+    them.
+    """
+    if not args or not has_agent(config):
+        return []
+
+    from ..skills.task_folders import tasks_at
+
+    tasks = []
+    for arg in args:
+        tasks += tasks_at(path_of(config, arg))
+    return tasks
+
+
+def _find_testpaths(config: pytest.Config, here: Path) -> list[Path]:
+    paths = []
+    for pattern in config.getini("testpaths"):
+        found = glob(str(here / pattern), recursive=True)  # noqa: PTH207
+        paths += map(Path, found)
+    return paths
+
+
+def _names_ini(config: pytest.Config) -> bool:
+    return _is_typed(config, "-c", "--config-file")
+
+
+def _is_typed(config: pytest.Config, *options: str) -> bool:
+    return any(word.startswith(options) for word in _own_words(config))
 
 
 def _files(tests: Collection[Path]) -> str:
