@@ -1,22 +1,16 @@
-"""Logins of CLIs: where they are found, how they are refreshed,
-and what their limits read like.
-"""
+"""Logins of CLIs: where they are found, and what their limits read like."""
 
-import errno
 import json
-import socket
-import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from pytest_upskill._util.keys import without_keys
-from pytest_upskill.agents import logins
 from pytest_upskill.agents.gateway.forwarding import _stream_error
 from pytest_upskill.agents.gateway.forwarding import why_no_path as why_no_path_at
-from pytest_upskill.agents.logins import CLAUDE, CODEX, Login, LoginRefused
+from pytest_upskill.agents.logins import CLAUDE, CODEX, Login
 from pytest_upskill.agents.needs import why_no_path
 from pytest_upskill.agents.roster import Roster
 from pytest_upskill.errors import InputError, ModelError, SettingsError
@@ -25,10 +19,7 @@ from pytest_upskill.models.providers import PROVIDERS
 from pytest_upskill.models.sdk import Upstream
 from pytest_upskill.trials.subject import Subject
 from support.logins import (
-    ACCOUNT,
     SETUP_TOKEN,
-    TokenServer,
-    at,
     write_claude_login,
     write_codex_login,
 )
@@ -48,8 +39,6 @@ def env(folder: Path) -> dict[str, str]:
 def test_only_the_vendor_gets_a_token() -> None:
     servers = {login.url.split("/")[2] for login in (CLAUDE, CODEX)}
     assert servers == {"api.anthropic.com", "chatgpt.com"}
-    issuers = {login.token_url.split("/")[2] for login in (CLAUDE, CODEX)}
-    assert issuers == {"platform.claude.com", "auth.openai.com"}
 
 
 def test_the_variable_comes_before_the_file(tmp_path: Path) -> None:
@@ -59,11 +48,9 @@ def test_the_variable_comes_before_the_file(tmp_path: Path) -> None:
     )
     assert tokens
     assert (tokens.access, tokens.source) == (SETUP_TOKEN, "CLAUDE_CODE_OAUTH_TOKEN")
-    assert not tokens.can_be_refreshed
     tokens = CLAUDE.find(env(tmp_path))
     assert tokens
     assert tokens.access == "access-made-up-0-8a3f"
-    assert tokens.can_be_refreshed
 
 
 def test_a_token_that_no_header_can_have_is_refused() -> None:
@@ -71,15 +58,14 @@ def test_a_token_that_no_header_can_have_is_refused() -> None:
         CLAUDE.find({"CLAUDE_CODE_OAUTH_TOKEN": "sk-ant-oat01-a\r\nx: y"})
 
 
-def test_all_tokens_are_masked_once_they_are_found(tmp_path: Path) -> None:
+def test_a_token_is_masked_once_it_is_found(tmp_path: Path) -> None:
     file = write_codex_login(tmp_path)
     tokens = CODEX.find(env(tmp_path))
     assert tokens
     shown = without_keys(file.read_text())
-    for secret in json.loads(file.read_text())["tokens"].values():
+    for secret in (tokens.access, tokens.account):
         assert secret not in shown
-    assert tokens.access not in repr(tokens)
-    assert tokens.refresh not in repr(tokens)
+        assert secret not in repr(tokens)
 
 
 @pytest.mark.parametrize("login", [CLAUDE, CODEX])
@@ -103,120 +89,32 @@ def test_a_broken_file_is_named(text: str, tmp_path: Path) -> None:
         CODEX.find(env(tmp_path))
 
 
-def _refreshed(login: Login, folder: Path) -> Any:
-    tokens = login.find(env(folder))
-    assert tokens
-    return login.refreshed(tokens)
-
-
-def test_a_refreshed_login_is_written_where_the_cli_keeps_it(tmp_path: Path) -> None:
-    with TokenServer("refresh-made-up-0-5c7b") as server:
-        for login, write in ((CLAUDE, write_claude_login), (CODEX, write_codex_login)):
-            server.valid = "refresh-made-up-0-5c7b"
-            folder = tmp_path / login.agent
-            file = write(folder)
-            before = json.loads(file.read_text())
-            tokens = _refreshed(at(login, "https://never", server.url), folder)
-            after = json.loads(file.read_text())
-            assert tokens == login.find(env(folder))
-            assert tokens.refresh == server.valid
-            assert file.stat().st_mode & 0o777 == 0o600
-            assert [path.name for path in folder.iterdir()] == [file.name]
-            assert after.keys() == before.keys()
-            assert server.asked[-1]["client_id"] == login.client_id
-            if login is CLAUDE:
-                assert after["mcpOAuth"] == {"a": 1}
-                assert after["claudeAiOauth"]["subscriptionType"] == "max"
-                assert after["claudeAiOauth"]["expiresAt"] > time.time() * 1000
-            else:
-                assert after["tokens"]["id_token"] == before["tokens"]["id_token"]
-                assert after["tokens"]["account_id"] == ACCOUNT
-                assert after["last_refresh"] > before["last_refresh"]
-
-
-def test_runs_at_once_refresh_a_login_only_once(tmp_path: Path) -> None:
-    write_claude_login(tmp_path)
-    with TokenServer("refresh-made-up-0-5c7b") as server:
-        login = at(CLAUDE, "https://never", server.url)
-        old = login.find(env(tmp_path))
-        assert old
-        found = list[str]()
-        threads = [
-            threading.Thread(target=lambda: found.append(login.refreshed(old).access))
-            for _ in range(4)
-        ]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
-    assert len(server.asked) == 1
-    assert found == ["access-made-up-1-8a3f"] * 4
-
-
-@pytest.mark.parametrize("status", [400, 307])
-def test_a_refused_refresh_leaves_the_file_and_goes_nowhere_else(
-    status: int, tmp_path: Path
+@pytest.mark.parametrize(
+    ("login", "write"), [(CLAUDE, write_claude_login), (CODEX, write_codex_login)]
+)
+def test_an_expired_login_names_the_command_that_renews_it(
+    login: Login, write: Callable[..., Path], tmp_path: Path
 ) -> None:
-    file = write_codex_login(tmp_path)
+    file = write(tmp_path, seconds=-1)
     before = file.read_bytes()
-    with TokenServer("refresh-made-up-0-5c7b", status) as server:
-        with pytest.raises(ModelError, match="Log in again: codex login") as caught:
-            _refreshed(at(CODEX, "https://never", server.url), tmp_path)
-        assert len(server.asked) == 1
-    assert caught.value.fatal
+    with pytest.raises(InputError, match="the login has expired") as caught:
+        login.find(env(tmp_path))
+    assert caught.value.where == str(file)
+    assert caught.value.hint == (
+        f"Ask {login.agent} anything once, and it renews it."
+        f" Log in again: {login.command}"
+    )
     assert file.read_bytes() == before
 
 
-def test_a_file_that_cannot_be_replaced_is_written_in_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """As one that is mounted alone: the new tokens are the only ones
-    that are worth something.
-    """
-
-    def replace_file(file: Path, _content: bytes) -> None:
-        raise OSError(errno.EBUSY, "busy", str(file))
-
-    monkeypatch.setattr(logins, "replace_file", replace_file)
-    file = write_claude_login(tmp_path / "real")
-    (tmp_path / ".credentials.json").symlink_to(file)
-    with TokenServer("refresh-made-up-0-5c7b") as server:
-        _refreshed(at(CLAUDE, "https://never", server.url), tmp_path)
-    assert (tmp_path / ".credentials.json").is_symlink()
-    assert json.loads(file.read_text())["claudeAiOauth"]["refreshToken"] == server.valid
-
-
-@pytest.mark.parametrize("token", [{"a": 1}, 7, "a-made-up-1\r\nx: y", None])
-def test_a_reply_without_tokens_spoils_no_file(token: object, tmp_path: Path) -> None:
-    write_claude_login(tmp_path)
-    reply: dict[str, Any] = {"access_token": token, "refresh_token": token}
-    with (
-        TokenServer("refresh-made-up-0-5c7b", **reply) as server,
-        pytest.raises(ModelError, match="no new token came"),
-    ):
-        _refreshed(at(CLAUDE, "https://never", server.url), tmp_path)
-    tokens = CLAUDE.find(env(tmp_path))
+def test_a_login_that_does_not_say_when_it_ends_is_tried(tmp_path: Path) -> None:
+    file = write_codex_login(tmp_path)
+    data = json.loads(file.read_text())
+    data["tokens"]["access_token"] = "access-made-up-0-8a3f"
+    file.write_text(json.dumps(data))
+    tokens = CODEX.find(env(tmp_path))
     assert tokens
-    assert tokens.access == "access-made-up-0-8a3f"
-
-
-def test_a_server_of_tokens_that_speaks_no_http_is_tried_again(tmp_path: Path) -> None:
-    write_codex_login(tmp_path)
-    with socket.create_server(("127.0.0.1", 0)) as server:
-
-        def answer() -> None:
-            connection, _ = server.accept()
-            with connection:
-                connection.recv(65_536)
-                connection.sendall(b"no HTTP\r\n\r\n")
-
-        thread = threading.Thread(target=answer)
-        thread.start()
-        url = f"http://127.0.0.1:{server.getsockname()[1]}"
-        with pytest.raises(ModelError, match="can't be reached") as caught:
-            _refreshed(at(CODEX, "https://never", url), tmp_path)
-        thread.join()
-    assert caught.value.transient
+    assert tokens.expires_at is None
 
 
 def test_answers_are_those_of_a_key_if_the_server_is_the_same() -> None:
@@ -281,8 +179,11 @@ def test_the_vendor_s_server_is_never_taken_for_an_old_one() -> None:
 
 
 def test_a_refused_token_asks_to_log_in_again() -> None:
-    assert isinstance(refusal(CODEX, 401, {}), LoginRefused)
-    assert "Log in again: codex login" in str(refusal(CODEX, 403, {}))
+    for status in (401, 403):
+        refused = refusal(CODEX, status, {})
+        assert refused
+        assert refused.fatal
+        assert "Log in again: codex login" in str(refused)
 
 
 def test_a_login_is_for_its_vendor_and_no_other() -> None:

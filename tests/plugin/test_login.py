@@ -1,6 +1,9 @@
 """--skill-login: a CLI of a vendor is asked on the user's login to it."""
 
 import json
+import subprocess
+import sys
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,6 +25,7 @@ BEARER = f"Bearer {SETUP_TOKEN}"
 LOOK = "(env; cat ~/.claude/.c* /proc/*/environ) 2>&- | grep -ac oat01"
 NOT_FOUND = "0"
 LIMIT = "anthropic-ratelimit-unified"
+CLAUDE_ON_HAIKU = ("--skill", "skills", "--skill-agent", "claude", "--model", "haiku")
 
 
 @pytest.fixture(autouse=True)
@@ -84,6 +88,41 @@ def test_claude_is_asked_on_the_login_and_never_sees_it(
     # header, table, last lines
     assert run.screen.count("at list price, on a plan") == 3
     assert SETUP_TOKEN not in run.screen
+    without_secrets(pytester.path, SETUP_TOKEN)
+
+
+CONFTEST = """
+from pytest_upskill.agents.clis.claude import ClaudeCode
+from pytest_upskill.agents.logins import CLAUDE
+
+ClaudeCode.login = type(CLAUDE)({url!r})
+"""
+
+
+@needs_bwrap
+def test_a_killed_run_leaves_nothing_of_a_login_on_disk(
+    pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    temporary = pytester.mkdir("tmp")
+    monkeypatch.setenv("TMPDIR", str(temporary))
+    is_asked, is_killed = threading.Event(), threading.Event()
+
+    def holds(asked: Asked) -> Reply | Fault:
+        if asked.results:
+            is_asked.set()
+            is_killed.wait(60)
+        return answered(asked)
+
+    with LoopbackServer(holds) as server:
+        pytester.makeconftest(CONFTEST.format(url=server.url))
+        words = [sys.executable, "-m", "pytest", *CLAUDE_ON_HAIKU, "--skill-login"]
+        process = subprocess.Popen(words, stdout=subprocess.DEVNULL)
+        assert is_asked.wait(60)
+        process.kill()
+        process.wait()
+        is_killed.set()
+    assert list(temporary.iterdir())
+    assert {asked.headers["authorization"] for asked in server.asked} == {BEARER}
     without_secrets(pytester.path, SETUP_TOKEN)
 
 
@@ -216,9 +255,6 @@ def test_what_a_login_is_not_for_is_a_usage_error(
     assert problem in usage_error(
         pytester, "--skill", "skills", "--skill-login", *models, *args
     )
-
-
-CLAUDE_ON_HAIKU = ("--skill", "skills", "--skill-agent", "claude", "--model", "haiku")
 
 
 def test_a_login_never_goes_to_another_server(

@@ -1,13 +1,11 @@
-"""Logins of CLIs for tests: their files, and a server of tokens on loopback."""
+"""Logins of CLIs for tests: their files."""
 
 import base64
 import json
-import threading
 import time
 from dataclasses import replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any, Self, TypeVar
+from typing import Any, TypeVar
 
 from pytest_upskill.agents.logins import Login
 
@@ -16,64 +14,9 @@ ACCOUNT = "acc-11c2-made-up-9f"
 L = TypeVar("L", bound=Login)
 
 
-class TokenServer:
-    """Hands out new tokens, each for the last refresh token only;
-    ``url`` is its address.
-    """
-
-    def __init__(self, refresh: str, status: int = 200, **reply: Any) -> None:
-        self.valid = refresh
-        self.asked: list[dict[str, Any]] = []
-        self._status, self._reply = status, reply
-        self._lock = threading.Lock()
-
-    def __enter__(self) -> Self:
-        server = self
-
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                length = int(self.headers["Content-Length"])
-                status, reply = server._answer(json.loads(self.rfile.read(length)))
-                body = json.dumps(reply).encode()
-                self.send_response(status)
-                self.send_header("Location", f"{server.url}/elsewhere")
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_: object) -> None:
-                pass
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._http.server_port}"
-        self._thread = threading.Thread(target=self._http.serve_forever, daemon=True)
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
-
-    def _answer(self, asked: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        with self._lock:
-            self.asked.append(asked)
-            if self._status != 200 or asked["refresh_token"] != self.valid:
-                status = self._status if self._status != 200 else 400
-                return status, {"error": "invalid_grant"}
-            number = len(self.asked)
-            self.valid = f"refresh-made-up-{number}-5c7b"
-            return 200, {
-                "access_token": f"access-made-up-{number}-8a3f",
-                "refresh_token": self.valid,
-                "expires_in": 3600,
-                **self._reply,
-            }
-
-
-def at(login: L, url: str, token_url: str = "http://127.0.0.1:9/never") -> L:
+def at(login: L, url: str) -> L:
     """The same login at a server of the test."""
-    return replace(login, url=url, token_url=token_url)
+    return replace(login, url=url)
 
 
 def jwt(**claims: Any) -> str:

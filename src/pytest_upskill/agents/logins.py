@@ -5,6 +5,8 @@ The gateway puts a login's token into requests that the vendor's CLI made in its
 sandbox, on their way to the vendor's own server, and into nothing else. So a login is
 the provider of a model that can only pass requests on, at an address that no setting,
 variable or file can change.
+
+A login is only read: the CLI renews its own file whenever it is used.
 """
 
 import asyncio
@@ -12,20 +14,15 @@ import base64
 import json
 import math
 import os
-import sys
 import time
-import urllib.error
-import urllib.request
 from abc import ABC, abstractmethod
-from collections.abc import Awaitable, Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
-from http.client import HTTPException
+from datetime import datetime
 from pathlib import Path
 from typing import Any, ClassVar, Final
 
-from .._util.files import read_file, reason_of, replace_file, resolved, why_unwritable
+from .._util.files import read_file, reason_of
 from .._util.keys import know
 from .._util.texts import digest, one_line
 from ..errors import InputError, ModelError, Setting, shown
@@ -36,17 +33,10 @@ from ..models.sdk import Upstream
 from ..trials.answer import Answer
 from ..trials.trial import Question
 
-_MOST_BYTES: Final = 1_000_000  # of a file with tokens, or of a reply with new ones
-_EARLY: Final = 300.0  # seconds before its end that a token is refreshed
-_REFRESH_SECONDS: Final = 30.0
+_MOST_BYTES: Final = 1_000_000  # of a file with tokens
 _END_OF_TIME: Final = 4e9  # seconds since the epoch; later times are nonsense
-_CLAIMS: Final = "https://api.openai.com/auth"  # of OpenAI's tokens
 
 Forward = Callable[[Upstream], Awaitable[Answer]]
-
-
-class LoginRefused(ModelError):
-    """The vendor does not take a token: it has expired, or was revoked."""
 
 
 @dataclass(frozen=True)
@@ -55,28 +45,17 @@ class Tokens:
 
     access: str = field(repr=False)
     source: str  # for people: a variable, or a file
-    refresh: str = field(default="", repr=False)
     account: str = field(default="", repr=False)
-    expires_at: float | None = None
-    file: Path | None = None  # where the CLI keeps it
-
-    @property
-    def is_stale(self) -> bool:
-        return self.expires_at is not None and self.expires_at < time.time() + _EARLY
-
-    @property
-    def can_be_refreshed(self) -> bool:
-        return bool(self.refresh and self.file)
+    expires_at: float | None = None  # seconds since the epoch
 
 
 @dataclass(frozen=True)
 class Login(ABC):
-    """How a vendor's CLI is logged in. Only tests pass other
-    addresses than the vendor's.
+    """How a vendor's CLI is logged in. Only tests pass another
+    address than the vendor's.
     """
 
     url: str
-    token_url: str
     agent: ClassVar[str]
     vendor: ClassVar[str]  # the name of the provider
     protocol: ClassVar[ProtocolName]
@@ -87,14 +66,33 @@ class Login(ABC):
     # Headers of the CLI that are passed on besides the usual ones;
     # values if only some are.
     headers: ClassVar[Mapping[str, frozenset[str] | None]]
-    client_id: ClassVar[str]  # public, the same for all users
 
     def find(self, env: Mapping[str, str]) -> Tokens | None:
-        """The login of this user, or None; InputError if its file is broken."""
+        """The login of this user, or None; InputError if it is broken or over."""
         file = self.file(env)
         if not file.is_file():
             return None
-        return _known(self._read(file))
+
+        try:
+            tokens = self._tokens(_json_of(read_file(file, _MOST_BYTES)), file)
+        except OSError as error:
+            raise InputError(file, f"can't be read: {reason_of(error)}") from None
+        except ValueError:
+            problem = f"not what {self.agent} writes"
+            raise InputError(file, problem, self.again) from None
+
+        if tokens is None:
+            return None
+        if tokens.expires_at is not None and tokens.expires_at < time.time():
+            problem = "the login has expired"
+            hint = f"Ask {self.agent} anything once, and it renews it. {self.again}"
+            raise InputError(file, problem, hint)
+        return _known(tokens)
+
+    @property
+    def again(self) -> str:
+        """What to do about a login that is worth nothing."""
+        return f"Log in again: {self.command}"
 
     @abstractmethod
     def file(self, env: Mapping[str, str]) -> Path:
@@ -103,10 +101,6 @@ class Login(ABC):
     @abstractmethod
     def _tokens(self, data: dict[str, Any], file: Path) -> Tokens | None:
         """The tokens in a file of the CLI."""
-
-    @abstractmethod
-    def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
-        """Put new tokens into the content of such a file."""
 
     @abstractmethod
     def request_headers(self, tokens: Tokens) -> Mapping[str, str]:
@@ -136,72 +130,6 @@ class Login(ABC):
             spec, provider=LoginProvider.of(self, spec.provider), base_url=self.url
         )
 
-    def refreshed(self, old: Tokens) -> Tokens:
-        """Other tokens than the old ones, which may be there already.
-
-        A lock keeps two runs from using the same refresh token, which would log the
-        user out. ModelError if there are none.
-        """
-        assert old.file
-        file = resolved(old.file)  # a link may lead to another folder
-        try:
-            with _locked(file.parent):
-                now = self._read(file)
-                if now and now.access != old.access:
-                    return _known(now) or now
-                if now is None or not now.refresh:
-                    raise self.error("there is no refresh token", shown(file))
-                if problem := why_unwritable(file) or why_unwritable(
-                    file.parent, folder=True
-                ):
-                    raise self.error(problem, shown(file))
-                data = _json_of(read_file(file, _MOST_BYTES))
-                self._add_new(data, self._fetch(now.refresh))
-                new = _known(self._tokens(data, file))
-                _save(file, json.dumps(data, indent=2).encode())
-                if new is None or new.access == old.access:
-                    raise self.error("no new token came", self.token_url)
-                return new
-        except (InputError, OSError, ValueError) as error:
-            problem = reason_of(error) if isinstance(error, OSError) else str(error)
-            raise self.error(one_line(problem, 200), shown(file)) from None
-
-    def error(self, problem: str, where: str) -> ModelError:
-        return ModelError(
-            f"{where}: {problem}", f"Log in again: {self.command}", fatal=True
-        )
-
-    def _read(self, file: Path) -> Tokens | None:
-        try:
-            return self._tokens(_json_of(read_file(file, _MOST_BYTES)), file)
-        except OSError as error:
-            raise InputError(file, f"can't be read: {reason_of(error)}") from None
-        except ValueError:
-            problem = f"not what {self.agent} writes"
-            raise InputError(file, problem, f"Log in again: {self.command}") from None
-
-    def _fetch(self, refresh: str) -> dict[str, Any]:
-        """The vendor's reply to a refresh token."""
-        form = {"grant_type": "refresh_token", "refresh_token": refresh}
-        body = json.dumps({**form, "client_id": self.client_id}).encode()
-        headers = {"Content-Type": "application/json", "User-Agent": "pytest-upskill"}
-        request = urllib.request.Request(self.token_url, body, headers)
-        opener = urllib.request.build_opener(_NoRedirects)
-        try:
-            with opener.open(request, timeout=_REFRESH_SECONDS) as reply:
-                return _json_of(reply.read(_MOST_BYTES))
-        except urllib.error.HTTPError as error:
-            error.close()
-            raise self.error(
-                f"refused to refresh it ({error.code})", self.token_url
-            ) from None
-        except (OSError, HTTPException) as error:
-            why = one_line(str(error), 200)
-            problem = f"can't be reached to refresh the login of {self.agent} ({why})"
-            raise ModelError(
-                f"{self.token_url} {problem}", "Try again", transient=True
-            ) from None
-
 
 class ClaudeLogin(Login):
     """The plan of a Claude account, for Claude Code."""
@@ -217,7 +145,6 @@ class ClaudeLogin(Login):
         **dict.fromkeys(("x-app", "x-claude-code-session-id")),
         "anthropic-beta": frozenset(("oauth",)),
     }
-    client_id = "9d1c250a-e61b-44d9-88ed-5944d1962f5e"
     variable: Final = "CLAUDE_CODE_OAUTH_TOKEN"
 
     def find(self, env: Mapping[str, str]) -> Tokens | None:
@@ -239,18 +166,8 @@ class ClaudeLogin(Login):
             access := _text(login.get("accessToken"))
         ):
             return None
-        expires = _time(login.get("expiresAt"), 1000)
-        return Tokens(
-            access, shown(file), _text(login.get("refreshToken")), "", expires, file
-        )
-
-    def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
-        names = {"accessToken": "access_token", "refreshToken": "refresh_token"}
-        new = {name: _text(reply.get(theirs)) for name, theirs in names.items()}
-        data["claudeAiOauth"] |= {name: token for name, token in new.items() if token}
-        seconds = reply.get("expires_in")
-        if isinstance(seconds, int | float) and 0 < seconds < _END_OF_TIME:
-            data["claudeAiOauth"]["expiresAt"] = round((time.time() + seconds) * 1000)
+        expires_at = _time(login.get("expiresAt"), 1000)
+        return Tokens(access, shown(file), expires_at=expires_at)
 
     def request_headers(self, tokens: Tokens) -> Mapping[str, str]:
         return {"Authorization": f"Bearer {tokens.access}"}
@@ -274,7 +191,6 @@ class CodexLogin(Login):
     headers = dict.fromkeys(
         ("originator", "session-id", "thread-id", "x-codex-beta-features")
     )
-    client_id = "app_EMoamEEZ73f0CkXaXp7hrann"
 
     def file(self, env: Mapping[str, str]) -> Path:
         return _folder(env.get("CODEX_HOME"), "~/.codex") / "auth.json"
@@ -285,26 +201,8 @@ class CodexLogin(Login):
             access := _text(tokens.get("access_token"))
         ):
             return None
-        know(_text(tokens.get("id_token")))
-        claims = _claims(_text(tokens.get("id_token"))).get(_CLAIMS)
-        account = claims.get("chatgpt_account_id") if isinstance(claims, dict) else ""
-        account = _text(tokens.get("account_id")) or _text(account)
-        expires = _time(_claims(access).get("exp"))
-        return Tokens(
-            access,
-            shown(file),
-            _text(tokens.get("refresh_token")),
-            account,
-            expires,
-            file,
-        )
-
-    def _add_new(self, data: dict[str, Any], reply: Mapping[str, Any]) -> None:
-        names = ("id_token", "access_token", "refresh_token")
-        data["tokens"] |= {
-            name: reply[name] for name in names if _text(reply.get(name))
-        }
-        data["last_refresh"] = datetime.now(UTC).isoformat().replace("+00:00", "Z")
+        account = _text(tokens.get("account_id"))
+        return Tokens(access, shown(file), account=account, expires_at=_expiry(access))
 
     def request_headers(self, tokens: Tokens) -> Mapping[str, str]:
         account = {"ChatGPT-Account-ID": tokens.account} if tokens.account else {}
@@ -318,12 +216,8 @@ class CodexLogin(Login):
         return error.get("resets_at") or soon
 
 
-CLAUDE: Final = ClaudeLogin(
-    "https://api.anthropic.com", "https://platform.claude.com/v1/oauth/token"
-)
-CODEX: Final = CodexLogin(
-    "https://chatgpt.com/backend-api/codex", "https://auth.openai.com/oauth/token"
-)
+CLAUDE: Final = ClaudeLogin("https://api.anthropic.com")
+CODEX: Final = CodexLogin("https://chatgpt.com/backend-api/codex")
 
 
 @dataclass(frozen=True)
@@ -373,13 +267,12 @@ class LoginProvider(Provider):
         spec: ModelSpec,
     ) -> ModelError | None:
         problem = f"{status} from {spec.address}: {message}"
-        again = f"Log in again: {self.login.command}"
         if status == 401:
-            return LoginRefused(problem, again, fatal=True)
+            return ModelError(problem, self.login.again, fatal=True)
         if status == 403:
-            return ModelError(
-                problem, f"Does your plan have this model? {again}", fatal=True
-            )
+            hint = f"Does your plan have this model? {self.login.again}"
+            return ModelError(problem, hint, fatal=True)
+
         reset = self.login.resets_at(error if isinstance(error, dict) else {}, headers)
         if status != 429 or reset is None:
             return None
@@ -399,9 +292,8 @@ class LoginModel(Model):
     """
 
     def __init__(self, spec: ModelSpec, login: Login) -> None:
-        self._spec, self._login = spec, login
-        self._tokens: Tokens | None = None
-        self._refreshing = asyncio.Lock()
+        self._spec = spec
+        self._login = login
 
     @property
     def endpoint(self) -> str:
@@ -417,83 +309,25 @@ class LoginModel(Model):
         )
 
     async def forward(self, send: Forward) -> Answer:
-        """Send a request of the CLI with the login; once more if its token has
-        expired.
+        """Send a request of the CLI with the login as it is now: the CLI may have
+        renewed it meanwhile.
         """
-        tokens = await self._current(None)
         try:
-            return await send(self._upstream(tokens))
-        except LoginRefused:
-            if not tokens.can_be_refreshed:
-                raise
-        return await send(self._upstream(await self._current(tokens)))
+            tokens = await asyncio.to_thread(self._login.find, os.environ)
+        except InputError as error:
+            raise ModelError(one_line(str(error), 300), fatal=True) from None
 
-    async def _current(self, refused: Tokens | None) -> Tokens:
-        """The tokens to use: refreshed if they expire soon, or if they were refused."""
-        async with self._refreshing:
-            tokens, is_first = self._tokens, self._tokens is None
-            try:
-                tokens = tokens or await asyncio.to_thread(self._login.find, os.environ)
-            except InputError as error:  # its file changed meanwhile
-                raise ModelError(one_line(str(error), 300), fatal=True) from None
-            if tokens is None:
-                raise self._login.error("not logged in any more", self._login.agent)
-            # Later on only if it is refused: by a wrong clock, new tokens look stale,
-            # too.
-            if tokens.can_be_refreshed and (
-                tokens == refused or (is_first and tokens.is_stale)
-            ):
-                tokens = await asyncio.to_thread(self._login.refreshed, tokens)
-            self._tokens = tokens
-            return tokens
-
-    def _upstream(self, tokens: Tokens) -> Upstream:
+        if tokens is None:
+            problem = f"{self._login.agent} is not logged in any more"
+            raise ModelError(problem, self._login.again, fatal=True)
         headers = self._login.request_headers(tokens)
-        secrets = tuple(filter(None, (tokens.access, tokens.refresh, tokens.account)))
-        return Upstream(self._spec, self._login.url, headers, secrets)
+        secrets = tuple(filter(None, (tokens.access, tokens.account)))
+        return await send(Upstream(self._spec, self._login.url, headers, secrets))
 
 
-class _NoRedirects(urllib.request.HTTPRedirectHandler):
-    """A redirect would take a refresh token to another server."""
-
-    def redirect_request(self, *_args: Any, **_named: Any) -> None:
-        return None
-
-
-def _save(file: Path, content: bytes) -> None:
-    """Write tokens, even if the file can't be replaced,
-    as one that is mounted by itself can't.
-
-    The old ones are worth nothing by now.
-    """
-    try:
-        replace_file(file, content)  # bytes are written as they are
-    except OSError:
-        with file.open("r+b") as stream:
-            stream.write(content)
-            stream.truncate()
-
-
-@contextmanager
-def _locked(folder: Path) -> Iterator[None]:
-    """Hold a lock on a folder, without a file of our own in it."""
-    if sys.platform == "win32":  # folders can't be locked
-        yield
-        return
-    import fcntl
-
-    descriptor = os.open(folder, os.O_RDONLY)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
-
-
-def _known(tokens: Tokens | None) -> Tokens | None:
+def _known(tokens: Tokens) -> Tokens:
     """The same tokens; from now on they are masked everywhere."""
-    if tokens:
-        know(tokens.access, tokens.refresh, tokens.account)
+    know(tokens.access, tokens.account)
     return tokens
 
 
@@ -508,13 +342,14 @@ def _json_of(data: bytes) -> dict[str, Any]:
     return value
 
 
-def _claims(token: str) -> dict[str, Any]:
-    """What a JSON Web Token says, unverified; empty if it is none."""
+def _expiry(token: str) -> float | None:
+    """When a JSON Web Token ends; None if it does not say."""
     try:
         payload = token.split(".")[1]
-        return _json_of(base64.urlsafe_b64decode(payload + "=" * (-len(payload) % 4)))
+        padded = payload + "=" * (-len(payload) % 4)
+        return _time(_json_of(base64.urlsafe_b64decode(padded)).get("exp"))
     except (ValueError, IndexError):
-        return {}
+        return None
 
 
 def _folder(path: str | None, default: str) -> Path:

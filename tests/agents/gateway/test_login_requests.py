@@ -18,7 +18,6 @@ from support.endpoints import QUESTION, Opened, open_endpoint, raw, request
 from support.logins import (
     ACCOUNT,
     SETUP_TOKEN,
-    TokenServer,
     at,
     write_claude_login,
     write_codex_login,
@@ -47,12 +46,11 @@ def on_login(
     login: Login,
     test: Callable[[Opened], Awaitable[None]],
     script: Callable[[Asked], Reply | Fault] = lambda _: Reply("Done."),
-    token_url: str = "http://127.0.0.1:9/never",
 ) -> LoopbackServer:
     async def run(url: str) -> None:
         spec = ModelSpec("m", PROVIDERS[login.vendor], "model-1", "https://never")
         url = f"{url}/v1" if login.agent == "codex" else url
-        async with open_endpoint(at(login, url, token_url).spec(spec)) as opened:
+        async with open_endpoint(at(login, url).spec(spec)) as opened:
             await test(opened)
 
     with LoopbackServer(script) as server:
@@ -123,44 +121,6 @@ def test_a_login_can_be_asked_nothing_but_by_its_cli(home: Path) -> None:
     assert on_login(CODEX, ask).asked == []
 
 
-def expired(asked: Asked) -> Reply | Fault:
-    """Takes only new tokens."""
-    if asked.headers["authorization"] == "Bearer access-made-up-1-8a3f":
-        return Reply("Done.")
-    return Fault("status", 401, message="expired", error_type="authentication_error")
-
-
-@pytest.mark.parametrize("seconds", [3600, 60])
-def test_an_expired_token_is_refreshed_once(seconds: int, home: Path) -> None:
-    """Before the first request if the file says that it ends soon."""
-    file = write_claude_login(home, seconds=seconds)
-
-    async def twice(opened: Opened) -> None:
-        await asks()(opened)
-        await asks()(opened)
-
-    with TokenServer("refresh-made-up-0-5c7b") as tokens:
-        server = on_login(CLAUDE, twice, expired, tokens.url)
-    assert len(tokens.asked) == 1
-    assert len(server.asked) == (3 if seconds == 3600 else 2)
-    assert (
-        json.loads(file.read_text())["claudeAiOauth"]["accessToken"]
-        == "access-made-up-1-8a3f"
-    )
-
-
-def test_a_new_token_is_not_refreshed_just_because_it_looks_stale(home: Path) -> None:
-    write_claude_login(home, seconds=-60)
-
-    async def twice(opened: Opened) -> None:
-        await asks()(opened)
-        await asks()(opened)
-
-    with TokenServer("refresh-made-up-0-5c7b", expires_in=1) as tokens:
-        assert len(on_login(CLAUDE, twice, token_url=tokens.url).asked) == 2
-    assert len(tokens.asked) == 1
-
-
 def test_a_file_that_breaks_meanwhile_is_an_error(home: Path) -> None:
     file = write_claude_login(home)
 
@@ -174,22 +134,30 @@ def test_a_file_that_breaks_meanwhile_is_an_error(home: Path) -> None:
     assert on_login(CLAUDE, test).asked == []
 
 
-def test_a_token_that_was_refreshed_by_the_cli_itself_is_used(home: Path) -> None:
-    file = write_codex_login(home)
+def test_a_token_that_the_cli_renewed_meanwhile_is_used(home: Path) -> None:
+    file = write_claude_login(home)
+    data = json.loads(file.read_text())
 
-    def script(asked: Asked) -> Reply | Fault:
-        data = json.loads(file.read_text())
-        data["tokens"]["access_token"] = "access-made-up-1-8a3f"
+    async def twice(opened: Opened) -> None:
+        await asks()(opened)
+        data["claudeAiOauth"]["accessToken"] = "access-made-up-1-8a3f"
         file.write_text(json.dumps(data))
-        return expired(asked)
+        await asks()(opened)
 
-    test = asks(target="/v1/responses", body=TALK, more=CODEX_CLI)
-    server = on_login(CODEX, test, script)
-    assert len(server.asked) == 2
+    server = on_login(CLAUDE, twice)
+    assert [asked.headers["authorization"] for asked in server.asked] == [
+        "Bearer access-made-up-0-8a3f",
+        "Bearer access-made-up-1-8a3f",
+    ]
 
 
-def test_a_second_refusal_is_an_error_that_says_what_to_do(home: Path) -> None:
-    write_claude_login(home)
+@pytest.mark.parametrize("of_environment", [True, False])
+def test_a_refused_token_is_an_error_that_says_what_to_do(
+    home: Path, monkeypatch: pytest.MonkeyPatch, *, of_environment: bool
+) -> None:
+    before = write_claude_login(home).read_bytes()
+    if of_environment:
+        monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", SETUP_TOKEN)
 
     async def test(opened: Opened) -> None:
         await asks(400)(opened)
@@ -201,18 +169,21 @@ def test_a_second_refusal_is_an_error_that_says_what_to_do(home: Path) -> None:
     def refuses(asked: Asked) -> Fault:
         return Fault("status", 401, message=f"bad {asked.headers['authorization']}")
 
-    with TokenServer("refresh-made-up-0-5c7b") as tokens:
-        assert len(on_login(CLAUDE, test, refuses, tokens.url).asked) == 2
-    assert len(tokens.asked) == 1
-
-
-def test_a_token_of_the_environment_is_never_refreshed(
-    home: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    before = write_claude_login(home).read_bytes()
-    monkeypatch.setenv("CLAUDE_CODE_OAUTH_TOKEN", SETUP_TOKEN)
-    assert len(on_login(CLAUDE, asks(400), expired).asked) == 1
+    assert len(on_login(CLAUDE, test, refuses).asked) == 1
     assert (home / ".credentials.json").read_bytes() == before
+
+
+def test_a_login_that_expires_meanwhile_is_an_error(home: Path) -> None:
+    write_claude_login(home)
+
+    async def test(opened: Opened) -> None:
+        write_claude_login(home, seconds=-1)
+        await asks(400)(opened)
+        [error] = opened.calls.errors
+        assert error.fatal
+        assert "the login has expired" in str(error)
+
+    assert on_login(CLAUDE, test).asked == []
 
 
 def test_a_usage_limit_ends_the_trial(home: Path) -> None:
