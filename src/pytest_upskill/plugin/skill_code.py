@@ -371,7 +371,7 @@ def _find_tasks_below(config: pytest.Config, args: Sequence[str]) -> list[Path]:
 
 
 def _find_testpaths(config: pytest.Config, here: Path) -> list[Path]:
-    paths = []
+    paths: list[Path] = []
     for pattern in config.getini("testpaths"):
         found = glob(str(here / pattern), recursive=True)  # noqa: PTH207
         paths += map(Path, found)
