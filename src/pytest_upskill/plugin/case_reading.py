@@ -17,10 +17,10 @@ from ..skills.suites.suite import Suite
 from ..trials.subject import CHAT, asks_model, takes_plugins
 from .case_needs import find_problem, skip_if_unrunnable
 from .hooks import prompts, registered_checks
-from .paths import SkillSource
 from .pytest_options import message_of, spell
 from .run import Run
 from .skill_cases import SkillCases
+from .skill_source import SkillSource
 
 
 class SkillWarning(pytest.PytestWarning):

@@ -13,11 +13,12 @@ from ..skills.bundle import parts_besides_skills
 from ..skills.mcp_mocks import McpMocks
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT, takes_plugins
-from .paths import Selected, command_for_cases, unread_names
+from .paths import Selected
 from .pytest_options import FLAGS, cli_agent_flags, cli_value
 from .run import Run
 from .run_subjects import has_other_skills
 from .skill_code import code_kept_out
+from .untested import command_for_cases, unread_names
 
 _MAX_NAMES_LENGTH: Final = 100
 _MAX_NAME_LENGTH: Final = 48

@@ -17,10 +17,10 @@ from .next_command import (
     recording,
     same_command,
 )
-from .paths import NO_CASES, command_for_cases
 from .planning import ALL_SKIPPED, why_none_played
 from .pytest_options import FLAGS
 from .run import NextStep, Run
+from .untested import NO_CASES, command_for_cases
 
 _FIX: Final = "fix the errors, then the same command asks only what is missing"
 _FIX_FIRST: Final = "fix the errors, then run the same command again"

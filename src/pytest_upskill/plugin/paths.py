@@ -1,114 +1,28 @@
 """Which skills a run tests, and where they meet pytest's own arguments."""
 
 import os
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fnmatch import fnmatch
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
-from typing import Final
 
 import pytest
 
-from .._util.keys import shown_command
-from .._util.texts import first_few
-from ..errors import CasesError, SettingsError, SkillError, shown
-from ..models.providers import ALIASES, HOSTED, model_with_key
+from ..errors import SettingsError, SkillError
 from ..settings import Settings
-from ..skills.bundle import bundle_root, entry_name, find_entries, folder_of
-from ..skills.folder import CASES_NAME, EVALS_NAME, cases_files
+from ..skills.bundle import entry_name, find_entries, folder_of
+from ..skills.folder import cases_files
 from ..skills.search import FoundSkills, SkippedFolder, labels_of
-from ..skills.suites.beside import files_beside, is_file_beside
-from ..skills.suites.json_files import ROUTES_FILE
-from ..skills.suites.ours import how_to_add_cases
-from ..skills.suites.reading import FOR_ROUTE, Ask, Suites, Unread, read_suites
-from ..skills.task_folders import has_tasks, task_at, tasks_at
+from ..skills.suites.beside import is_file_beside
+from ..skills.suites.reading import Ask
+from ..skills.task_folders import task_at, tasks_at
 from .hooks import asked_suite
 from .pytest_options import absolute, cli_value
 from .skill_args import SkillArg, path_of, split_args, task_arg
 from .skill_code import code_kept_out
-
-# A case and the label of an agent and model; None for the usual
-Pick = tuple[str, str | None]
-
-NO_CASES: Final = "no cases"  # why a skill is not tested
-_BY_MODEL: Final = ("pytest-upskill", "cases")
-_MOST_UNREAD: Final = 3
-_ABOVE: Final = 3  # folders above a skill: plugins/x/skills/y
-
-
-@dataclass(frozen=True)
-class SkillSource:
-    """Where a skill and its cases are; pytest collects ``file``."""
-
-    label: str
-    skill_file: Path  # its SKILL.md; of a bundle, its manifest or its folder
-    tests: Path | None = None  # cases to use instead of the skill's own
-    # The hook that reads other forms
-    ask: Ask | None = field(default=None, compare=False)
-    picks: tuple[Pick, ...] = ()  # of node ids; empty for all cases
-    conftests: Path | None = None  # the folder whose conftest files apply
-
-    @property
-    def folder(self) -> Path:
-        return folder_of(self.skill_file)
-
-    @property
-    def file(self) -> Path:
-        """The JSON file of its cases, if inside the skill; without cases,
-        that of its triggers.
-
-        Node ids of other forms are those of SKILL.md.
-        """
-        path = self.suites.path
-        if path is None:
-            return next(iter(files_beside(self.folder)), self.skill_file)
-        inside = path.is_relative_to(self.folder) and path.suffix == ".json"
-        return path if inside else self.skill_file
-
-    @cached_property
-    def suites(self) -> Suites:
-        """What the skill is tested with."""
-        return read_suites(self.folder, self.tests, self.ask)
-
-    @property
-    def case_folder(self) -> Path:
-        """The folder whose files cases name: the skill's, or that of a file
-        elsewhere.
-        """
-        return self.suites.cases.folder if self.suites.cases else self.folder
-
-    @cached_property
-    def task_files(self) -> tuple[Path, ...]:
-        """The files of its tasks, if it is a task set: pytest collects each of them."""
-        suite = self.suites.cases
-        is_set = bundle_root(self.skill_file) and has_tasks(self.skill_file)
-        return (
-            tuple(of_file.file for of_file in suite.files) if suite and is_set else ()
-        )
-
-    @property
-    def is_tested(self) -> bool:
-        return self.suites.has_cases or self.suites.has_triggers
-
-    @property
-    def has_own_cases(self) -> bool:
-        """Whether the cases are those that the skill comes with."""
-        return self.tests in (None, read_suites(self.folder, ask=self.ask).path)
-
-    @property
-    def are_evals(self) -> bool:
-        """Whether its cases are in the form of evals.json or a similar one."""
-        suite = self.suites.cases
-        return suite is not None and any(case.is_eval for case in suite.cases)
-
-    def wants(self, case: str, label: str, usual: Collection[str]) -> bool:
-        """Whether to run a case by an agent on a model;
-        ``usual`` are the labels of the run.
-        """
-        if (case, label) in self.picks:
-            return True
-        return label in usual and (not self.picks or (case, None) in self.picks)
+from .skill_source import SkillSource
+from .untested import nothing_to_test
 
 
 @dataclass(frozen=True)
@@ -180,7 +94,7 @@ def select_skills(config: pytest.Config, settings: Settings) -> Selected:
         code.close(source.folder for source in chosen)
     selected = _selected(chosen, named, found)
     if selected.without_cases and not selected.sources and (by_option or named):
-        raise _nothing_to_test(selected.without_cases, settings)
+        raise nothing_to_test(selected.without_cases, settings)
     return selected
 
 
@@ -245,85 +159,6 @@ def _selected(
     if all(source.picks for source in chosen):
         return selected
     return replace(selected, left_out=found.left_out, notes=found.notes)
-
-
-def command_for_cases(skill: str, env: Mapping[str, str]) -> list[str]:
-    """The command that writes cases for a skill: examples,
-    if there is no key for a model.
-    """
-    model, _ = model_with_key(env) or ("", "")
-    if not model:
-        return ["pytest-upskill", "init", skill]
-    # Its default is a model of Anthropic.
-    return [*_BY_MODEL, skill, *([] if model in ALIASES else ["--model", model])]
-
-
-def _nothing_to_test(sources: Sequence[SkillSource], settings: Settings) -> CasesError:
-    visible = [
-        source
-        for source in sources
-        if not any(part[:1] == "." for part in source.folder.parts)
-    ]
-    # Not one of .claude/skills, if there are others
-    folder = (visible or sources)[0].folder
-    words = command_for_cases(shown(folder), os.environ)
-    models = [name for name in settings.models if name.partition(":")[0] != "local"]
-    if settings.base_url or (
-        models and (words[1] == _BY_MODEL[1] or _needs_no_key(models[0]))
-    ):
-        words = [*_BY_MODEL, shown(folder), *(["--model", models[0]] if models else [])]
-        words += ["--base-url", settings.base_url] if settings.base_url else []
-    how = (
-        "Let a model write some" if words[1] == _BY_MODEL[1] else "Start with examples"
-    )
-    by_hand = how_to_add_cases(folder / CASES_NAME)
-    hint = f"{how}: {shown_command(words)}\n  Or by hand: {by_hand}"
-    not_read = f"\n  Not read: {unread}" if (unread := unread_names(sources)) else ""
-    hint += not_read
-    if elsewhere := _cases_of_plugin(sources):
-        hint += (
-            "\n  Or use the cases of a file elsewhere: --skill-tests"
-            f" {shown(elsewhere)}"
-        )
-    if len(sources) == 1 and bundle_root(sources[0].skill_file):
-        return CasesError(
-            folder, "this bundle has no cases of its own", by_hand + not_read
-        )
-    if len(sources) == 1:
-        return CasesError(folder, "this skill has no cases", hint)
-    place = shown(Path(os.path.commonpath([source.folder for source in sources])))
-    return CasesError(place, f"none of its {len(sources):,} skills has cases", hint)
-
-
-def unread_names(sources: Iterable[SkillSource], *, every: bool = False) -> str:
-    """The eval files of skills that nobody reads, and why;
-    the first few unless ``every``.
-    """
-    unread = [entry for source in sources for entry in source.suites.unread]
-    above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
-    routes = dict.fromkeys(
-        file for folder in above if (file := folder / ROUTES_FILE).is_file()
-    )
-    unread += [Unread(file, FOR_ROUTE) for file in routes]
-    files = dict.fromkeys(f"{shown(entry.file)} ({entry.reason})" for entry in unread)
-    return first_few([*files], len(files) if every else _MOST_UNREAD)
-
-
-def _needs_no_key(model: str) -> bool:
-    provider = HOSTED.get(model.partition(":")[0])
-    return provider is not None and not provider.needs_key
-
-
-def _cases_of_plugin(sources: Sequence[SkillSource]) -> Path | None:
-    """An evals.json of the plugin or repository that has these skills; for one skill,
-    mostly.
-    """
-    above = (folder for source in sources for folder in source.folder.parents[:_ABOVE])
-    here = [folder for folder in above if folder.is_relative_to(Path.cwd())]
-    names = (EVALS_NAME, Path(EVALS_NAME).name)
-    return next(
-        (file for f in here for name in names if (file := f / name).is_file()), None
-    )
 
 
 def _sources(

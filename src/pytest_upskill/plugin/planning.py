@@ -11,9 +11,9 @@ from ..skills.case import EDIT_ME
 from ..skills.kinds import CASE, CaseKind
 from ..trials.plan import Plan, SkillInfo
 from .items import CaseItem, ItemOfFile, Unrunnable
-from .paths import NO_CASES
 from .pytest_options import cli_value
 from .run import PLANNED, Run, is_skipped, planned_of
+from .untested import NO_CASES
 
 ALL_SKIPPED: Final = "all cases are skipped"
 _MAX_REASON_LENGTH: Final = 250

@@ -19,10 +19,10 @@ from ..skills.context import require_ref
 from ..skills.suites.beside import files_beside
 from ..skills.upskill_config import read_config
 from ..trials.subject import asks_model
-from .paths import SkillSource
 from .pytest_options import OPTIONS, cli_value, is_of_ini_file, value_of
 from .skill_args import skills_by_name
 from .skill_code import SkillCode
+from .skill_source import SkillSource
 
 
 def read_settings(config: pytest.Config) -> Settings:

@@ -22,7 +22,8 @@ from ..skills.bundle import load_entry, skill_files_in
 from ..skills.case import Case
 from ..skills.kinds import CASE
 from .hooks import registered_agents, registered_providers
-from .paths import Selected, SkillSource
+from .paths import Selected
+from .skill_source import SkillSource
 
 _VERSIONS: Final = "upskill_versions"  # of agents, sent to xdist workers
 

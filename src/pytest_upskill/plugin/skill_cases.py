@@ -20,8 +20,9 @@ from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.subject import CHAT, Subject, asks_model
 from ..trials.trial import Prompt, judge_task, trials_of
 from .case_needs import played_by, why_unplayed
-from .paths import SkillSource, relative
+from .paths import relative
 from .run import Run
+from .skill_source import SkillSource
 
 CheckedFile = LoadedCases[CheckedCase]
 

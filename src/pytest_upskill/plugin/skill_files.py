@@ -17,10 +17,11 @@ from .case_needs import played_by, why_unplayed
 from .case_reading import read_skill, warn
 from .item_reports import WrongAnswer
 from .items import BrokenCaseItem, CaseItem, ItemOfFile, Unrunnable
-from .paths import SkillSource, relative
+from .paths import relative
 from .pytest_options import message_of
 from .run import PlannedTest, Run
 from .skill_cases import CheckedFile, SkillCases
+from .skill_source import SkillSource
 
 
 def files_of(
