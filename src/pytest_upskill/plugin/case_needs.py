@@ -6,8 +6,7 @@ from typing import NamedTuple
 
 from .._util.json_forms import Location
 from ..agents.task_sandbox import skipped_if_unrunnable
-from ..checks import AnyCheck, checked_suite, rubric_of, why_agent
-from ..errors import InputError, SettingsError
+from ..checks import AnyCheck, rubric_of, why_agent
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.kinds import kinds_by_agent, rules_of
@@ -75,33 +74,3 @@ def why_unplayed(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> 
     if not case.kind.agent:
         return ""
     return str(rules_of(case.kind).why_skipped(case, checks, settings))
-
-
-def require_judge(settings: Settings, sources: Sequence[SkillSource]) -> None:
-    """One error for all skills, if none of several can be tested without a judge."""
-    if settings.judge or not any(map(asks_model, settings.agents)):
-        return
-
-    has_triggers = any(source.suites.has_triggers for source in sources)
-    if len(sources) > 1 and not has_triggers and all(map(_needs_judge, sources)):
-        problem = f"all cases of these {len(sources):,} skills need a judge"
-        hint = "Name one: --skill-judge MODEL. To see the cases: --collect-only."
-        raise SettingsError("judge", problem, hint)
-
-
-def _needs_judge(source: SkillSource) -> bool:
-    """Whether every case has a rubric; False if the file has other problems to
-    report.
-    """
-    suite = source.suites.cases
-    try:
-        loaded = checked_suite(suite) if suite else []
-    except InputError:
-        return False
-
-    rubrics = []
-    for of_file in loaded:
-        if of_file.broken:
-            return False
-        rubrics += [rubric_of(checks).texts for _, checks in of_file.cases]
-    return bool(rubrics) and all(rubrics)

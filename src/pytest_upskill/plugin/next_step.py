@@ -74,13 +74,8 @@ class _Steps:
         """After Ctrl-C."""
         if not self.results.interrupted or self.run.session.shouldfail:
             return None
-        if self.run.settings.replay_file:
-            return self._repeat()
-        if not self._keeps_answers:
-            return self._repeat(
-                "the same command starts over: answers of scripted models are not kept"
-            )
-        if self.engine.not_kept:
+        is_kept = self._keeps_answers and not self.engine.not_kept
+        if self.run.settings.replay_file or not is_kept:
             return self._repeat()
         return self._repeat("all answers so far are kept: the same command continues")
 
@@ -98,23 +93,21 @@ class _Steps:
                 hint = "answers of one day need another recording:"
             return NextStep(recording(self.run.config, file), hint)
 
-        hint = _FIX if self._keeps_answers else _FIX_FIRST
-        late = []
         for _, reply in self.engine.progress.settled():
-            if isinstance(reply, NoAnswer):
-                late.append(reply.timed_out)
-        if all(late) and late:
-            hint = "with more time (an answer that is late again has failed):"
-        return self._allow_more_time(hint) if any(late) else self._repeat(hint)
+            if isinstance(reply, NoAnswer) and reply.timed_out:
+                return self._allow_more_time()
+        return self._repeat(_FIX if self._keeps_answers else _FIX_FIRST)
 
-    def _allow_more_time(self, hint: str) -> NextStep:
+    def _allow_more_time(self) -> NextStep:
         subjects = self.run.subjects
         limits = []
         for name in subjects.specs:
             limits.append(subjects.models.seconds_for(name, self.run.settings))
         flag = FLAGS["timeout"]
         options = (flag, plain(2 * max(limits)))
-        return NextStep(same_command(self.run.config, *options, without={flag}), hint)
+        words = same_command(self.run.config, *options, without={flag})
+        hint = "with more time (an answer that is late again has failed):"
+        return NextStep(words, hint)
 
     def _raise_budget(self) -> NextStep:
         """After a budget, which counts new calls only."""
@@ -123,9 +116,7 @@ class _Steps:
         flags = " or ".join(FLAGS[name] for name in limited)
         spent = self.run.spending.total() if self.run.spending else None
         again = "the same command asks only what is missing"
-        if not self._keeps_answers:
-            again = "the same command starts over"
-        elif spent and spent.calls and not self.engine.not_kept:
+        if spent and spent.calls and not self.engine.not_kept:
             return self._repeat(
                 f"{again}, with the same budget again; or raise {flags}:"
             )

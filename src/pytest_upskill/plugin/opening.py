@@ -4,7 +4,6 @@ from .._util.keys import shown_command, without_keys
 from .._util.texts import harmless
 from ..errors import NoKeyError
 from ..measure.requirements import require, require_keys
-from .case_needs import require_judge
 from .display import download_bar, write_lines
 from .next_command import recording
 from .pytest_options import FLAGS, spell
@@ -17,8 +16,6 @@ def is_ready(run: Run, *, may_skip: bool) -> bool:
 
     Without a key, the tests are skipped if they ``may_skip``.
     """
-    if run.asks:
-        require_judge(run.settings, run.selected.sources)
     try:
         if run.asks and run.selected.sources:
             require_all(run)
