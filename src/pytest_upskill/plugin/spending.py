@@ -15,6 +15,7 @@ from ..reports.terminal.closing_lines import Spent
 from ..reports.terminal.live import Progress
 from ..settings import Settings
 from ..trials.answer import Answer, Usage
+from ..trials.subject import asks_model
 
 _ENOUGH_TO_GUESS: Final = 3
 
@@ -40,6 +41,7 @@ class Spending:
             counts="call" if settings.agents == Settings.agents else "answer",
             source=shown(settings.replay_file) if settings.replay_file else "cache",
             logins=settings.logins,
+            asks_no_model=not any(map(asks_model, settings.agents)),
         )
 
     def _answered(self) -> Spent:

@@ -56,6 +56,7 @@ class Spent:
     counts: str = "call"
     source: str = "cache"  # where the stored ones are from
     logins: Sequence[str] = ()  # labels of agents that were asked on a login
+    asks_no_model: bool = False  # agents without a model do
 
 
 @dataclass(frozen=True)
@@ -223,7 +224,7 @@ def spent_words(spent: Spent) -> str:
     """``spent $0.42 of $1.00, 720 calls (590 from cache)``."""
     source = one_line(spent.source, 100)
     failed = f"{counted(spent.unanswered, 'call')} without an answer"
-    if spent.calls and not spent.tokens and not spent.unanswered:
+    if spent.asks_no_model and spent.calls and not (spent.tokens or spent.unanswered):
         return "spent nothing: no model was asked"
     if not (spent.calls or spent.tokens):
         reasons = []
