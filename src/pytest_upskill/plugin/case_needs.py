@@ -13,7 +13,6 @@ from ..skills.kinds import kinds_by_agent, rules_of
 from ..trials.subject import CHAT, asks_model
 from ..trials.trial import start_files
 from .run import Run
-from .skill_source import SkillSource
 
 
 def find_problem(

@@ -14,7 +14,6 @@ from ..skills.case import Case
 from ..skills.kinds import CASE
 from ..skills.loaded_cases import BrokenCase, LoadedCases
 from ..skills.skill import Skill
-from ..skills.task_set import TaskSet
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.subject import CHAT, Subject, asks_model
@@ -87,7 +86,7 @@ class SkillCases:
 
     @cached_property
     def arms(self) -> tuple[Arm, ...]:
-        if isinstance(self.skill, TaskSet):
+        if self.source.task_files:
             return ()  # each task has its own
         subjects = self.run.subjects
         cases = [case for case, _ in self.cases]
