@@ -4,26 +4,19 @@ import os
 from collections.abc import Callable, Sequence
 from functools import cache, partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from ..agents.roster import Roster
-from ..engine import AgentPlaces, Engine, ModelFacts
+from ..engine import AgentPlaces, Engine
 from ..engine.agent_jobs import Trials
 from ..engine.budget import Budget
 from ..engine.recording import ReplayedAnswers, load_recording, recorded_versions
 from ..engine.store import FILE_NAME, FOLDER, KnownAnswers, Store, StoredAnswers
 from ..errors import Setting, Spell, Text, shown, spelled
-from ..models import Model
 from ..options import FOREVER
-from ..settings import Settings
 from ..trials.answer_times import find_outdated
 from ..trials.trial import Question, Trial
 from .estimate import NOTHING_STORED, Stored, find_stored_answers
-from .models_of_run import Models
 from .open_run import OpenRun
-
-if TYPE_CHECKING:
-    from ..agents.agent_trials import AgentTrials
+from .trials_of_run import facts_of, open_trials
 
 Notify = Callable[[str], None]
 
@@ -63,21 +56,6 @@ def open_engine(
         agents=AgentPlaces(trials, settings.agents_at_once),
         spell=spell,
         max_age=FOREVER if settings.replay_file else settings.max_age,
-    )
-
-
-def facts_of(models: Models, settings: Settings) -> ModelFacts:
-    """What an engine needs of models."""
-
-    async def open_model(name: str) -> Model:
-        spec = models.specs[name]
-        return await spec.provider.open(spec, models.seconds_for(name, settings))
-
-    return ModelFacts(
-        open_model,
-        timeout=lambda name: models.seconds_for(name, settings),
-        takes_tools=models.takes_tools,
-        caches_from=models.caches_from if settings.prompt_cache else lambda _: None,
     )
 
 
@@ -138,21 +116,6 @@ def _seconds_for(run: OpenRun, question: Question) -> float:
     if question.task.timeout is None:
         return run.settings.agent_timeout
     return question.task.timeout
-
-
-def open_trials(settings: Settings, models: Models, roster: Roster) -> "AgentTrials":
-    """Who carries out the trials of agents; imported only if there are any."""
-    from ..agents.agent_trials import AgentTrials
-    from ..agents.task_sandbox import sandbox_for
-
-    sandbox = partial(sandbox_for, sandbox=settings.sandbox, image=settings.image or "")
-    return AgentTrials(
-        roster.agent,
-        sandbox,
-        settings.agent_timeout,
-        models.specs.__getitem__,
-        price_of=models.price_of,
-    )
 
 
 def _note_servers(run: OpenRun, notify: Notify, spell: Spell) -> None:

@@ -23,8 +23,8 @@ from ...engine import AgentPlaces, Engine
 from ...engine.budget import Allowance, Budget, UnansweredCall
 from ...engine.lane import unexpected
 from ...errors import InputError
-from ...measure.engine_of_run import facts_of, open_trials
 from ...measure.requirements import announced
+from ...measure.trials_of_run import facts_of, open_trials
 from ...trials.answer import Answer, NoAnswer, Reply
 from ...trials.trial import Question, Task
 from .brief import Brief
@@ -173,6 +173,6 @@ def _wait_while_wanted(engine: Engine, question: Question) -> Reply:
             return reply.result(timeout=_POLL_SECONDS)
         except TimeoutError:
             state = worker.state.tasks.get(task)
-            is_wanted = state and state.state in ("executing", "long-running")
+            is_wanted = state and state.state == "executing"
             if not is_wanted or worker.status.name not in ("running", "paused"):
                 engine.stop()
