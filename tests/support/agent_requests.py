@@ -46,7 +46,7 @@ def passed(
     protocol: ProtocolName, body: Json, network: bool = False
 ) -> tuple[Json, list[str]]:
     before = json.dumps(body)
-    result = PROTOCOLS[protocol].passed(body, network=network)
+    result = PROTOCOLS[protocol].pass_on(body, network=network)
     assert json.dumps(body) == before
     return result
 

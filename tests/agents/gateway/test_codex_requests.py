@@ -285,7 +285,7 @@ def test_what_a_provider_would_do_itself_is_left_out_wherever_it_stands() -> Non
     nested = {**AGENTS, "tools": [SPAWN, {"type": "code_interpreter"}]}
     more = {"type": "additional_tools", "role": "developer", "tools": [web, CODE]}
     body = request(more, GO, tools=[EXEC, nested, web, {"type": "local_shell"}])
-    passed, left_out = RESPONSES.passed(body, network=False)
+    passed, left_out = RESPONSES.pass_on(body, network=False)
     assert left_out == ["web_search", "code_interpreter", "web_search"]
     assert passed["tools"] == [EXEC, AGENTS, {"type": "local_shell"}]
     assert passed["input"][2]["tools"] == [CODE]
@@ -295,7 +295,7 @@ def test_what_codex_asks_goes_on_as_it_is() -> None:
     body = request(
         GO, {"type": "additional_tools", "role": "developer", "tools": [CODE]}
     )
-    passed, left_out = RESPONSES.passed(body, network=False)
+    passed, left_out = RESPONSES.pass_on(body, network=False)
     assert not left_out
     RESPONSES.prepare(passed, body["model"], None)
     assert json.dumps(passed) == json.dumps(body)

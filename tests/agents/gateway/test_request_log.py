@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.allowlist import UnlistedContent
+from pytest_upskill.agents.gateway.door import UnlistedContent
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import AgentRequest, Item, ModelReply
 from pytest_upskill.agents.gateway.request_log import RequestLog
@@ -603,7 +603,7 @@ def test_nothing_that_an_agent_asks_breaks_the_record(protocol: Any, odd: Any) -
             asked = protocol.parse_request(body)
             RequestLog().begin(asked, 0)
             with suppress(UnlistedContent):
-                protocol.passed({**body, "tool_choice": odd}, network=False)
+                protocol.pass_on({**body, "tool_choice": odd}, network=False)
 
 
 def test_what_an_agent_says_before_each_question_tells_no_conversations_apart() -> None:

@@ -9,16 +9,91 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
 from ...trials.transcript import ToolCall
+from .door import Door
 from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
-from .protocol_lists import CHAT
 
 _STOPPED: Final = {"length": "length", "refusal": "content_filter"}
 
 
+_DOOR: Final = Door(
+    keys=frozenset(
+        (
+            "model",
+            "stream",
+            "stream_options",
+            "max_tokens",
+            "max_completion_tokens",
+            "stop",
+            "seed",
+            "user",
+            "messages",
+            "tools",
+            "functions",
+            "tool_choice",
+            "function_call",
+            "parallel_tool_calls",
+            "response_format",
+            "temperature",
+            "top_p",
+            "top_k",
+            "min_p",
+            "typical_p",
+            "random_seed",
+            "do_sample",
+            "frequency_penalty",
+            "presence_penalty",
+            "repetition_penalty",
+            "repeat_penalty",
+            "logit_bias",
+            "logprobs",
+            "top_logprobs",
+            "n",
+            "modalities",
+            "reasoning",
+            "reasoning_effort",
+            "verbosity",
+            "thinking",
+            "enable_thinking",
+            "preserve_thinking",
+            "thinking_budget",
+            "include_reasoning",
+            "reasoning_format",
+            "reasoning_split",
+            "prompt_mode",
+            "chat_template_kwargs",
+            "safe_prompt",
+            "tool_stream",
+            "cache_prompt",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "prompt_cache_options",
+            "safety_identifier",
+            "metadata",
+            "usage",
+            "store",
+            "service_tier",
+        )
+    ),
+    kinds=frozenset(
+        (
+            "text",
+            "image_url",
+            "video_url",
+            "audio_url",
+            "file",
+            "refusal",
+            "thinking",
+            "function",
+            "custom",
+        )
+    ),
+)
+
+
 class Chat(Protocol):
     path = "/chat/completions"
-    allowlist = CHAT
+    door = _DOOR
     last_event = b"data: [DONE]\n\n"
 
     def parse_request(self, body: Body) -> AgentRequest:

@@ -27,8 +27,8 @@ from ..agent import Call
 from ..logins import LoginProvider
 from ..recorder import Recorder
 from ..staging import InstalledSkill
-from .allowlist import UnlistedContent
 from .chat_protocol import Chat
+from .door import UnlistedContent, passed_headers
 from .forwarding import ForwardedRequest
 from .gemini_protocol import Gemini
 from .http import (
@@ -45,7 +45,6 @@ from .http import (
 )
 from .messages_protocol import Messages
 from .protocol import AgentRequest, Protocol, Target, is_forced, question_of
-from .protocol_lists import passed_headers
 from .request_log import LoggedRequest, RequestLog
 from .responses_protocol import Responses
 
@@ -218,7 +217,7 @@ class Endpoint:
             if target.counts:
                 return answer(200, protocol.count_reply(max(1, len(raw) // 4)))  # about
             try:
-                body, left_out = protocol.passed(body, network=self._has_network)
+                body, left_out = protocol.pass_on(body, network=self._has_network)
                 parsed = protocol.parse_request(body)
                 if is_forced(body):
                     parsed = replace(parsed, tools=())  # beside the conversation

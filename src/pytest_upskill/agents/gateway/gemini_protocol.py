@@ -15,6 +15,7 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer, Usage
 from ...trials.transcript import Tool, ToolCall
+from .door import Door, snake
 from .http import Body, dict_of, limit_of, text_of
 from .protocol import (
     AgentRequest,
@@ -26,7 +27,6 @@ from .protocol import (
     Target,
     tool_of,
 )
-from .protocol_lists import GEMINI, camel
 
 _PATH: Final = re.compile(r"/v1(?:beta|alpha)?/models/(.+):(\w+)")
 _ASKING: Final = ("generateContent", "streamGenerateContent")
@@ -52,10 +52,26 @@ _BUDGETS: Final = {"none": 0, "minimal": 512, "low": 1024, "medium": 8192}
 _MOST_BUDGET: Final = 24_576
 
 
+_DOOR: Final = Door(
+    keys=frozenset(
+        (
+            "model",
+            "contents",
+            "system_instruction",
+            "tools",
+            "tool_config",
+            "generation_config",
+            "safety_settings",
+            "service_tier",
+        )
+    ),
+)
+
+
 class Gemini(Protocol):
     version = "/v1beta"
     path = "/models"
-    allowlist = GEMINI
+    door = _DOOR
 
     def target(self, path: str, query: str) -> Target | None:
         match = _PATH.fullmatch(path)
@@ -198,7 +214,7 @@ class Gemini(Protocol):
         options = {
             key: value
             for key, value in options.items()
-            if camel(key) == "includeThoughts"
+            if snake(key) == "include_thoughts"
         }
         if re.match(r"gemini-[12]\.", model):
             options["thinkingBudget"] = _BUDGETS.get(effort, _MOST_BUDGET)
@@ -232,8 +248,7 @@ def usage_of(usage: object) -> Usage:
 def _get(body: Any, name: str) -> Any:
     if not isinstance(body, dict):
         return None
-    snake = re.sub(r"[A-Z]", lambda match: f"_{match[0].lower()}", name)
-    return body.get(name, body.get(snake))
+    return body.get(name, body.get(snake(name)))
 
 
 def _parts(content: object) -> list[Body]:

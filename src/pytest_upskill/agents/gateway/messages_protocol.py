@@ -10,6 +10,7 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer
 from ...trials.transcript import ToolCall
+from .door import Door
 from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
 from .protocol import (
     AgentRequest,
@@ -21,7 +22,6 @@ from .protocol import (
     Target,
     tool_of,
 )
-from .protocol_lists import MESSAGES
 
 _THOUGHT: Final = ("thinking", "signature")
 # What a delta has, and which field of its block grows by it.
@@ -34,9 +34,57 @@ _ERRORS: Final = {
 }
 
 
+_DOOR: Final = Door(
+    keys=frozenset(
+        (
+            "model",
+            "max_tokens",
+            "stream",
+            "stop_sequences",
+            "temperature",
+            "top_k",
+            "top_p",
+            "messages",
+            "system",
+            "tools",
+            "tool_choice",
+            "metadata",
+            "thinking",
+            "output_config",
+            "output_format",
+            "context_management",
+            "diagnostics",
+            "service_tier",
+            "speed",
+            "inference_geo",
+            "cache_control",
+        )
+    ),
+    kinds=frozenset(
+        (
+            "text",
+            "image",
+            "document",
+            "tool_reference",
+            "base64",
+            "url",
+            "content",
+            "thinking",
+            "redacted_thinking",
+            "tool_use",
+            "tool_result",
+            "tool_addition",
+            "tool_removal",
+            "tool_definition",
+            "direct",
+        )
+    ),
+)
+
+
 class Messages(Protocol):
     path = "/messages"
-    allowlist = MESSAGES
+    door = _DOOR
     count_path = "/messages/count_tokens"
 
     def url(self, base: str, target: Target, model: str) -> str:

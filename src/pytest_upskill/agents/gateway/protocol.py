@@ -14,7 +14,7 @@ from ...skills.case import Role
 from ...trials.answer import Answer
 from ...trials.transcript import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
-from .allowlist import Allowlist
+from .door import Door, Passed
 from .http import Body, text_of
 
 ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
@@ -87,7 +87,7 @@ class Protocol(ABC):
     path: str  # below the address of a server, without the version
     count_path = ""  # of requests for the number of tokens
     last_event = b""  # of every stream
-    allowlist: Allowlist
+    door: Door
 
     def target(self, path: str, query: str) -> Target | None:
         """The meaning of a path; None if it is not of this protocol."""
@@ -153,16 +153,16 @@ class Protocol(ABC):
             "created_at": "1970-01-01T00:00:00Z",
         }
 
-    def passed(self, body: Body, *, network: bool) -> tuple[Body, list[str]]:
-        """What of a request is passed on, and names of what is left out.
+    def pass_on(self, body: Body, *, network: bool) -> Passed:
+        """What of a request goes on.
 
-        UnlistedContent if its content has something that is not passed on.
+        UnlistedContent if its content has something that does not go on.
         """
-        passed, left_out = self.allowlist.passed(body, network=network)
-        if "tools" in body and "tools" not in passed:
+        passed = self.door.pass_on(body, network=network)
+        if "tools" in body and "tools" not in passed.body:
             for key in _TOOL_CHOICES:
-                passed.pop(key, None)
-        return passed, left_out
+                passed.body.pop(key, None)
+        return passed
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:  # noqa: ARG002
         """Set the model, its effort, and the options that our log needs."""

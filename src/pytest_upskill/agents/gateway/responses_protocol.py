@@ -10,17 +10,91 @@ from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
 from ...trials.transcript import ToolCall
+from .door import Door, Passed, UnlistedContent
 from .http import Body, dict_of, limit_of, text_of, texts_in
 from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
-from .protocol_lists import RESPONSES
 
 _NO_SPACE: Final = "functions"  # the group of the tools that are in none
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
 
 
+_DOOR: Final = Door(
+    keys=frozenset(
+        (
+            "model",
+            "stream",
+            "stream_options",
+            "instructions",
+            "input",
+            "tools",
+            "tool_choice",
+            "max_output_tokens",
+            "max_tool_calls",
+            "include",
+            "temperature",
+            "top_p",
+            "top_logprobs",
+            "truncation",
+            "parallel_tool_calls",
+            "user",
+            "reasoning",
+            "text",
+            "context_management",
+            "prompt_cache_key",
+            "prompt_cache_retention",
+            "prompt_cache_options",
+            "safety_identifier",
+            "store",
+            # The endpoint knows those of its trial.
+            "previous_response_id",
+            "metadata",
+            "client_metadata",
+            "background",
+            "service_tier",
+        )
+    ),
+    kinds=frozenset(
+        (
+            "text",
+            "summary_text",
+            "reasoning_text",
+            "input_text",
+            "output_text",
+            "refusal",
+            "input_image",
+            "input_file",
+            "message",
+            "reasoning",
+            "function_call",
+            "function_call_output",
+            "custom_tool_call",
+            "custom_tool_call_output",
+            "tool_search_call",
+            "tool_search_output",
+            "additional_tools",
+            "local_shell_call",
+            "local_shell_call_output",
+            "apply_patch_call",
+            "apply_patch_call_output",
+            "compaction",
+            "compaction_trigger",
+            "direct",
+        )
+    ),
+)
+
+
 class Responses(Protocol):
     path = "/responses"
-    allowlist = RESPONSES
+    door = _DOOR
+
+    def pass_on(self, body: Body, *, network: bool) -> Passed:
+        """An item without its content would be looked up in the account."""
+        for item in dicts_in(body.get("input")):
+            is_message = item.get("type") in (None, "message")
+            if is_message and None in (item.get("role"), item.get("content")):
+                raise UnlistedContent("a message without its content")
+        return super().pass_on(body, network=network)
 
     def parse_request(self, body: Body) -> AgentRequest:
         content = body.get("input")

@@ -10,8 +10,7 @@ from typing import Any
 
 import pytest
 
-from pytest_upskill.agents.gateway.allowlist import UnlistedContent
-from pytest_upskill.agents.gateway.protocol_lists import passed_headers
+from pytest_upskill.agents.gateway.door import UnlistedContent, passed_headers
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.skills.case import SandboxNeeds
 from pytest_upskill.trials.trial import Task
@@ -337,8 +336,8 @@ def test_findings_name_what_was_left_out_and_refused() -> None:
             asked = {**asking("messages", part), "secret": opened.token}
             assert (await raw(opened, request(opened, body=asked)))[0] == 400
         assert opened.findings == (
-            "asked the provider for advisor_20260301, which was left out",
             'asked the provider for speed "fast", which was left out',
+            "asked the provider for advisor_20260301, which was left out",
             (
                 "asked the provider for anthropic-beta fast-mode-2026-02-01, which was"
                 " left out"
