@@ -53,8 +53,12 @@ Score = Literal["pass", "checks"]
 
 _TAUGHT: Final = "generate refine cases"  # commands that measure skills by cases
 _AS_UPSKILL: Final = "eval benchmark"  # commands that run pytest
+_ALLOW_CODE: Final = (
+    "let agents have the packages, images, folders and limits that cases ask for"
+)
 TAKEN_BY_STUDIES: Final = (  # what all studies take
     take("sandbox", "--sandbox"),
+    take("allow_code", "--allow-code", help=_ALLOW_CODE),
     take("max_cost", "--max-cost"),
     take("base_url", "--base-url"),
     take("login", "--login"),
@@ -97,6 +101,17 @@ class CommonSettings:
         at(f"{_TAUGHT} describe", "--sandbox"),
         metavar="NAME",
         default="auto",
+    )
+    allow_code: bool = setting(
+        SWITCH,
+        "skills and cases",
+        'run Python of a skill: checks ("python": "checks.py:function"), tests and'
+        " conftest files in its folder, conftest files on the way to it, and the"
+        " packages that its scripts need. Also let cases build images, agents read"
+        " folders outside of /opt and /usr that a skill names, and trials have more"
+        " memory, files and time than usual",
+        "--skill-allow-code",
+        at(f"{_TAUGHT} describe", "--allow-code", help=_ALLOW_CODE),
     )
     max_turns: int = setting(
         whole(1, MOST_TURNS),
@@ -278,16 +293,6 @@ class Settings(CommonSettings):
         "--skill-against",
         metavar="REF",
     )
-    allow_code: bool = setting(
-        SWITCH,
-        "skills and cases",
-        'run Python of a skill: checks ("python": "checks.py:function"), tests and'
-        " conftest files in its folder, conftest files on the way to it, and the"
-        " packages that its scripts need. Also let agents read folders outside of /opt"
-        " and /usr that a skill names",
-        "--skill-allow-code",
-    )
-
     models: tuple[str, ...] = setting(
         NAMES,
         "models",

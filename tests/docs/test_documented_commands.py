@@ -167,6 +167,7 @@ def test_the_example_tasks_need_their_skills(project: Path, shell: Shell) -> Non
     words = [
         "pytest",
         "examples/harbour-tasks",
+        "--skill-allow-code",
         "--skill-agent",
         "loop",
         "--model",

@@ -110,3 +110,44 @@ def test_a_skill_that_builds_an_image_has_to_be_trusted(
     result.stderr.fnmatch_lines(
         ["*--skill-allow-code: sums needs an image, and building one *"]
     )
+
+
+@pytest.mark.parametrize(
+    ("case", "asked"),
+    [
+        ({"sandbox": {"memory_mb": 8192}}, "8,192 MB of memory, not 4,096"),
+        ({"sandbox": {"storage_mb": 2048}}, "2,048 MB of files, not 1,024"),
+        ({"timeout": 7200}, "7200 s for a trial, not 600"),
+    ],
+)
+def test_a_case_may_not_raise_its_own_limits(
+    pytester: pytest.Pytester, tasks: Path, case: dict[str, object], asked: str
+) -> None:
+    usual = {"sandbox": {"memory_mb": 4096, "cpus": 64}, "timeout": 600}
+    cases = [{**CASES[1], **usual}, {**CASES[1], "id": "greedy", **case}]
+    (tasks / "skill_meta.json").write_text(json.dumps({"cases": cases}))
+    model = pytester.makepyfile(model="def answer(question): ...")
+    agent = ("--skill-agent", "loop", "--model", f"scripted:{model}:answer")
+    result = pytester.runpytest_inprocess("--skill", str(tasks), *agent)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*--skill-allow-code: sums asks for {asked}"])
+
+
+def test_the_time_that_a_user_gives_needs_no_other_word(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    (tasks / "skill_meta.json").write_text(
+        json.dumps({"cases": [{**CASES[1], "timeout": 1200}]})
+    )
+    run = run_skills(
+        *(pytester, "haiku", *ORACLE, "--skill-timeout", "1200"), skill=str(tasks)
+    )
+    assert run.outcomes == {"passed": 1}
+
+
+def test_cases_of_a_chat_may_ask_for_what_they_never_get(
+    pytester: pytest.Pytester, tasks: Path
+) -> None:
+    model = pytester.makepyfile(model="def answer(question): return '3'")
+    run = run_skills(pytester, f"scripted:{model}:answer", skill=str(tasks))
+    assert run.outcomes == {"passed": 2}

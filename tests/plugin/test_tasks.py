@@ -5,6 +5,7 @@ from pathlib import Path
 
 import pytest
 
+from support.fake_docker import use_docker
 from support.kit import write_skill
 from support.runs import SkillRun, run_skills
 from support.sandboxes import needs_docker
@@ -24,7 +25,7 @@ def tasks(pytester: pytest.Pytester) -> Path:
 
 
 def play(pytester: pytest.Pytester, *args: str, model: str = MODEL) -> SkillRun:
-    return run_skills(pytester, model, *args, skill="")
+    return run_skills(pytester, model, "--skill-allow-code", *args, skill="")
 
 
 def collected(pytester: pytest.Pytester, *args: str) -> list[str]:
@@ -153,7 +154,8 @@ def test_broken_tasks_are_errors_with_their_files_and_others_run(
     (tasks / "skill/environment/skills/harbour-dues/SKILL.md").write_text("")
     (tasks / "gpu/task.toml").write_text("[environment]\ngpus = 1\n")
     result = pytester.runpytest(
-        str(tasks), *ORACLE, "-k", "not dues and not berth", "-rs"
+        *(str(tasks), *ORACLE, "-k", "not dues and not berth", "-rs"),
+        "--skill-allow-code",
     )
     result.assert_outcomes(errors=3, skipped=1, deselected=2)
     for text in (
@@ -179,8 +181,9 @@ def test_no_code_of_a_task_is_collected_or_imported(
         "dues/tests/test_a.py",
     ):
         (tasks / name).write_text(code)
-    assert len(collected(pytester, str(tasks), *ORACLE)) == 2
-    assert list(tasks.rglob("ran")) == []
+    for trust in ((), ("--skill-allow-code",)):
+        assert len(collected(pytester, str(tasks), *ORACLE, *trust)) == 2
+        assert list(tasks.rglob("ran")) == []
 
 
 def test_deeper_tasks_are_found_and_tests_beside_them_are_not_lost(
@@ -237,3 +240,17 @@ def test_workers_of_a_cluster_have_all_that_a_task_needs(
     run = play(pytester, str(tasks), *LOOP, "--skill-cluster", "local:2")
     row = run.summary
     assert (row["cases"], row["baseline_rate"], row["skill_rate"]) == (2, 0, 1)
+
+
+@pytest.mark.parametrize("agent", [LOOP, ORACLE])
+def test_no_image_of_a_task_is_built_before_its_author_is_trusted(
+    pytester: pytest.Pytester,
+    tasks: Path,
+    agent: tuple[str, ...],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    log = use_docker(pytester.path, monkeypatch)
+    result = pytester.runpytest(str(tasks), *agent, "--model", MODEL)
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--skill-allow-code: tasks needs an image, *"])
+    assert not log.exists()

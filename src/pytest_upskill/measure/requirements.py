@@ -18,6 +18,7 @@ from ..registry import open_remote
 from ..skills.kinds import kinds_by_agent
 from ..trials.subject import CHAT, Subject
 from .open_run import AskedSkill, OpenRun
+from .sandboxes import require_allowed
 
 Tell = Callable[[str], None]
 _HOW_TO_NAME_USER: Final = (
@@ -49,6 +50,9 @@ def require(
 
     If all answers ``may_be_stored``, `require_reachable` is left to the caller.
     """
+    # A replay, too, runs commands of cases in a sandbox.
+    if run.has_agents:
+        require_allowed(skills, run.settings)
     if run.settings.replay_file is None:
         subjects = list(run.by_label.values())
         _require_tools(run)

@@ -1,13 +1,15 @@
 """The sandboxes of a run: what its cases need, and what must be allowed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
 from typing import Final
 
+from .._util.texts import plain
+from ..agents.sandboxes.sandbox import SandboxError, SandboxLimits
 from ..agents.task_sandbox import choose_sandbox, has_own_image
 from ..errors import InputError, SettingsError
-from ..settings import Settings
-from ..skills.case import NO_NEEDS, SandboxNeeds
+from ..settings import DEFAULT_AGENT_TIMEOUT, Settings
+from ..skills.case import NO_NEEDS, Case
 from .open_run import AskedSkill, OpenRun
 
 _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
@@ -36,24 +38,17 @@ def prepare_sandbox(
     workers look at their own.
     """
     from ..agents.needs import python_packages, why_no_path
-    from ..agents.sandboxes.sandbox import SandboxError
 
     sandbox = "" if settings.cluster else _choose_sandboxes(skills, settings)
-    needs: dict[str, list[SandboxNeeds]] = {}
-    for skill in skills:
-        # Naming tasks allows their images.
-        cases = [case for _, case in skill.cases if not case.is_task]
-        needs[skill.label] = [case.sandbox for case in cases]
-    require_allowed(needs, settings)
     if settings.cluster:
         return sandbox
 
     packages: dict[tuple[str, ...], None] = {}
-    for label, needs_of_skill in needs.items():
-        for each in needs_of_skill:
+    for skill in skills:
+        for each in (case.sandbox for _, case in skill.cases):
             for path in each.paths:
                 if problem := why_no_path(path):
-                    place = f"{label}: sandbox.paths"
+                    place = f"{skill.label}: sandbox.paths"
                     raise InputError(place, problem, "Name the folder of a tool.")
             if each.python and not has_own_image(each):
                 packages[each.python] = None
@@ -83,31 +78,50 @@ def _choose_sandboxes(skills: Iterable[AskedSkill], settings: Settings) -> str:
     return ", ".join(sorted(kinds))
 
 
-def require_allowed(
-    needs: Mapping[str, Sequence[SandboxNeeds]], settings: Settings
-) -> None:
-    """SettingsError if skills need something that requires --skill-allow-code."""
+def require_allowed(skills: Iterable[AskedSkill], settings: Settings) -> None:
+    """SettingsError if cases ask for something that requires --skill-allow-code."""
     if settings.allow_code:
         return
 
     problems = []
-    for label, needs_of_skill in needs.items():
-        packages: list[str] = []
-        paths: list[str] = []
-        for each in needs_of_skill:
-            packages += each.python
-            paths += filter(_is_unusual, each.paths)
+    for skill in skills:
+        cases = [case for _, case in skill.cases if not case.skip]
+        needs = [case.sandbox for case in cases]
+        packages = [name for each in needs for name in each.python]
         if packages:
             names = ", ".join(dict.fromkeys(packages))
-            problems.append(f"{label} needs Python packages, which are code: {names}")
+            problems.append(
+                f"{skill.label} needs Python packages, which are code: {names}"
+            )
+        paths = [path for each in needs for path in each.paths if _is_unusual(path)]
         if paths:
             names = ", ".join(dict.fromkeys(paths))
-            problems.append(f"{label} lets agents read {names}")
-        if any(each.image or each.build for each in needs_of_skill):
-            problems.append(f"{label} needs an image, and building one runs code")
+            problems.append(f"{skill.label} lets agents read {names}")
+        # An image of the user replaces all others.
+        if any(map(has_own_image, needs)) and not settings.image:
+            problems.append(f"{skill.label} needs an image, and building one runs code")
+        for limit in _raised_limits(cases, settings):
+            problems.append(f"{skill.label} asks for {limit}")
     if problems:
         hint = "Add it if you trust them."
         raise SettingsError("allow_code", "; ".join(problems), hint)
+
+
+def _raised_limits(cases: Sequence[Case], settings: Settings) -> list[str]:
+    """What cases ask for beyond what any case may have."""
+    usual = SandboxLimits()
+    memory = max((case.sandbox.memory_mb or 0 for case in cases), default=0)
+    storage = max((case.sandbox.storage_mb or 0 for case in cases), default=0)
+    seconds = max((case.timeout or 0.0 for case in cases), default=0.0)
+    most_seconds = max(DEFAULT_AGENT_TIMEOUT, settings.agent_timeout)
+    limits = []
+    if memory > usual.memory // 2**20:
+        limits.append(f"{memory:,} MB of memory, not {usual.memory // 2**20:,}")
+    if storage > usual.disk // 2**20:
+        limits.append(f"{storage:,} MB of files, not {usual.disk // 2**20:,}")
+    if seconds > most_seconds:
+        limits.append(f"{plain(seconds)} s for a trial, not {plain(most_seconds)}")
+    return limits
 
 
 def _is_unusual(path: str) -> bool:

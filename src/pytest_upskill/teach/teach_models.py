@@ -19,6 +19,7 @@ from ..measure.requirements import (
     require_sandbox,
     require_skills,
 )
+from ..measure.sandboxes import require_allowed
 from ..models.model import ModelName, NamedBy
 from ..models.prices import Price, cost
 from ..settings import CommonSettings, Settings
@@ -114,6 +115,8 @@ class TeachModels:
         skill = AskedSkill(name, cases, lambda: tokens)
         hint = ("Name a model as ", Setting("judge"), ", who then plays it.")
         require_skills(self._run, [skill], self._tell, hint)
+        if self._run.has_agents:
+            require_allowed([skill], self.settings)
 
     @property
     def with_agents(self) -> bool:

@@ -252,7 +252,7 @@ def test_a_task_that_is_never_graded_is_left_out_and_named(
     ):
         write_task(project / f"tasks/{name}", f"Write the {name} one.", skill=True)
         (project / f"tasks/{name}/tests/test.sh").write_text(verifier, encoding="utf-8")
-    words = ["--agent", "loop", "--runs", "1"]
+    words = ["--agent", "loop", "--runs", "1", "--allow-code"]
     assert drift(*words, skills="tasks") == 1
     found, (tasks,) = change(), change()["skills"]
     assert (found["cases"], tasks["cases"], tasks["change"]["lift"]) == (4, 2, -1)
@@ -281,7 +281,7 @@ def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
                 project / f"tasks/helped-{number}", f"Write it, {number}.", skill=True
             )
     write_task(project / "tasks/steps", "Write it.", more="[[steps]]\nname = 'a'\n")
-    words = ["--agent", "loop", "--runs", "1"]
+    words = ["--agent", "loop", "--runs", "1", "--allow-code"]
     assert drift(*words, skills="tasks") == 0
     helped, plain = change()["skills"]
     assert (helped["skill"], helped["cases"]) == ("tasks", 2)
@@ -299,6 +299,8 @@ def test_a_folder_of_tasks_is_a_row_and_tasks_without_skills_are_another(
     )
     capsys.readouterr()
     assert "--agent chat: tasks need an agent" in error_of(capsys, skills="tasks")
+    refused = error_of(capsys, "--agent", "loop", skills="tasks")
+    assert "--allow-code: tasks needs an image, and building one runs code" in refused
 
 
 def write_task(

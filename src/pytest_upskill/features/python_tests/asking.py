@@ -2,12 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from ..._util.json_forms import FormError
 from ...errors import InputError
+from ...measure.open_run import AskedSkill
 from ...measure.sandboxes import require_allowed
 from ...plugin.pytest_options import message_of
 from ...plugin.run import Run
@@ -117,7 +119,9 @@ class Ask:
             subject = subjects.subject_of(agent, trial.model)
             is_agent = subject.agent != CHAT
             if is_agent:
-                require_allowed({marked.info.name: [marked.needs]}, settings)
+                require_allowed(
+                    [AskedSkill(marked.info.name, [(Path(), case)])], settings
+                )
             elif case.exact:
                 problem = f"{case.exact[0].path!r} is not text, so it needs an agent"
                 raise InputError("ask", problem, 'Add agent="loop".')
