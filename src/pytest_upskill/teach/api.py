@@ -73,6 +73,7 @@ class TeachOptions(TypedDict, total=False):
     max_output: int | None
     max_turns: int
     sandbox: str
+    allow_code: bool
     max_cost: float | None
     output: AnyPath | None
     name: str | None
