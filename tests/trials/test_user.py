@@ -61,8 +61,6 @@ ENDS = {
     "a question that it answers": (
         "Why did it fail? The disk was full.\n\nIt works now."
     ),
-    "a question that a paragraph answers": "**How do I run it?**\n\nYou can type make.",
-    "a question of its own": "What did I do?\n\nI wrote the file.",
     "an offer without a mark": "It is done.\n\nLet me know if you want more.",
     "a list below an answered question": (
         "Which ones? These:\n\n- a\n- b\n\nAll are there."
@@ -70,7 +68,6 @@ ENDS = {
     "an address": "See https://example.org/search?q=1 for more.",
     "code": "Done:\n\n```sql\nSELECT ?\n```",
     "code that asks": "Done.\n\n```\nAre you sure?\n```",
-    "indented code": "Done, it prints:\n\n    Are you sure?\n",
     "code in a line": "It prints `Continue?`",
     "a quote": 'The page says "Are you sure?" before it deletes.',
     "only thoughts": "<think>Which region?</think>Done.",

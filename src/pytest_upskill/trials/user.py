@@ -1,10 +1,8 @@
 """The user of a case: when an agent asks, and who answers it."""
 
 import re
-from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import groupby
-from typing import Final, Literal
+from typing import Final
 
 from .._util.texts import mark_of, marked, shortened
 from .answer import Answer, without_reasoning
@@ -65,22 +63,15 @@ def has_ended(words: str) -> bool:
     return words.strip(" \t\r\n.\"'`*").upper() == END
 
 
-# Whether a text ends with a question.
-
-_Kind = Literal["text", "heading", "points"]  # points: a list or a table
 # Quantifiers are possessive or have a limit, since a model writes the text.
-_FENCE: Final = re.compile(
-    r"[ \t]*+(?:>[ \t]?)*+[ \t]*+(?:[-*+]\s++|\d++[.)]\s++)?(`{3,}+|~{3,}+)([^`]*+)$"
+_FENCED_CODE: Final = re.compile(
+    r"^[ \t>]*+(`{3,}+|~{3,}+).*?(?:^[ \t>]*+\1|\Z)", re.MULTILINE | re.DOTALL
 )
-_POINT: Final = re.compile(
-    r"(?:[-*+•◦‣–—]|(?:\*\*|__)?\(?(?:\d{1,3}|[A-Za-z]|Q\d{0,2})[.):、"
-    r"]|\|)(?=\s|\*\*|__|$)"
+_CODE_OR_QUOTE: Final = re.compile(
+    r"(?<!`)(`{1,2})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)"
+    r'|"[^"\n]{1,200}"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|„[^“”\n]{1,200}[“”]'
 )
-_HEADING: Final = re.compile(r"#{1,6}\s")
-_QUOTED: Final = re.compile(
-    r'"[^"\n]{1,200}"|“[^”\n]{1,200}”|«[^»\n]{1,200}»|„[^“”\n]{1,200}[“”]'
-)
-_INLINE_CODE: Final = re.compile(r"(?<!`)(`{1,2})(?!`)[^\n]{1,500}?(?<!`)\1(?!`)")
+_POINT: Final = re.compile(r"\s*(?:[-*+•◦‣–—|]|\(?(?:\d{1,3}|[A-Za-z])[.)])\s")
 _QUESTION: Final = re.compile(
     # Not in an address or a type
     r"\?[?!]{0,9}+[\"'”’»)\]*_~]{0,20}+(?=\s|$|[^\x00-\x7f])"
@@ -89,106 +80,37 @@ _QUESTION: Final = re.compile(
     r"|か(?=。)",
     re.MULTILINE,
 )
-_MOST_CLOSING: Final = 400  # characters of a paragraph after a question
-_WAITS: Final = re.compile(  # it says that the agent waits for the answer
-    r"\b(?:let me know|tell me|once (?:you|i|we|that|this)|as soon as|wait(?:ing)? for"
-    r"|so (?:that )?i can"
-    r"|please"
-    r" (?:answer|choose|clarify|confirm|let|pick|provide|reply|share|specify|tell)"
-    r"|before i (?:begin|continue|go|proceed|start)"
-    r"|(?:i'll|i’ll|i will|i can) (?:begin|continue|get started|go"
-    r" ahead|proceed|start|wait))\b",
-    re.IGNORECASE,
-)
+_MAX_CLOSING: Final = 400  # characters of a paragraph after a question
 
 
 def asks_user(text: str) -> bool:
     """Whether an agent's message ends with a question, in its text and not in its code.
 
-    The last paragraph or list has one, or stands below one; or a short
-    paragraph follows a list of questions, or says that the agent waits for the
-    answer to the question before it.
+    Its last paragraph has one, or the one before a short last paragraph ends with one:
+    perhaps the agent answers that itself, and a model that plays the user sees it.
+    Points of a list are part of what they stand below.
     """
-    blocks = list(_blocks(without_reasoning(text)))
-    if not blocks:
+    text = _FENCED_CODE.sub("", without_reasoning(text))
+    text = _CODE_OR_QUOTE.sub("…", text)
+    paragraphs = _find_paragraphs(text)
+    if not paragraphs:
         return False
-    *before, (kind, last) = blocks
+
+    last = paragraphs[-1]
     if _QUESTION.search(last):
         return True
-    if kind == "points":
-        return _asks_before(before)
-    if len(last) > _MOST_CLOSING or not before:
+    if len(last) > _MAX_CLOSING or len(paragraphs) < 2:
         return False
-    waits = bool(_WAITS.search(last))
-    if before[-1][0] == "points":
-        return _asks_mostly(before[-1][1]) or (waits and _asks_before(before[:-1]))
-    return waits and _asks_at_end(before[-1][1])
+    before = paragraphs[-2]
+    return any(match.end() == len(before) for match in _QUESTION.finditer(before))
 
 
-def _asks_before(blocks: Sequence[tuple[_Kind, str]]) -> bool:
-    """Whether what a list stands below has a question."""
-    return (
-        bool(blocks)
-        and blocks[-1][0] != "points"
-        and bool(_QUESTION.search(blocks[-1][1]))
-    )
-
-
-def _asks_at_end(block: str) -> bool:
-    return any(
-        match.end() == len(block.rstrip()) for match in _QUESTION.finditer(block)
-    )
-
-
-def _asks_mostly(points: str) -> bool:
-    """Whether at least half of a list's points are questions."""
-    starts = [line for line in points.splitlines() if _POINT.match(line.strip())]
-    return 2 * len(_QUESTION.findall(points)) >= len(starts)
-
-
-def _blocks(text: str) -> Iterator[tuple[_Kind, str]]:
-    """Paragraphs, headings and lists of a Markdown text, without its code."""
-    for (_, kind), lines in groupby(_typed_lines(text), key=lambda line: line[:2]):
-        block = "\n".join(line for _, _, line in lines)
-        block = _INLINE_CODE.sub("code", _QUOTED.sub("quote", block))
-        if any(char.isalnum() for char in block):
-            yield kind, block
-
-
-def _typed_lines(text: str) -> Iterator[tuple[int, _Kind, str]]:
-    """The lines of a text, without blank ones and code,
-    each with the number and kind of its block.
-
-    A list that is broken up by blank lines is one block.
-    """
-    fence, number, is_blank = "", 0, True
-    block: _Kind | None = None
-    kind: _Kind
+def _find_paragraphs(text: str) -> list[str]:
+    """Those with words; of lists, only points that ask."""
+    paragraphs = [""]
     for line in text.splitlines():
-        opens = _FENCE.match(line)
-        if fence:
-            if opens and opens[1].startswith(fence) and not opens[2].strip():
-                fence = ""
-            continue
-        if opens:
-            fence, is_blank = opens[1], True
-            continue
-        words = line.strip(" \t>")
-        indented = line.startswith(("  ", "\t"))
-        if not words:
-            is_blank = True
-            continue
-        if _HEADING.match(words):
-            kind = "heading"
-        elif _POINT.match(words):
-            kind = "points"
-        elif block == "points" and (indented or not is_blank):
-            kind = "points"  # a point goes on
-        elif line.startswith(("    ", "\t")) and is_blank:
-            continue  # code
-        else:
-            kind = "text"
-        if kind != block or kind == "heading" or (is_blank and kind == "text"):
-            number += 1
-        block, is_blank = kind, False
-        yield number, kind, line
+        if not line.strip():
+            paragraphs.append("")
+        elif not _POINT.match(line) or _QUESTION.search(line):
+            paragraphs[-1] = f"{paragraphs[-1]}\n{line}".strip()
+    return [part for part in paragraphs if any(map(str.isalnum, part))]
