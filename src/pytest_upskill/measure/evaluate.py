@@ -9,33 +9,17 @@ from ..checks import CheckedCase, why_agent
 from ..checks.grading import ToGrade, records_of, rubric_for
 from ..checks.judging import Ask
 from ..errors import shown
-from ..models.prices import PriceOf, cost
+from ..models.prices import PriceOf, priced
 from ..results.planned_cases import planned_case
 from ..results.run import RunResults, versions
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.skill import Skill
-from ..trials.answer import SideCalls
 from ..trials.arm import Arm
 from ..trials.plan import PlannedCase, SkillInfo, score_of
 from ..trials.records import Record
 from ..trials.subject import CHAT, Subject
 from ..trials.trial import judge_task, trials_of, user_text
-
-
-def priced(record: Record, price_of: PriceOf) -> Record:
-    """A record with what it cost, and its judge and user."""
-
-    def with_cost(calls: SideCalls | None) -> SideCalls | None:
-        usd = cost(price_of(calls.model), calls.usage) if calls else None
-        return calls and replace(calls, cost=usd)
-
-    return replace(
-        record,
-        cost=cost(price_of(record.model), record.usage),
-        judge=with_cost(record.judge),
-        user=with_cost(record.user),
-    )
 
 
 @dataclass(frozen=True)

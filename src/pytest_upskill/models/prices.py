@@ -13,7 +13,8 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Final
 
 from ..errors import SettingsError
-from ..trials.answer import Usage
+from ..trials.answer import SideCalls, Usage
+from ..trials.records import Record
 
 if TYPE_CHECKING:
     from genai_prices.types import ModelInfo, ModelPrice, TieredPrices
@@ -71,6 +72,21 @@ def cost(price: Price | None, usage: Usage) -> float | None:
     if price.written:
         read += min(usage.hour or 0, written) * (_HOUR / _WRITTEN - 1) * price.written
     return (read + usage.output * price.output) / _MILLION
+
+
+def priced(record: Record, price_of: PriceOf) -> Record:
+    """A record with what it cost, and its judge and user."""
+
+    def with_cost(calls: SideCalls | None) -> SideCalls | None:
+        usd = cost(price_of(calls.model), calls.usage) if calls else None
+        return calls and replace(calls, cost=usd)
+
+    return replace(
+        record,
+        cost=cost(price_of(record.model), record.usage),
+        judge=with_cost(record.judge),
+        user=with_cost(record.user),
+    )
 
 
 def saved_by_cache(price: Price | None, usage: Usage) -> float:

@@ -17,9 +17,8 @@ import pytest
 from .._util.git import commit_of
 from .._util.texts import digest
 from ..errors import shown
-from ..measure.evaluate import priced
 from ..models.model import shown_address
-from ..models.prices import PriceOf
+from ..models.prices import PriceOf, priced
 from ..results.outcomes import Reported
 from ..results.run import RunResults, versions
 from ..settings import Settings
