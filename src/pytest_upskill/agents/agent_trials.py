@@ -190,15 +190,14 @@ class AgentTrials:
             if not task.until_opened:
                 async with self._snapshots:
                     changes = await _changes(sandbox, before, known, is_late)
-            refused = tuple(map(without_keys, sandbox.findings))
         finally:
             await close_sandbox(sandbox)
         answer = replace(answer, files=changes.files, workspace=changes.workspace)
-        return _by(task, answer, *refused, *changes.findings)
+        return _by(task, answer, *changes.findings)
 
 
 def _by(task: Task, answer: Answer, *findings: str) -> Answer:
-    """An answer with its agent, and with what was refused or left out."""
+    """An answer with its agent, and with what was left out."""
     activity = answer.activity or Activity()
     findings, agents = (*activity.findings, *findings), ((task.agent, task.version),)
     return replace(answer, activity=replace(activity, findings=findings, agents=agents))

@@ -15,14 +15,12 @@ import subprocess
 import sys
 from collections.abc import Collection, Iterator
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Final
 
 from ..._util.files import read_file, reason_of
 from . import inside
-from .hosts import INSIDE, AskedHosts
-from .sandbox import HOME, Mount, SandboxError, SandboxKind, SandboxSpec
+from .sandbox import HOME, SandboxError, SandboxKind, SandboxSpec
 from .served import ServedSandbox
 
 _OLDEST: Final = (0, 8)  # the first that can forbid user namespaces inside
@@ -98,12 +96,6 @@ class Bwrap(SandboxKind):
         program = shutil.which("bwrap")
         if program is None:
             raise SandboxError(f"bwrap was not found. {_INSTALL}")
-        hosts = None if spec.network else AskedHosts()
-        if hosts:
-            await hosts.open()
-            spec = replace(
-                spec, mounts=(*spec.mounts, Mount(str(hosts.folder), INSIDE))
-            )
         ours, theirs = socket.socketpair()
         errors = os.memfd_create("errors")
         passed = [theirs.fileno()]
@@ -140,14 +132,12 @@ class Bwrap(SandboxKind):
             )
         except OSError as error:
             ours.close()
-            if hosts:
-                await hosts.close()
             raise SandboxError(f"bwrap could not be started: {error}.") from None
         finally:
             theirs.close()
             for number in passed[1:]:
                 os.close(number)
-        sandbox = ServedSandbox(process, ours, spec, hosts)
+        sandbox = ServedSandbox(process, ours, spec)
         sandbox.python = python()
         try:
             await sandbox.start(code, spec.environment(_path()))

@@ -285,11 +285,6 @@ class Sandbox(ABC):
         0 is any port.
         """
 
-    @property
-    def findings(self) -> tuple[str, ...]:
-        """What was tried inside and refused, as far as the sandbox can see it."""
-        return ()
-
     @abstractmethod
     async def close(self) -> None:
         """End all its processes and remove what it wrote; safe to call twice."""

@@ -15,7 +15,6 @@ from contextlib import suppress
 from typing import Final
 
 from ..._util.files import PLAIN
-from .hosts import AskedHosts
 from .inside import FRAME, PART, packed, unpacked
 from .sandbox import (
     CommandLine,
@@ -43,9 +42,7 @@ class ServedSandbox(Sandbox):
         process: subprocess.Popen[bytes],
         channel: socket.socket,
         spec: SandboxSpec,
-        hosts: AskedHosts | None = None,
     ) -> None:
-        self._hosts = hosts
         self._process = process
         self._channel = channel
         self.spec = spec
@@ -59,10 +56,6 @@ class ServedSandbox(Sandbox):
         self._broken: str | None = None
         channel.settimeout(0)
         self._loop.add_reader(channel.fileno(), self._receive)
-
-    @property
-    def findings(self) -> tuple[str, ...]:
-        return self._hosts.findings if self._hosts else ()
 
     async def start(self, code: bytes, env: Mapping[str, str]) -> None:
         """Send the helper its code and limits; SandboxError if it does not start."""
@@ -165,9 +158,6 @@ class ServedSandbox(Sandbox):
 
     async def close(self) -> None:
         self._break("it is closed")
-        hosts, self._hosts = self._hosts, None
-        if hosts:
-            await hosts.close()
         # The helper, the first process, ends as its socket is closed,
         # and all others with it.
         waiting = asyncio.ensure_future(asyncio.to_thread(self._end))
