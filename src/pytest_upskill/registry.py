@@ -27,6 +27,7 @@ FEATURES: Final = (
     "annotations",
     "python_tests",
     "cluster",
+    "commands",
 )
 _FOLDER: Final = f"{__package__}.features"
 
@@ -71,6 +72,10 @@ class Feature:
     # The module and class of each agent, by its name
     agents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     reader: str = ""  # the module that reads them, see skills/suites/beside.py
+    # "module:class" that reads what stands around the trials of cases: made for a
+    # folder, its part_of(form) is a `TrialPart`, or None
+    part: str = ""
+    checks: str = ""  # the module with KINDS of checks, and ABOUT for editors
     # "module:function" that finds mistakes in its cases, of suites, folder and name
     lint: str = ""
     # "module:class" of each `Section` of the results, by its name
@@ -129,6 +134,24 @@ def kind_readers() -> tuple[Any, ...]:
         for name, feature in features().items()
         if feature.reader
     )
+
+
+def part_readers() -> list[Any]:
+    """The classes that read what stands around the trials of cases."""
+    return [
+        _load(name, feature.part)
+        for name, feature in features().items()
+        if feature.part
+    ]
+
+
+def check_modules() -> list[Any]:
+    """The modules of features with kinds of checks."""
+    return [
+        import_module(f"{_FOLDER}.{name}.{feature.checks}")
+        for name, feature in features().items()
+        if feature.checks
+    ]
 
 
 def lint_rules() -> list[Any]:

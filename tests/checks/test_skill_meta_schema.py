@@ -63,6 +63,7 @@ WHOLE = {
     "setup": "make",
     "mcp": ["tracker"],
     "mocks": "evals/one/mocks",
+    "commands": "evals/late",
     "scaffold": "evals/late/setup.sh",
     "max_turns": 5,
     "timeout": 60,

@@ -15,7 +15,7 @@ from pytest_upskill.checks.group import RESERVED, GroupForm
 from pytest_upskill.checks.kinds import KINDS, kinds_of_skill
 from pytest_upskill.skills.case import WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
-from pytest_upskill.trials.transcript import Activity, Turn
+from pytest_upskill.trials.transcript import Activity, CommandCall, Turn
 from support.kit import write_skill
 from support.runs import run_skills
 
@@ -38,6 +38,9 @@ def agent_of(cell: str) -> Answer | None:
             files = (replace(file, change=what),)
         case "called":
             turns = tuple(Turn("call", "{}", tool) for tool in named)
+        case "asked":
+            asked = tuple(CommandCall(tuple(line.split())) for line in named)
+            activity = Activity(activated=True, commands=asked)
         case "ran":
             turns = (Turn("call", json.dumps({"cmd": named}), "shell"),)
         case "prints" | "writes":

@@ -4,8 +4,8 @@ workspace.
 
 import asyncio
 import posixpath
-from collections.abc import Callable, Collection, Coroutine, Sequence
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Sequence
+from contextlib import AsyncExitStack, suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property, partial
 from typing import Final
@@ -22,8 +22,15 @@ from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
 from ..trials.written_calls import ADVICE, PROBLEM
 from .agent import NO_MCP, Agent, Call, Send
+from .part import AddToAnswer
 from .recorder import Recorder
-from .sandboxes.sandbox import Mount, Sandbox, SandboxError, TreeEntry
+from .sandboxes.sandbox import (
+    Mount,
+    Sandbox,
+    SandboxError,
+    SandboxSpec,
+    TreeEntry,
+)
 from .skill_use import keys_of
 from .snapshot import Snapshot, WorkspaceChanges, collect_changes, fill, tree_of
 from .staging import (
@@ -168,7 +175,8 @@ class AgentTrials:
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         place = await self._staging.sandbox_of(task)
-        sandbox = await place.kind.open(replace(spec, mounts=mounts))
+        spec = replace(spec, mounts=mounts, env=_env_of(task, spec))
+        sandbox = await place.kind.open(spec)
         try:
             async with asyncio.timeout(_FILES_SECONDS):
                 workspace = await start.workspace()
@@ -178,8 +186,11 @@ class AgentTrials:
                 before = () if task.until_opened else await tree_of(sandbox)
             clock = _Clock(call, max(0.0, self._seconds(task) - start.seconds))
             model = self._spec_of(recorder.question.asked_as)
-            answer = await _within(clock, agent.run(sandbox, clock, recorder, model))
-            answer = answer or recorder.answer("time")
+            answer = await _amid_parts(
+                recorder,
+                sandbox,
+                lambda: _within(clock, agent.run(sandbox, clock, recorder, model)),
+            )
             if recorder.ends_with_written_call:
                 raise NoAnswerError(f"{recorder.question.model}: {PROBLEM}. {ADVICE}")
             is_late = answer.stop == "time"
@@ -194,6 +205,34 @@ class AgentTrials:
             await close_sandbox(sandbox)
         answer = replace(answer, files=changes.files, workspace=changes.workspace)
         return _by(task, answer, *changes.findings)
+
+
+def _env_of(task: Task, spec: SandboxSpec) -> dict[str, str]:
+    """The commands of parts come before those of the case, and of the system."""
+    env = dict(spec.env)
+    path = [part.path for part in task.parts if part.path]
+    if path and "PATH" in env:
+        path.append(env["PATH"])
+    if path:
+        env["PATH"] = ":".join(path)
+    return env
+
+
+async def _amid_parts(
+    recorder: Recorder, sandbox: Sandbox, run: Callable[[], Awaitable[Answer | None]]
+) -> Answer:
+    """What an agent answers while the parts of its task stand around it."""
+    task = recorder.question.task
+    added: list[AddToAnswer] = []
+    async with AsyncExitStack() as stack:
+        for part in task.parts if task else ():
+            added.append(await stack.enter_async_context(part.around(sandbox)))
+        answer = await run()
+
+    answer = answer or recorder.answer("time")
+    for add_to in added:
+        answer = add_to(answer)
+    return answer
 
 
 def _by(task: Task, answer: Answer, *findings: str) -> Answer:

@@ -9,6 +9,7 @@ from typing import Any, Final, NamedTuple
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaMode, JsonSchemaValue
 
+from ..registry import check_modules
 from ..skills.case_forms import MetaForm
 from .check import CheckKind
 from .group import GroupForm
@@ -196,6 +197,10 @@ ABOUT: Final = {
         {"skill_activated": True},
     ),
 }
+
+for _module in check_modules():
+    for _name, _about in _module.ABOUT.items():
+        ABOUT[_name] = About(*_about)
 
 
 _MODE: Final[JsonSchemaMode] = "validation"

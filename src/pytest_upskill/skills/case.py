@@ -174,6 +174,7 @@ class Case:
     user: CaseUser | None = None  # who answers an agent's questions
     needs_agent: str = ""  # why a plain completion can't be asked
     mcp: tuple[McpServer, ...] = ()  # servers that agents have
+    parts: tuple[Any, ...] = ()  # around its trials, each a `TrialPart`
     tags: tuple[str, ...] = ()
     group: str = ""  # the same for near-copies, which a lift counts as one case
     earlier: tuple[tuple[Role, str], ...] = ()  # turns before the question

@@ -11,6 +11,7 @@ from typing import Any, Final, NamedTuple
 from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Location, Problem
 from .._util.texts import guess
+from ..registry import part_readers
 from .case import Case, McpServer, WorkspaceFile
 from .case_forms import CaseForm, ContextForm
 from .folder import (
@@ -44,7 +45,10 @@ SYSTEM_FOLDERS: Final = frozenset(
     }
 )
 _MOST_IN_FILES: Final = 5_000_000  # characters of a case's files
-_MCP: Final = '"mcp" names servers, which only agents can use'
+_ONLY_AGENTS: Final = {
+    "mcp": '"mcp" names servers, which only agents can use',
+    "commands": '"commands" names commands, which only agents can run',
+}
 _BINARY: Final = "a plain question can't have such a file, an agent can"
 
 
@@ -66,6 +70,7 @@ class CaseFiles:
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._mocks = McpMocks(folder)
+        self._part_readers = [read(folder) for read in part_readers()]
         self._workspace = cache(
             lambda name: [(file, file.text) for file in workspace_files(folder, name)]
         )
@@ -113,15 +118,31 @@ class CaseFiles:
                 )
                 raise FormError([(case.place_of("context", "files"), problem)])
         servers = self._servers(case, form, problems)
+        parts = self._parts(case, form, problems)
         if problems:
             raise FormError(problems)
         return replace(
             case,
             files=tuple(texts.items()),
             exact=tuple(exact.values()),
-            needs_agent=_MCP if form.mcp else needs_agent,
+            needs_agent=_why_agent(form) or needs_agent,
             mcp=servers,
+            parts=parts,
         )
+
+    def _parts(
+        self, case: Case, form: CaseForm, problems: list[Problem]
+    ) -> tuple[Any, ...]:
+        """What features set up around the trials of a case."""
+        parts = []
+        for reader in self._part_readers:
+            try:
+                if part := reader.part_of(form):
+                    parts.append(part)
+            except FormError as error:
+                for place, problem in error.problems:
+                    problems.append((case.place_of(*place), problem))
+        return tuple(parts)
 
     def _servers(
         self, case: Case, form: CaseForm, problems: list[Problem]
@@ -208,6 +229,11 @@ class CaseFiles:
         )
         plain = text is not None and data == text.encode() and not file.is_executable
         return None if plain else file, text, reason
+
+
+def _why_agent(form: CaseForm) -> str:
+    reasons = [why for key, why in _ONLY_AGENTS.items() if getattr(form, key)]
+    return reasons[0] if reasons else ""
 
 
 def _named(

@@ -245,6 +245,13 @@ class SharedForm(Strict):
             "evals/mocks."
         ),
     )
+    commands: Text | None = Field(
+        None,
+        description=(
+            "A folder in evals/ with more commands, NAME.yaml; they replace those of "
+            "evals/commands."
+        ),
+    )
     max_turns: int | None = Field(
         None,
         ge=1,

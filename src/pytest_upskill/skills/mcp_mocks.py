@@ -12,16 +12,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from .._util.json_forms import FormError, Location, json_path, read_form, read_json
+from .._util.json_forms import FormError, json_path, read_form, read_json
 from .._util.texts import first_few, one_line
 from ..errors import CasesError, SkillError, shown
 from .case import McpServer
 from .folder import MANIFEST, read_skill_bytes, text_of, walk
-from .frontmatter import YAML_ERRORS, read_yaml
 from .plugins import MCP_FILE, is_plugin, plugin_name, read_manifest
+from .yaml_forms import read_yaml_form
 
 MOCKS: Final = "evals/mocks"
 _TOOLS: Final = "_tools.json"
@@ -263,44 +262,8 @@ def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
         raise file.error(
             f"{len(head):,} characters of frontmatter (limit {_LONGEST_HEAD:,})"
         )
-    try:
-        node, data = read_yaml(head)
-    except YAML_ERRORS as error:
-        mark = getattr(error, "problem_mark", None)
-        reason = getattr(error, "problem", None) or str(error) or "nested too deeply"
-        line = min(mark.line, end - 1) + 2 if mark else 1
-        raise file.error(f"invalid YAML: {one_line(str(reason), 200)}", line) from None
-    try:
-        form: _MockForm = read_form(_MOCK, _json_value({} if data is None else data))
-    except FormError as error:
-        place, problem = error.problems[0]
-        raise file.error(
-            f"{json_path(place)}: {problem}", _line_of(node, place)
-        ) from None
+    form: _MockForm = read_yaml_form(_MOCK, head, file.file, before=1)
     return form, "\n".join(lines[end + 1 :]).strip()
-
-
-def _line_of(node: yaml.Node | None, place: Location) -> int:
-    """The line of a value in the frontmatter, which begins on line 2."""
-    line = node.start_mark.line if node else 0
-    for step in place:
-        if isinstance(node, yaml.MappingNode):
-            pairs = [pair for pair in node.value if str(pair[0].value) == str(step)]
-            key, node = pairs[-1] if pairs else (node, None)
-            line = key.start_mark.line
-        elif isinstance(node, yaml.SequenceNode) and isinstance(step, int):
-            node = node.value[step]
-            line = node.start_mark.line
-    return line + 2
-
-
-def _json_value(value: Any) -> Any:
-    """A value of YAML as JSON has it; a date is a text there."""
-    if isinstance(value, dict):
-        return {str(key): _json_value(item) for key, item in value.items()}
-    if isinstance(value, list):
-        return [_json_value(item) for item in value]
-    return value if isinstance(value, str | bool | int | float | None) else str(value)
 
 
 def _mock_of(form: _MockForm, body: str, file: _MockFile) -> dict[str, Any]:

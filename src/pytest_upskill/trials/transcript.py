@@ -62,6 +62,15 @@ class ListedSkill:
 
 
 @dataclass(frozen=True)
+class CommandCall:
+    """A call of a command that a stand-in answered."""
+
+    words: Items[str]  # the command and its arguments
+    exit: Whole = 0
+    stdin: Whole = 0  # bytes of standard input
+
+
+@dataclass(frozen=True)
 class Activity:
     """What an agent did, counted from its traffic with the model,
     never from its own words.
@@ -79,6 +88,8 @@ class Activity:
     agents: Items[tuple[str, str]] = ()  # who did it: names and versions
     # All installed skills, if the first request is known
     listed: Items[ListedSkill] = ()
+    # Those that stand-ins answered, in order
+    commands: Items[CommandCall] = ()
 
     @property
     def sent(self) -> tuple[Sent, ...]:
@@ -114,11 +125,13 @@ def joined_activity(activities: Sequence[Activity | None]) -> Activity | None:
     for name in ("opened", "read", "scripts", "findings", "agents", "listed"):
         each = chain.from_iterable(getattr(activity, name) for activity in by_agents)
         lists[name] = tuple(dict.fromkeys(each))
+    calls = chain.from_iterable(activity.commands for activity in by_agents)
     activated = {activity.activated for activity in by_agents} - {None}
     return Activity(
         sum(activity.turns for activity in by_agents),
         sum(activity.tool_calls for activity in by_agents),
         activated=any(activated) if activated else None,
+        commands=tuple(calls),
         **lists,
     )
 

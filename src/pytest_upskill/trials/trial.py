@@ -5,7 +5,7 @@ from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, field, replace
 from functools import cached_property, lru_cache
 from pathlib import PurePosixPath
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 from .._util.texts import as_read, digest, named_fence
 from ..settings import DEFAULT_MAX_TURNS, MOST_RUNS, TRIGGER_TURNS, Settings
@@ -62,6 +62,7 @@ class Task:
     # Ends as soon as it is decided whether a tested skill is opened
     until_opened: bool = False
     mcp: tuple[McpServer, ...] = ()  # the same in all arms
+    parts: tuple[Any, ...] = ()  # around it, each a `TrialPart`; the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
     # What is carried out without a model; no other agent has one
@@ -80,11 +81,13 @@ class Task:
             files=(),
             skills=(),
             mcp=(),
+            parts=(),
             reference=None,
             tested=self.tested if self.until_opened else (),
         )
         digests = [file.digest for file in self.files]
         digests += [server.digest for server in self.mcp]
+        digests += [part.digest for part in self.parts]
         digests += [f"{skill.name} {skill.digest}" for skill in self.skills]
         if self.reference:
             digests.append(self.reference.digest)
@@ -370,6 +373,7 @@ def of_workspace(case: Case) -> list[str]:
     """What an agent has besides texts, with who answers it; mostly nothing."""
     parts = [file.digest for file in case.exact]
     parts += [server.digest for server in case.mcp]
+    parts += [part.digest for part in case.parts]
     if case.setup:
         parts.append(case.setup)
     if case.user:
@@ -400,6 +404,7 @@ def task_of(
         invoke=_invoked_in(case, arm),
         until_opened=case.kind.until_opened,
         mcp=case.mcp,
+        parts=case.parts,
         user=user_of(case, settings),
         timeout=case.timeout,
         reference=case.reference if case.kind.agent and arm.name == SKILL else None,
