@@ -242,6 +242,8 @@ EACH: dict[str, Any] = {
     "tool_order": ["read", "write"],
     "transcript": {"contains": "a"},
     "mcp_calls": {"contains": "a"},
+    "called": ["gh pr", {"command": "gh", "args": "a *"}],
+    "not_called": "gh",
     "commands_run": "make",
     "commands_not_run": "rm",
     "max_turns": 5,
