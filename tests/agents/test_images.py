@@ -4,7 +4,6 @@ The programs are fakes.
 
 import os
 import platform
-import sys
 import tarfile
 import threading
 from pathlib import Path
@@ -12,11 +11,15 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill.agents import images
-from pytest_upskill.agents.images import files_of_image, prepare, tag_of, why_no_program
+from pytest_upskill.agents.images import files_of_image, prepare, tag_of
+from pytest_upskill.agents.sandboxes.container_program import (
+    at_work,
+    ended_by,
+    why_no_program,
+)
 from pytest_upskill.agents.sandboxes.sandbox import SandboxError
 from pytest_upskill.agents.snapshot import Link
 from pytest_upskill.skills.case import BuildContext, WorkspaceFile
-from support.shell import started
 from support.waiting import wait_until
 
 # Images are files in $FAKE; its log has what was called.
@@ -90,23 +93,6 @@ def test_an_image_is_built_once(fake: Path, tmp_path: Path) -> None:
     assert calls(fake, "pull") == 0
 
 
-def test_processes_that_want_an_image_wait_for_each_other(
-    fake: Path, tmp_path: Path
-) -> None:
-    build = context(tmp_path / "environment")
-    program = (
-        "from pytest_upskill.agents.images import prepare\nfrom"
-        " pytest_upskill.skills.case import BuildContext\nprepare('podman', '',"
-        f" BuildContext({build.digest!r}, 'Dockerfile', {build.folder!r}))"
-    )
-    with images._locked(tag_of(build)):
-        waiting = [started([sys.executable, "-c", program]) for _ in range(2)]
-    for process in waiting:
-        with process as running:
-            assert running.wait(60) == 0
-    assert calls(fake, "build") == 1
-
-
 def test_a_build_has_no_skills_and_opens_the_home_of_root(
     fake: Path, tmp_path: Path
 ) -> None:
@@ -159,7 +145,7 @@ def test_a_build_ends_with_its_run(fake: Path, tmp_path: Path) -> None:
     stop, problems = threading.Event(), list[str]()
 
     def wait_for_image() -> None:
-        with images.ended_by(stop):
+        with ended_by(stop):
             try:
                 prepare("podman", "", build)
             except SandboxError as error:
@@ -169,12 +155,12 @@ def test_a_build_ends_with_its_run(fake: Path, tmp_path: Path) -> None:
     for thread in threads:
         thread.start()
     wait_until((fake / "pid").exists)
-    wait_until(lambda: images.at_work() == ["building an image"])
+    wait_until(lambda: at_work() == ["building an image"])
     stop.set()
     for thread in threads:
         thread.join(60)
     assert problems == ["the run ended before the image was there"] * 2
-    assert images.at_work() == []
+    assert at_work() == []
     assert calls(fake, "build") == 1
 
 

@@ -8,11 +8,12 @@ from pathlib import Path
 
 import pytest
 
-from pytest_upskill.agents.sandboxes import bwrap, container, kinds
+from pytest_upskill.agents.sandboxes import bwrap, kinds
 from pytest_upskill.agents.sandboxes.container import Container
 from pytest_upskill.agents.sandboxes.kinds import kind_of
 from pytest_upskill.agents.sandboxes.sandbox import HOME, SandboxLimits, SandboxSpec
 from pytest_upskill.errors import SettingsError
+from support.fake_docker import forget_programs
 from support.sandboxes import needs_bwrap
 from support.shell import started
 from support.waiting import wait_until
@@ -27,10 +28,10 @@ def programs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     folder.mkdir()
     monkeypatch.setenv("PATH", str(folder))
     bwrap._why_not.cache_clear()
-    container._why_not.cache_clear()
+    forget_programs()
     yield folder
     bwrap._why_not.cache_clear()
-    container._why_not.cache_clear()
+    forget_programs()
 
 
 def program(folder: Path, name: str, script: str) -> None:
@@ -138,7 +139,7 @@ def test_in_a_container_the_message_says_how_to_start_it(
 @pytest.mark.parametrize("name", ["docker", "podman"])
 def test_a_daemon_that_does_not_run(name: str, programs: Path) -> None:
     assert f"{name} was not found" in refused(name)
-    container._why_not.cache_clear()
+    forget_programs()
     program(programs, name, "echo 'Cannot connect. Does the daemon run?' >&2; exit 1")
     message = refused(name)
     assert f"{name} does not work: Cannot connect. Does the daemon run?" in message
@@ -231,7 +232,7 @@ def test_a_container_has_the_folders_and_limits_of_its_task(
     spec = SandboxSpec(
         limits=limits, workdir="/root", places=("/data",), env={"A": "1"}
     )
-    words = Container(name)._options(spec, tmp_path)
+    words = Container(name, "")._options(spec, tmp_path)
     options = {(words[at], words[at + 1]) for at in range(len(words) - 1)}
     assert {
         ("--cpus", "1.5"),

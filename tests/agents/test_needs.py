@@ -250,12 +250,8 @@ def test_a_task_says_where_it_runs_and_what_it_may_use(
         storage_mb=10_240,
         cpus=2,
     )
-    spec = asyncio.run(spec_for(task, "image"))
-    assert (spec.kept, spec.env, spec.image) == (
-        ("/app", "/data"),
-        {"MODE": "x"},
-        "image",
-    )
+    spec = asyncio.run(spec_for(task))
+    assert (spec.kept, spec.env) == (("/app", "/data"), {"MODE": "x"})
     limits = spec.limits
     assert (limits.memory, limits.cpus) == (2 * 2**30, 2)
     assert limits.disk == 4 * 2**30, (

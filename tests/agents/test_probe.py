@@ -39,7 +39,7 @@ OUTSIDE = ("key invisible", "network closed")
 class Broken(SandboxKind):
     name = "broken"
 
-    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+    def why_not(self) -> str | None:
         return None
 
     async def open(self, room: SandboxSpec) -> Sandbox:  # noqa: ARG002

@@ -1,7 +1,7 @@
 """What every sandbox does for an agent, whatever confines it."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 
@@ -18,23 +18,37 @@ from pytest_upskill.agents.sandboxes.sandbox import (
     SandboxSpec,
 )
 from pytest_upskill.agents.sandboxes.unconfined import UnconfinedSandbox
+from support.fake_docker import forget_programs, use_docker
 from support.sandboxes import image_for, require_bwrap
 
 Use = Callable[[Sandbox], Awaitable[None]]
 In = Callable[..., None]
 
 
-@pytest.fixture(params=["bwrap", "none", "docker", "podman"])
-def within(request: pytest.FixtureRequest) -> In:
+@pytest.fixture(params=["bwrap", "none", "docker", "podman", "fake docker"])
+def within(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> Iterator[In]:
     """Use an open sandbox of each kind."""
-    if request.param == "bwrap":
+    name = request.param
+    image = image_for(name) if name in ("docker", "podman") else ""
+    if name == "bwrap":
         require_bwrap()
-    image = image_for(request.param) if request.param in ("docker", "podman") else ""
-    kind = kind_of(request.param, image)
+    if name == "fake docker":
+        require_bwrap()
+        if "/usr/src/app" in request.node.name:
+            pytest.skip("its /usr is that of this machine")
+        state = use_docker(tmp_path_factory.mktemp("docker"), monkeypatch).parent
+        name = "docker"
+        image = "tool:1"
+        (state / "images/tool_1/opt").mkdir(parents=True)
+    kind = kind_of(name, image)
 
     def run(use: Use, room: SandboxSpec | None = None) -> None:
         async def main() -> None:
-            sandbox = await kind.open(replace(room or SandboxSpec(), image=image))
+            sandbox = await kind.open(room or SandboxSpec())
             try:
                 await use(sandbox)
             finally:
@@ -42,7 +56,8 @@ def within(request: pytest.FixtureRequest) -> In:
 
         asyncio.run(main())
 
-    return run
+    yield run
+    forget_programs()
 
 
 def test_a_command_runs_in_the_workspace(within: In) -> None:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from pytest_upskill._util.texts import digest
-from pytest_upskill.agents import images
+from pytest_upskill.agents import images, task_sandbox
 from pytest_upskill.agents.needs import spec_for
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import SandboxError
@@ -37,12 +37,11 @@ def working(monkeypatch: pytest.MonkeyPatch) -> Iterator[Working]:
         )
         problem = "{0} was not found"
         monkeypatch.setattr(
-            images,
+            task_sandbox,
             "why_no_program",
             lambda name: "" if name in names else problem.format(name),
         )
 
-    monkeypatch.setattr(images, "images_here", lambda _: set())
     use()
     yield use
     choose_sandbox.cache_clear()
@@ -114,18 +113,6 @@ def test_a_named_image_has_the_skills_so_the_dockerfile_is_built(
     assert choose_sandbox(with_skills).image.startswith(images.BUILT)
 
 
-def test_an_image_that_is_here_for_another_machine(
-    working: Working, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    working("podman")
-    problem = "the image x is for s390x, and this machine is arm64"
-    monkeypatch.setattr(images, "why_other_machine", lambda *_: problem)
-    names = {choose_sandbox(task()).image}
-    monkeypatch.setattr(images, "images_here", lambda _: names)
-    choose_sandbox.cache_clear()
-    assert choose_sandbox(task()) == SandboxChoice("", reason=problem)
-
-
 def test_an_image_is_prepared_for_trials(
     working: Working, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -157,7 +144,7 @@ def test_the_start_has_what_the_image_has_and_what_the_case_adds(
     there = Snapshot((WorkspaceFile("made", b"1"), WorkspaceFile("old", b"1")))
     monkeypatch.setattr(images, "files_of_image", lambda *_: there)
     needs = SandboxNeeds(python=("numpy",), env=(("A", "1"),), build=BuildContext("d"))
-    sandbox = TaskSandbox(Bwrap(), "built:1", is_own=True)
+    sandbox = TaskSandbox(Bwrap(), "built:1")
     start = sandbox.start(needs, (WorkspaceFile("old", b"2"),))
     assert {file.path: file.data for file in start.files} == {"made": b"1", "old": b"2"}
     inside = sandbox.needs_inside(needs)
@@ -176,9 +163,7 @@ def test_only_an_image_may_have_files_in_the_root(
     assert choose_sandbox(SandboxNeeds(places=("/",))).kind == ""
     needs = task()._replace(places=("/", "/data"))
     assert choose_sandbox(needs).kind == "podman"
-    assert TaskSandbox(Bwrap(), "built:1", is_own=True).needs_inside(needs).places == (
-        "/data",
-    )
+    assert TaskSandbox(Bwrap(), "built:1").needs_inside(needs).places == ("/data",)
 
 
 def test_a_place_around_the_workdir_has_its_files_once(
@@ -188,7 +173,7 @@ def test_a_place_around_the_workdir_has_its_files_once(
     image = Snapshot(tuple(WorkspaceFile(path, b"") for path in paths))
     monkeypatch.setattr(images, "files_of_image", lambda *_: image)
     needs = task()._replace(workdir="/app/src", places=("/app",))
-    start = TaskSandbox(Bwrap(), "built:1", is_own=True).start(needs, ())
+    start = TaskSandbox(Bwrap(), "built:1").start(needs, ())
     assert [file.path for file in start.files] == ["a", "/app/b"]
 
 
@@ -220,9 +205,7 @@ def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
     sandbox = sandbox_for(needs, program)
 
     async def use() -> None:
-        opened = await sandbox.kind.open(
-            await spec_for(sandbox.needs_inside(needs), sandbox.image)
-        )
+        opened = await sandbox.kind.open(await spec_for(sandbox.needs_inside(needs)))
         try:
             await fill(opened, sandbox.start(needs, ()))
             paths = [entry.path for entry in await tree_of(opened)]

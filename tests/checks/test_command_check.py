@@ -218,9 +218,7 @@ class BrokenKind(MemoryKind):
 
 
 def use(monkeypatch: pytest.MonkeyPatch, kind: SandboxKind) -> None:
-    monkeypatch.setattr(
-        command_check, "sandbox_of", lambda _, __, image: TaskSandbox(kind, image)
-    )
+    monkeypatch.setattr(command_check, "sandbox_of", lambda *_: TaskSandbox(kind))
 
 
 def record(expected: Any, answer: Answer = LEFT, **task: Any) -> Any:
@@ -264,9 +262,9 @@ def test_it_runs_in_a_copy_with_what_the_skill_needs_and_no_network(
     use(monkeypatch, kind)
     needs = SandboxNeeds(paths=(str(tmp_path / "tool"),), network=True)
     hidden = {"run": "go", "hidden_files": {"app.py": "print('mine')"}}
-    assert record({"command": hidden}, needs=needs, image="img").outcome == "passed"
+    assert record({"command": hidden}, needs=needs).outcome == "passed"
     ((room, sandbox),) = kind.opened
-    assert (room.network, room.image) == (False, "img")
+    assert not room.network
     assert [mount.host for mount in room.mounts][:-1] == [str(tmp_path / "tool")]
     assert sandbox.files["/workspace/app.py"] == b"print('mine')"
     assert [command.split("\n")[-1] for command in sandbox.commands] == ["go"]

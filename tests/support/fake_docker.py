@@ -13,6 +13,7 @@ import pytest
 
 from pytest_upskill.agents import images, task_sandbox
 from pytest_upskill.agents.sandboxes import container
+from pytest_upskill.agents.sandboxes.container_program import PROGRAMS, why_no_program
 
 _PROGRAM = r"""#!/bin/bash
 state=@STATE@
@@ -69,7 +70,7 @@ run)
     while [ "$1" != -c ]; do
         case $1 in
         --name) name=$2 ;;
-        --tmpfs) folders+=(--tmpfs "${2%%:*}") ;;
+        --tmpfs) folders+=(--size "${2##*size=}" --tmpfs "${2%%:*}") ;;
         --mount)
             source=${2#*source=} target=${2#*target=}
             mounts+=(--ro-bind "${source%%,*}" "${target%%,*}")
@@ -81,7 +82,7 @@ run)
     for folder in "$image"/*; do
         bwrap+=(--ro-bind "$folder" "/${folder##*/}")
     done
-    bwrap+=("${folders[@]}" "${mounts[@]}")
+    bwrap+=("${folders[@]}" "${mounts[@]}" --remount-ro /)
     exec "${bwrap[@]}" sh "$@" 3> "$state/containers/$name"
     ;;
 exec)
@@ -133,7 +134,7 @@ def hide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
     found = shutil.which
 
     def which(name: str, *args: Any, **options: Any) -> str | None:
-        return None if name in images.PROGRAMS else found(name, *args, **options)
+        return None if name in PROGRAMS else found(name, *args, **options)
 
     monkeypatch.setattr(shutil, "which", which)
     forget_programs()
@@ -141,7 +142,6 @@ def hide_programs(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def forget_programs() -> None:
     """Look again for docker and podman."""
-    images.why_no_program.cache_clear()
-    images.images_here.cache_clear()
+    why_no_program.cache_clear()
     task_sandbox.choose_sandbox.cache_clear()
     container._why_not.cache_clear()

@@ -41,7 +41,7 @@ def image_for(program: str) -> str:
     )
     if not there or there.returncode:
         pytest.skip(f"{program} has no image {image}")
-    if problem := Container(program).why_not(image):
+    if problem := Container(program, image).why_not():
         pytest.skip(problem)
     return image
 

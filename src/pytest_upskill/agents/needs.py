@@ -54,7 +54,7 @@ _TOOL_FOLDERS: Final = (
 )
 
 
-async def spec_for(needs: SandboxNeeds, image: str = "") -> SandboxSpec:
+async def spec_for(needs: SandboxNeeds) -> SandboxSpec:
     """The sandbox that these needs ask for. SandboxError if one can't be met."""
     for path in needs.paths:
         if problem := why_no_path(path):
@@ -66,7 +66,6 @@ async def spec_for(needs: SandboxNeeds, image: str = "") -> SandboxSpec:
         ),
         dict(needs.env),
         needs.network,
-        image,
         limits_of(needs),
         needs.workdir,
         needs.places,

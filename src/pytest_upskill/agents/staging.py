@@ -21,10 +21,10 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
 from ..trials.trial import Task
-from .images import ended_by
 from .mcp import write_servers
 from .needs import spec_for
 from .run_folder import remove, run_folder
+from .sandboxes.container_program import ended_by
 from .sandboxes.sandbox import (
     MCP,
     PLUGINS,
@@ -181,7 +181,7 @@ class Staging:
         """
         sandbox = await self.sandbox_of(task)
         if task.needs not in self._specs:
-            making = spec_for(sandbox.needs_inside(task.needs), sandbox.image)
+            making = spec_for(sandbox.needs_inside(task.needs))
             self._specs[task.needs] = asyncio.ensure_future(making)
         return await asyncio.shield(self._specs[task.needs])
 

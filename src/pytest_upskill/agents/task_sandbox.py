@@ -13,6 +13,7 @@ from ..skills.case import Case, SandboxNeeds, WorkspaceFile
 from . import images
 from .sandboxes.bwrap import Bwrap
 from .sandboxes.container import Container
+from .sandboxes.container_program import INSTALL, PROGRAMS, why_no_program
 from .sandboxes.kinds import kind_of
 from .sandboxes.sandbox import SandboxError, SandboxKind, SandboxSpec, why_not_writable
 from .snapshot import Snapshot
@@ -33,9 +34,11 @@ class TaskSandbox(NamedTuple):
     """A sandbox that is ready for trials of a task."""
 
     kind: SandboxKind
-    image: str = ""
-    # The image is that of the task: its files and packages are in it
-    is_own: bool = False
+    image: str = ""  # of the task itself: its files and packages are in it
+
+    @property
+    def is_own(self) -> bool:
+        return bool(self.image)
 
     def needs_inside(self, needs: SandboxNeeds) -> SandboxNeeds:
         """Without what the image has."""
@@ -85,22 +88,19 @@ def choose_sandbox(
     if not has_own_image(needs) or image:  # an image of the user replaces all others
         return SandboxChoice(_usual(sandbox, image), image)
 
-    programs = images.PROGRAMS if sandbox == "auto" else (sandbox,)
-    wanted = " or ".join(images.PROGRAMS)
-    if sandbox not in ("auto", *images.PROGRAMS):
+    programs = PROGRAMS if sandbox == "auto" else (sandbox,)
+    wanted = " or ".join(PROGRAMS)
+    if sandbox not in ("auto", *PROGRAMS):
         reason = f"needs {wanted}, and the sandbox is {sandbox}"
         return SandboxChoice("", reason=reason)
 
-    problems = {name: images.why_no_program(name) for name in programs}
+    problems = {name: why_no_program(name) for name in programs}
     program = next((name for name, problem in problems.items() if not problem), "")
     if not program:
         why = "; ".join(problems.values())
-        return SandboxChoice("", reason=f"needs {wanted}: {why}. {images.INSTALL}")
+        return SandboxChoice("", reason=f"needs {wanted}: {why}. {INSTALL}")
 
     name = _named_image(needs) or (images.tag_of(needs.build) if needs.build else "")
-    is_here = name in images.images_here(program)
-    if is_here and (problem := images.why_other_machine(program, name)):
-        return SandboxChoice("", reason=problem)
     return SandboxChoice(program, name)
 
 
@@ -121,7 +121,8 @@ def _usual(sandbox: str, image: str) -> str:
     if not image and not Bwrap().why_not():
         return "bwrap"
     return next(
-        (name for name in images.PROGRAMS if not images.why_no_program(name)), sandbox
+        (name for name in PROGRAMS if not why_no_program(name)),
+        sandbox,
     )
 
 
@@ -138,11 +139,11 @@ def sandbox_for(
         raise SandboxError(place.reason)
     if not place.image or image:
         try:
-            return TaskSandbox(kind_of(place.kind, image or None), image)
+            return TaskSandbox(kind_of(place.kind, image or None))
         except SettingsError as error:
             raise SandboxError(f"{error.problem} {error.hint}".strip()) from None
     built = images.prepare(place.kind, _named_image(needs), needs.build)
-    return TaskSandbox(Container(place.kind), built, is_own=True)
+    return TaskSandbox(Container(place.kind, built), built)
 
 
 def _named_image(needs: SandboxNeeds) -> str:

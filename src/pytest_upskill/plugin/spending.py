@@ -101,7 +101,7 @@ class Spending:
             seconds_left = elapsed / spent.calls * (engine.questions - self._seen)
         opening = [self._opening(model) for model in engine.opening]
         if agents:
-            from ..agents.images import at_work
+            from ..agents.sandboxes.container_program import at_work
 
             opening += at_work()
         return Progress(

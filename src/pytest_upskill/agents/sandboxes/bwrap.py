@@ -89,7 +89,7 @@ _SYSCTLS: Final = (
 class Bwrap(SandboxKind):
     name = "bwrap"
 
-    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+    def why_not(self) -> str | None:
         return _why_not()
 
     async def open(self, spec: SandboxSpec) -> ServedSandbox:

@@ -477,7 +477,8 @@ class Helper:
         """Entries in several messages: path, size, digest, flags and target of each."""
         start = self._path(top)
         entries = list[bytes]()
-        for fields in _tree_rows(start, os.stat(start).st_dev, self.limits):
+        limits = self.limits.files, self.limits.disk
+        for fields in tree_rows(start, os.stat(start).st_dev, *limits):
             if fields:
                 entries += fields
             if len(entries) >= 5 * ROWS:
@@ -651,15 +652,17 @@ def _as_file(data: bytes) -> int:
     return file
 
 
-def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[bytes]]:
-    """The fields of each file, link and empty folder on this device;
-    [] after each step.
+def tree_rows(
+    top: str, device: int, most: int, most_hashed: int
+) -> Iterator[list[bytes]]:
+    """The fields of each file, link and empty folder on this device, of ``most`` in
+    all; [] after each step.
     """
     import hashlib
 
     folders, count, hashed = [""], 0, 0
     digests = dict[int, bytes]()  # by inode: hard links are read once
-    while folders and count < limits.files:
+    while folders and count < most:
         folder = folders.pop()
         try:
             children = sorted(
@@ -699,7 +702,7 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
                 digest = digests[status.st_ino]
             else:
                 hashed += status.st_size
-                in_full = hashed <= limits.disk
+                in_full = hashed <= most_hashed
                 digest = yield from _digest(child.path, status, in_full=in_full)
                 digests[status.st_ino] = digest
             flags = b"l" if target else str(status.st_mode & 0o777).encode()
@@ -711,7 +714,7 @@ def _tree_rows(top: str, device: int, limits: ProcessLimits) -> Iterator[list[by
                 target,
             ]
             count += 1
-            if count >= limits.files:
+            if count >= most:
                 return
 
 

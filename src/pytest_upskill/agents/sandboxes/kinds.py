@@ -26,8 +26,8 @@ def kind_of(
         raise SettingsError(
             "image", f"{name} has no image; docker and podman have", value=image
         )
-    kind = _kind(name, may_fetch=may_fetch)
-    if problem := kind.why_not(image or ""):
+    kind = _kind(name, image or "", may_fetch=may_fetch)
+    if problem := kind.why_not():
         raise SettingsError("sandbox", problem, value=name)
     return kind
 
@@ -37,8 +37,8 @@ def _first_that_works(image: str) -> SandboxKind:
     has_bwrap = sys.platform == "linux" and not image
     problems = list[str]()
     for name in ("bwrap", "docker", "podman") if has_bwrap else ("docker", "podman"):
-        kind = _kind(name)
-        problem = kind.why_not(image)
+        kind = _kind(name, image)
+        problem = kind.why_not()
         if problem is None:
             return kind
         problems.append(f"{name}: {problem}")
@@ -56,7 +56,7 @@ def _first_that_works(image: str) -> SandboxKind:
     )
 
 
-def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind:
+def _kind(name: str, image: str = "", *, may_fetch: bool = True) -> SandboxKind:
     if name == "bwrap":
         from .bwrap import Bwrap
 
@@ -67,4 +67,4 @@ def _kind(name: str, *, may_fetch: bool = True) -> SandboxKind:
         return Unconfined()
     from .container import Container
 
-    return Container(name, may_fetch=may_fetch)
+    return Container(name, image, may_fetch=may_fetch)

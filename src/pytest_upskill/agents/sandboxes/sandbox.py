@@ -5,9 +5,9 @@ and what they may use there.
 import asyncio
 import posixpath
 import socket
-import threading
 from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
@@ -94,7 +94,6 @@ class SandboxSpec:
     # Its PATH is in front of the usual one
     env: Mapping[str, str] = field(default_factory=dict)
     network: bool = False
-    image: str = ""
     limits: SandboxLimits = SandboxLimits()
     workdir: str = WORKSPACE  # where commands run
     places: tuple[str, ...] = ()  # further folders that can be written and are kept
@@ -105,7 +104,7 @@ class SandboxSpec:
                 raise SandboxError(f"{folder} can't be a folder of a task: {problem}.")
         for mount in self.mounts:
             if hidden := next(
-                (own for own in self.disk if _is_in(own, {mount.inside})), ""
+                (own for own in self.disk if is_in(own, {mount.inside})), ""
             ):
                 raise SandboxError(
                     f"{mount.inside} can't be mounted: it would hide {hidden}."
@@ -117,14 +116,14 @@ class SandboxSpec:
         places = sorted({*self.places})
         return (
             self.workdir,
-            *(p for p in places if not _is_in(p, {self.workdir, *places} - {p})),
+            *(p for p in places if not is_in(p, {self.workdir, *places} - {p})),
         )
 
     def keeps(self, path: str) -> bool:
         """Whether a path, relative to the workdir or absolute,
         is one of the task's files.
         """
-        return not path.startswith("/") or _is_in(path, self.kept)
+        return not path.startswith("/") or is_in(path, self.kept)
 
     @property
     def disk(self) -> Mapping[str, int]:
@@ -159,16 +158,16 @@ def why_not_writable(folder: str) -> str | None:
     )
     if odd or not folder.startswith("/") or {*',:"'} & {*folder}:
         return "it is no plain absolute path"
-    if any(_is_in(own, {folder}) or _is_in(folder, {own}) for own in _OWN):
+    if any(is_in(own, {folder}) or is_in(folder, {own}) for own in _OWN):
         return "the sandbox has its own files there"
-    if _is_in(folder, _NO_SYSTEM):
+    if is_in(folder, _NO_SYSTEM):
         return None
-    if any(_is_in(system, {folder}) or _is_in(folder, {system}) for system in _SYSTEM):
+    if any(is_in(system, {folder}) or is_in(folder, {system}) for system in _SYSTEM):
         return "the system is there"
     return None
 
 
-def _is_in(path: str, folders: Iterable[str]) -> bool:
+def is_in(path: str, folders: Iterable[str]) -> bool:
     """Whether it is one of the folders, or in one."""
     return any(
         path == folder or path.startswith(f"{folder.rstrip('/')}/")
@@ -296,42 +295,32 @@ class SandboxKind(ABC):
     name: str
 
     @abstractmethod
-    def why_not(self, image: str = "") -> str | None:
+    def why_not(self) -> str | None:
         """Why it can't be used here, and how to fix that; None if it works."""
 
     @abstractmethod
     async def open(self, spec: SandboxSpec) -> Sandbox:
         """SandboxError if it can't."""
 
-    def failure(self, image: str = "") -> str:
-        """Try to run a command: the error, or empty if it works.
+    def failure(self) -> str:
+        """Try to run a command: the error, or empty if it works."""
+        # A caller, such as a notebook, may have a running event loop.
+        with ThreadPoolExecutor(1) as pool:
+            return pool.submit(asyncio.run, self._try()).result()
 
-        It runs in a thread, so that callers may have a running event loop.
-        """
-        reasons = list[str]()
-
-        def try_it() -> None:
-            try:
-                reasons.append(
-                    asyncio.run(asyncio.wait_for(self._tried(image), _TRY_SECONDS))
-                )
-            except (SandboxError, OSError) as error:
-                reasons.append(str(error).rstrip("."))
-            except TimeoutError:
-                reasons.append(f"it did not start within {_TRY_SECONDS:.0f} s")
-
-        thread = threading.Thread(target=try_it)
-        thread.start()
-        thread.join()
-        return reasons[0] if reasons else "it could not be tried"
-
-    async def _tried(self, image: str) -> str:
-        sandbox = await self.open(SandboxSpec(image=image))
+    async def _try(self) -> str:
         try:
-            ran = await sandbox.run("true", timeout=_TRY_SECONDS)
-            return "" if ran.exit == 0 else f"the command true ended with {ran.exit}"
-        finally:
-            await sandbox.close()
+            async with asyncio.timeout(_TRY_SECONDS):
+                sandbox = await self.open(SandboxSpec())
+                try:
+                    ran = await sandbox.run("true", timeout=_TRY_SECONDS)
+                finally:
+                    await sandbox.close()
+        except TimeoutError:
+            return f"it did not start within {_TRY_SECONDS:.0f} s"
+        except (SandboxError, OSError) as error:
+            return str(error).rstrip(".")
+        return "" if ran.exit == 0 else f"the command true ended with {ran.exit}"
 
 
 async def close_server(server: asyncio.Server) -> None:

@@ -129,7 +129,7 @@ class ServedSandbox(Sandbox):
     def _entries(self, fields: list[bytes]) -> list[TreeEntry]:
         try:
             rows = zip(*[iter(fields[1:])] * 5, strict=True)
-            return [_entry(*row) for row in rows]
+            return [tree_entry(*row) for row in rows]
         except ValueError:
             raise self._break("its helper sent no list of files") from None
 
@@ -287,10 +287,10 @@ class ServedSandbox(Sandbox):
         return gone(self._broken)
 
 
-def _entry(
+def tree_entry(
     path: bytes, size: bytes, digest: bytes, flags: bytes, link: bytes
 ) -> TreeEntry:
-    """ValueError if the fields are invalid."""
+    """An entry of a tree by its fields; ValueError if they are invalid."""
     text, hexadecimal = os.fsdecode(path), digest.decode("ascii")
     parts = text.split("/")
     if "\0" in text or not {"", ".", ".."}.isdisjoint(parts) or int(size) < 0:

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import hashlib
 import os
 import secrets
 import shutil
@@ -10,14 +9,14 @@ import signal
 import socket
 import sys
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Final
 
-from ..._util.files import PLAIN, open_file
+from ..._util.files import open_file
 from ..run_folder import remove, run_folder
-from .inside import CappedOutput, too_slow
+from .inside import CappedOutput, too_slow, tree_rows
 from .sandbox import (
     HOME,
     PACKAGES,
@@ -29,7 +28,9 @@ from .sandbox import (
     SandboxSpec,
     TreeEntry,
     gone,
+    is_in,
 )
+from .served import tree_entry
 
 _PIPE_SECONDS: Final = 0.2  # for the rest of the output after the end of a command
 
@@ -37,7 +38,7 @@ _PIPE_SECONDS: Final = 0.2  # for the rest of the output after the end of a comm
 class Unconfined(SandboxKind):
     name = "none"
 
-    def why_not(self, image: str = "") -> str | None:  # noqa: ARG002
+    def why_not(self) -> str | None:
         if sys.platform == "win32":
             return "Agents need a POSIX system. Run pytest in WSL."
         return None
@@ -179,12 +180,19 @@ class UnconfinedSandbox(Sandbox):
 
     async def tree(self, path: str = ".") -> list[TreeEntry]:
         self._check()
-        top = self.path(path)
+        return await asyncio.to_thread(self._list, self.path(path))
+
+    def _list(self, top: str) -> list[TreeEntry]:
         others = [*(mount.inside for mount in self.spec.mounts), *self.spec.disk]
-        hidden = {*map(self.path, others)} - {top}
-        return await asyncio.to_thread(
-            _entries, Path(top), hidden, self.spec.limits.files
-        )
+        inside = {path for path in map(self.path, others) if is_in(path, {top})}
+        hidden = inside - {top}
+        device = os.stat(top).st_dev  # noqa: PTH116
+        entries = []
+        limits = self.spec.limits
+        for row in tree_rows(top, device, limits.files, limits.disk):
+            if row and not is_in(os.path.join(top, os.fsdecode(row[0])), hidden):  # noqa: PTH118
+                entries.append(tree_entry(*row))
+        return sorted(entries, key=lambda entry: entry.path)
 
     async def listen(self, port: int) -> socket.socket:
         self._check()
@@ -245,34 +253,3 @@ def _valid(path: str) -> str:
     if "\0" in path:
         raise OSError(errno.EINVAL, os.strerror(errno.EINVAL), path)
     return path
-
-
-def _entries(top: Path, hidden: Collection[str], most: int) -> list[TreeEntry]:
-    entries = list[TreeEntry]()
-    for folder, folders, names in os.walk(top):
-        own = [name for name in folders if str(Path(folder, name)) not in hidden]
-        if not folders and not names and Path(folder) != top:
-            path = Path(folder).relative_to(top).as_posix()
-            entries.append(
-                TreeEntry(path, 0, hashlib.sha256().hexdigest(), folder=True)
-            )
-        folders[:] = own
-        for name in (
-            *names,
-            *(each for each in folders if Path(folder, each).is_symlink()),
-        ):
-            file = Path(folder, name)
-            with suppress(OSError):
-                status, link = file.lstat(), None
-                if file.is_symlink():
-                    link = str(file.readlink())
-                    digest = hashlib.sha256(os.fsencode(link)).hexdigest()
-                else:
-                    with open_file(file) as stream:
-                        digest = hashlib.file_digest(stream, "sha256").hexdigest()  # type: ignore[arg-type]
-                mode = PLAIN if link else status.st_mode & 0o777
-                path = file.relative_to(top).as_posix()
-                entries.append(TreeEntry(path, status.st_size, digest, mode, link))
-            if len(entries) >= most:
-                return sorted(entries, key=lambda entry: entry.path)
-    return sorted(entries, key=lambda entry: entry.path)
