@@ -7,11 +7,13 @@ from typing import NamedTuple
 from .._util.json_forms import Location
 from ..agents.task_sandbox import skipped_if_unrunnable
 from ..checks import AnyCheck, rubric_of, why_agent
+from ..errors import spelled
 from ..settings import Settings
 from ..skills.case import Case
 from ..skills.kinds import kinds_by_agent, rules_of
 from ..trials.subject import CHAT, asks_model
 from ..trials.trial import start_files
+from .pytest_options import spell
 from .run import Run
 
 
@@ -72,4 +74,5 @@ def why_unplayed(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> 
     """Why an agent without a model skips a case; empty if it does not."""
     if not case.kind.agent:
         return ""
-    return str(rules_of(case.kind).why_skipped(case, checks, settings))
+    reason = rules_of(case.kind).why_skipped(case, checks, settings)
+    return spelled(reason, spell)

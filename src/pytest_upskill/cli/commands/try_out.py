@@ -15,7 +15,7 @@ from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import chdir, suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pytest
 
@@ -305,6 +305,7 @@ class ShownCase:
         self._asks = asks
         self._most = most  # cases
         self._questions: dict[str, str] = {}
+        self._reporter: Any = None
         self.has_shown = False
         self.declined = False
 
@@ -319,6 +320,7 @@ class ShownCase:
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         cases = {item.nodeid: getattr(item, "case", None) for item in session.items}
         self._questions = {nodeid: case.input for nodeid, case in cases.items() if case}
+        self._reporter = session.config.pluginmanager.get_plugin("terminalreporter")
         if self._asks and self._questions and not ask(sys.stdout, "Continue?"):
             self.declined = True
             pytest.exit("not agreed", returncode=1)
@@ -336,8 +338,8 @@ class ShownCase:
         if dumped and question and not self.has_shown:
             lines = shown_lines(question, load_records(dumped))
             self.has_shown = bool(lines)
-            if lines:
-                write("\n".join(lines))
+            for line in lines:
+                self._reporter.write_line(line)
 
 
 def shown_lines(question: str, records: Sequence[Record]) -> list[str]:

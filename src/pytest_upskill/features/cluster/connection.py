@@ -96,8 +96,13 @@ async def _open(cluster: Any) -> Any:
         # About versions of packages that are not used here
         warnings.simplefilter("ignore")
         client = Client(cluster, asynchronous=True, set_as_default=False)
-        # It would wait forever for a server that accepts and says nothing.
-        await asyncio.wait_for(client, _PATIENCE_SECONDS)
+        try:
+            # It would wait forever for a server that accepts and says nothing.
+            await asyncio.wait_for(client, _PATIENCE_SECONDS)
+        except Exception:
+            # Or it would be closed as it is collected, by a loop that has ended.
+            await client.close()
+            raise
     for topic in ("print", "warn"):
         # Workers would write to this terminal.
         client.subscribe_topic(topic, lambda _event: None)

@@ -10,7 +10,7 @@ from typing import Final
 from ...checks import AnyCheck, Check, grade, rubric_of, walk
 from ...checks.final_workspace import Workspace
 from ...checks.kinds import KINDS
-from ...errors import CheckError, NoAnswerError
+from ...errors import CheckError, NoAnswerError, Setting, Text
 from ...lint.check_rules import any_answer_passes
 from ...lint.finding import CasesSource, Finding
 from ...settings import Settings
@@ -24,7 +24,7 @@ from .agent import Oracle
 _TAKE_MORE: Final = ("judge", "command", "verifier")  # a model, or a sandbox
 
 
-def why_skipped(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:
+def why_skipped(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> Text:
     """Why no reference can show that a case is sound; empty if one can."""
     if case.reference is None:
         return "no solution/solve.sh" if case.is_task else 'no "reference"'
@@ -32,7 +32,7 @@ def why_skipped(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> s
     if not any(check.required for check in checks):
         return "only checks of how an agent works, which no reference shows"
     if rubric_of(checks).texts and not settings.judge:
-        return "this needs a judge; add --skill-judge MODEL"
+        return ("this needs a judge; add ", Setting("judge"), " MODEL")
     return ""
 
 
