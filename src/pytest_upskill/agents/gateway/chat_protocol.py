@@ -8,10 +8,16 @@ from ...models.openai_chat import STOPS, usage_of
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
-from ...trials.transcript import ToolCall
 from .door import Door
-from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
-from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
+from .http import Body, dict_of, json_text, text_of, texts_in
+from .protocol import (
+    AgentRequest,
+    Item,
+    ModelReply,
+    Protocol,
+    ReplyStream,
+    reply_of,
+)
 
 _STOPPED: Final = {"length": "length", "refusal": "content_filter"}
 
@@ -93,56 +99,24 @@ _DOOR: Final = Door(
 
 class Chat(Protocol):
     path = "/chat/completions"
+    limits = ("max_completion_tokens", "max_tokens")
     door = _DOOR
     last_event = b"data: [DONE]\n\n"
 
-    def parse_request(self, body: Body) -> AgentRequest:
-        if not isinstance(body.get("messages"), list):
-            raise ValueError("messages: a list is required")
-        messages = dicts_in(body["messages"])
-        functions = [tool.get("function", tool) for tool in dicts_in(body.get("tools"))]
-        return AgentRequest(
-            text_of(body.get("model")),
-            "\n\n".join(
-                texts_in(message.get("content"))
-                for message in messages
-                if _is_system(message)
-            ),
-            tuple(
-                item
-                for message in messages
-                if not _is_system(message)
-                for item in _items(message)
-            ),
-            tuple(
-                tool_of(
-                    message.get("name"),
-                    message.get("description"),
-                    message.get("parameters"),
-                )
-                for message in dicts_in(functions)
-            ),
-            limit_of(body, "max_completion_tokens", "max_tokens"),
-            body.get("stream") is True,
-            forbids_tools=body.get("tool_choice") == "none",
-        )
+    def items(self, body: Body) -> Iterator[Item]:
+        for message in dicts_in(body["messages"]):
+            yield from _items(message)
 
     def parse_reply(self, body: Body) -> ModelReply:
         choices = dicts_in(body.get("choices"))
         choice = choices[0] if choices else {}
         message = dict_of(choice.get("message"))
-        refusal = text_of(message.get("refusal"))
         stop = stop_word(choice.get("finish_reason"), STOPS)
-        thinking = text_of(message.get("reasoning_content")) or text_of(
-            message.get("reasoning")
-        )
-        return ModelReply(
-            texts_in(message.get("content")) or refusal,
+        return reply_of(
+            _items({**message, "role": "assistant"}),
             usage_of(body.get("usage")),
-            "refusal" if refusal else stop,
-            calls=tuple(map(_call, dicts_in(message.get("tool_calls")))),
-            thinking=thinking,
-            id=text_of(body.get("id")),
+            stop="refusal" if text_of(message.get("refusal")) else stop,
+            key=body.get("id"),
         )
 
     def stream(self) -> ReplyStream:
@@ -204,33 +178,39 @@ class Chat(Protocol):
         return event.get("choices") == [] and isinstance(event.get("usage"), dict)
 
 
-def _is_system(message: Body) -> bool:
-    return message.get("role") in ("system", "developer")
-
-
 def _items(message: Body) -> list[Item]:
     text = texts_in(message.get("content"))
     match message.get("role"):
         case "tool":
             return [Item("result", text, text_of(message.get("tool_call_id")))]
         case "assistant":
-            calls = map(_call, dicts_in(message.get("tool_calls")))
-            items = [Item("assistant", text)] if text else []
-            return [
-                *items,
-                *(Item("call", call.arguments, call.id, call.name) for call in calls),
-            ]
+            return _said(message)
+        case "system" | "developer":
+            return [Item("instruction", text)]
         case _:
             return [Item("user", text)]
 
 
-def _call(tool: Body) -> ToolCall:
+def _said(message: Body) -> list[Item]:
+    items = list[Item]()
+    for key in ("reasoning_content", "reasoning"):
+        if (thinking := text_of(message.get(key))) and not items:
+            items.append(Item("thinking", thinking))
+    if text := texts_in(message.get("content")) or text_of(message.get("refusal")):
+        items.append(Item("assistant", text))
+    for tool in dicts_in(message.get("tool_calls")):
+        items.append(_call(tool))
+    return items
+
+
+def _call(tool: Body) -> Item:
     function = tool.get("function")
     if not isinstance(function, dict):
         function = tool.get("custom")  # a tool that takes a text
     function = dict_of(function)
     arguments = json_text(function.get("arguments", function.get("input")))
-    return ToolCall(text_of(tool.get("id")), text_of(function.get("name")), arguments)
+    name = text_of(function.get("name"))
+    return Item("call", arguments, text_of(tool.get("id")), name)
 
 
 class ChatStream(ReplyStream):

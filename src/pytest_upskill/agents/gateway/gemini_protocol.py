@@ -5,6 +5,7 @@ whether the reply is a stream.
 import json
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from secrets import token_hex
 from typing import Any, Final
 from urllib.parse import quote, unquote
@@ -25,6 +26,7 @@ from .protocol import (
     Protocol,
     ReplyStream,
     Target,
+    reply_of,
     tool_of,
 )
 
@@ -71,6 +73,7 @@ _DOOR: Final = Door(
 class Gemini(Protocol):
     version = "/v1beta"
     path = "/models"
+    content = "contents"
     door = _DOOR
 
     def target(self, path: str, query: str) -> Target | None:
@@ -101,45 +104,32 @@ class Gemini(Protocol):
         return converted
 
     def parse_request(self, body: Body) -> AgentRequest:
-        if not isinstance(body.get("contents"), list):
-            raise ValueError("contents: a list is required")
         config = dict_of(_get(body, "generationConfig"))
-        declared = (
-            _get(tool, "functionDeclarations") for tool in dicts_in(body.get("tools"))
-        )
-        return AgentRequest(
-            "",
-            "\n\n".join(text for text, _ in _texts(_get(body, "systemInstruction"))),
-            tuple(_items(body["contents"])),
-            tuple(
-                _tool(function)
-                for functions in declared
-                for function in dicts_in(functions)
-            ),
-            limit_of(config, "maxOutputTokens", "max_output_tokens"),
-            stream=False,
-        )
+        limit = limit_of(config, "maxOutputTokens", "max_output_tokens")
+        return replace(super().parse_request(body), max_output=limit)
+
+    def items(self, body: Body) -> Iterator[Item]:
+        for part in _parts(_get(body, "systemInstruction")):
+            yield Item("instruction", text_of(part.get("text")))
+        yield from _items(body["contents"])
+
+    def tools(self, body: Body) -> Iterator[Tool]:
+        for tool in dicts_in(body.get("tools")):
+            for function in dicts_in(_get(tool, "functionDeclarations")):
+                yield tool_of(function)
 
     def parse_reply(self, body: Body) -> ModelReply:
         candidates = dicts_in(body.get("candidates"))
         first = candidates[0] if candidates else {}
-        parts = _parts(first.get("content"))
-        texts = list(_texts(first.get("content")))
-        calls = tuple(call for part in parts if (call := _call(part)))
+        items = list(_items([{"role": "model", "parts": _parts(first.get("content"))}]))
         stop = stop_word(first.get("finishReason"), STOPS)
-        return ModelReply(
-            "".join(text for text, thought in texts if not thought),
+        if stop == "end" and any(item.kind == "call" for item in items):
+            stop = "tools"
+        return reply_of(
+            items,
             usage_of(body.get("usageMetadata")),
-            (
-                "refusal"
-                if _blocked(body)
-                else "tools"
-                if calls and stop == "end"
-                else stop
-            ),
-            calls=calls,
-            thinking="".join(text for text, thought in texts if thought),
-            id=text_of(body.get("responseId")),
+            stop="refusal" if _blocked(body) else stop,
+            key=body.get("responseId"),
         )
 
     def stream(self) -> ReplyStream:
@@ -173,16 +163,7 @@ class Gemini(Protocol):
         }
 
     def events(self, body: Body) -> Iterator[Body]:
-        (candidate,) = body["candidates"]
-        parts = candidate["content"]["parts"]
-        head = {key: body[key] for key in ("modelVersion", "responseId")}
-        for part in parts[:-1]:
-            yield {
-                **head,
-                "candidates": [{"content": {"role": "model", "parts": [part]}}],
-            }
-        last = {**candidate, "content": {"role": "model", "parts": parts[-1:]}}
-        yield {**body, "candidates": [last]}
+        yield body
 
     def count_reply(self, tokens: int) -> Body:
         return {"totalTokens": tokens}
@@ -258,18 +239,6 @@ def _parts(content: object) -> list[Body]:
         return dicts_in(content)
     parts = content.get("parts") if isinstance(content, dict) else None
     return [parts] if isinstance(parts, dict) else dicts_in(parts)
-
-
-def _texts(content: object) -> Iterator[tuple[str, bool]]:
-    """Texts, and whether they are thoughts."""
-    for part in _parts(content):
-        if text := text_of(part.get("text")):
-            yield text, part.get("thought") is True
-
-
-def _tool(function: Body) -> Tool:
-    schema = _get(function, "parametersJsonSchema") or function.get("parameters")
-    return tool_of(function.get("name"), function.get("description"), schema)
 
 
 def _items(contents: list[Any]) -> Iterator[Item]:

@@ -9,9 +9,8 @@ from ...models.anthropic_messages import STOPS, usage_of
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in, object_of
 from ...trials.answer import Answer
-from ...trials.transcript import ToolCall
 from .door import Door
-from .http import Body, dict_of, json_text, limit_of, text_of, texts_in
+from .http import Body, dict_of, json_text, text_of, texts_in
 from .protocol import (
     AgentRequest,
     Item,
@@ -20,7 +19,7 @@ from .protocol import (
     Protocol,
     ReplyStream,
     Target,
-    tool_of,
+    reply_of,
 )
 
 _THOUGHT: Final = ("thinking", "signature")
@@ -93,45 +92,17 @@ class Messages(Protocol):
             base if base.endswith("/v1") else f"{base}/v1", target, model
         )
 
-    def parse_request(self, body: Body) -> AgentRequest:
-        if not isinstance(body.get("messages"), list):
-            raise ValueError("messages: a list is required")
-        return AgentRequest(
-            text_of(body.get("model")),
-            texts_in(body.get("system")),
-            tuple(
-                item
-                for message in dicts_in(body["messages"])
-                for item in _items(message)
-            ),
-            tuple(
-                tool_of(
-                    tool.get("name"), tool.get("description"), tool.get("input_schema")
-                )
-                for tool in dicts_in(body.get("tools"))
-            ),
-            limit_of(body, "max_tokens"),
-            body.get("stream") is True,
-            forbids_tools=body.get("tool_choice") == {"type": "none"},
-        )
+    def items(self, body: Body) -> Iterator[Item]:
+        yield Item("instruction", texts_in(body.get("system")))
+        for message in dicts_in(body["messages"]):
+            yield from _items(message)
 
     def parse_reply(self, body: Body) -> ModelReply:
-        blocks = dicts_in(body.get("content"))
-        return ModelReply(
-            "".join(
-                text_of(block.get("text"))
-                for block in blocks
-                if block.get("type") == "text"
-            ),
+        return reply_of(
+            _items({"role": "assistant", "content": body.get("content")}),
             usage_of(body.get("usage")),
-            stop_word(body.get("stop_reason"), STOPS),
-            calls=tuple(
-                _call(block) for block in blocks if block.get("type") == "tool_use"
-            ),
-            thinking="\n".join(
-                filter(None, (text_of(block.get("thinking")) for block in blocks))
-            ),
-            id=text_of(body.get("id")),
+            stop=stop_word(body.get("stop_reason"), STOPS),
+            key=body.get("id"),
         )
 
     def stream(self) -> ReplyStream:
@@ -229,8 +200,7 @@ def _items(message: Body) -> list[Item]:
             case "thinking":
                 items.append(Item("thinking", text_of(block.get("thinking"))))
             case "tool_use":
-                call = _call(block)
-                items.append(Item("call", call.arguments, call.id, call.name))
+                items.append(_call(block))
             case "tool_result":
                 text, failed = (
                     texts_in(block.get("content")),
@@ -241,9 +211,10 @@ def _items(message: Body) -> list[Item]:
     return items
 
 
-def _call(block: Body) -> ToolCall:
+def _call(block: Body) -> Item:
     arguments = json_text(block.get("input"))
-    return ToolCall(text_of(block.get("id")), text_of(block.get("name")), arguments)
+    name = text_of(block.get("name"))
+    return Item("call", arguments, text_of(block.get("id")), name)
 
 
 class MessagesStream(ReplyStream):

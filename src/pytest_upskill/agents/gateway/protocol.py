@@ -6,19 +6,31 @@ logged, but passed on all the same.
 
 import json
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final, Literal
 
+from ...models.tool_turns import dicts_in
 from ...skills.case import Role
-from ...trials.answer import Answer
+from ...trials.answer import Answer, Usage
 from ...trials.transcript import Step, Tool, ToolCall, ToolResult
 from ...trials.trial import Question
 from .door import Door, Passed
-from .http import Body, text_of
+from .http import Body, dict_of, limit_of, text_of
 
-ItemKind = Literal["system", "user", "assistant", "thinking", "call", "result"]
+# Instructions are the system text of a request; "system" is said later.
+ItemKind = Literal[
+    "instruction", "system", "user", "assistant", "thinking", "call", "result"
+]
 _TOOL_CHOICES: Final = ("tool_choice", "toolConfig", "tool_config")
+# Where a tool has the form of its arguments.
+_SCHEMAS: Final = (
+    "input_schema",
+    "parameters",
+    "parametersJsonSchema",
+    "parameters_json_schema",
+    "format",
+)
 _OPENAI_ERRORS: Final = {401: "authentication_error", 403: "permission_error"}
 
 
@@ -85,6 +97,8 @@ class Protocol(ABC):
 
     version = "/v1"
     path: str  # below the address of a server, without the version
+    content = "messages"  # the key of the list of messages
+    limits: tuple[str, ...] = ("max_tokens",)  # the keys of the longest reply
     count_path = ""  # of requests for the number of tokens
     last_event = b""  # of every stream
     door: Door
@@ -107,9 +121,35 @@ class Protocol(ABC):
         """Our own headers, such as that of the key, as this protocol has them."""
         return headers
 
-    @abstractmethod
     def parse_request(self, body: Body) -> AgentRequest:
         """ValueError if it is no request of this protocol."""
+        if not isinstance(body.get(self.content), list):
+            raise ValueError(f"{self.content}: a list is required")
+
+        system, items = list[str](), list[Item]()
+        for item in self.items(body):
+            if item.kind == "instruction":
+                system.append(item.text)
+            else:
+                items.append(item)
+        return AgentRequest(
+            text_of(body.get("model")),
+            "\n\n".join(filter(None, system)),
+            tuple(items),
+            tuple(self.tools(body)),
+            limit_of(body, *self.limits),
+            body.get("stream") is True,
+            forbids_tools=body.get("tool_choice") in ("none", {"type": "none"}),
+        )
+
+    @abstractmethod
+    def items(self, body: Body) -> Iterator[Item]:
+        """The conversation in a request."""
+
+    def tools(self, body: Body) -> Iterator[Tool]:
+        """The tools that a request offers."""
+        for tool in dicts_in(body.get("tools")):
+            yield tool_of(dict_of(tool.get("function")) or tool)
 
     @abstractmethod
     def parse_reply(self, body: Body) -> ModelReply: ...
@@ -173,6 +213,27 @@ class Protocol(ABC):
         return False
 
 
+def reply_of(
+    items: Sequence[Item], usage: Usage, *, stop: str, key: object
+) -> ModelReply:
+    """The reply that is repeated as these items in the next request."""
+    texts: dict[ItemKind, list[str]] = {"assistant": [], "thinking": []}
+    calls = list[ToolCall]()
+    for item in items:
+        if item.kind == "call":
+            calls.append(ToolCall(item.call, item.tool, item.text))
+        elif item.kind in texts:
+            texts[item.kind].append(item.text)
+    return ModelReply(
+        "".join(texts["assistant"]),
+        usage,
+        stop,
+        calls=tuple(calls),
+        thinking="\n".join(filter(None, texts["thinking"])),
+        id=text_of(key),
+    )
+
+
 def is_forced(body: Body) -> bool:
     """Whether a request forces its model to call a tool, such as for a title."""
     choice = body.get("tool_choice")
@@ -182,8 +243,13 @@ def is_forced(body: Body) -> bool:
     return any(named)
 
 
-def tool_of(name: object, description: object, schema: object) -> Tool:
-    return Tool(text_of(name), text_of(description), json.dumps(schema))
+def tool_of(tool: Body, name: str = "") -> Tool:
+    schema = next((tool[key] for key in _SCHEMAS if tool.get(key)), None)
+    return Tool(
+        name or text_of(tool.get("name")),
+        text_of(tool.get("description")),
+        json.dumps(schema),
+    )
 
 
 def question_of(request: AgentRequest, trial: Question) -> Question:

@@ -2,6 +2,7 @@
 
 import json
 from collections.abc import Iterator
+from dataclasses import replace
 from secrets import token_hex
 from typing import Final
 
@@ -9,10 +10,18 @@ from ...models.openai_responses import STOPS, usage_in
 from ...models.sdk import stop_word
 from ...models.tool_turns import dicts_in
 from ...trials.answer import Answer
-from ...trials.transcript import ToolCall
+from ...trials.transcript import Tool, ToolCall
 from .door import Door, Passed, UnlistedContent
-from .http import Body, dict_of, limit_of, text_of, texts_in
-from .protocol import AgentRequest, Item, ModelReply, Protocol, ReplyStream, tool_of
+from .http import Body, dict_of, text_of, texts_in
+from .protocol import (
+    AgentRequest,
+    Item,
+    ModelReply,
+    Protocol,
+    ReplyStream,
+    reply_of,
+    tool_of,
+)
 
 _NO_SPACE: Final = "functions"  # the group of the tools that are in none
 _ENDS: Final = ("response.completed", "response.incomplete", "response.failed")
@@ -86,6 +95,8 @@ _DOOR: Final = Door(
 
 class Responses(Protocol):
     path = "/responses"
+    content = "input"
+    limits = ("max_output_tokens",)
     door = _DOOR
 
     def pass_on(self, body: Body, *, network: bool) -> Passed:
@@ -97,73 +108,40 @@ class Responses(Protocol):
         return super().pass_on(body, network=network)
 
     def parse_request(self, body: Body) -> AgentRequest:
-        content = body.get("input")
-        if not isinstance(content, str | list):
-            raise ValueError("input: a text or a list is required")
-        if isinstance(content, str):
-            content = [{"role": "user", "content": content}]
-        items = dicts_in(content)
-        tools = [
-            (name, tool) for place in (body, *items) for name, tool in _tools_in(place)
-        ]
-        system = [text_of(body.get("instructions"))]
-        system += [texts_in(item.get("content")) for item in items if _is_system(item)]
-        return AgentRequest(
-            text_of(body.get("model")),
-            "\n\n".join(filter(None, system)),
-            tuple(
-                part for item in items if not _is_system(item) for part in _items(item)
+        if isinstance(body.get("input"), str):
+            body = {**body, "input": [{"role": "user", "content": body["input"]}]}
+        return replace(
+            super().parse_request(body),
+            follows=text_of(body.get("previous_response_id")),
+            thread=text_of(dict_of(body.get("client_metadata")).get("thread_id")),
+            free_form=frozenset(
+                name for name, tool in _all_tools(body) if tool.get("type") == "custom"
             ),
-            tuple(
-                tool_of(
-                    name,
-                    tool.get("description"),
-                    tool.get("parameters") or tool.get("format"),
-                )
-                for name, tool in tools
-            ),
-            limit_of(body, "max_output_tokens"),
-            body.get("stream") is True,
-            text_of(body.get("previous_response_id")),
-            text_of(dict_of(body.get("client_metadata")).get("thread_id")),
-            frozenset(name for name, tool in tools if tool.get("type") == "custom"),
-            body.get("tool_choice") == "none",
         )
 
+    def items(self, body: Body) -> Iterator[Item]:
+        yield Item("instruction", text_of(body.get("instructions")))
+        for item in dicts_in(body["input"]):
+            yield from _items(item)
+
+    def tools(self, body: Body) -> Iterator[Tool]:
+        for name, tool in _all_tools(body):
+            yield tool_of(tool, name)
+
     def parse_reply(self, body: Body) -> ModelReply:
-        texts, thoughts, calls, refused = (
-            list[str](),
-            list[str](),
-            list[ToolCall](),
-            False,
-        )
-        for item in dicts_in(body.get("output")):
-            kind = text_of(item.get("type"))
-            if kind == "message":
-                for part in dicts_in(item.get("content")):
-                    texts.append(
-                        text_of(part.get("text")) or text_of(part.get("refusal"))
-                    )
-                    refused = refused or part.get("type") == "refusal"
-            elif kind == "reasoning":
-                thoughts += [
-                    texts_in(item.get("summary")),
-                    texts_in(item.get("content")),
-                ]
-            elif kind.endswith("_call") and text_of(item.get("call_id")):
-                calls.append(_call(item))
+        output = dicts_in(body.get("output"))
+        items = [
+            item for each in output for item in _items({**each, "role": "assistant"})
+        ]
         reason = dict_of(body.get("incomplete_details")).get("reason")
         if body.get("status") == "failed":
             reason = "error"
-        stop = "tools" if calls else stop_word(reason, STOPS)
-        return ModelReply(
-            "".join(texts),
-            usage_in(body),
-            "refusal" if refused else stop,
-            calls=tuple(calls),
-            thinking="\n".join(filter(None, thoughts)),
-            id=text_of(body.get("id")),
-        )
+        stop = stop_word(reason, STOPS)
+        if any(item.kind == "call" for item in items):
+            stop = "tools"
+        if any(_refuses(each) for each in output):
+            stop = "refusal"
+        return reply_of(items, usage_in(body), stop=stop, key=body.get("id"))
 
     def stream(self) -> ReplyStream:
         return ResponsesStream()
@@ -204,9 +182,12 @@ class Responses(Protocol):
         }
 
     def events(self, body: Body) -> Iterator[Body]:
-        return (
-            {**event, "sequence_number": at} for at, event in enumerate(_events(body))
-        )
+        begun = {**body, "status": "in_progress", "output": [], "usage": None}
+        yield {"type": "response.created", "response": begun}
+        for index, item in enumerate(body["output"]):
+            event = {"type": "response.output_item.done", "output_index": index}
+            yield {**event, "item": item}
+        yield {"type": f"response.{body['status']}", "response": body}
 
     def prepare(self, body: Body, model: str, effort: str | None) -> None:
         super().prepare(body, model, effort)
@@ -214,50 +195,9 @@ class Responses(Protocol):
             body["reasoning"] = dict_of(body.get("reasoning")) | {"effort": effort}
 
 
-# What of an item comes in parts, and the names of the events that bring them.
-_PARTS: Final = {
-    "message": ("content", ""),
-    "function_call": ("arguments", "response.function_call_arguments"),
-    "custom_tool_call": ("input", "response.custom_tool_call_input"),
-}
-
-
-def _events(body: Body) -> Iterator[Body]:
-    begun = {**body, "status": "in_progress", "output": [], "usage": None}
-    yield {"type": "response.created", "response": begun}
-    for index, item in enumerate(body["output"]):
-        place = {"output_index": index, "item_id": item["id"]}
-        kind = item["type"]
-        key, event = _PARTS[kind]
-        added = {**item, "status": "in_progress", key: [] if kind == "message" else ""}
-        yield {
-            "type": "response.output_item.added",
-            "output_index": index,
-            "item": added,
-        }
-        if kind == "message":
-            (part,) = item["content"]
-            place["content_index"] = 0
-            started = {**part, "text": ""}
-            yield {"type": "response.content_part.added", **place, "part": started}
-            fields = {**place, "logprobs": []}
-            yield {
-                "type": "response.output_text.delta",
-                **fields,
-                "delta": part["text"],
-            }
-            yield {"type": "response.output_text.done", **fields, "text": part["text"]}
-            yield {"type": "response.content_part.done", **place, "part": part}
-        else:
-            yield {"type": f"{event}.delta", **place, "delta": item[key]}
-            yield {
-                "type": f"{event}.done",
-                **place,
-                "name": item["name"],
-                key: item[key],
-            }
-        yield {"type": "response.output_item.done", "output_index": index, "item": item}
-    yield {"type": f"response.{body['status']}", "response": body}
+def _all_tools(body: Body) -> Iterator[tuple[str, Body]]:
+    for place in (body, *dicts_in(body.get("input"))):
+        yield from _tools_in(place)
 
 
 def _tools_in(place: Body, space: str = "") -> Iterator[tuple[str, Body]]:
@@ -295,39 +235,49 @@ def _written_call(call: ToolCall, free_form: bool) -> Body:
     return head | call_fields
 
 
-def _is_system(item: Body) -> bool:
-    return item.get("role") in ("system", "developer")
-
-
 def _items(item: Body) -> list[Item]:
     kind = text_of(item.get("type"))
+    key = text_of(item.get("call_id"))
     if kind.endswith("_output"):
         output = item.get("output", item.get("tools"))
         text = texts_in(output) or (json.dumps(output) if output else "")
-        return [Item("result", text, text_of(item.get("call_id")))]
+        return [Item("result", text, key)]
     if kind == "reasoning":
-        return [Item("thinking", texts_in(item.get("summary")))]
-    if kind.endswith("_call"):
-        call = _call(item)
-        return [Item("call", call.arguments, call.id, call.name)]
+        texts = [texts_in(item.get("summary")), texts_in(item.get("content"))]
+        return [Item("thinking", "\n".join(filter(None, texts)))]
+    if kind.endswith("_call") and key:
+        return [_call(item, key)]
     if item.get("role") == "assistant":
-        return [Item("assistant", texts_in(item.get("content")))]
+        return [Item("assistant", _said(item.get("content")))]
+    if item.get("role") in ("system", "developer"):
+        return [Item("instruction", texts_in(item.get("content")))]
     return [Item("user", texts_in(item.get("content")))] if item.get("role") else []
 
 
-def _call(item: Body) -> ToolCall:
+def _said(content: object) -> str:
+    if isinstance(content, str):
+        return content
+    texts = [part.get("text") or part.get("refusal") for part in dicts_in(content)]
+    return "".join(map(text_of, texts))
+
+
+def _refuses(item: Body) -> bool:
+    parts = dicts_in(item.get("content"))
+    return any(part.get("type") == "refusal" for part in parts)
+
+
+def _call(item: Body, key: str) -> Item:
     """The call of a function has arguments, that of a free-form tool a text,
     others an action.
     """
     name = text_of(item.get("name")) or text_of(item.get("type")).removesuffix("_call")
     name = _full_name(text_of(item.get("namespace")), name)
-    for key in ("arguments", "input"):
-        if isinstance(item.get(key), str):
-            return ToolCall(text_of(item.get("call_id")), name, item[key])
-    action = item.get("arguments") or item.get("action") or item.get("operation")
-    return ToolCall(
-        text_of(item.get("call_id")), name, json.dumps(action, ensure_ascii=False)
-    )
+    texts = [item.get(field) for field in ("arguments", "input")]
+    text = next((text for text in texts if isinstance(text, str)), None)
+    if text is None:
+        action = item.get("arguments") or item.get("action") or item.get("operation")
+        text = json.dumps(action, ensure_ascii=False)
+    return Item("call", text, key, name)
 
 
 class ResponsesStream(ReplyStream):
