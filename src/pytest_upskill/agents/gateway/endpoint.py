@@ -105,10 +105,10 @@ class Endpoint:
         self._call = call
         self._session = session
         self._skills = skills
+        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         self._until_opened = bool(question.task and question.task.until_opened)
         self._max_turns = question.task.max_turns if question.task else None
         self._has_network = bool(question.task and question.task.needs.network)
-        self._hosts = {f"127.0.0.1:{port}", f"localhost:{port}"}
         provider = spec.provider
         self._login = provider.login if isinstance(provider, LoginProvider) else None
         speaks = provider.protocols(spec)
@@ -172,11 +172,6 @@ class Endpoint:
 
     def _check_request(self, request: "BaseRequest") -> None:
         """Refuse all that is not for this endpoint."""
-        if request.method == "CONNECT" or not request.raw_path.startswith("/"):
-            host = self._short(request.raw_path.partition("?")[0], 100)
-            raise Refusal(
-                403, "this is no proxy: there is no network", f"asked for {host}"
-            )
         hosts = request.headers.getall("Host", [])
         if len(hosts) != 1 or hosts[0].lower() not in self._hosts:
             host = self._short(", ".join(hosts), 100) or "none"

@@ -24,7 +24,7 @@ from ...models.sdk_errors import connection_error, message_in, not_a_reply, stat
 from ...trials.answer import Answer
 from ...trials.trial import Question
 from ..logins import LoginModel, LoginProvider
-from .http import Body, Event, ReplyHead, Splitter, event_of
+from .http import Body, Event, ReplyHead, Splitter, dict_of, event_of
 from .protocol import AgentRequest, ModelReply, Protocol, Target
 
 if TYPE_CHECKING:
@@ -359,14 +359,14 @@ def _masked(raw: bytes) -> bytes:
 
 def _stream_error(event: Body, upstream: Upstream) -> ModelError:
     """The error in an event of a stream, as if it were a status."""
-    response = event.get("response")
-    inner = response if isinstance(response, dict) else event
-    error = inner.get("error")
-    kinds = [error.get("type"), error.get("code")] if isinstance(error, dict) else []
-    kinds += [event.get("code")]
-    statuses = [_STATUS_OF_ERROR.get(kind) for kind in kinds if isinstance(kind, str)]
-    statuses += [kind for kind in kinds if isinstance(kind, int) and 400 <= kind < 600]
-    status = next(filter(None, statuses), 500)
+    inner = dict_of(event.get("response")) or event
+    error = dict_of(inner.get("error"))
+    status = 500
+    for kind in (event.get("code"), error.get("code"), error.get("type")):
+        if isinstance(kind, str):
+            status = _STATUS_OF_ERROR.get(kind, status)
+        elif isinstance(kind, int) and 400 <= kind < 600:
+            status = kind
     message = message_in(inner, json.dumps(event)[:500], upstream.secrets)
     return status_error(
         status,

@@ -130,6 +130,7 @@ class Gemini(Protocol):
             usage_of(body.get("usageMetadata")),
             stop="refusal" if _blocked(body) else stop,
             key=body.get("responseId"),
+            between="",  # a stream has them in many parts
         )
 
     def stream(self) -> ReplyStream:
@@ -310,7 +311,6 @@ class GeminiStream(ReplyStream):
     def __init__(self) -> None:
         self._body: Body = {}
         self._parts: list[Body] = []
-        self._texts: list[list[str]] = []  # of each part
         self._stop: object = None
 
     def add(self, event: Body) -> None:
@@ -319,28 +319,12 @@ class GeminiStream(ReplyStream):
                 self._body[name] = event[name]
         self.ended = self.ended or _blocked(event)
         for candidate in dicts_in(event.get("candidates"))[:1]:
-            for part in _parts(candidate.get("content")):
-                self._add_part(part)
+            self._parts += _parts(candidate.get("content"))
             if candidate.get("finishReason"):
                 self._stop, self.ended = candidate["finishReason"], True
 
-    def _add_part(self, part: Body) -> None:
-        text = text_of(part.get("text"))
-        thought = part.get("thought") is True
-        if _call(part) is None and self._parts and text:
-            last = self._parts[-1]
-            if _call(last) is None and (last.get("thought") is True) == thought:
-                self._texts[-1].append(text)
-                return
-        self._parts.append(part)
-        self._texts.append([text])
-
     def body(self) -> Body:
-        parts = [
-            {**part, "text": "".join(texts)} if any(texts) else part
-            for part, texts in zip(self._parts, self._texts, strict=True)
-        ]
-        candidate = {"content": {"parts": parts}, "finishReason": self._stop}
+        candidate = {"content": {"parts": self._parts}, "finishReason": self._stop}
         body = {**self._body, "candidates": [candidate]}
         if not self.ended and isinstance(usage := body.get("usageMetadata"), dict):
             names = (

@@ -214,9 +214,17 @@ class Protocol(ABC):
 
 
 def reply_of(
-    items: Sequence[Item], usage: Usage, *, stop: str, key: object
+    items: Sequence[Item],
+    usage: Usage,
+    *,
+    stop: str,
+    key: object,
+    between: str = "\n",
 ) -> ModelReply:
-    """The reply that is repeated as these items in the next request."""
+    """The reply that is repeated as these items in the next request.
+
+    ``between``: what separates thoughts.
+    """
     texts: dict[ItemKind, list[str]] = {"assistant": [], "thinking": []}
     calls = list[ToolCall]()
     for item in items:
@@ -229,7 +237,7 @@ def reply_of(
         usage,
         stop,
         calls=tuple(calls),
-        thinking="\n".join(filter(None, texts["thinking"])),
+        thinking=between.join(filter(None, texts["thinking"])),
         id=text_of(key),
     )
 
