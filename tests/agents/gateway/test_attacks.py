@@ -185,6 +185,13 @@ def test_an_item_that_a_provider_would_fetch_run_or_open_is_refused(item: Json) 
         passed("responses", {"input": [item]})
 
 
+def test_no_stored_reply_is_continued() -> None:
+    """The account keeps replies of other trials, too."""
+    asked = {"input": "Go.", "previous_response_id": "resp_of_another"}
+    with pytest.raises(UnlistedContent, match="previous_response_id"):
+        passed("responses", asked)
+
+
 def test_a_result_for_a_tool_of_the_provider_is_refused() -> None:
     """Moonshot searches once it gets the arguments back."""
     call = {"id": "1", "type": "builtin_function", "function": {"name": "$web_search"}}

@@ -4,7 +4,6 @@ what else they asked for is a finding.
 
 import asyncio
 import json
-import re
 from dataclasses import replace
 from typing import Any
 
@@ -374,22 +373,6 @@ def test_findings_of_a_request_are_few() -> None:
         assert len(opened.findings) == 40
 
     assert at_endpoint(test).asked[0].body == GOOD
-
-
-def test_only_replies_of_the_trial_are_continued() -> None:
-    """The server keeps replies of other trials, too."""
-
-    async def test(opened: Opened) -> None:
-        path, body = "/v1/responses", {"model": "model-1", "input": "Go."}
-        status, reply = await raw(opened, request(opened, path, body))
-        assert status == 200
-        (key,) = re.findall(r'"id": "(loopback-\w+)"', reply.decode())
-        for follows, expected in ((key, 200), ("resp_of_another", 400)):
-            asked = {**body, "previous_response_id": follows}
-            assert (await raw(opened, request(opened, path, asked)))[0] == expected
-        assert opened.findings == ("asked for reply resp_of_another",)
-
-    assert len(at_endpoint(test, "openai").asked) == 3
 
 
 def test_with_a_network_findings_name_what_costs_more() -> None:

@@ -9,7 +9,7 @@ import pytest
 
 from pytest_upskill.agents.gateway.door import UnlistedContent
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
-from pytest_upskill.agents.gateway.protocol import AgentRequest, Item, ModelReply
+from pytest_upskill.agents.gateway.protocol import AgentRequest, Item
 from pytest_upskill.agents.gateway.request_log import RequestLog
 from pytest_upskill.agents.recorder import Recorder
 from pytest_upskill.trials.answer import Answer, Usage
@@ -27,12 +27,8 @@ SUMMARY = (
 )
 
 
-def ask(
-    *said: Item, tools: Sequence[Tool] = BASH, system: str = "S", follows: str = ""
-) -> AgentRequest:
-    return AgentRequest(
-        "m", system, said, tuple(tools), 100, stream=False, follows=follows
-    )
+def ask(*said: Item, tools: Sequence[Tool] = BASH, system: str = "S") -> AgentRequest:
+    return AgentRequest("m", system, said, tuple(tools), 100, stream=False)
 
 
 def user(text: str) -> Item:
@@ -47,18 +43,18 @@ def result(call: str, text: str) -> Item:
     return Item("result", text, call)
 
 
-def calls(*ids: str) -> ModelReply:
-    return ModelReply(
+def calls(*ids: str) -> Answer:
+    return Answer(
         "", Usage(10, 1, 0), calls=tuple(ToolCall(one, "bash", "{}") for one in ids)
     )
 
 
-def says(text: str, key: str = "") -> ModelReply:
-    return ModelReply(text, Usage(10, 1, 0), id=key)
+def says(text: str) -> Answer:
+    return Answer(text, Usage(10, 1, 0))
 
 
 def kept(
-    *exchanges: tuple[AgentRequest, ModelReply | None],
+    *exchanges: tuple[AgentRequest, Answer | None],
 ) -> tuple[Answer, list[str]]:
     """The answer of a trial with these exchanges, and its turns in short."""
     record, recorder = RequestLog(), Recorder(QUESTION)
@@ -441,22 +437,6 @@ def test_a_last_turn_that_forbids_tools_is_the_answer(
     assert turns[-2:] == ["user: No more tools: answer.", "assistant: Done."]
 
 
-def test_a_reply_that_the_server_keeps_is_gone_on_from() -> None:
-    answer, turns = kept(
-        (ask(user("Go.")), says("Which gate?", "r1")),
-        (ask(user("The left one."), follows="r1"), says("Done.", "r2")),
-    )
-    assert answer.text == "Done."
-    assert turns[1:] == [
-        *(
-            "user: Go.",
-            "assistant: Which gate?",
-            "user: The left one.",
-            "assistant: Done.",
-        )
-    ]
-
-
 def test_what_was_asked_again_is_told_once() -> None:
     answer, turns = kept((ask(user("Go.")), None), (ask(user("Go.")), says("Done.")))
     assert turns == ["system: S", "user: Go.", "assistant: Done."]
@@ -506,7 +486,7 @@ def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) 
         "incomplete_details",
     )
     for name in names:
-        assert isinstance(protocol.parse_reply({name: odd}), ModelReply)
+        assert isinstance(protocol.parse_reply({name: odd}), Answer)
     for inner in (
         "message",
         "tool_calls",
@@ -529,7 +509,7 @@ def test_nothing_that_a_server_sends_breaks_the_record(protocol: Any, odd: Any) 
                         }
                     ]
                 }
-                assert isinstance(protocol.parse_reply(body), ModelReply)
+                assert isinstance(protocol.parse_reply(body), Answer)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)
@@ -573,7 +553,7 @@ def test_nothing_that_a_stream_holds_breaks_the_record(protocol: Any, odd: Any) 
                     ]
                 }
             )
-            assert isinstance(protocol.parse_reply(reading.body()), ModelReply)
+            assert isinstance(protocol.parse_reply(reading.body()), Answer)
 
 
 @pytest.mark.parametrize("odd", ODD, ids=str)

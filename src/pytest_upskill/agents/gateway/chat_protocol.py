@@ -13,7 +13,6 @@ from .http import Body, dict_of, json_text, text_of, texts_in
 from .protocol import (
     AgentRequest,
     Item,
-    ModelReply,
     Protocol,
     ReplyStream,
     reply_of,
@@ -107,7 +106,7 @@ class Chat(Protocol):
         for message in dicts_in(body["messages"]):
             yield from _items(message)
 
-    def parse_reply(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> Answer:
         choices = dicts_in(body.get("choices"))
         choice = choices[0] if choices else {}
         message = dict_of(choice.get("message"))
@@ -116,7 +115,6 @@ class Chat(Protocol):
             _items({**message, "role": "assistant"}),
             usage_of(body.get("usage")),
             stop="refusal" if text_of(message.get("refusal")) else stop,
-            key=body.get("id"),
         )
 
     def stream(self) -> ReplyStream:
@@ -222,9 +220,8 @@ class ChatStream(ReplyStream):
         self._stop: object = None
 
     def add(self, event: Body) -> None:
-        for name in ("id", "usage"):
-            if event.get(name):
-                self._head[name] = event[name]
+        if event.get("usage"):
+            self._head["usage"] = event["usage"]
         for choice in dicts_in(event.get("choices")):
             if choice.get("index", 0) != 0:
                 continue

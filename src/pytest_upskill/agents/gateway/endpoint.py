@@ -218,7 +218,7 @@ class Endpoint:
                     parsed = replace(parsed, tools=())  # beside the conversation
                 if target.model:
                     parsed = replace(parsed, model=target.model, stream=target.stream)
-                await self._check_parsed(parsed)
+                self._check_parsed(parsed)
                 headers, values = passed_headers(
                     request.headers.items(),
                     network=self._has_network,
@@ -250,19 +250,12 @@ class Endpoint:
                 f"asked its model by {self._short(agent, 80) or 'a script'}",
             )
 
-    async def _check_parsed(self, parsed: AgentRequest) -> None:
-        """Refuse other models, and replies that are not of this trial."""
+    def _check_parsed(self, parsed: AgentRequest) -> None:
+        """Refuse other models."""
         if parsed.model not in (self._spec.model_id, self._spec.name, self.model):
             model = self._short(parsed.model, 80) or "no model"
             problem = f"there is no model {model} here, only {self.model}"
             raise Refusal(404, problem, f"asked for model {model}")
-        if parsed.follows and not self.log.has_reply(parsed.follows) and self._calls:
-            await asyncio.wait(self._calls)  # an agent may be faster than our log
-        if parsed.follows and not self.log.has_reply(parsed.follows):
-            reply = self._short(parsed.follows, 80)
-            raise Refusal(
-                400, f"there is no reply {reply} here", f"asked for reply {reply}"
-            )
 
     def _refused(self, unlisted: UnlistedContent) -> Refusal:
         """What content of a request is refused, as a provider would fetch,

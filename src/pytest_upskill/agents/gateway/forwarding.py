@@ -25,7 +25,7 @@ from ...trials.answer import Answer
 from ...trials.trial import Question
 from ..logins import LoginModel, LoginProvider
 from .http import Body, Event, ReplyHead, Splitter, dict_of, event_of
-from .protocol import AgentRequest, ModelReply, Protocol, Target
+from .protocol import AgentRequest, Protocol, Target
 
 if TYPE_CHECKING:
     from aiohttp import ClientResponse, ClientSession
@@ -83,7 +83,7 @@ class ForwardedRequest:
         """``hides_usage``: whether only we asked for the usage of a stream."""
         self.request = request
         self.question = question  # the same for the engine
-        self.reply: ModelReply | None = None  # as much as arrived
+        self.reply: Answer | None = None  # as much as arrived
         self.broke_off = False  # whether a reply ended early, without an error
         self.parts: asyncio.Queue[Part] = asyncio.Queue()
         self.refusal: tuple[ReplyHead, bytes] | None = None  # of the last attempt

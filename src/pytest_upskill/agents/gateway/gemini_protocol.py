@@ -22,7 +22,6 @@ from .protocol import (
     AgentRequest,
     Item,
     ItemKind,
-    ModelReply,
     Protocol,
     ReplyStream,
     Target,
@@ -118,7 +117,7 @@ class Gemini(Protocol):
             for function in dicts_in(_get(tool, "functionDeclarations")):
                 yield tool_of(function)
 
-    def parse_reply(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> Answer:
         candidates = dicts_in(body.get("candidates"))
         first = candidates[0] if candidates else {}
         items = list(_items([{"role": "model", "parts": _parts(first.get("content"))}]))
@@ -129,7 +128,6 @@ class Gemini(Protocol):
             items,
             usage_of(body.get("usageMetadata")),
             stop="refusal" if _blocked(body) else stop,
-            key=body.get("responseId"),
             between="",  # a stream has them in many parts
         )
 
@@ -314,7 +312,7 @@ class GeminiStream(ReplyStream):
         self._stop: object = None
 
     def add(self, event: Body) -> None:
-        for name in ("usageMetadata", "promptFeedback", "responseId"):
+        for name in ("usageMetadata", "promptFeedback"):
             if event.get(name):
                 self._body[name] = event[name]
         self.ended = self.ended or _blocked(event)

@@ -15,7 +15,6 @@ from .protocol import (
     AgentRequest,
     Item,
     ItemKind,
-    ModelReply,
     Protocol,
     ReplyStream,
     Target,
@@ -97,12 +96,11 @@ class Messages(Protocol):
         for message in dicts_in(body["messages"]):
             yield from _items(message)
 
-    def parse_reply(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> Answer:
         return reply_of(
             _items({"role": "assistant", "content": body.get("content")}),
             usage_of(body.get("usage")),
             stop=stop_word(body.get("stop_reason"), STOPS),
-            key=body.get("id"),
         )
 
     def stream(self) -> ReplyStream:

@@ -7,7 +7,7 @@ logged, but passed on all the same.
 import json
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import Final, Literal
 
 from ...models.tool_turns import dicts_in
@@ -55,8 +55,6 @@ class AgentRequest:
     tools: tuple[Tool, ...]
     max_output: int | None
     stream: bool
-    # The id of the reply that it continues, if the server keeps replies
-    follows: str = ""
     thread: str = ""  # the agent's id of the conversation, if it sends one
     free_form: frozenset[str] = frozenset()  # names of tools that take a text, not JSON
     forbids_tools: bool = False  # the tools are there, but may not be called
@@ -71,13 +69,6 @@ class Target:
     stream: bool = False  # where the path says so, not the body
     counts: bool = False  # it only asks for the number of tokens
     query: str = ""  # to pass on
-
-
-@dataclass(frozen=True)
-class ModelReply(Answer):
-    """A parsed reply, or as much of it as arrived."""
-
-    id: str = field(default="", kw_only=True)
 
 
 class ReplyStream(ABC):
@@ -152,7 +143,7 @@ class Protocol(ABC):
             yield tool_of(dict_of(tool.get("function")) or tool)
 
     @abstractmethod
-    def parse_reply(self, body: Body) -> ModelReply: ...
+    def parse_reply(self, body: Body) -> Answer: ...
 
     @abstractmethod
     def stream(self) -> ReplyStream: ...
@@ -218,9 +209,8 @@ def reply_of(
     usage: Usage,
     *,
     stop: str,
-    key: object,
     between: str = "\n",
-) -> ModelReply:
+) -> Answer:
     """The reply that is repeated as these items in the next request.
 
     ``between``: what separates thoughts.
@@ -232,13 +222,12 @@ def reply_of(
             calls.append(ToolCall(item.call, item.tool, item.text))
         elif item.kind in texts:
             texts[item.kind].append(item.text)
-    return ModelReply(
+    return Answer(
         "".join(texts["assistant"]),
         usage,
         stop,
         calls=tuple(calls),
         thinking=between.join(filter(None, texts["thinking"])),
-        id=text_of(key),
     )
 
 

@@ -13,10 +13,10 @@ from typing import Final
 
 from ..._util.keys import HIDDEN
 from ..._util.texts import digest
-from ...trials.answer import Usage
+from ...trials.answer import Answer, Usage
 from ...trials.written_calls import Offer
 from ..recorder import Recorder
-from .protocol import AgentRequest, Item, ModelReply
+from .protocol import AgentRequest, Item
 
 _SUMMARY: Final = 40  # characters: a shorter text may come back by accident
 _MOST_CHARACTERS: Final = 40_000_000  # of a trial; then each text is cut
@@ -41,7 +41,7 @@ class LoggedRequest:
     forbids_tools: bool  # tools may not be called
     pause: float | None  # seconds since the reply before it
     unsent: bool = False  # it decided the trial, so it is not sent
-    reply: ModelReply | None = None
+    reply: Answer | None = None
     seconds: float | None = None
 
 
@@ -57,8 +57,6 @@ class RequestLog:
     # From the id of a call to its threads: some servers count
     # from 1 in each conversation.
     _calls: dict[str, list[str]] = field(default_factory=dict)
-    # From the id of a reply to its thread
-    _ids: dict[str, str] = field(default_factory=dict)
     _begun_threads: set[str] = field(default_factory=set)
     _last_reply_at: dict[str, float] = field(default_factory=dict)  # by thread
     _size: int = 0
@@ -75,10 +73,6 @@ class RequestLog:
         if request.forbids_tools and self._has_tools:
             return False
         return bool(request.tools) or not self._has_tools or self._continues(request)
-
-    def has_reply(self, key: str) -> bool:
-        """Whether a reply of this trial has this id."""
-        return any(logged.reply and logged.reply.id == key for logged in self.requests)
 
     def begin(self, request: AgentRequest, now: float) -> LoggedRequest:
         """Take note of a request."""
@@ -115,7 +109,7 @@ class RequestLog:
     def end(
         self,
         logged: LoggedRequest,
-        reply: ModelReply | None,
+        reply: Answer | None,
         seconds: float,
         now: float,
     ) -> None:
@@ -140,8 +134,6 @@ class RequestLog:
             for call in reply.calls:
                 threads = self._calls.setdefault(call.id, [])
                 threads += [logged.thread] if logged.thread not in threads else []
-            if reply.id:
-                self._ids[reply.id] = logged.thread
 
     def write_to(self, recorder: Recorder) -> str:
         """Write all of it into a recorder; returns the final answer."""
@@ -199,7 +191,7 @@ class RequestLog:
                 )
 
     def _write_reply(
-        self, logged: LoggedRequest, reply: ModelReply, recorder: Recorder
+        self, logged: LoggedRequest, reply: Answer, recorder: Recorder
     ) -> None:
         calls = (
             replace(call, id=self._unique(logged.thread, call.id))
@@ -219,7 +211,7 @@ class RequestLog:
             main[-1].is_side = False
 
     @property
-    def last(self) -> ModelReply | None:
+    def last(self) -> Answer | None:
         """The last reply of the conversation."""
         for logged in reversed(self.requests):
             if logged.reply and logged.thread == self.main and not logged.is_side:
@@ -233,8 +225,6 @@ class RequestLog:
             thread = digest(request.thread, "beside" if beside else "")[:16]
             self._continues_from_summary(request, thread)
             return thread
-        if request.follows in self._ids:
-            return self._ids[request.follows]
         opening = takewhile(lambda item: item.kind == "user", request.items)
         texts = [item.text for item in opening] or [""]
         ends = texts[0][:_SHARED], texts[-1][-_SHARED:]  # the prompt comes last
@@ -278,7 +268,7 @@ class RequestLog:
     def _continues(self, request: AgentRequest) -> bool:
         """Whether a request continues a reply of this trial."""
         ids = (item.call for item in request.items)
-        return request.follows in self._ids or any(call in self._calls for call in ids)
+        return any(call in self._calls for call in ids)
 
     def _begins(self, thread: str, is_side: bool) -> bool:
         """Whether to log the system text: that of the first request,

@@ -16,7 +16,6 @@ from .http import Body, dict_of, text_of, texts_in
 from .protocol import (
     AgentRequest,
     Item,
-    ModelReply,
     Protocol,
     ReplyStream,
     reply_of,
@@ -54,8 +53,6 @@ _DOOR: Final = Door(
             "prompt_cache_options",
             "safety_identifier",
             "store",
-            # The endpoint knows those of its trial.
-            "previous_response_id",
             "metadata",
             "client_metadata",
             "background",
@@ -100,7 +97,9 @@ class Responses(Protocol):
     door = _DOOR
 
     def pass_on(self, body: Body, *, network: bool) -> Passed:
-        """An item without its content would be looked up in the account."""
+        """What is stored in the account is not looked up for an agent."""
+        if body.get("previous_response_id"):
+            raise UnlistedContent("previous_response_id")
         for item in dicts_in(body.get("input")):
             is_message = item.get("type") in (None, "message")
             if is_message and None in (item.get("role"), item.get("content")):
@@ -112,7 +111,6 @@ class Responses(Protocol):
             body = {**body, "input": [{"role": "user", "content": body["input"]}]}
         return replace(
             super().parse_request(body),
-            follows=text_of(body.get("previous_response_id")),
             thread=text_of(dict_of(body.get("client_metadata")).get("thread_id")),
             free_form=frozenset(
                 name for name, tool in _all_tools(body) if tool.get("type") == "custom"
@@ -128,7 +126,7 @@ class Responses(Protocol):
         for name, tool in _all_tools(body):
             yield tool_of(tool, name)
 
-    def parse_reply(self, body: Body) -> ModelReply:
+    def parse_reply(self, body: Body) -> Answer:
         output = dicts_in(body.get("output"))
         items = [
             item for each in output for item in _items({**each, "role": "assistant"})
@@ -141,7 +139,7 @@ class Responses(Protocol):
             stop = "tools"
         if any(_refuses(each) for each in output):
             stop = "refusal"
-        return reply_of(items, usage_in(body), stop=stop, key=body.get("id"))
+        return reply_of(items, usage_in(body), stop=stop)
 
     def stream(self) -> ReplyStream:
         return ResponsesStream()
