@@ -73,7 +73,7 @@ def test_packages_can_be_imported_and_called_inside(wheels: Path) -> None:
     wheel(wheels, "1.0", name="part")
 
     async def main() -> bytes:
-        spec = await spec_for(SandboxNeeds(python=("tally==5.*",)))
+        spec = spec_for(SandboxNeeds(python=("tally==5.*",)))
         assert [mount.inside for mount in spec.mounts] == [PACKAGES]
         box = await Bwrap().open(spec)
         try:
@@ -168,7 +168,7 @@ def test_paths_of_tools_can_be_mounted(tmp_path: Path) -> None:
     tool = tmp_path / "tool"
     tool.mkdir()
     assert why_no_path(str(tool)) is None
-    (mount,) = asyncio.run(spec_for(SandboxNeeds(paths=(str(tool),)))).mounts
+    (mount,) = spec_for(SandboxNeeds(paths=(str(tool),))).mounts
     assert (mount.host, mount.inside) == (str(tool), str(tool))
 
 
@@ -235,7 +235,7 @@ def test_skills_are_not_mounted(tmp_path: Path) -> None:
 
 def test_a_path_that_can_not_be_had_is_told() -> None:
     with pytest.raises(SandboxError, match=r"sandbox\.paths: /no/such can't be read"):
-        asyncio.run(spec_for(SandboxNeeds(paths=("/no/such",))))
+        spec_for(SandboxNeeds(paths=("/no/such",)))
 
 
 def test_a_task_says_where_it_runs_and_what_it_may_use(
@@ -250,7 +250,7 @@ def test_a_task_says_where_it_runs_and_what_it_may_use(
         storage_mb=10_240,
         cpus=2,
     )
-    spec = asyncio.run(spec_for(task))
+    spec = spec_for(task)
     assert (spec.kept, spec.env) == (("/app", "/data"), {"MODE": "x"})
     limits = spec.limits
     assert (limits.memory, limits.cpus) == (2 * 2**30, 2)
@@ -260,4 +260,4 @@ def test_a_task_says_where_it_runs_and_what_it_may_use(
     assert limits_of(SandboxNeeds(memory_mb=10**9)).memory == 16 * 2**30
     assert limits_of(SandboxNeeds()) == SandboxLimits()
     with pytest.raises(SandboxError, match="/etc can't be a folder of a task"):
-        asyncio.run(spec_for(SandboxNeeds(workdir="/etc")))
+        spec_for(SandboxNeeds(workdir="/etc"))

@@ -205,7 +205,7 @@ def test_a_task_in_its_own_image(program: str, tmp_path: Path) -> None:
     sandbox = sandbox_for(needs, program)
 
     async def use() -> None:
-        opened = await sandbox.kind.open(await spec_for(sandbox.needs_inside(needs)))
+        opened = await sandbox.kind.open(spec_for(sandbox.needs_inside(needs)))
         try:
             await fill(opened, sandbox.start(needs, ()))
             paths = [entry.path for entry in await tree_of(opened)]

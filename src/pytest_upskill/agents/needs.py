@@ -3,7 +3,6 @@
 Packages are installed outside of the sandbox, once, and only as wheels.
 """
 
-import asyncio
 import functools
 import json
 import os
@@ -54,7 +53,7 @@ _TOOL_FOLDERS: Final = (
 )
 
 
-async def spec_for(needs: SandboxNeeds) -> SandboxSpec:
+def spec_for(needs: SandboxNeeds) -> SandboxSpec:
     """The sandbox that these needs ask for. SandboxError if one can't be met."""
     for path in needs.paths:
         if problem := why_no_path(path):
@@ -72,7 +71,7 @@ async def spec_for(needs: SandboxNeeds) -> SandboxSpec:
     )
     if not needs.python:
         return spec
-    folder = await asyncio.to_thread(python_packages, needs.python)
+    folder = python_packages(needs.python)
     return replace(spec, mounts=(*spec.mounts, Mount(str(folder), PACKAGES)))
 
 

@@ -7,16 +7,16 @@ runs of a case start with the same bytes. Only what it leaves in the workspace c
 import asyncio
 import os
 import threading
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Hashable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from tempfile import mkdtemp
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 from .._util.files import read_file
 from .._util.texts import digest, one_line, plain, slug
 from ..errors import InputError, NoAnswerError
-from ..skills.case import McpServer, SandboxNeeds, WorkspaceFile
+from ..skills.case import SandboxNeeds, WorkspaceFile
 from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
@@ -51,6 +51,7 @@ from .task_sandbox import TaskSandbox
 _LONGEST_OUTPUT: Final = 300  # characters of a failed setup's output
 
 SandboxFor = Callable[[SandboxNeeds], TaskSandbox]
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True)
@@ -120,56 +121,45 @@ class Staging:
         self._sandbox_for = sandbox_for
         self._timeout = timeout
         self._folder = Path(mkdtemp(dir=run_folder()))
-        self._skills: dict[SkillCopy, asyncio.Future[InstalledSkill]] = {}
         self._ended = threading.Event()
-        self._sandboxes: dict[SandboxNeeds, asyncio.Future[TaskSandbox]] = {}
-        self._specs: dict[SandboxNeeds, asyncio.Future[SandboxSpec]] = {}
+        self._made: dict[Hashable, asyncio.Future[Any]] = {}
         self._starts: dict[str, asyncio.Task[StartState]] = {}
-        self._servers: dict[tuple[McpServer, ...], asyncio.Future[Path]] = {}
-        self._solutions: dict[str, asyncio.Future[Path]] = {}
+
+    async def _once(self, key: Hashable, make: Callable[..., _T], *args: Any) -> _T:
+        """The result of a function, called once in a thread for each key."""
+        if key not in self._made:
+            self._made[key] = asyncio.ensure_future(asyncio.to_thread(make, *args))
+        made: _T = await asyncio.shield(self._made[key])
+        return made
 
     async def skill(self, copy: SkillCopy) -> InstalledSkill:
         """NoAnswerError if the skill has changed since the run began, or can't be
         read.
         """
-        if copy not in self._skills:
-            target = self._folder / f"skill-{len(self._skills)}"
-            copying = asyncio.to_thread(_copied, copy, target)
-            self._skills[copy] = asyncio.ensure_future(copying)
-        return await asyncio.shield(self._skills[copy])
+        target = self._folder / f"skill-{len(self._made)}"
+        return await self._once(copy, _copied, copy, target)
 
     async def mcp_mounts(self, task: Task) -> tuple[Mount, ...]:
         """The stand-ins for the MCP servers of a task."""
         if not task.mcp:
             return ()
-        if task.mcp not in self._servers:
-            folder = self._folder / f"mcp-{len(self._servers)}"
-            writing = asyncio.to_thread(write_servers, folder, task.mcp)
-            self._servers[task.mcp] = asyncio.ensure_future(writing)
-        return (Mount(str(await asyncio.shield(self._servers[task.mcp])), MCP),)
+        folder = self._folder / f"mcp-{len(self._made)}"
+        written = await self._once(task.mcp, write_servers, folder, task.mcp)
+        return (Mount(str(written), MCP),)
 
     async def sandbox_of(self, task: Task) -> TaskSandbox:
         """Where a task runs, once its image is there. SandboxError if it can't."""
-        needs = task.needs
-        if needs not in self._sandboxes:
-            preparing = asyncio.to_thread(self._prepared, needs)
-            self._sandboxes[needs] = asyncio.ensure_future(preparing)
-        return await asyncio.shield(self._sandboxes[needs])
+        return await self._once(("sandbox", task.needs), self._prepared, task.needs)
 
     async def solution_mounts(self, task: Task) -> tuple[Mount, ...]:
         """The folder of the script that solves a task, where no model is asked."""
         reference = task.reference
         if reference is None or not reference.run:
             return ()
-        if reference.digest not in self._solutions:
-            folder = self._folder / f"solution-{len(self._solutions)}"
-            writing = asyncio.to_thread(_write_all, folder, reference.files)
-            self._solutions[reference.digest] = asyncio.ensure_future(writing)
-        return (
-            Mount(
-                str(await asyncio.shield(self._solutions[reference.digest])), SOLUTION
-            ),
-        )
+        folder = self._folder / f"solution-{len(self._made)}"
+        files = reference.files
+        written = await self._once(reference.digest, _write_all, folder, files)
+        return (Mount(str(written), SOLUTION),)
 
     def _prepared(self, needs: SandboxNeeds) -> TaskSandbox:
         with ended_by(self._ended):
@@ -180,10 +170,8 @@ class Staging:
         SandboxError if a need can't be met.
         """
         sandbox = await self.sandbox_of(task)
-        if task.needs not in self._specs:
-            making = spec_for(sandbox.needs_inside(task.needs))
-            self._specs[task.needs] = asyncio.ensure_future(making)
-        return await asyncio.shield(self._specs[task.needs])
+        inside = sandbox.needs_inside(task.needs)
+        return await self._once(("spec", task.needs), spec_for, inside)
 
     async def start_of(self, task: Task) -> StartState:
         """NoAnswerError if the setup fails, SandboxError if it can't run."""
@@ -214,17 +202,9 @@ class Staging:
         self._ended.set()
         for running in self._starts.values():
             running.cancel()
-        making: list[asyncio.Future[Any]] = [
-            *self._starts.values(),
-            *self._skills.values(),
-        ]
-        making += [
-            *self._sandboxes.values(),
-            *self._specs.values(),
-            *self._servers.values(),
-        ]
-        making += self._solutions.values()
-        await asyncio.gather(*making, return_exceptions=True)
+        await asyncio.gather(
+            *self._starts.values(), *self._made.values(), return_exceptions=True
+        )
         remove(self._folder)
 
     async def _set_up(self, task: Task) -> StartState:

@@ -206,7 +206,7 @@ async def _ran(
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
         guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
         needs = place.needs_inside(needs)._replace(network=False)
-        spec = await spec_for(needs)
+        spec = await asyncio.to_thread(spec_for, needs)
         word = secrets.token_hex(8).encode()
         hidden = tuple(
             replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden

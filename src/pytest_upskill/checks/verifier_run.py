@@ -117,7 +117,7 @@ async def _in_sandbox(
     network: bool,
 ) -> Verified:
     inside = place.needs_inside(needs)._replace(network=False)
-    spec = await spec_for(inside)
+    spec = await asyncio.to_thread(spec_for, inside)
     return await verified(place.kind, spec, left, verifier, network=network)
 
 

@@ -35,7 +35,7 @@ def run(kind: str, *lines: str) -> tuple[list[CommandResult], Activity]:
     part = Commands(BY_COMMAND.dump_json(ANSWERS).decode())
 
     async def main() -> tuple[list[CommandResult], Activity]:
-        spec = SandboxSpec(image=image, env={"PATH": part.path})
+        spec = SandboxSpec(env={"PATH": part.path})
         sandbox = await kind_of(kind, image).open(spec)
         try:
             async with part.around(sandbox) as add_to:
