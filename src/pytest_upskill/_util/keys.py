@@ -18,7 +18,7 @@ import os
 import re
 import shlex
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from dataclasses import replace
 from functools import lru_cache
 from itertools import chain
 from typing import Any, Final, NamedTuple, TypeVar, cast
@@ -124,16 +124,13 @@ def _hide_in_value(value: Any, forms: tuple[_Form, ...]) -> Any:
         is_same = all(map(operator.is_, parts, value))
         return value if is_same else tuple(parts)
 
-    if is_dataclass(value) and not isinstance(value, type):
-        hidden = {}
-        for field in fields(value):
-            part = getattr(value, field.name)
-            masked = _hide_in_value(part, forms)
-            if masked is not part:
-                hidden[field.name] = masked
-        return replace(value, **hidden) if hidden else value
-
-    return value
+    hidden = {}
+    for name in getattr(value, "__dataclass_fields__", ()):
+        part = getattr(value, name)
+        masked = _hide_in_value(part, forms)
+        if masked is not part:
+            hidden[name] = masked
+    return replace(value, **hidden) if hidden else value
 
 
 def password_of(url: str) -> tuple[str, ...]:
