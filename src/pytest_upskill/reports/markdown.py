@@ -190,7 +190,7 @@ def _table(columns: Sequence[Column], rows: Sequence[Sequence[str]]) -> str:
 
 
 def _signal_lines(signals: Sequence[SignalCases]) -> list[str]:
-    """``both pass 7: export-table, split-ticket (2 of 3): they tell nothing``."""
+    """A line for each signal that cases have, with the first of these cases."""
     lines = []
     for found in signals:
         if found.number:
