@@ -132,13 +132,17 @@ class SandboxForm(Strict):
         description="Environment variables of the agent's commands.",
     )
     image: Annotated[Text, AfterValidator(_image)] | None = Field(
-        None, description="The image of a container to run in, such as 'debian:12'."
+        None,
+        description=(
+            "The image of a container to run in, such as 'debian:12'; a run has to"
+            " allow code."
+        ),
     )
     dockerfile: Text | None = Field(
         None,
         description=(
             "A Dockerfile in the skill's folder, such as 'environment/Dockerfile', that"
-            " the image is built from."
+            " the image is built from; a run has to allow code."
         ),
     )
     build_timeout: float | None = Field(
@@ -147,9 +151,17 @@ class SandboxForm(Strict):
         allow_inf_nan=False,
         description="Seconds that a build may take (default: 600).",
     )
-    memory_mb: int | None = Field(None, gt=0, description="The most memory, in MB.")
+    memory_mb: int | None = Field(
+        None,
+        gt=0,
+        description="The most memory, in MB; for more than 4096, a run has to allow"
+        " code.",
+    )
     storage_mb: int | None = Field(
-        None, gt=0, description="The most disk space, in MB."
+        None,
+        gt=0,
+        description="The most disk space, in MB; for more than 1024, a run has to allow"
+        " code.",
     )
     cpus: float | None = Field(
         None,
