@@ -43,6 +43,7 @@ class LoggedRequest:
     unsent: bool = False  # it decided the trial, so it is not sent
     reply: Answer | None = None
     seconds: float | None = None
+    ended: float = 0.0  # when its reply had come
 
 
 @dataclass(eq=False)
@@ -57,8 +58,6 @@ class RequestLog:
     # From the id of a call to its threads: some servers count
     # from 1 in each conversation.
     _calls: dict[str, list[str]] = field(default_factory=dict)
-    _begun_threads: set[str] = field(default_factory=set)
-    _last_reply_at: dict[str, float] = field(default_factory=dict)  # by thread
     _size: int = 0
 
     @property
@@ -86,13 +85,14 @@ class RequestLog:
             self.main = thread
         is_side = not self.is_turn(request)
         self.offer.add_tools(request.tools)
-        renamed = self._renamed(request, thread)
+        before = self._last_reply_in(thread)
+        renamed = self._renamed(request, before)
         for call in renamed:
             self._calls.setdefault(call, []).append(thread)
-        before = self._last_reply_at.get(thread)
+        system = "" if is_side or self._has_system(thread) else request.system
         logged = LoggedRequest(
             thread,
-            self._cut(request.system) if self._begins(thread, is_side) else "",
+            self._cut(system),
             (
                 tuple(self._item(item, renamed) for item in _new_items(request))
                 if not is_side or request.forbids_tools
@@ -101,7 +101,7 @@ class RequestLog:
             offers_tools,
             is_side,
             request.forbids_tools,
-            None if before is None else max(0.0, now - before),
+            max(0.0, now - before.ended) if before else None,
         )
         self.requests.append(logged)
         return logged
@@ -116,8 +116,6 @@ class RequestLog:
         """Take note of the reply; a request without one is forgotten."""
         if reply is None:
             self.requests.remove(logged)
-            if logged.system:
-                self._begun_threads.discard(logged.thread)
             return
         calls = (
             replace(call, arguments=self._cut(call.arguments)) for call in reply.calls
@@ -129,7 +127,7 @@ class RequestLog:
             calls=tuple(calls),
         )
         logged.seconds = seconds
-        self._last_reply_at[logged.thread] = now
+        logged.ended = now
         if not logged.is_side:
             for call in reply.calls:
                 threads = self._calls.setdefault(call.id, [])
@@ -270,23 +268,25 @@ class RequestLog:
         ids = (item.call for item in request.items)
         return any(call in self._calls for call in ids)
 
-    def _begins(self, thread: str, is_side: bool) -> bool:
-        """Whether to log the system text: that of the first request,
-        as some agents vary it.
+    def _has_system(self, thread: str) -> bool:
+        """Whether the first request of a thread is logged: some agents vary the
+        system text of later ones.
         """
-        if is_side or thread in self._begun_threads:
-            return False
-        self._begun_threads.add(thread)
-        return True
-
-    def _renamed(self, request: AgentRequest, thread: str) -> dict[str, str]:
-        """From the ids that an agent gave to the last calls to those of the model."""
-        replies = (
-            logged.reply
-            for logged in reversed(self.requests)
-            if logged.thread == thread
+        return any(
+            logged.thread == thread and logged.system for logged in self.requests
         )
-        calls = next((reply.calls for reply in replies if reply), ())
+
+    def _last_reply_in(self, thread: str) -> LoggedRequest | None:
+        for logged in reversed(self.requests):
+            if logged.thread == thread and logged.reply:
+                return logged
+        return None
+
+    def _renamed(
+        self, request: AgentRequest, before: LoggedRequest | None
+    ) -> dict[str, str]:
+        """From the ids that an agent gave to the last calls to those of the model."""
+        calls = before.reply.calls if before and before.reply else ()
         repeated = request.items[: len(request.items) - len(_new_items(request))]
         ids = [item.call for item in repeated if item.kind == "call"][-len(calls) :]
         if (
