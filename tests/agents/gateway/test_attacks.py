@@ -147,6 +147,8 @@ REFUSED: list[tuple[ProtocolName, Json]] = [
     ("messages", {"type": "image", "source": {"file_id": "f"}}),
     ("responses", {"type": "input_image", "image_url": {"url": EVIL}}),
     ("gemini", {"fileData": [{"fileUri": "files/1"}]}),
+    ("chat", {"type": "file", "file": EVIL}),
+    ("gemini", {"inlineData": EVIL}),
 ]
 ITEMS: list[Json] = [
     {"type": "computer_call_output", "output": {"image_url": EVIL}},

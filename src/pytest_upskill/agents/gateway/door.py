@@ -97,8 +97,11 @@ _LIMITS: Final[Mapping[str, tuple[object, ...]]] = {
     "prompt_cache_breakpoint.ttl": ("30m",),
     "allowed_callers": ("direct",),
 }
+# A text here must hold its data, as nothing is fetched.
 _ADDRESSES: Final = frozenset(
     (
+        "file",
+        "inline_data",
         "url",
         "image_url",
         "video_url",
@@ -171,10 +174,8 @@ _FIELDS: Final = frozenset(
         "title",
         "context",
         "detail",
-        "file",
         "filename",
         "display_name",
-        "inline_data",
         "media_resolution",
         "level",
         # of thoughts
