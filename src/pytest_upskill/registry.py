@@ -28,6 +28,7 @@ FEATURES: Final = (
     "python_tests",
     "cluster",
     "commands",
+    "mcp",
 )
 _FOLDER: Final = f"{__package__}.features"
 
@@ -72,8 +73,7 @@ class Feature:
     # The module and class of each agent, by its name
     agents: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     reader: str = ""  # the module that reads them, see skills/suites/beside.py
-    # "module:class" that reads what stands around the trials of cases: made for a
-    # folder, its part_of(form) is a `TrialPart`, or None
+    # "module:class" of the `PartReader` of what stands around the trials of cases
     part: str = ""
     checks: str = ""  # the module with KINDS of checks, and ABOUT for editors
     # "module:function" that finds mistakes in its cases, of suites, folder and name

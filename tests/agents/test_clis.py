@@ -11,7 +11,6 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from pytest_upskill.agents.command_agent import AgentJob, CommandAgent, Launch
-from pytest_upskill.agents.mcp import StandIn
 from pytest_upskill.agents.roster import AGENTS, fits
 from pytest_upskill.agents.sandboxes.sandbox import HOME
 from pytest_upskill.models.model import PROTOCOLS, ModelName
@@ -158,10 +157,10 @@ def test_the_page_tells_how_to_use_it(agent: CommandAgent) -> None:
 
 @each
 def test_it_is_given_mcp_servers_only_if_it_takes_them(agent: CommandAgent) -> None:
-    stand_in = StandIn("/usr/bin/python3", ("-I", "/mcp/stand_in.py", "/mcp/0.json"))
-    launch = launch_of(agent, mcp={"lamp_tracker": stand_in})
+    server = {"command": "/usr/bin/python3", "args": ["-I", "/home/agent/mcp.py"]}
+    launch = launch_of(agent, mcp_servers={"lamp_tracker": server})
     assert ("lamp_tracker" in told(launch)) is agent.mcp
-    assert ("/mcp/0.json" in told(launch)) is agent.mcp
+    assert ("/home/agent/mcp.py" in told(launch)) is agent.mcp
     for path, text in launch.files.items():
         if path.endswith(".toml"):
             assert tomllib.loads(text)

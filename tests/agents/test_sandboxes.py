@@ -131,7 +131,6 @@ def test_a_place_around_the_workdir_lists_the_rest_alone(within: In) -> None:
             "/skills/x",
             "/packages",
             "/programs",
-            "/mcp",
             "/home",
             "/home/agent",
         ),

@@ -10,7 +10,8 @@ from typing import Final
 import pytest
 
 from pytest_upskill.agents.roster import AGENTS
-from pytest_upskill.skills.mcp_mocks import McpMocks
+from pytest_upskill.features.mcp.mocks import McpMocks
+from pytest_upskill.features.mcp.part import McpServers
 from real_agents.packages import HOW, PACKAGES, is_there, path_for
 from real_agents.trying import agent_named, tried
 from support.agents import write_files
@@ -56,9 +57,10 @@ def test_an_agent_calls_tools_of_a_stand_in(
     if not is_there(name, PACKAGES[name]["npm"]):
         pytest.skip(f"{name} is not installed. {HOW}")
     write_files(tmp_path, MOCKS)
-    servers = tuple(McpMocks(tmp_path).with_folder("").servers.values())
+    mocked = tuple(McpMocks(tmp_path).with_folder("").servers.values())
+    parts = (McpServers(mocked),)
     monkeypatch.setenv("PATH", path_for(name))
-    done = tried(name, agent_named(name).protocols[0], clerk, mcp=servers)
+    done = tried(name, agent_named(name).protocols[0], clerk, parts=parts)
     answer = done.answer
     assert answer, done.told
     assert answer.activity

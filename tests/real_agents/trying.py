@@ -15,6 +15,7 @@ from pytest_upskill.agents.agent_trials import AgentTrials
 from pytest_upskill.agents.command_agent import CommandAgent
 from pytest_upskill.agents.gateway.endpoint import PROTOCOLS
 from pytest_upskill.agents.gateway.protocol import question_of
+from pytest_upskill.agents.part import TrialPart
 from pytest_upskill.agents.probe import ScriptStep, ToolScript
 from pytest_upskill.agents.roster import AGENTS
 from pytest_upskill.agents.sandboxes.kinds import kind_of
@@ -24,7 +25,6 @@ from pytest_upskill.engine.budget import Budget
 from pytest_upskill.models import Model, ModelSpec
 from pytest_upskill.models.model import ProtocolName
 from pytest_upskill.models.providers import PROVIDERS
-from pytest_upskill.skills.case import McpServer
 from pytest_upskill.skills.invocation import Invocation
 from pytest_upskill.trials.answer import Answer, Reply
 from pytest_upskill.trials.arm import Arm, SkillCopy
@@ -165,7 +165,7 @@ def tried(
     max_turns: int = 20,
     other: Path | None = None,
     until_opened: bool = False,
-    mcp: tuple[McpServer, ...] = (),
+    parts: tuple[TrialPart, ...] = (),
     user: User | None = None,
     arm: Arm | None = None,
     invoke: Invocation | None = None,
@@ -195,7 +195,7 @@ def tried(
             tested=arm.tested if arm else (SKILL,) if skill else (),
             max_turns=max_turns,
             until_opened=until_opened,
-            mcp=mcp,
+            parts=parts,
             user=user,
             invoke=invoke,
         )

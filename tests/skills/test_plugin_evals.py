@@ -168,7 +168,10 @@ def test_mocks_of_a_case_replace_those_of_the_suite(tmp_path: Path) -> None:
     files = {f"{name}/{path}": text for name in "ab" for path, text in case.items()}
     mocks = {"mocks/port/get.md": "suite", "b/mocks/port/get.md": "case"}
     by_id = {case.id: case for case in plugin(tmp_path, {**files, **mocks}).cases}
-    texts = [json.loads(by_id[name].mcp[0].content)["mocks"]["get"] for name in "ab"]
+    texts = [
+        json.loads(by_id[name].parts[0].mocked[0].content)["mocks"]["get"]
+        for name in "ab"
+    ]
     assert [text["answers"][0]["text"] for text in texts] == ["suite", "case"]
 
 

@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_upskill._util.keys import hide_keys
+from pytest_upskill.features.mcp.part import McpServers
+from pytest_upskill.features.mcp.server import McpServer
 from pytest_upskill.settings import Settings
-from pytest_upskill.skills.case import Case, McpServer, SandboxNeeds, WorkspaceFile
+from pytest_upskill.skills.case import Case, SandboxNeeds, WorkspaceFile
 from pytest_upskill.skills.skill import Skill, load_skill
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.arm import Arm, SkillCopy, arms_of
@@ -189,7 +191,7 @@ TASK = Task("loop", "1", max_turns=5)
         {"needs": SandboxNeeds(network=True)},
         {"max_turns": 6},
         {"image": "python:3.13"},
-        {"mcp": (McpServer("tracker", "{}"),)},
+        {"parts": (McpServers((McpServer("tracker", "{}"),)),)},
     ],
 )
 def test_any_field_of_a_task_changes_the_key(change: dict[str, Any]) -> None:

@@ -22,7 +22,6 @@ from ..trials.transcript import Activity
 from ..trials.trial import Question, Task
 from ..trials.written_calls import ADVICE, PROBLEM
 from .agent import NO_MCP, Agent, Call, Send
-from .part import AddToAnswer
 from .recorder import Recorder
 from .sandboxes.sandbox import (
     Mount,
@@ -79,7 +78,7 @@ class AgentTrials:
         task = question.task
         assert task
         agent, price = self._agent(task.agent), self._price_of(question.model)
-        if task.mcp and not agent.mcp:
+        if not agent.mcp and any(part.servers for part in task.parts):
             return NoAnswer(f"{task.agent}: {NO_MCP}")
         try:
             if answer := await asyncio.to_thread(agent.answer_at_once, task):
@@ -171,7 +170,6 @@ class AgentTrials:
         apart = (skill for skill in recorder.skills if not skill.in_plugin)
         skill_mounts = [Mount(skill.host, skill.inside) for skill in apart]
         skill_mounts += [Mount(plugin, plugin_folder(task))] if plugin else []
-        skill_mounts += await self._staging.mcp_mounts(task)
         skill_mounts += await self._staging.solution_mounts(task)
         mounts = (*spec.mounts, *await asyncio.to_thread(agent.mounts), *skill_mounts)
         place = await self._staging.sandbox_of(task)
@@ -223,15 +221,15 @@ async def _amid_parts(
 ) -> Answer:
     """What an agent answers while the parts of its task stand around it."""
     task = recorder.question.task
-    added: list[AddToAnswer] = []
     async with AsyncExitStack() as stack:
         for part in task.parts if task else ():
-            added.append(await stack.enter_async_context(part.around(sandbox)))
+            prepared = await stack.enter_async_context(part.around(sandbox))
+            recorder.prepared.append(prepared)
         answer = await run()
 
     answer = answer or recorder.answer("time")
-    for add_to in added:
-        answer = add_to(answer)
+    for prepared in recorder.prepared:
+        answer = prepared.add_to(answer)
     return answer
 
 

@@ -15,14 +15,12 @@ from .._util.texts import one_line
 from ..errors import NoAnswerError, SettingsError
 from ..models import ModelSpec
 from ..models.model import ProtocolName
-from ..skills.case import McpServer
 from ..trials.answer import Answer
-from ..trials.mcp_names import allowed
 from ..trials.trial import Question
 from .agent import Agent, Call
 from .gateway.endpoint import Endpoint, Gateway
 from .logins import LoginProvider
-from .mcp import StandIn
+from .part import ServerProgram
 from .program import Program, find_program, version_of
 from .recorder import Recorder
 from .sandboxes.sandbox import HOME, CommandResult, Mount, Sandbox
@@ -51,17 +49,13 @@ class AgentJob:
     # Whether the gateway asks on the vendor's login, not with a key
     login: bool = False
     judges: bool = False  # it only has to reply: tools are of no use
-    mcp: Mapping[str, StandIn] = field(default_factory=dict)  # servers, by name
+    # As most agents have them under ``mcpServers``
+    mcp_servers: Mapping[str, Any] = field(default_factory=dict)
     has_user: bool = False  # who may answer it: its session has to be kept
     answer: str = ""  # of the user; the session goes on with it, in place of the prompt
     plugin: str = ""  # the folder of a plugin that is under test
     # The prompt is a command of the agent's, by which a skill is invoked
     command: bool = False
-
-    @property
-    def mcp_servers(self) -> dict[str, Any]:
-        """As most agents have it under ``mcpServers``."""
-        return {name: stand_in.config for name, stand_in in self.mcp.items()}
 
     @property
     def text(self) -> str:
@@ -133,7 +127,7 @@ class CommandAgent(Agent):
             trial = (recorder.question, spec, call, listener, recorder.skills)
             async with self._gateway.endpoint(*trial) as endpoint:
                 prompt, command = self._prompt(recorder, sandbox)
-                job = self._job(recorder.question, spec, endpoint, sandbox)
+                job = self._job(recorder, spec, endpoint, sandbox)
                 job = replace(job, prompt=prompt, command=command)
                 launch = self.launch(job)
                 for path, text in launch.files.items():
@@ -155,9 +149,9 @@ class CommandAgent(Agent):
             raise
         return self._answer(endpoint, ran, recorder, final)
 
-    def server_name(self, server: McpServer) -> str:
+    def server_name(self, server: ServerProgram) -> str:
         """What it is to call an MCP server."""
-        return allowed(server.name)
+        return server.name
 
     def command(self, skill: InstalledSkill, arguments: str) -> str:  # noqa: ARG002
         """What a user types to invoke a skill; empty if the agent has no such way."""
@@ -183,10 +177,15 @@ class CommandAgent(Agent):
         return prompt_of(invoked), bool(command)
 
     def _job(
-        self, question: Question, spec: ModelSpec, endpoint: Endpoint, sandbox: Sandbox
+        self, recorder: Recorder, spec: ModelSpec, endpoint: Endpoint, sandbox: Sandbox
     ) -> AgentJob:
+        question = recorder.question
         speaks = spec.provider.protocols(spec)  # the best one first
-        servers = question.task.mcp if question.task else ()
+        servers = {}
+        for prepared in recorder.prepared:
+            for server in prepared.servers:
+                start = {"command": server.command, "args": list(server.arguments)}
+                servers[self.server_name(server)] = start
         plugin = plugin_folder(question.task)
         return AgentJob(
             prompt_of(question),
@@ -198,10 +197,7 @@ class CommandAgent(Agent):
             question.max_output,
             isinstance(spec.provider, LoginProvider),
             question.verdicts is not None,
-            {
-                self.server_name(server): StandIn.of(n, sandbox)
-                for n, server in enumerate(servers)
-            },
+            servers,
             bool(question.task and question.task.user),
             plugin=plugin and sandbox.path(plugin),
         )

@@ -15,7 +15,7 @@ from ..trials.transcript import Step, Tool, ToolCall, ToolResult
 from ..trials.trial import Question
 from .agent import Agent, Call
 from .loop_tools import LONGEST_TRIAL, TOOLS, Toolbox
-from .mcp import LoopServers
+from .part import PartTool
 from .recorder import Recorder
 from .sandboxes.sandbox import Sandbox
 from .skill_content import invoked_skill, skill_content
@@ -69,14 +69,16 @@ class LoopAgent(Agent):
     ) -> Answer:
         question = recorder.question
         skills = [skill for skill in recorder.skills if not skill.users_only]
-        servers = LoopServers(question.task.mcp if question.task else (), sandbox)
-        tools = (*tools_for(skills), *servers.tools)
+        part_tools: list[PartTool] = []
+        for prepared in recorder.prepared:
+            part_tools += prepared.tools
+        tools = (*tools_for(skills), *(offered.tool for offered in part_tools))
         ask = replace(_first_request(recorder, skills, sandbox), tools=tools)
         recorder.offer.add_tools(tools)
         recorder.system(ask.system)
         for role, text in ask.messages:
             recorder.message(role, text)
-        box, user = Toolbox(sandbox, skills, servers), UserTurns(recorder, call)
+        box, user = Toolbox(sandbox, skills, part_tools), UserTurns(recorder, call)
         max_turns = question.task.max_turns if question.task else 1
         until_opened = bool(question.task and question.task.until_opened)
         for remaining in reversed(range(max_turns)):

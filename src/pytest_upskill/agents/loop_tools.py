@@ -2,14 +2,14 @@
 
 import json
 import signal
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 from .._util.files import reason_of
 from .._util.texts import counted
 from ..trials.transcript import Tool, ToolCall, ToolResult
 from ..trials.written_calls import is_called
-from .mcp import LoopServers
+from .part import CallTool, PartTool
 from .sandboxes.sandbox import Sandbox, TreeEntry
 from .skill_content import MOST_LISTED, skill_content
 from .staging import InstalledSkill
@@ -85,9 +85,6 @@ TOOLS: Final = (
     ),
 )
 
-# From arguments, and the longest text, to the text and whether the call failed.
-Run = Callable[[dict[str, Any], int], Awaitable[tuple[str, bool]]]
-
 
 class Toolbox:
     """Runs the calls of a trial."""
@@ -96,12 +93,12 @@ class Toolbox:
         self,
         sandbox: Sandbox,
         skills: Sequence[InstalledSkill],
-        servers: LoopServers | None = None,
+        part_tools: Sequence[PartTool] = (),
     ) -> None:
         self._sandbox = sandbox
         self._used = 0  # characters so far
         self._skills = {skill.name: skill for skill in skills}
-        self._tools: dict[str, Run] = {
+        self._tools: dict[str, CallTool] = {
             "bash": self._bash,
             "read": self._read,
             "write": self._write,
@@ -115,9 +112,8 @@ class Toolbox:
                 "properties": {"name": _TEXT},
                 "required": ["name"],
             }
-        self._servers = servers or LoopServers((), sandbox)
-        for offered in self._servers.tools:
-            self._tools[offered.name] = self._server_tool(offered.name)
+        for offered in part_tools:
+            self._tools[offered.tool.name] = offered.call
 
     @property
     def is_full(self) -> bool:
@@ -236,12 +232,6 @@ class Toolbox:
                 f"No such skill: {name!r}. There are {', '.join(self._skills)}."
             )
         return skill_content(skill, self._sandbox), False
-
-    def _server_tool(self, name: str) -> Run:
-        async def run(args: dict[str, Any], _: int) -> tuple[str, bool]:
-            return await self._servers.call(name, args)
-
-        return run
 
     async def _data(self, path: str) -> bytes:
         """One byte more than the limit shows that a file is too large."""

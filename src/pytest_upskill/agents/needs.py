@@ -29,7 +29,6 @@ from .logins import CLAUDE, CODEX
 from .run_folder import remove
 from .sandboxes.sandbox import (
     HOME,
-    MCP,
     PACKAGES,
     SKILLS,
     WORKSPACE,
@@ -40,7 +39,7 @@ from .sandboxes.sandbox import (
 )
 
 _MOST_FOR_FILES: Final = 4  # the part of the machine's memory: a quarter
-_FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES, MCP)
+_FOLDERS: Final = (WORKSPACE, SKILLS, HOME, PACKAGES)
 _SANDBOX_PATHS: Final = (*_FOLDERS, "/tmp", "/dev/shm", "/proc", "/etc/passwd")
 _PRIVATE: Final = (
     *("/proc", "/sys", "/dev", "/run", "/boot", "/etc/ssh", "/etc/ssl"),

@@ -8,7 +8,6 @@ from .._util.keys import without_keys
 from .._util.texts import digest, shortened
 from ..skills.case import NO_NEEDS, Role
 from ..trials.answer import Answer, SideCalls, Usage, total_usage
-from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import (
     GIVEN,
     NOT_INVOKED,
@@ -23,6 +22,7 @@ from ..trials.transcript import (
 )
 from ..trials.trial import Question
 from ..trials.written_calls import Offer, writes_call
+from .part import Prepared
 from .skill_content import invoked_skill
 from .skill_listing import names_in, sent_in
 from .skill_use import SkillUse, is_in
@@ -58,6 +58,8 @@ class Recorder:
     price: PriceOf = lambda usage: None  # noqa: ARG005
     turns: int = field(default=0, init=False)  # replies of the model
     tool_calls: int = field(default=0, init=False)
+    # What parts of the trial have for its agent
+    prepared: list[Prepared] = field(default_factory=list, init=False)
 
     def __post_init__(self) -> None:
         self._entries: list[_TurnEntry] = []
@@ -78,9 +80,6 @@ class Recorder:
         self.last: Answer | None = None  # reply of the conversation
         self.offer = Offer()
         self.offer.add_skills(skill.name for skill in self.skills)
-        self._mcp_tools = spellings(
-            self.question.task.mcp if self.question.task else ()
-        )
         task = self.question.task
         start = [file.data for file in task.files] if task else []
         workdir = (task.needs if task else NO_NEEDS).workdir
@@ -121,9 +120,7 @@ class Recorder:
             turns.append(Turn("assistant", reply.text))
         entries = [_TurnEntry(turn) for turn in turns]
         entries += [
-            _TurnEntry(
-                Turn("call", call.arguments, self._name_of(call)), call, number=number
-            )
+            _TurnEntry(Turn("call", call.arguments, call.name), call, number=number)
             for number, call in enumerate(reply.calls, self.tool_calls + 1)
         ]
         entries[0].turn = replace(
@@ -163,7 +160,7 @@ class Recorder:
         at = entry.number if entry else self.tool_calls
         self._skill_use.saw(text, answered, failed=failed, at=at)
         self._note_names(text)
-        name = self._name_of(answered) if answered else ""
+        name = answered.name if answered else ""
         turn = Turn("result", text, name, failed, self.turns)
         turn = replace(turn, seconds=_rounded(seconds))
         if entry is None:
@@ -171,15 +168,6 @@ class Recorder:
             self._add(orphan)
         else:
             entry.result = self._stored(turn)
-
-    def _name_of(self, call: ToolCall) -> str:
-        """The name of a call's tool, that of an MCP server as all agents have it."""
-        if (spelled := self._mcp_tools.get(call.name)) is None:
-            return call.name
-        name, server, tool = spelled
-        if tool not in parsed(server)["mocks"]:
-            self.add_finding(f"no mock answers the MCP tool {server.name}/{tool}")
-        return name
 
     def side_calls(self, usages: Sequence[Usage]) -> None:
         """Calls beside the conversation, such as for a title: only their tokens

@@ -6,6 +6,7 @@ An agent can use a model if both speak the same protocol.
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
+from itertools import chain
 from typing import TYPE_CHECKING, Final
 
 from .._util.texts import first_few, guess, one_line
@@ -135,7 +136,8 @@ class Roster:
         """SettingsError if an agent can't be given the MCP servers of a skill's
         cases.
         """
-        servers = sorted({server.name for case in cases for server in case.mcp})
+        parts = chain.from_iterable(case.parts for case in cases)
+        servers = sorted({server for part in parts for server in part.servers})
         for name in agents if servers else ():
             if works_on_model(name) and not self.agent(name).mcp:
                 fitting = ", ".join(each for each in self.names if self.agent(each).mcp)

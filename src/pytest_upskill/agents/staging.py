@@ -21,12 +21,10 @@ from ..skills.folder import SKILL_NAMES
 from ..skills.skill import summary_of
 from ..trials.arm import SkillCopy, digest_of_copy
 from ..trials.trial import Task
-from .mcp import write_servers
 from .needs import spec_for
 from .run_folder import remove, run_folder
 from .sandboxes.container_program import ended_by
 from .sandboxes.sandbox import (
-    MCP,
     PLUGINS,
     SKILLS,
     SOLUTION,
@@ -138,14 +136,6 @@ class Staging:
         """
         target = self._folder / f"skill-{len(self._made)}"
         return await self._once(copy, _copied, copy, target)
-
-    async def mcp_mounts(self, task: Task) -> tuple[Mount, ...]:
-        """The stand-ins for the MCP servers of a task."""
-        if not task.mcp:
-            return ()
-        folder = self._folder / f"mcp-{len(self._made)}"
-        written = await self._once(task.mcp, write_servers, folder, task.mcp)
-        return (Mount(str(written), MCP),)
 
     async def sandbox_of(self, task: Task) -> TaskSandbox:
         """Where a task runs, once its image is there. SandboxError if it can't."""

@@ -16,9 +16,6 @@ from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter
 
 from .._util.json_forms import Strict
 from .._util.texts import counted, one_line
-from ..agents.mcp_stand_in import why_refused
-from ..skills.case import Case
-from ..trials.mcp_names import parsed, spellings
 from ..trials.transcript import GIVEN, Activity, Transcript, Turn
 from .check import COUNT, TEXTS, CheckContext, CheckKind, Evaluate, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
@@ -154,8 +151,9 @@ def _canonical(context: CheckContext, name: str) -> str:
     """The name of a tool in transcripts: agents call those of MCP servers
     differently.
     """
-    spelled = spellings(context.case.mcp).get(name)
-    return folded(spelled[0] if spelled else name, context.case_sensitive)
+    for part in context.case.parts:
+        name = part.tool_name(name)
+    return folded(name, context.case_sensitive)
 
 
 def _named(names: Sequence[str]) -> str:
@@ -238,41 +236,6 @@ def _matches(pattern: str, case_sensitive: bool, command: str) -> bool:
     return search(pattern, text, case_sensitive=case_sensitive) is not None
 
 
-def _mcp_expected(context: CheckContext) -> Iterator[Result]:
-    """The first call of an MCP tool without the arguments that its mock expects.
-
-    There is no result if all have them: nobody wrote this check,
-    so it must not raise a score.
-    """
-    tools = spellings(context.case.mcp)
-    for turn in context.answer.transcript:
-        if turn.kind != "call" or turn.tool not in tools:
-            continue
-        _, server, tool = tools[turn.tool]
-        rules = parsed(server)["mocks"].get(tool, {}).get("expect", {})
-        try:
-            arguments = json.loads(turn.text or "{}")
-        # Also of a call that is too long for a transcript
-        except (ValueError, RecursionError):
-            continue
-        reason = why_refused(rules, arguments, _has_match)
-        if reason:
-            yield False, f"a call of {server.name}/{tool} was refused: {reason}"
-            return
-
-
-def _has_match(pattern: str, flags: str, text: str) -> bool:
-    if flags:
-        pattern = f"(?{flags}){pattern}"
-    return search(pattern, text, case_sensitive=True) is not None
-
-
-def expects_mcp(case: Case) -> bool:
-    """Whether a mock of an MCP server expects certain arguments."""
-    mocks = (mock for server in case.mcp for mock in parsed(server)["mocks"].values())
-    return any(mock["expect"] for mock in mocks)
-
-
 def _activity(context: CheckContext) -> Activity:
     return context.answer.activity or Activity()
 
@@ -343,7 +306,7 @@ def _conditions(form: TranscriptForm) -> tuple[Condition, ...]:
     return conditions
 
 
-_TRANSCRIPT: Final[TypeAdapter[Any]] = TypeAdapter(
+TRANSCRIPT: Final[TypeAdapter[Any]] = TypeAdapter(
     Annotated[TranscriptForm, AfterValidator(_conditions)]
 )
 
@@ -359,15 +322,6 @@ def _files_made(context: CheckContext) -> Iterator[Result]:
     text = "\n".join(made)
     for condition in context.value:
         yield from results_in(text, "the list of new files", condition, context)
-
-
-def _mcp_calls(context: CheckContext) -> Iterator[Result]:
-    turns = (
-        turn for turn in context.answer.transcript if turn.tool.startswith("mcp__")
-    )
-    text = transcript_text(tuple(turns))
-    for condition in context.value:
-        yield from results_in(text, "the calls of MCP tools", condition, context)
 
 
 def _read(context: CheckContext) -> Iterator[Result]:
@@ -390,9 +344,8 @@ KINDS: Final = (
     CheckKind("tools_used", _CALLS, _used, needs_agent=True),
     CheckKind("tools_not_used", TEXTS, _not_used, needs_agent=True),
     CheckKind("tool_order", _ORDER, _order, needs_agent=True),
-    CheckKind("transcript", _TRANSCRIPT, _transcript, needs_agent=True),
-    CheckKind("files_made", _TRANSCRIPT, _files_made, needs_agent=True, of_files=True),
-    CheckKind("mcp_calls", _TRANSCRIPT, _mcp_calls, needs_agent=True),
+    CheckKind("transcript", TRANSCRIPT, _transcript, needs_agent=True),
+    CheckKind("files_made", TRANSCRIPT, _files_made, needs_agent=True, of_files=True),
     CheckKind("commands_run", PATTERNS, _commands(expected=True), needs_agent=True),
     CheckKind(
         "commands_not_run", PATTERNS, _commands(expected=False), needs_agent=True
@@ -426,5 +379,3 @@ KINDS: Final = (
     CheckKind("references_read", TEXTS, _read, needs_agent=True, of_skill=True),
     CheckKind("scripts_run", TEXTS, _ran, needs_agent=True, of_skill=True),
 )
-# Of every case whose mocks expect certain arguments; nobody writes it.
-MCP_EXPECTED: Final = CheckKind("mcp_expected", YES_OR_NO, _mcp_expected)

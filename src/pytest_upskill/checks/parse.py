@@ -7,6 +7,7 @@ settings (``case_sensitive``, ``weight``, ``required``). Groups may stand inside
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import chain
 from pathlib import Path
 from typing import Any, Final, Literal
 
@@ -149,17 +150,10 @@ def checks_of(
 ) -> tuple[AnyCheck, ...]:
     """The checks of a case; a FormError's paths start at the case.
 
-    What a mock of an MCP server expects is checked, too.
+    Parts of the case add their own.
     """
     checks = _written_checks(case, kinds, registered)
-    if not case.mcp:
-        return checks
-
-    from .activity_checks import MCP_EXPECTED, expects_mcp
-
-    if not expects_mcp(case):
-        return checks
-    return (*checks, Check(MCP_EXPECTED, argument=True, written=True))
+    return (*checks, *chain.from_iterable(part.checks for part in case.parts))
 
 
 def _written_checks(

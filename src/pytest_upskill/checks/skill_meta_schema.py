@@ -157,10 +157,6 @@ ABOUT: Final = {
         "Checks of what was said, called and replied until an agent was done.",
         {"not_regex": "rm -rf"},
     ),
-    "mcp_calls": About(
-        "The same for calls of MCP tools and their results alone.",
-        {"regex": "priority"},
-    ),
     "files_made": About(
         "Checks of the paths of files that an agent made, one on each line.",
         {"regex": r"\.tsx?$"},

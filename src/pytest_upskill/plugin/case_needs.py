@@ -67,7 +67,11 @@ def played_by(agent: str, case: Case) -> Case:
     a user or an expected failure matter.
     """
     kind = kinds_by_agent().get(agent)
-    return replace(case, kind=kind, mcp=(), user=None, xfail=None) if kind else case
+    if kind is None:
+        return case
+
+    parts = tuple(part for part in case.parts if not part.servers)
+    return replace(case, kind=kind, parts=parts, user=None, xfail=None)
 
 
 def why_unplayed(case: Case, checks: Sequence[AnyCheck], settings: Settings) -> str:

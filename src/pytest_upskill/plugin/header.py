@@ -9,8 +9,8 @@ from .._util.texts import counted, first_few, harmless, one_line, plural
 from ..errors import InputError, shown
 from ..measure.models_of_run import login_line
 from ..measure.open_run import OpenRun
+from ..registry import part_readers
 from ..skills.bundle import parts_besides_skills
-from ..skills.mcp_mocks import McpMocks
 from ..skills.search import left_out_lines
 from ..trials.subject import CHAT, takes_plugins
 from .paths import Selected
@@ -107,12 +107,12 @@ def _subject_lines(run: Run) -> Iterator[str]:
 
 
 def _mock_lines(run: Run) -> list[str]:
-    """MCP servers that agents don't get, and files that are no mocks."""
+    """What is left out of that which stands around trials."""
     notes = set[str]()
     for source in run.selected.sources:
         with suppress(InputError):  # which collection reports
-            mocks = McpMocks(source.case_folder or source.folder).with_folder("")
-            notes.update(mocks.notes)
+            for reader in part_readers():
+                notes.update(reader(source.case_folder or source.folder).notes())
     return sorted(notes)
 
 

@@ -141,19 +141,6 @@ class CaseReference:
         )
 
 
-@dataclass(frozen=True)
-class McpServer:
-    """An MCP server that mocks stand in for."""
-
-    name: str
-    content: str  # JSON for the stand-in: tools, mocks and files
-    plugin: str = ""  # the name of the plugin that has this server
-
-    @cached_property
-    def digest(self) -> str:
-        return digest(self.name, self.content, self.plugin)
-
-
 @dataclass(frozen=True, slots=True)
 class Case:
     """One question with the checks its answer must pass."""
@@ -173,7 +160,6 @@ class Case:
     sandbox: SandboxNeeds = NO_NEEDS
     user: CaseUser | None = None  # who answers an agent's questions
     needs_agent: str = ""  # why a plain completion can't be asked
-    mcp: tuple[McpServer, ...] = ()  # servers that agents have
     parts: tuple[Any, ...] = ()  # around its trials, each a `TrialPart`
     tags: tuple[str, ...] = ()
     group: str = ""  # the same for near-copies, which a lift counts as one case

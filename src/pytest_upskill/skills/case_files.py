@@ -10,9 +10,8 @@ from typing import Any, Final, NamedTuple
 
 from .._util.files import read_file, reason_of
 from .._util.json_forms import FormError, Location, Problem
-from .._util.texts import guess
 from ..registry import part_readers
-from .case import Case, McpServer, WorkspaceFile
+from .case import Case, WorkspaceFile
 from .case_forms import CaseForm, ContextForm
 from .folder import (
     TOOL_FOLDERS,
@@ -24,7 +23,6 @@ from .folder import (
     real_skill_file,
     walk,
 )
-from .mcp_mocks import MOCKS, McpMocks
 from .task_forms import FileOfSkill
 
 SYSTEM_FOLDERS: Final = frozenset(
@@ -69,7 +67,6 @@ class CaseFiles:
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
-        self._mocks = McpMocks(folder)
         self._part_readers = [read(folder) for read in part_readers()]
         self._workspace = cache(
             lambda name: [(file, file.text) for file in workspace_files(folder, name)]
@@ -79,7 +76,7 @@ class CaseFiles:
     def add_to(self, case: Case, form: CaseForm) -> Case:
         """The case with its files; those of its own win over those of its workspace.
 
-        CasesError if a mock of an MCP server can't be used.
+        CasesError if a file of its parts can't be used.
         """
         texts, exact = dict[str, str](), dict[str, WorkspaceFile]()
         problems, needs_agent, size = list[Problem](), "", 0
@@ -117,7 +114,6 @@ class CaseFiles:
                     f"the files have more than {_MOST_IN_FILES:,} characters together"
                 )
                 raise FormError([(case.place_of("context", "files"), problem)])
-        servers = self._servers(case, form, problems)
         parts = self._parts(case, form, problems)
         if problems:
             raise FormError(problems)
@@ -126,7 +122,6 @@ class CaseFiles:
             files=tuple(texts.items()),
             exact=tuple(exact.values()),
             needs_agent=_why_agent(form) or needs_agent,
-            mcp=servers,
             parts=parts,
         )
 
@@ -143,31 +138,6 @@ class CaseFiles:
                 for place, problem in error.problems:
                     problems.append((case.place_of(*place), problem))
         return tuple(parts)
-
-    def _servers(
-        self, case: Case, form: CaseForm, problems: list[Problem]
-    ) -> tuple[McpServer, ...]:
-        """The MCP servers of a case: those it names, else all that have mocks."""
-        if form.mocks and PurePosixPath(form.mocks).parts[0] != "evals":
-            problem = (
-                f"{form.mocks!r} is not in evals/, so it would be installed with the"
-                " skill"
-            )
-            problems.append((case.place_of("mocks"), problem))
-            return ()
-        servers = self._mocks.with_folder(form.mocks or "").servers
-        for step, name in enumerate(form.mcp or ()):
-            if name not in servers:
-                problem = f"no mocks of the MCP server {name!r}{guess(name, servers)}"
-                hint = (
-                    f"write {MOCKS}/{name}/TOOL.md, which answers the calls of a tool"
-                )
-                problems.append((case.place_of("mcp", step), f"{problem}; {hint}"))
-        return tuple(
-            server
-            for name, server in servers.items()
-            if form.mcp is None or name in form.mcp
-        )
 
     def with_scaffold(self, case: Case, script: str) -> Case:
         """The case with a script that runs before its setup,

@@ -21,7 +21,6 @@ _NO_PLACES: Final = SYSTEM_FOLDERS | {
     "skills",
     "programs",
     "packages",
-    "mcp",
 }
 # Of several users or programs
 _SHARED: Final = frozenset({"home", "opt", "mnt", "srv", "media"})

@@ -13,7 +13,6 @@ from ..skills.case import (
     NO_NEEDS,
     Case,
     CaseReference,
-    McpServer,
     Role,
     SandboxNeeds,
     WorkspaceFile,
@@ -61,7 +60,6 @@ class Task:
     invoke: Invocation | None = None  # of a tested skill, in place of the question
     # Ends as soon as it is decided whether a tested skill is opened
     until_opened: bool = False
-    mcp: tuple[McpServer, ...] = ()  # the same in all arms
     parts: tuple[Any, ...] = ()  # around it, each a `TrialPart`; the same in all arms
     user: User | None = None  # who answers its questions
     timeout: float | None = None  # seconds, if they are not those of the run
@@ -80,13 +78,11 @@ class Task:
             self,
             files=(),
             skills=(),
-            mcp=(),
             parts=(),
             reference=None,
             tested=self.tested if self.until_opened else (),
         )
         digests = [file.digest for file in self.files]
-        digests += [server.digest for server in self.mcp]
         digests += [part.digest for part in self.parts]
         digests += [f"{skill.name} {skill.digest}" for skill in self.skills]
         if self.reference:
@@ -372,7 +368,6 @@ def lift_sample(group: str, sample: str) -> str:
 def of_workspace(case: Case) -> list[str]:
     """What an agent has besides texts, with who answers it; mostly nothing."""
     parts = [file.digest for file in case.exact]
-    parts += [server.digest for server in case.mcp]
     parts += [part.digest for part in case.parts]
     if case.setup:
         parts.append(case.setup)
@@ -403,7 +398,6 @@ def task_of(
         settings.sandbox != "none",
         invoke=_invoked_in(case, arm),
         until_opened=case.kind.until_opened,
-        mcp=case.mcp,
         parts=case.parts,
         user=user_of(case, settings),
         timeout=case.timeout,

@@ -1,15 +1,23 @@
 """The stand-in for a command, in each kind of sandbox."""
 
 import asyncio
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from pytest_upskill.agents.sandboxes.kinds import kind_of
-from pytest_upskill.agents.sandboxes.sandbox import CommandResult, SandboxSpec
+from pytest_upskill.agents.sandboxes.sandbox import (
+    CommandResult,
+    SandboxKind,
+    SandboxSpec,
+)
+from pytest_upskill.agents.sandboxes.unconfined import Unconfined
 from pytest_upskill.features.commands.answers import BY_COMMAND, AnswerForm
 from pytest_upskill.features.commands.part import Commands
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.transcript import Activity, CommandCall
+from support.fake_docker import forget_programs, use_docker
 from support.sandboxes import image_for, require_bwrap
 
 ANSWERS = {
@@ -22,25 +30,33 @@ ANSWERS = {
 }
 
 
-@pytest.fixture(params=["bwrap", "none", "docker", "podman"])
-def kind(request: pytest.FixtureRequest) -> str:
-    if request.param == "bwrap":
+@pytest.fixture(params=["bwrap", "none", "docker", "podman", "fake docker"])
+def kind(
+    request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[SandboxKind]:
+    name = request.param
+    image = image_for(name) if name in ("docker", "podman") else ""
+    if name in ("bwrap", "fake docker"):
         require_bwrap()
-    return str(request.param)
+    if name == "fake docker":
+        state = use_docker(tmp_path, monkeypatch).parent
+        (state / "images/tool_1/opt").mkdir(parents=True)
+        name = "docker"
+        image = "tool:1"
+    yield kind_of(name, image)
+    forget_programs()
 
 
-def run(kind: str, *lines: str) -> tuple[list[CommandResult], Activity]:
+def run(kind: SandboxKind, *lines: str) -> tuple[list[CommandResult], Activity]:
     """Run command lines in a sandbox with the commands."""
-    image = image_for(kind) if kind in ("docker", "podman") else ""
     part = Commands(BY_COMMAND.dump_json(ANSWERS).decode())
 
     async def main() -> tuple[list[CommandResult], Activity]:
-        spec = SandboxSpec(env={"PATH": part.path})
-        sandbox = await kind_of(kind, image).open(spec)
+        sandbox = await kind.open(SandboxSpec(env={"PATH": part.path}))
         try:
-            async with part.around(sandbox) as add_to:
+            async with part.around(sandbox) as prepared:
                 ran = [await sandbox.run(line, timeout=60) for line in lines]
-            activity = add_to(Answer("", activity=Activity(turns=2))).activity
+            activity = prepared.add_to(Answer("", activity=Activity(turns=2))).activity
             assert activity
             return ran, activity
         finally:
@@ -49,7 +65,9 @@ def run(kind: str, *lines: str) -> tuple[list[CommandResult], Activity]:
     return asyncio.run(main())
 
 
-def test_command_prints_returns_and_makes_what_its_answer_says(kind: str) -> None:
+def test_command_prints_returns_and_makes_its_answer(
+    kind: SandboxKind,
+) -> None:
     (viewed, cloned, *_), activity = run(
         kind,
         "gh pr view 12 2>err.txt; echo $?; cat err.txt",
@@ -65,14 +83,14 @@ def test_command_prints_returns_and_makes_what_its_answer_says(kind: str) -> Non
 
 
 def test_call_that_nothing_fits_fails_in_one_line_and_is_told() -> None:
-    (ran,), activity = run("none", "gh 'a b' c")
+    (ran,), activity = run(Unconfined(), "gh 'a b' c")
     assert (ran.exit, ran.output) == (1, b"gh: no answer to: 'a b' c\n")
     assert activity.findings == ("no answer of evals/commands fits: gh 'a b' c",)
 
 
 def test_command_behaves_as_others_do_in_a_shell() -> None:
     (made, loop, cut, login), activity = run(
-        "none",
+        Unconfined(),
         "printf 123 | gh create -",
         "printf 'a\\nb\\n' | while read line; do gh clone; echo $line; done",
         "set -o pipefail; kube-ctl.2 | head -c 1",
@@ -89,7 +107,9 @@ def test_secrets_and_floods_are_not_kept(monkeypatch: pytest.MonkeyPatch) -> Non
     monkeypatch.setattr("pytest_upskill.features.commands.part._MAX_CALLS", 2)
     key = "sk-ant-api03-" + "a1B2" * 20
     monkeypatch.setenv("ANTHROPIC_API_KEY", key)
-    (_, _, last), activity = run("none", f"gh clone {key}", "gh clone", "gh clone")
+    (_, _, last), activity = run(
+        Unconfined(), f"gh clone {key}", "gh clone", "gh clone"
+    )
     assert last.exit == 0
     assert len(activity.commands) == 2
     assert key not in str(activity)

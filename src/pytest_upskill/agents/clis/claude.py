@@ -5,10 +5,9 @@ from typing import Final
 
 from ..._util.keys import without_keys
 from ..._util.texts import one_line
-from ...skills.case import McpServer
-from ...trials.mcp_names import name_in_plugin
 from ..command_agent import AgentJob, CommandAgent, Launch
 from ..logins import CLAUDE
+from ..part import ServerProgram
 from ..sandboxes.sandbox import HOME
 from ..staging import InstalledSkill
 
@@ -44,8 +43,8 @@ class ClaudeCode(CommandAgent):
     mcp = True
     takes_answers = True
 
-    def server_name(self, server: McpServer) -> str:
-        return name_in_plugin(server)
+    def server_name(self, server: ServerProgram) -> str:
+        return server.name_in_plugin
 
     def why_not_installed(self, output: bytes) -> str:
         for line in output[:_LONGEST_START].splitlines():
@@ -90,7 +89,7 @@ class ClaudeCode(CommandAgent):
         arguments += ("--continue",) if job.answer else ()
         arguments += _JUDGE if job.judges else ()
         arguments += ("--plugin-dir", job.plugin) if job.plugin else ()
-        if job.mcp:
+        if job.mcp_servers:
             arguments += ["--mcp-config", json.dumps({"mcpServers": job.mcp_servers})]
             env["MCP_TIMEOUT"] = "60000"  # milliseconds, to start them
         files = {".claude/settings.json": json.dumps(_SETTINGS)}

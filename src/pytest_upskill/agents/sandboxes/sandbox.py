@@ -22,7 +22,6 @@ HOME: Final = "/home/agent"
 PLUGINS: Final = f"{HOME}/plugins"  # where a plugin is that is under test: PLUGINS/NAME
 PROGRAMS: Final = "/programs"  # of the host: /programs/NAME
 PACKAGES: Final = "/packages"  # Python packages: on PYTHONPATH and PATH
-MCP: Final = "/mcp"  # the stand-in for MCP servers, and what it answers
 SOLUTION: Final = "/solution"  # the script that solves a case, no model sees it
 # What no writable folder may hide, with all that is in it.
 _SYSTEM: Final = (
@@ -41,7 +40,7 @@ _SYSTEM: Final = (
     *("/proc", "/run", "/sbin", "/sys", "/usr", "/var/lib", "/var/run"),
 )
 _NO_SYSTEM: Final = ("/dev/shm", "/usr/src")  # folders of these that have nothing of it
-_OWN: Final = (SKILLS, HOME, PROGRAMS, PACKAGES, MCP, SOLUTION)
+_OWN: Final = (SKILLS, HOME, PROGRAMS, PACKAGES, SOLUTION)
 _PARTS: Final = {"/tmp": 4, HOME: 3, "/dev/shm": 1}  # of the disk
 _PARTS_OF_WORKDIR: Final = 8
 _PARTS_OF_PLACE: Final = 4

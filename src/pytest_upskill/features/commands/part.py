@@ -13,9 +13,9 @@ from pydantic import Field, TypeAdapter
 from ..._util.files import EXECUTABLE, read_file
 from ..._util.json_forms import Strict
 from ..._util.keys import without_keys
-from ..._util.texts import digest, one_line, shortened
+from ..._util.texts import one_line, shortened
 from ...agents.line_server import answering
-from ...agents.part import AddToAnswer, TrialPart
+from ...agents.part import Prepared, TrialPart
 from ...agents.sandboxes.sandbox import HOME, Sandbox
 from ...trials.answer import Answer
 from ...trials.transcript import Activity, CommandCall
@@ -52,12 +52,8 @@ class Commands(TrialPart):
     def answers(self) -> dict[str, list[AnswerForm]]:
         return BY_COMMAND.validate_json(self.content)
 
-    @property
-    def digest(self) -> str:
-        return digest(self.content)
-
     @asynccontextmanager
-    async def around(self, sandbox: Sandbox) -> AsyncIterator[AddToAnswer]:
+    async def around(self, sandbox: Sandbox) -> AsyncIterator[Prepared]:
         calls = _Calls(self.answers)
         async with answering(sandbox, calls.answer) as (port, token):
             code = read_file(Path(stand_in.__file__))
@@ -69,7 +65,7 @@ class Commands(TrialPart):
                 script = f'#!/bin/sh\nexec {words} "$@"\n'
                 file = f"{_COMMANDS}/{name}"
                 await sandbox.write(file, script.encode(), mode=EXECUTABLE)
-            yield calls.add_to
+            yield Prepared(calls.add_to)
 
 
 class _Calls:

@@ -6,6 +6,7 @@ from pathlib import Path, PurePosixPath
 from typing import Final
 
 from ..._util.json_forms import FormError
+from ...agents.part import PartReader
 from ...errors import CasesError
 from ...skills.case_forms import CaseForm
 from ...skills.folder import read_skill_bytes, text_of
@@ -17,11 +18,11 @@ FOLDER: Final = "evals/commands"
 _NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.+-]{0,63}")
 
 
-class CommandFiles:
+class CommandFiles(PartReader):
     """The commands of cases that lie in a folder."""
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self._answers_in = cache(self._read)  # for all cases
 
     def part_of(self, form: CaseForm) -> Commands | None:
@@ -41,11 +42,11 @@ class CommandFiles:
 
     def _read(self, folder: str) -> dict[str, list[AnswerForm]]:
         answers = {}
-        for file in sorted((self._folder / folder).glob("*.yaml")):
+        for file in sorted((self.folder / folder).glob("*.yaml")):
             if not _NAME.fullmatch(file.stem):
                 raise CasesError(file, "can't be a command; rename the file")
             try:
-                data = read_skill_bytes(self._folder, f"{folder}/{file.name}")
+                data = read_skill_bytes(self.folder, f"{folder}/{file.name}")
                 text = text_of(data)
             except ValueError as error:
                 raise CasesError(file, str(error)) from None

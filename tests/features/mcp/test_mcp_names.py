@@ -4,8 +4,12 @@ import json
 
 import pytest
 
-from pytest_upskill.skills.case import McpServer
-from pytest_upskill.trials.mcp_names import name_in_plugin, spellings, tool_name
+from pytest_upskill.features.mcp.server import (
+    McpServer,
+    name_in_plugin,
+    spellings,
+    tool_name,
+)
 
 
 def server(name: str, *tools: str, plugin: str = "") -> McpServer:

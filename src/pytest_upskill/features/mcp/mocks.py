@@ -1,7 +1,7 @@
 """Mocks of MCP servers: ``evals/mocks/SERVER/TOOL.md``,
 in the form of Claude Code's plugin evals.
 
-They become JSON for ``agents/mcp_stand_in.py``, which answers an agent's calls.
+They become JSON, from which ``answers.py`` answers an agent's calls.
 No real server is ever started.
 """
 
@@ -9,38 +9,36 @@ import json
 import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Any, Final, Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter
 
-from .._util.json_forms import FormError, json_path, read_form, read_json
-from .._util.texts import first_few, one_line
-from ..errors import CasesError, SkillError, shown
-from .case import McpServer
-from .folder import MANIFEST, read_skill_bytes, text_of, walk
-from .plugins import MCP_FILE, is_plugin, plugin_name, read_manifest
-from .yaml_forms import read_yaml_form
+from ..._util.json_forms import FormError, Problem, json_path, read_form, read_json
+from ..._util.texts import first_few, guess, one_line
+from ...agents.part import PartReader
+from ...checks.matching import compile_pattern
+from ...errors import CasesError, SkillError, shown
+from ...skills.case_forms import CaseForm
+from ...skills.folder import MANIFEST, read_skill_bytes, text_of, walk
+from ...skills.plugins import MCP_FILE, is_plugin, plugin_name, read_manifest
+from ...skills.yaml_forms import read_yaml_form
+from .part import McpServers
+from .server import McpServer
 
 MOCKS: Final = "evals/mocks"
 _TOOLS: Final = "_tools.json"
 _SERVER: Final = "_server.md"  # of several tools, which a model plays
 _README: Final = "README.md"
 _FIXTURES: Final = "fixtures/"
-_MOST_SERVERS: Final = 50
-_MOST_FILES: Final = 1_000  # of a server
 _MOST_BYTES: Final = 5_000_000  # of a server
 _MOST_LEVELS: Final = 4  # from a skill to its plugin
-_LONGEST_HEAD: Final = 20_000  # characters; YAML is read slowly
-_LONGEST_PATTERN: Final = 1_000
 _SERVER_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_. @:-]{0,63}")
 _TOOL_NAME: Final = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RULE: Final = "---"
 _REGEX: Final = re.compile(r"/(.+)/([a-z]*)", re.S)
 _GROUP: Final = re.compile(r"\(\?<(?=[A-Za-z])")  # a named group in JavaScript
 _TYPES: Final = ("string", "number", "boolean", "array", "object")
-# Of a tool that was listed
-_KEPT: Final = ("title", "description", "inputSchema", "annotations")
 _ANY: Final = {"type": "object", "properties": {}, "additionalProperties": True}
 
 
@@ -77,11 +75,11 @@ class _MockForm(_Lenient):
 
 
 class _ToolForm(_Lenient):
-    model_config = ConfigDict(extra="allow", strict=True)
-
     name: str
+    title: str | None = None
     description: str | None = None
     inputSchema: dict[str, Any] | None = None
+    annotations: dict[str, Any] | None = None
 
 
 _MOCK: Final = TypeAdapter(_MockForm)
@@ -95,14 +93,38 @@ class Mocks(NamedTuple):
     notes: tuple[str, ...] = ()
 
 
-class McpMocks:
+class McpMocks(PartReader):
     """The mocks for cases in a folder: those of the plugin above it, its own,
     and a case's.
     """
 
     def __init__(self, folder: Path) -> None:
-        self._folder = folder
+        super().__init__(folder)
         self.with_folder: Callable[[str], Mocks] = cache(self._read)
+
+    def part_of(self, form: CaseForm) -> McpServers | None:
+        """The servers that a case names, else all that have mocks."""
+        own = form.mocks or ""
+        if own and PurePosixPath(own).parts[0] != "evals":
+            problem = "is not in evals/, so it would be installed with the skill"
+            raise FormError([(("mocks",), f"{own!r} {problem}")])
+
+        servers = self.with_folder(own).servers
+        problems: list[Problem] = []
+        for step, name in enumerate(form.mcp or ()):
+            if name not in servers:
+                problem = f"no mocks of the MCP server {name!r}{guess(name, servers)}"
+                hint = f"write {MOCKS}/{name}/TOOL.md, which answers calls of a tool"
+                problems.append((("mcp", step), f"{problem}; {hint}"))
+        if problems:
+            raise FormError(problems)
+
+        named = servers if form.mcp is None else form.mcp
+        chosen = [server for name, server in servers.items() if name in named]
+        return McpServers(tuple(chosen)) if chosen else None
+
+    def notes(self) -> tuple[str, ...]:
+        return self.with_folder("").notes
 
     def _read(self, own: str) -> Mocks:
         """The mocks, with those of a folder that a case names, if it does.
@@ -110,17 +132,15 @@ class McpMocks:
         A file replaces the same one of an earlier folder.
         CasesError if one can't be used.
         """
-        plugin = _plugin_above(self._folder)
-        places = [(plugin, MOCKS)] if plugin and plugin != self._folder else []
-        places += [(self._folder, MOCKS), *([(self._folder, own)] if own else [])]
+        plugin = _plugin_above(self.folder)
+        places = [(plugin, MOCKS)] if plugin and plugin != self.folder else []
+        places += [(self.folder, MOCKS), *([(self.folder, own)] if own else [])]
         servers = dict[str, dict[str, _MockFile]]()
         for root, mocks in places:
             for server, path in _paths_in(root / mocks):
                 servers.setdefault(server, {})[path] = _MockFile(
                     root, f"{mocks}/{server}/{path}"
                 )
-        if len(servers) > _MOST_SERVERS:
-            raise CasesError(self._folder / MOCKS, f"more than {_MOST_SERVERS} servers")
         declared, notes = _declared(plugin) if plugin else ((), [])
         name = plugin_name(plugin) if plugin else ""
         mocked = dict[str, McpServer]()
@@ -184,8 +204,6 @@ def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[st
     some = next(iter(files.values()))
     if not _SERVER_NAME.fullmatch(server):
         raise some.error(f"{one_line(server, 80)!r} can't be the name of an MCP server")
-    if len(files) > _MOST_FILES:
-        raise some.error(f"the server {server} has more than {_MOST_FILES:,} files")
     tools = {tool["name"]: tool for tool in _listed(files.get(_TOOLS))}
     mocks, fixtures, notes, size = dict[str, Any](), dict[str, str](), list[str](), 0
     for path, file in sorted(files.items()):
@@ -218,7 +236,7 @@ def _compiled(server: str, files: Mapping[str, _MockFile]) -> tuple[str, list[st
     if not tools:
         return "", notes
     listed = [{"inputSchema": _ANY, **tool} for tool in tools.values()]
-    content = {"name": server, "tools": listed, "mocks": mocks, "files": fixtures}
+    content = {"tools": listed, "mocks": mocks, "files": fixtures}
     return json.dumps(content, sort_keys=True), notes
 
 
@@ -243,7 +261,7 @@ def _listed(file: _MockFile | None) -> Iterator[dict[str, Any]]:
         tool = form.model_dump(exclude_none=True)
         if "inputSchema" in tool:
             tool["inputSchema"] = {**tool["inputSchema"], "type": "object"}
-        yield {"name": form.name, **{key: tool[key] for key in _KEPT if key in tool}}
+        yield tool
 
 
 def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
@@ -258,10 +276,6 @@ def _mock_form(file: _MockFile) -> tuple[_MockForm, str]:
     if end is None:
         raise file.error("the frontmatter is not closed; end it with a line '---'")
     head = "\n".join(lines[1:end])
-    if len(head) > _LONGEST_HEAD:
-        raise file.error(
-            f"{len(head):,} characters of frontmatter (limit {_LONGEST_HEAD:,})"
-        )
     form: _MockForm = read_yaml_form(_MOCK, head, file.file, before=1)
     return form, "\n".join(lines[end + 1 :]).strip()
 
@@ -290,10 +304,8 @@ def _rule(value: Any, file: _MockFile) -> dict[str, Any]:
     pattern = _GROUP.sub("(?P<", match[1])
     flags = "".join(flag for flag in match[2] if flag in "ims")
     try:
-        if len(pattern) > _LONGEST_PATTERN:
-            raise ValueError(f"longer than {_LONGEST_PATTERN:,} characters")
-        re.compile(pattern)
-    except (ValueError, re.error, RecursionError, OverflowError) as error:
+        compile_pattern(pattern)
+    except ValueError as error:
         problem = f"the pattern {one_line(value, 60)} can't be used: {error}"
         raise file.error(problem) from None
     return {"pattern": pattern, "flags": flags}

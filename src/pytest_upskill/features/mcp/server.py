@@ -1,16 +1,16 @@
-"""Names of MCP tools: each agent has its own, a transcript has
-``mcp__server__tool``.
+"""An MCP server that mocks stand in for, and the names of its tools: each agent has its
+own, a transcript has ``mcp__server__tool``.
 """
 
 import json
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
 from typing import Any, Final
 
-from .._util.texts import digest
-from ..skills.case import McpServer
+from ..._util.texts import digest
 
 _LONGEST: Final = 64  # characters of a tool's name that all providers take
 _OTHER: Final = re.compile(r"[^A-Za-z0-9_-]")
@@ -24,6 +24,15 @@ _FORMS: Final = (
     "{}-{}",
     "{}/{}",
 )
+
+
+@dataclass(frozen=True)
+class McpServer:
+    """An MCP server that mocks stand in for."""
+
+    name: str
+    content: str  # JSON: tools, mocks and files
+    plugin: str = ""  # the name of the plugin that has this server
 
 
 def allowed(name: str) -> str:
@@ -48,7 +57,7 @@ def tool_name(server: McpServer, tool: str) -> str:
 
 @lru_cache(maxsize=64)
 def parsed(server: McpServer) -> Any:
-    """What the stand-in reads."""
+    """Tools, mocks and files."""
     return json.loads(server.content)
 
 
