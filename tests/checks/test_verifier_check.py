@@ -141,6 +141,10 @@ def test_an_agent_that_was_stopped_is_graded_for_what_it_did(tmp_path: Path) -> 
             ["tests/test.sh: no end within 5 s"],
         ),
         (
+            rewarded("1", unfinished="pytest did not report its end"),
+            ["tests/test.sh: pytest did not report its end"],
+        ),
+        (
             rewarded("many", output="boom\nlast"),
             ["tests/test.sh: reward.txt", "many", "boom last"],
         ),
@@ -156,6 +160,11 @@ def test_what_a_verifier_can_not_say_is_an_error(
         graded(tmp_path, verified)
     for word in words:
         assert word in str(error.value)
+
+
+def test_only_a_whole_reward_needs_a_report(tmp_path: Path) -> None:
+    failed = graded(tmp_path, rewarded("0.5", unfinished="pytest reported exit 1"))
+    assert (failed.passed, failed.share) == (False, 0.5)
 
 
 def test_a_script_with_line_ends_of_windows_is_told_so(tmp_path: Path) -> None:

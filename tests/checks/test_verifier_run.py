@@ -4,13 +4,16 @@ ends.
 
 import asyncio
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
+from pytest_upskill.agents import needs as needs_module
 from pytest_upskill.agents.sandboxes.bwrap import Bwrap
 from pytest_upskill.agents.sandboxes.sandbox import PACKAGES, Mount, SandboxSpec
 from pytest_upskill.agents.snapshot import Link, Snapshot, pack
+from pytest_upskill.checks import verifier_run
 from pytest_upskill.checks.final_workspace import Verified, Verifier
 from pytest_upskill.checks.verifier_check import reward_in
 from pytest_upskill.checks.verifier_run import agents_files, verified, verifiers_in
@@ -22,17 +25,14 @@ Texts = Mapping[str, str]
 NEEDS = SandboxNeeds(workdir="/app", places=("/output", "/logs", "/tests"))
 REWARD = "/logs/verifier/reward.txt"
 # Passes if the agent's module can add.
-UNITTEST = f"""
-python3 /tests/test_sums.py && echo 1 > {REWARD} || echo 0 > {REWARD}
+RUN_TESTS = f"""
+PYTEST_DISABLE_PLUGIN_AUTOLOAD=1 python3 -m pytest -q -p no:cacheprovider \\
+    /tests/test_sums.py && echo 1 > {REWARD} || echo 0 > {REWARD}
 """
 TEST = """
-import sys, unittest
-sys.path.append("/app")
 from sums import add
-class T(unittest.TestCase):
-    def test_add(self):
-        self.assertEqual(add(1, 2), 3)
-unittest.main()
+def test_add():
+    assert add(1, 2) == 3
 """
 
 
@@ -91,7 +91,7 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
         "conftest.py": "",
         "sub/pytest.ini": "",
         "sitecustomize.py": f"open('{REWARD}', 'w').write('1')",
-        "json.py": "raise SystemExit(0)",
+        "json.py": "",
         "given/conftest.py": "changed",
         ".bashrc": "exit 0",
         "pyproject.toml": '[tool]\n"pyt\\u0065st".ini_options.addopts = "-p json"',
@@ -104,7 +104,7 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
     script = """
     find . /tests /logs /output ! -type d | sort
     cat given/conftest.py given/pyproject.toml
-    python3 -c 'import json; print(json.__file__)'; type -p python3
+    type -p python3
     """
     needs = NEEDS._replace(env=(("PATH", "/app/bin"),))
     start = {
@@ -113,7 +113,7 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
     }
     left["given/pyproject.toml"] = "tool.pytest = {addopts = '-p json'}"
     verified = verify(script, left, links=links, needs=needs, start=start)
-    *paths, given, settings, module, program = verified.output.splitlines()
+    *paths, given, settings, program = verified.output.splitlines()
     assert paths == [
         "./.bashrc",
         "./bin/python3",
@@ -125,7 +125,6 @@ def test_what_an_agent_left_to_steer_it_is_not_there() -> None:
         "/tests/test.sh",
     ]
     assert (given, settings) == ("as it was", "tool.pytest = {}")
-    assert not module.startswith("/app/")
     assert not program.startswith("/app/")
     with pytest.raises(ValueError, match="neither"):
         reward_in(verified)
@@ -177,22 +176,56 @@ def test_a_reward_of_an_agent_that_works_among_the_logs_is_left_out() -> None:
     assert agents_files(Snapshot((reward,)), spec) == Snapshot()
 
 
+@pytest.fixture
+def with_pytest(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The sandbox has the pytest of these tests."""
+
+    def spec_for(needs: SandboxNeeds) -> SandboxSpec:
+        spec = needs_module.spec_for(needs)
+        packages = str(Path(pytest.__file__).parent.parent)
+        return replace(spec, mounts=(Mount(packages, PACKAGES),))
+
+    monkeypatch.setattr(verifier_run, "spec_for", spec_for)
+
+
+@needs_bwrap
+@pytest.mark.usefixtures("with_pytest")
+@pytest.mark.parametrize(
+    ("module", "reward", "unfinished"),
+    [
+        ("def add(a, b): return a + b", 1, ""),
+        ("def add(a, b): return 0", 0, "pytest reported exit 1, not 0"),
+        ("import os; os._exit(0)", 1, "pytest did not report its end"),
+        (
+            "import atexit, os; atexit.register(os._exit, 0)",
+            1,
+            "pytest reported exit 2",
+        ),
+        ("import sys; sys.exit(0)", 0, "pytest reported exit"),
+    ],
+    ids=["good", "wrong", "exits at once", "exits at the end", "exits"],
+)
+def test_code_of_an_agent_does_not_end_the_tests(
+    module: str, reward: int, unfinished: str
+) -> None:
+    left = {"sums.py": module, "pytest.py": "raise SystemExit(0)"}
+    verified = verify(RUN_TESTS, left, {"test_sums.py": TEST})
+    assert reward_in(verified) == reward
+    assert verified.unfinished.startswith(unfinished)
+    assert bool(verified.unfinished) == bool(unfinished)
+
+
 @needs_bwrap
 @pytest.mark.parametrize(
-    ("module", "reward"),
+    "script",
     [
-        ("def add(a, b): return a + b", 1),
-        ("def add(a, b): return 0", 0),
-        (f"import os; open('{REWARD}', 'w').write('1'); os._exit(0)", 0),
-        ("import sys; sys.exit(0)", 0),
+        f"python3 --version # pytest\necho 1 > {REWARD}",
+        f"PYTHONPATH=/tests pytest; echo 1 > {REWARD}",
+        f"no-such-uvx pytest; echo 1 > {REWARD}",
     ],
-    ids=["good", "wrong", "exits at once", "exits"],
 )
-def test_code_of_an_agent_does_not_end_the_tests(module: str, reward: int) -> None:
-    assert (
-        reward_in(verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST}))
-        == reward
-    )
+def test_a_pytest_that_was_never_there_is_not_waited_for(script: str) -> None:
+    assert verify(script).unfinished == ""
 
 
 @needs_bwrap
@@ -213,8 +246,8 @@ def test_code_of_an_agent_does_not_end_the_tests(module: str, reward: int) -> No
 def test_code_of_an_agent_that_interferes_is_an_error(
     module: str, problem: str
 ) -> None:
-    verified = verify(UNITTEST, {"sums.py": module}, {"test_sums.py": TEST})
-    assert problem in verified.problem
+    script = f"PYTHONPATH=. python3 -c 'import sums'; echo 0 > {REWARD}"
+    assert problem in verify(script, {"sums.py": module}).problem
 
 
 SMALL = NEEDS._replace(storage_mb=32)

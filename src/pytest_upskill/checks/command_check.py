@@ -2,8 +2,7 @@
 
 The sandbox has what the skill's scripts need, but neither the skill nor a network, so
 both arms are graded alike. The agent's code may run in it, imported by a hidden test,
-say: ``guard`` and what is left out of the workspace keep it from deciding how the check
-ends, as far as that is possible.
+say: so pytest has to report its end, and what could steer it is left out.
 """
 
 import asyncio
@@ -21,7 +20,6 @@ from .._util.texts import end_of, one_line, plain
 from ..agents.needs import spec_for
 from ..agents.sandboxes.sandbox import (
     CommandResult,
-    Mount,
     Sandbox,
     SandboxError,
 )
@@ -33,7 +31,8 @@ from ..skills.folder import mode_of, read_skill_bytes
 from ..skills.task_forms import FileOfSkill, TextOrFile
 from .check import CheckContext, CheckKind, Result, Text, quoted
 from .file_checks import Condition, ConditionsForm, conditions_in, results_in
-from .final_workspace import Run, WorkspaceCommand, relative
+from .final_workspace import OWN_GIT, Run, WorkspaceCommand, relative
+from .pytest_report import FOLDER, PytestReport, runs_pytest
 from .time_budget import not_counted
 
 _T = TypeVar("_T")
@@ -41,11 +40,11 @@ _DEFAULT_SECONDS: Final = 60.0
 _MOST_SECONDS: Final = 3600.0
 _SETUP_SECONDS: Final = 120.0  # seconds
 _SHOWN: Final = 160  # characters of the output
-_ENDED_EARLY: Final = 97  # exit status of a check that the agent's code ended
-_GUARD: Final = "/guard"  # a folder for Python, which loads what is in it first
 # Stands in hidden files for a word that none can know
 _LAST_WORD: Final = b"UPSKILL_LAST_WORD"
 _NO_LAST_WORD: Final = "it ended without its last word"
+# Settings of the agent's could leave hidden tests out.
+_OWN_OPTIONS: Final = "-o addopts= -o python_classes=Test -o python_functions=test"
 
 
 class CommandForm(ConditionsForm):
@@ -83,7 +82,6 @@ class CommandCheck(NamedTuple):
     """A command, and what is asked of its exit status and output."""
 
     command: WorkspaceCommand
-    exit: int | None
     output: tuple[Condition, ...]
 
 
@@ -120,8 +118,11 @@ def _command_check(form: CommandForm, folder: Path | None) -> CommandCheck:
         )
     hidden_files = (form.hidden_files or {}).items()
     hidden = tuple(_hidden(path, text, folder) for path, text in hidden_files)
-    command = WorkspaceCommand(form.run, form.timeout, hidden, tuple(form.keep or ()))
-    return CommandCheck(command, form.exit, output)
+    keep = tuple(form.keep or ())
+    command = WorkspaceCommand(
+        form.run, form.timeout, hidden, keep=keep, exit=form.exit
+    )
+    return CommandCheck(command, output)
 
 
 def _hidden(
@@ -144,8 +145,8 @@ def _command(context: CheckContext) -> Iterator[Result]:
             with not_counted():
                 ran = context.workspace.run(check.command)
         text = ran.output.decode("utf-8", "replace")
-        if check.exit is not None:
-            passed, reason = _ended(ran, check)
+        if check.command.exit is not None:
+            passed, reason = _ended(ran, check.command)
             end = "" if passed else end_of(text, _SHOWN)
             left_out = (
                 "" if passed else ", ".join(context.workspace.left_out(check.command))
@@ -157,15 +158,13 @@ def _command(context: CheckContext) -> Iterator[Result]:
                 yield passed and not ran.problem, f"{name}: {ran.problem or reason}"
 
 
-def _ended(ran: CommandResult, check: CommandCheck) -> Result:
+def _ended(ran: CommandResult, command: WorkspaceCommand) -> Result:
     if ran.timed_out:
-        return False, f"no end within {plain(check.command.timeout)} s"
+        return False, f"no end within {plain(command.timeout)} s"
     if ran.problem:
         return False, ran.problem
-    if ran.exit == _ENDED_EARLY and check.exit == 0:
-        return False, "the agent's code ended it before its own end"
-    passed = ran.exit == check.exit
-    return passed, ran.status if passed else f"{ran.status}, not {check.exit}"
+    passed = ran.exit == command.exit
+    return passed, ran.status if passed else f"{ran.status}, not {command.exit}"
 
 
 def commands_in(
@@ -204,25 +203,20 @@ async def _ran(
     command: WorkspaceCommand,
 ) -> CommandResult:
     async with asyncio.timeout(command.timeout + _SETUP_SECONDS):
-        guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
         needs = place.needs_inside(needs)._replace(network=False)
         spec = await asyncio.to_thread(spec_for, needs)
         word = secrets.token_hex(8).encode()
         hidden = tuple(
             replace(f, data=f.data.replace(_LAST_WORD, word)) for f in command.hidden
         )
-        sandbox = await place.kind.open(replace(spec, mounts=(*spec.mounts, guard)))
+        sandbox = await place.kind.open(spec)
         try:
             await fill(sandbox, _with_hidden(snapshot, hidden, command.left_out))
-            # An image may have a PYTHONPATH of its own. The guard adds that
-            # of the command, once agent's files in it can no longer be
-            # taken for installed ones.
-            guard_path = f"{sandbox.path(_GUARD)}${{PYTHONPATH:+:$PYTHONPATH}}"
-            first_line = f'export PYTHONPATH="{guard_path}" UPSKILL_PATH=""\n'
-            run = first_line + command.run.replace("PYTHONPATH=", "UPSKILL_PATH=")
-            ran = await sandbox.run(
-                run, timeout=command.timeout, env=_environment(sandbox, hidden)
-            )
+            env = _environment(sandbox, hidden)
+            if runs_pytest(command.run):
+                ran = await _with_report(sandbox, command, env)
+            else:
+                ran = await sandbox.run(command.run, timeout=command.timeout, env=env)
         finally:
             await sandbox.close()
         if hidden == command.hidden or word in ran.output:
@@ -230,22 +224,36 @@ async def _ran(
         return replace(ran, problem=_NO_LAST_WORD)
 
 
+async def _with_report(
+    sandbox: Sandbox, command: WorkspaceCommand, env: dict[str, str]
+) -> CommandResult:
+    """Run a command that runs pytest, which must report its end."""
+    report = PytestReport(sandbox)
+    env = {**env, **await report.prepare(command.run)}
+    folder = sandbox.path(FOLDER)
+    # An image may have a PYTHONPATH of its own; that of the command is added later.
+    first_line = f'export PYTHONPATH="{folder}${{PYTHONPATH:+:$PYTHONPATH}}"\n'
+    run = command.run.replace("PYTHONPATH=", "UPSKILL_PATH=")
+    ran = await sandbox.run(first_line + run, timeout=command.timeout, env=env)
+    is_over = ran.timed_out or ran.problem or command.exit not in (None, ran.exit)
+    if is_over:
+        return ran
+
+    return replace(ran, problem=await report.problem(command.exit))
+
+
 def _environment(sandbox: Sandbox, hidden: tuple[WorkspaceFile, ...]) -> dict[str, str]:
     """By which Python, pytest and git read nothing of the agent's
     that they were not told to.
     """
     env = {
-        "PYTHONSAFEPATH": "1",
+        **OWN_GIT,
         "PYTHONNOUSERSITE": "1",
         "PYTHONPYCACHEPREFIX": sandbox.path("/tmp/pycache"),  # not the agent's bytecode
-        "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
-        "UPSKILL_FOLDERS": "\n".join(map(sandbox.path, sandbox.spec.kept)),
-        "UPSKILL_HIDDEN": "\n".join(file.path for file in hidden),
-        "GIT_CONFIG_KEY_0": "core.fsmonitor",
-        "GIT_CONFIG_VALUE_0": "false",
-        "GIT_CONFIG_COUNT": "1",
     }
-    return {**env, "PYTEST_ADDOPTS": "-o addopts="} if hidden else env
+    if hidden:
+        env["PYTEST_ADDOPTS"] = _OWN_OPTIONS
+    return env
 
 
 def _with_hidden(

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 TESTS: Final = "/tests"  # the folder of a verifier's files
 _ANY_DEPTH: Final = "**"
 # Files by which an agent could decide how hidden tests end.
-STEERING: Final = (
+_STEERING: Final = (
     *(
         "conftest.py",
         "pytest.ini",
@@ -32,6 +32,12 @@ STEERING: Final = (
     ),
     *("sitecustomize.py", "usercustomize.py", ".npmrc"),
 )
+# By which git starts no program that an agent named in its settings.
+OWN_GIT: Final = {
+    "GIT_CONFIG_KEY_0": "core.fsmonitor",
+    "GIT_CONFIG_VALUE_0": "false",
+    "GIT_CONFIG_COUNT": "1",
+}
 _BEFORE_MAKEFILE: Final = ("GNUmakefile", "makefile")  # make reads these first
 _MOST_NAMED: Final = 3
 _NOT_KEPT: Final = (
@@ -78,6 +84,13 @@ class Verified:
     rewards: tuple[tuple[str, bytes | None], ...] = ()
     problem: str = ""  # why the reward does not count
     missing: str = ""  # the line that says which program or host was not there
+    unfinished: str = ""  # why a full reward does not count
+
+
+def steers(path: str) -> bool:
+    """Whether an agent's file at this path could decide how hidden tests end."""
+    module = path.replace("/__init__.py", ".py")
+    return PurePosixPath(module).name in _STEERING
 
 
 class WorkspaceCommand(NamedTuple):
@@ -88,6 +101,7 @@ class WorkspaceCommand(NamedTuple):
     hidden: tuple[WorkspaceFile, ...] = ()
     keep: tuple[str, ...] = ()  # files of the agent that may steer it
     left_out: tuple[str, ...] = ()  # files of the agent that must not
+    exit: int | None = 0  # the status that it must have; None: any
 
 
 # In a fresh copy of a packed workspace
@@ -214,15 +228,13 @@ class Workspace:
         paths = {file.path for file in self._snapshot.files}
         paths |= {link.path for link in self._snapshot.links}
 
-        def steers(path: str) -> bool:
-            folder, name = (
-                path[: -len(PurePosixPath(path).name)],
-                PurePosixPath(path).name,
-            )
-            before = name in _BEFORE_MAKEFILE and f"{folder}Makefile" in hidden
-            return before or name in STEERING
+        def is_left_out(path: str) -> bool:
+            name = PurePosixPath(path).name
+            makefile = path.removesuffix(name) + "Makefile"
+            return steers(path) or (name in _BEFORE_MAKEFILE and makefile in hidden)
 
-        return tuple(sorted(filter(steers, paths - ours - hidden - {*command.keep})))
+        of_agent = paths - ours - hidden - {*command.keep}
+        return tuple(sorted(filter(is_left_out, of_agent)))
 
     def _is_from_start(self, file: WorkspaceFile) -> bool:
         if (given := self._given.get(file.path)) and given.data == file.data:

@@ -107,6 +107,8 @@ def _reward(context: CheckContext) -> float:
     if verified.missing and (problem or reward < 1):
         line = one_line(verified.missing, 200)
         problem = f"it needs what is not there ({line}): {_SUPPLY}"
+    if reward >= 1 and not problem:
+        problem = verified.unfinished
     if problem:
         end = end_of(verified.output, _SHOWN)
         raise CheckError(

@@ -14,7 +14,7 @@ import tomllib
 from collections.abc import Sequence
 from dataclasses import replace
 from hashlib import sha256
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 from typing import Final
 
 from .._util.keys import without_keys
@@ -23,7 +23,6 @@ from ..agents.needs import spec_for
 from ..agents.sandboxes.sandbox import (
     PACKAGES,
     CommandResult,
-    Mount,
     Sandbox,
     SandboxError,
     SandboxKind,
@@ -36,22 +35,21 @@ from ..errors import CheckError
 from ..skills.case import SandboxNeeds, WorkspaceFile
 from .command_check import sandbox_of, wait_for
 from .final_workspace import (
-    STEERING,
+    OWN_GIT,
     TESTS,
     IsFromStart,
     Verified,
     Verifier,
     Verify,
+    steers,
 )
+from .pytest_report import FOLDER, PytestReport, runs_pytest
 
 LOGS: Final = "/logs"
 REWARDS: Final = ("reward.txt", "reward.json")  # the first that is there counts
 _TRY_SECONDS: Final = 60.0
 _FILES_SECONDS: Final = 180.0
-_GUARD: Final = "/guard"
-_ENDED_EARLY: Final = 97  # exit status of a program that the agent's code ended
 MOST_REWARD: Final = 100_000  # bytes of a file with a reward
-_MOST_HIDDEN: Final = 200  # files of the tests that the guard is told of
 _SHOWN: Final = 4000  # characters at the end of the output
 _NOT_OF_AGENT: Final = (TESTS, LOGS, "/solution")  # folders that it may not bring
 # Where links of an agent may lead besides its own folders: to programs and libraries.
@@ -144,9 +142,7 @@ def _steers(path: str) -> bool:
     """Whether it could decide how tests end, or stand in place of
     a program that they call.
     """
-    return (
-        PurePosixPath(path).name in STEERING or _OWN_PROGRAMS.search(path) is not None
-    )
+    return steers(path) or _OWN_PROGRAMS.search(path) is not None
 
 
 def _pytest_settings(file: WorkspaceFile | None) -> object:
@@ -189,6 +185,7 @@ async def verified(
             )
             await fill(sandbox, Snapshot(folders=logs))
             env = await _environment(sandbox, spec, verifier)
+            report = await _prepared_report(sandbox, verifier, env)
         script = f"{TESTS}/{verifier.script}"
         ran = await sandbox.run(["bash", script], timeout=verifier.timeout, env=env)
         text = without_keys(ran.output.decode("utf-8", "replace")).strip()
@@ -198,17 +195,37 @@ async def verified(
         async with asyncio.timeout(_FILES_SECONDS):
             rewards = await _rewards(sandbox)
             problem = await _why_not_trusted(sandbox, verifier)
-        missing = _MISSING.search(text)
-        return Verified(output, rewards, problem, missing[0] if missing else "")
+            unfinished = ""
+            if report and await report.is_begun():
+                unfinished = await report.problem(0)
+        found = _MISSING.search(text)
+        missing = found[0] if found else ""
+        return Verified(output, rewards, problem, missing, unfinished)
     finally:
         await close_sandbox(sandbox)
 
 
 def _spec(spec: SandboxSpec, verifier: Verifier, network: bool) -> SandboxSpec:
-    guard = Mount(str(Path(__file__).parent / "guard"), _GUARD)
     places = tuple(dict.fromkeys((*spec.places, *verifier.folders, LOGS)))
-    spec = replace(spec, network=network, places=places)
-    return replace(spec, mounts=(*spec.mounts, guard))
+    return replace(spec, network=network, places=places)
+
+
+async def _prepared_report(
+    sandbox: Sandbox, verifier: Verifier, env: dict[str, str]
+) -> PytestReport | None:
+    """The report of the pytest that a verifier runs, added to its variables.
+
+    None if it runs none, or has a PYTHONPATH of its own, which would hide the plugin.
+    """
+    scripts = [t for path, t in verifier.texts.items() if path.endswith(".sh")]
+    text = "\n".join(scripts)
+    if not runs_pytest(text) or "PYTHONPATH=" in text:
+        return None
+
+    report = PytestReport(sandbox)
+    env |= await report.prepare(text)
+    env["PYTHONPATH"] = ":".join(filter(None, (FOLDER, env.get("PYTHONPATH"))))
+    return report
 
 
 async def _environment(
@@ -218,21 +235,12 @@ async def _environment(
     that they were not told to.
     """
     has_packages = any(mount.inside == PACKAGES for mount in spec.mounts)
-    hidden = [
-        f"{TESTS}/{f.path}" for f in verifier.files if f.path.endswith((".py", ".sh"))
-    ]
     return {
         **dict(verifier.env),
+        **OWN_GIT,
         "PATH": await _path(sandbox, spec.kept),
-        "PYTHONPATH": f"{_GUARD}:{PACKAGES}" if has_packages else _GUARD,
-        "PYTHONSAFEPATH": "1",
+        "PYTHONPATH": PACKAGES if has_packages else "",
         "PYTHONPYCACHEPREFIX": "/tmp/pycache",  # not the agent's bytecode
-        "UPSKILL_ENDED_EARLY": str(_ENDED_EARLY),
-        "UPSKILL_FOLDERS": "\n".join(spec.kept),
-        "UPSKILL_HIDDEN": "\n".join(hidden[:_MOST_HIDDEN]),
-        "GIT_CONFIG_KEY_0": "core.fsmonitor",
-        "GIT_CONFIG_VALUE_0": "false",
-        "GIT_CONFIG_COUNT": "1",
         "PIP_CONFIG_FILE": os.devnull,
         "UV_NO_CONFIG": "1",
         "UV_NO_SOURCES": "1",
