@@ -148,3 +148,14 @@ def test_a_budget_is_used_for_as_many_whole_cases_as_it_covers(
     most = round(2048 + 6 * each)  # the first answers reserve the output limit
     run = run_skills(pytester, model, "--skill-max-tokens", str(most))
     assert run.outcomes == {"passed": 10}
+
+
+@pytest.mark.parametrize(("skills", "named"), [(20, 20), (21, 0)])
+def test_more_than_twenty_skills_are_dots_without_names(
+    skills: int, named: int, pytester: pytest.Pytester
+) -> None:
+    write_skills(pytester.path, skills)
+    model = write_script(pytester.path / "model.json")
+    run = run_skills(pytester, model)
+    assert run.outcomes == {"passed": skills}
+    assert run.screen.count("skill_meta.json .") == named

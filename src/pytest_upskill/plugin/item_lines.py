@@ -17,20 +17,21 @@ from ..results.causes import Cause, find_causes
 from ..trials.arm import BASELINE, SKILL
 from .display import screen_of
 from .ledger import Ledger
-from .run import Run
+from .run import PLANNED, Run
 
 _ERRORS: Final = "error"  # pytest's names for them
 _FAILURES: Final = "failed"
 _PAINTED: Final = (_FAILURES, _ERRORS, "xfailed")
 _MAX_IN_FULL: Final = {0: 3, 1: 10}  # by verbosity; -vv shows all
 _MAX_SKILLS_IN_FULL: Final = 3
+_MAX_FILES: Final = 20
 _MAX_NAMED: Final = 10  # in pytest's short summary
 
 Status = tuple[str, str, str | tuple[str, dict[str, bool]]]
 
 
 class ItemLines:
-    """With -v, adds the numbers of a test to its line."""
+    """Lines of single tests: with -v, the numbers of a test are added to its line."""
 
     def __init__(self, run: Run, ledger: Ledger) -> None:
         self._config = run.config
@@ -38,6 +39,20 @@ class ItemLines:
         self._ledger = ledger
         verbosity = run.config.get_verbosity(pytest.Config.VERBOSITY_TEST_CASES)
         self._is_shown = verbosity > 0
+
+    def pytest_collection_finish(self, session: pytest.Session) -> None:
+        """Have pytest show no names of files, as with -q, if many skills are all that
+        runs.
+        """
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        files = {item.parent for item in session.items}
+        are_many = len(files) > _MAX_FILES and self._config.get_verbosity() == 0
+        if (
+            reporter
+            and are_many
+            and all(PLANNED in item.stash for item in session.items)
+        ):
+            reporter.showfspath = False
 
     @pytest.hookimpl(wrapper=True)
     def pytest_report_teststatus(self, report: Any) -> Generator[None, Status, Status]:
