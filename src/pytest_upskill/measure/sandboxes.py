@@ -10,6 +10,7 @@ from ..agents.task_sandbox import choose_sandbox, has_own_image
 from ..errors import InputError, SettingsError
 from ..settings import DEFAULT_AGENT_TIMEOUT, Settings
 from ..skills.case import NO_NEEDS, Case
+from ..trials.subject import works_on_model
 from .open_run import AskedSkill, OpenRun
 
 _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
@@ -17,9 +18,10 @@ _TOOL_FOLDERS: Final = ("/opt", "/usr")  # anyone may read these
 
 def needs_sandbox(run: OpenRun, skills: Iterable[AskedSkill]) -> bool:
     """Not if all that is done is to write the files of references."""
-    if not run.kind_without_model or run.settings.judge_agent:
-        return run.has_agents
+    if run.settings.judge_agent or any(map(works_on_model, run.agents)):
+        return True
 
+    skills = skills if run.agents else ()
     cases = (case for skill in skills for _, case in skill.cases)
     return any(
         case.sandbox != NO_NEEDS or case.setup or case.reference.run

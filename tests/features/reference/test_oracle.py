@@ -144,6 +144,14 @@ def test_files_of_a_reference_need_no_sandbox(pytester: pytest.Pytester) -> None
     assert run.record(arm="baseline")["files"] == []
 
 
+def test_completions_beside_it_need_no_sandbox(pytester: pytest.Pytester) -> None:
+    write_skill(pytester.path / "skills/gate", [GOOD])
+    model = write_script(pytester.path / "answers.json")
+    run = run_skills(pytester, model, *ORACLE, "--skill-agent", "chat")
+    assert len(outcomes(run)) == 2
+    assert "sandbox:" not in run.screen
+
+
 @needs_bwrap
 def test_a_script_is_run_and_the_checks_decide(pytester: pytest.Pytester) -> None:
     folder = write_skill(pytester.path / "skills/gate")
