@@ -9,7 +9,8 @@ from urllib.parse import quote
 import pytest
 
 from pytest_upskill._util import keys
-from pytest_upskill._util.keys import know, without_credentials, without_keys
+from pytest_upskill._util.keys import hide_keys, know, without_credentials, without_keys
+from pytest_upskill.skills.invocation import Invocation
 
 KEY = "sk-proj-" + "Ab3+/dEf" * 4 + "9Z"
 AWS_SECRET = "/JalrXUtnFEMI+K7MDENG/bPxRfiCYzQ4tLk8sVo"
@@ -153,3 +154,10 @@ def test_the_token_of_a_door_is_masked() -> None:
     token = "trialkey-" + "aB3_-xYz" * 4
     assert without_keys(f"file-{token}.txt: {token}") == "file-***.txt: ***"
     assert without_keys(f"the trap{token}s") == f"the trap{token}s"
+
+
+def test_named_tuples_stay_what_they_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("GATE_API_KEY", "sk-secret-0123456789abcdef")
+    written = Invocation("gate", "open with sk-secret-0123456789abcdef")
+    assert hide_keys(written) == Invocation("gate", "open with ***")
+    assert hide_keys(written).skill == "gate"

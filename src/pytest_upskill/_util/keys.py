@@ -121,8 +121,10 @@ def _hide_in_value(value: Any, forms: tuple[_Form, ...]) -> Any:
 
     if isinstance(value, tuple):
         parts = [_hide_in_value(part, forms) for part in value]
-        is_same = all(map(operator.is_, parts, value))
-        return value if is_same else tuple(parts)
+        if all(map(operator.is_, parts, value)):
+            return value
+        make = getattr(value, "_make", tuple)  # a NamedTuple stays one
+        return make(parts)
 
     hidden = {}
     for name in getattr(value, "__dataclass_fields__", ()):
