@@ -36,7 +36,7 @@ def finish(run: Run, ledger: Ledger, spending: Spending) -> None:
             run.config, results, features_only=not ledger.has_plan
         )
     except InputError as error:
-        run.fail(str(error))
+        run.fail(message_of(error, run.config))
 
 
 def _make_results(run: Run, ledger: Ledger, spending: Spending) -> RunResults:

@@ -101,9 +101,9 @@ def _note_judge(judge: str, records: Iterable[Record]) -> Iterator[str]:
     for record in records:
         if record.judge:
             answers += 1
-            # The same answer is judged once, but each trial of an agent is another.
-            trial = (record.label, record.arm, record.run) if record.activity else ()
-            uses[record.skill, record.case, record.output, trial] = record.judge
+            # The judge is asked once about what it sees as the same answer.
+            seen = (record.output, record.transcript, record.files)
+            uses[record.skill, record.case, *seen] = record.judge
     if uses:
         who = f"judged by {judge}: {counted(answers, 'answer')},"
         yield _note_use(who, uses.values())

@@ -13,12 +13,12 @@ from ...skills.kinds import kind_of_id
 from ...trials.arm import SKILL
 from ...trials.plan import FAILURES_OF_A_REGRESSION, PlannedCase, Unmatched, Why
 from ...trials.subject import SkillOnSubject
-from .results import Accepted, find_accepted, read_results
+from .results import Accepted, AcceptedFiles, read_results
 
 
-def expect(test: PlannedCase) -> PlannedCase:
+def expect(test: PlannedCase, files: AcceptedFiles) -> PlannedCase:
     """With its accepted result, and extra runs if it passed in all accepted ones."""
-    expected = find_accepted(test)
+    expected = files.find(test)
     extra_trials = []
     if test.compared and expected and expected.was.share == 1:
         last = [trial for trial in test.trials if trial.arm == SKILL][-1]
@@ -105,10 +105,11 @@ def _find_why(
 
 def find_skipped(results: RunResults) -> Iterator[Unmatched]:
     """Accepted results of tests that were skipped as they ran."""
+    files = AcceptedFiles()
     for test in results.tests:
         word = results.reported.get(test.nodeid)
         if word in ("skipped", "xfailed") and not results.records_of(test):
-            if accepted := find_accepted(test):
+            if accepted := files.find(test):
                 yield _make_unmatched(test.pair, Path(test.folder), accepted, "skipped")
 
 

@@ -14,7 +14,7 @@ from ...results.standings import Standing
 from ...trials.plan import PlannedCase, Unmatched
 from ...trials.records import Record
 from .expecting import expect, find_skipped, find_unmatched
-from .results import compare_case, excuse_failure, read_results
+from .results import AcceptedFiles, compare_case, excuse_failure, read_results
 
 if TYPE_CHECKING:
     from ...results.run import RunResults
@@ -49,10 +49,11 @@ class AcceptedResults:
             return
         try:
             run.unmatched = tuple(find_unmatched(run, set(items)))
+            files = AcceptedFiles()
             for item in items:
                 test = item.stash.get(PLANNED, None)
                 if test and not run.settings.accept:
-                    test.case = expect(test.case)
+                    test.case = expect(test.case, files)
         except InputError as error:
             # Of a skill that only tests in Python name.
             raise pytest.UsageError(message_of(error, config)) from None

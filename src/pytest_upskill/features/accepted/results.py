@@ -64,9 +64,18 @@ def read_results(folder: Path) -> Models:
     return models
 
 
-def find_accepted(test: PlannedCase) -> Accepted | None:
-    """The accepted result of a case; None if it is new or has changed since."""
-    return read_results(Path(test.folder)).get(test.label, {}).get(test.digest)
+class AcceptedFiles:
+    """The accepted results of skills, each read once."""
+
+    def __init__(self) -> None:
+        self._models: dict[str, Models] = {}
+
+    def find(self, test: PlannedCase) -> Accepted | None:
+        """That of a case; None if it is new or has changed since."""
+        folder = test.folder
+        if folder not in self._models:
+            self._models[folder] = read_results(Path(folder))
+        return self._models[folder].get(test.label, {}).get(test.digest)
 
 
 def write_results(folder: Path, models: Models) -> None:
