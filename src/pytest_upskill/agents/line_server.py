@@ -38,14 +38,16 @@ async def answering(sandbox: Sandbox, answer: AnswerLine) -> AsyncIterator[LineA
         connections.add(task)
         task.add_done_callback(connections.discard)
         # Lines that are too long are ValueErrors, too.
-        with suppress(OSError, ValueError, TimeoutError):
-            if len(connections) <= _MAX_CONNECTIONS:
-                hello = await asyncio.wait_for(reader.readline(), _HELLO_SECONDS)
-                if hmac.compare_digest(hello.strip(), address.token.encode()):
-                    while line := await reader.readline():
-                        writer.write(await answer(line))
-                        await writer.drain()
-        writer.close()
+        try:
+            with suppress(OSError, ValueError, TimeoutError):
+                if len(connections) <= _MAX_CONNECTIONS:
+                    hello = await asyncio.wait_for(reader.readline(), _HELLO_SECONDS)
+                    if hmac.compare_digest(hello.strip(), address.token.encode()):
+                        while line := await reader.readline():
+                            writer.write(await answer(line))
+                            await writer.drain()
+        finally:
+            writer.close()
 
     server = await asyncio.start_server(serve, sock=listener, limit=_MAX_LINE_BYTES)
     try:

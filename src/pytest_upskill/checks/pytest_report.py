@@ -10,6 +10,7 @@ import secrets
 from pathlib import Path
 from typing import Final
 
+from .._util.files import read_file
 from ..agents.sandboxes.sandbox import Sandbox
 
 FOLDER: Final = "/tmp/upskill-report"
@@ -35,7 +36,7 @@ class PytestReport:
         """The variables by which pytest loads the plugin, which PYTHONPATH must lead
         to.
         """
-        plugin = _PLUGIN.read_bytes()
+        plugin = read_file(_PLUGIN)
         await self._sandbox.write(f"{FOLDER}/{_PLUGIN.name}", plugin)
         await self._sandbox.write(f"{FOLDER}/word", self._word.encode())
         variables = {"PYTEST_PLUGINS": _PLUGIN.stem}
