@@ -110,6 +110,8 @@ def test_an_unknown_check_gets_a_suggestion(pytester: pytest.Pytester) -> None:
         ("{'contains': print}", "'contains' is taken"),
         ("{'any_of': print}", "'any_of' is taken"),
         ("{'python': print}", "'python' is taken"),
+        ("{'x': 1}", "returned {'x': 1}"),
+        ("{1: print}", "returned {1: "),
         ("[1]", "returned "),
     ],
 )

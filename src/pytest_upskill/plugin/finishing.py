@@ -1,6 +1,6 @@
 """The results of a run: made after the last report, and given to features."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import pytest
@@ -93,6 +93,8 @@ def _with_results_of_hooks(config: pytest.Config, results: RunResults) -> RunRes
     def add_fields() -> RunResults:
         added = results
         for fields in hook(config=config, results=results):
+            if not isinstance(fields, Mapping):
+                raise describe_returned(hook.name, fields, "a dict of fields, or None")
             added = replace(added, **fields)
         return added
 

@@ -81,7 +81,11 @@ def _register(
     for returned in call(hook, config=config):
         if not isinstance(returned, Mapping):
             raise describe_returned(hook.name, returned, "a dict by names")
-        for name in returned:
+        for name, value in returned.items():
+            is_usable = callable(value) or isinstance(value, Provider)
+            if not isinstance(name, str) or not is_usable:
+                entry = {name: value}
+                raise describe_returned(hook.name, entry, "names and what they call")
             if name in registered or name in taken:
                 problem = f"{name!r} is taken"
                 raise InputError(hook.name, problem, "Choose another name.")
