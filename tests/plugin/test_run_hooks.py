@@ -72,6 +72,7 @@ def test_standing_decides_how_a_graded_test_ends(
         ("graded", "return 3", "returned 3"),
         ("results", "raise ValueError('x')", "raised ValueError: x"),
         ("results", "return {'verdict': 1}", "raised TypeError: "),
+        ("results", "return 5", "returned 5"),
         ("next_step", "raise ValueError('x')", "raised ValueError: x"),
         ("next_step", "return 3", "returned 3"),
     ],
