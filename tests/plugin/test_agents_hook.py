@@ -167,7 +167,7 @@ def test_the_example_of_pi_speaks_every_protocol(
             "conftest.py:12: pytest_upskill_agents: 'acme' raised ZeroDiv",
         ),
         (made("int"), "pytest_upskill_agents: 'acme': made 0, not an agent"),
-        (made("7"), "a plugin: pytest_upskill_agents: 'acme' raised TypeError"),
+        (made("7"), "pytest_upskill_agents: returned {'acme': 7}"),
         (
             made("CommandAgent"),
             "pytest_upskill_agents: 'acme' raised TypeError: Can't instant",
