@@ -13,7 +13,8 @@ from pytest_upskill.checks import grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.final_workspace import Verified, Workspace
 from pytest_upskill.checks.group import RESERVED, GroupForm
 from pytest_upskill.checks.kinds import KINDS, kinds_of_skill
-from pytest_upskill.skills.case import WorkspaceFile
+from pytest_upskill.features.commands.part import Commands
+from pytest_upskill.skills.case import Case, WorkspaceFile
 from pytest_upskill.trials.answer import Answer, AnswerFile, Usage
 from pytest_upskill.trials.transcript import Activity, CommandCall, Turn
 from support.kit import write_skill
@@ -86,7 +87,9 @@ def passes(expected: dict[str, Any], cell: str, skill: Path) -> bool:
     ran = CommandResult(0, answer.text.encode())
     verified = Verified(rewards=(("reward.txt", answer.text.encode()),))
     left = Workspace(answer, START, run=lambda *_: ran, verify=lambda *_: verified)
-    return all(one.passed for one in grade(checks, answer, workspace=left))
+    case = Case("a", "q", parts=(Commands('{"gh": []}'),))
+    grades = grade(checks, answer, case=case, workspace=left)
+    return all(one.passed for one in grades)
 
 
 def test_examples_pass_and_fail_as_the_table_says(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from pytest_upskill.checks import grade, load_checked_cases, parse_checks
 from pytest_upskill.checks.kinds import KINDS
 from pytest_upskill.errors import CasesError
 from pytest_upskill.features.commands.answers import fits
+from pytest_upskill.features.commands.part import Commands
 from pytest_upskill.features.commands.reading import CommandFiles
+from pytest_upskill.skills.case import Case
 from pytest_upskill.skills.case_forms import CaseForm
 from pytest_upskill.trials.answer import Answer
 from pytest_upskill.trials.transcript import Activity, CommandCall
@@ -93,5 +95,16 @@ def test_folder_of_a_case_has_commands_in_evals(
 def test_checks_read_the_calls(expected: dict[str, Any], passed: list[bool]) -> None:
     calls = (CommandCall(("gh", "pr", "view", "12", "-w")),)
     answer = Answer("Done.", activity=Activity(commands=calls))
-    grades = grade(parse_checks(expected, KINDS, ()), answer)
+    case = Case("a", "q", parts=(Commands('{"gh": [], "kubectl": []}'),))
+    grades = grade(parse_checks(expected, KINDS, ()), answer, case=case)
     assert [one.passed for one in grades] == passed
+
+
+def test_command_without_answers_passes_no_check() -> None:
+    answer = Answer("Done.", activity=Activity())
+    checks = parse_checks({"called": "gh", "not_called": "gh pr merge"}, KINDS, ())
+    grades = grade(checks, answer)
+    assert [one.passed for one in grades] == [False, False]
+    assert {one.reason for one in grades} == {
+        "no calls of gh are seen: add evals/commands/gh.yaml"
+    }

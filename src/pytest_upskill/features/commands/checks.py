@@ -9,8 +9,10 @@ from pydantic import BeforeValidator, Field, TypeAdapter
 from ..._util.json_forms import Strict
 from ..._util.texts import one_line
 from ...checks.check import CheckContext, CheckKind, Evaluate, Result, quoted
+from ...skills.case import Case
 from ...trials.transcript import Activity, CommandCall
 from .answers import Words, fits
+from .part import Commands
 
 _MAX_NAMED: Final = 100  # characters
 
@@ -54,6 +56,15 @@ def _called(expected: bool) -> Evaluate:
     def evaluate(context: CheckContext) -> Iterator[Result]:
         calls = (context.answer.activity or Activity()).commands
         for form in context.value:
+            name = form.command.split()[0]
+            if "*" not in name and name not in _find_names(context.case):
+                # Nobody would see its calls, and each answer would pass or fail.
+                yield (
+                    None,
+                    f"no calls of {name} are seen: add evals/commands/{name}.yaml",
+                )
+                continue
+
             fitting = [call for call in calls if form.fits(call)]
             shown = fitting[:1] or calls
             lines = "; ".join(shlex.join(call.words) for call in shown)
@@ -63,6 +74,15 @@ def _called(expected: bool) -> Evaluate:
             yield bool(fitting) is expected, reason
 
     return evaluate
+
+
+def _find_names(case: Case) -> set[str]:
+    """The commands that have answers."""
+    names: set[str] = set()
+    for part in case.parts:
+        if isinstance(part, Commands):
+            names.update(part.answers)
+    return names
 
 
 KINDS: Final = (
